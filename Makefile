@@ -1,0 +1,53 @@
+# The project's commands, for a machine with python3, venv, pip and make: `make demo`, `make test`.
+
+# Chainer ends below Python 3.12, so 3.10 and 3.11 go first; a later one does all but Chainer.
+PYTHON ?= $(shell for python in python3 python3.11 python3.10; do \
+	$$python -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 10), (3, 11)))' 2>/dev/null \
+	&& echo $$python && exit; done; echo python3)
+
+# pip reads these itself; the second is how a newer pip is told what an isolated build may use.
+export PIP_CONSTRAINT := constraints.txt
+export PIP_BUILD_CONSTRAINT := constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint wheel-test
+
+# The demo's models differ on purpose, and `parity` exits with 1 for 'diverged': that is success.
+demo: .venv/installed
+	@.venv/bin/parity demo; code=$$?; test $$code -eq 1 || \
+		{ echo "make demo: expected exit code 1 (diverged), got $$code" >&2; exit 1; }
+
+# make test ARGS="-n 2 tests/unit"
+test: .venv/installed
+	.venv/bin/pytest $(ARGS)
+
+lint: .venv/installed
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy parity
+
+# Built once, and again when what it is built from changes.
+.venv/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "parity needs Python 3.10 or newer, this is " + sys.version.split()[0])'
+	test -x .venv/bin/pip || $(PYTHON) -m venv .venv
+	.venv/bin/pip install --quiet --upgrade pip
+# torch first and at its pin: a newer one, which others would accept, may bring gigabytes of CUDA.
+	.venv/bin/pip install --quiet torch
+	.venv/bin/pip install --quiet --group dev --editable .
+	touch $@
+
+# The wheel alone, far from the sources: it must import, and show its help, with no framework there.
+wheel-test: .venv/installed
+	rm -rf build/wheel
+	.venv/bin/pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	@set -eu; wheel=$$(echo "$$PWD"/build/wheel/*.whl); away=$$(mktemp -d); trap 'rm -rf "$$away"' EXIT; \
+	.venv/bin/python -m venv "$$away/venv"; \
+	"$$away/venv/bin/pip" install --quiet "$$wheel"; \
+	cd "$$away"; \
+	venv/bin/python -c 'from importlib.util import find_spec as find; import parity; \
+		assert "site-packages" in parity.__file__, parity.__file__; \
+		here = [name for name in ("torch", "tensorflow", "keras", "chainer", "jax", "onnx") if find(name)]; \
+		assert not here, here'; \
+	venv/bin/parity --help >/dev/null; \
+	venv/bin/pytest --help >help; grep -e --parity-report help; grep -e --parity-require help; \
+	echo "wheel-test: $$(basename "$$wheel") imports, shows its help and its pytest options"

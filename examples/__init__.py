@@ -1,0 +1,1 @@
+"""Models to try parity on, written as users write them."""

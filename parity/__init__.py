@@ -1,0 +1,36 @@
+"""Numerical parity between models of different deep-learning frameworks.
+
+The public face, and lazy: importing `parity` imports no framework, and not even NumPy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from parity.comparison import compare
+    from parity.errors import ParityError
+    from parity.model import Model, wrap
+    from parity.report.summary import Report
+
+__version__ = "0.1.0"
+__all__ = ["Model", "ParityError", "Report", "compare", "wrap"]
+
+_HOMES = {
+    "compare": "parity.comparison",
+    "Model": "parity.model",
+    "ParityError": "parity.errors",
+    "Report": "parity.report.summary",
+    "wrap": "parity.model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'parity' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

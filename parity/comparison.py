@@ -1,0 +1,135 @@
+"""The main job, told as a story: record, match, locate, judge, report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from parity.diagnosis.judge import judge
+from parity.diagnosis.locate import OutputPair, locate
+from parity.errors import InputError
+from parity.frameworks import load
+from parity.matching.match import Indexed, match
+from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
+from parity.report.layers import layer_rows
+from parity.report.summary import Comparison, ModelSummary, Report, odd_one_out, output_rows
+from parity.tape import Tape
+
+
+def compare(reference: Any, *candidates: Any, inputs: Inputs = None) -> Report:
+    """Runs the same inputs through models that ought to agree, and says where they part.
+
+    Args:
+        reference: a model of any framework, or `parity.wrap` of one.
+        candidates: the models to be held against it; each is compared with the reference.
+        inputs: an array, a tuple for several positional inputs, or a dict for named ones; in the
+            reference's layout, batch first. May be left out where every model is wrapped with its own.
+
+    Returns:
+        A report. Its verdict is `"parity"`, `"diverged"`, or `"unverified"` where something kept
+        the comparison from telling; it has no truth value.
+
+    Raises:
+        ParityError: a model raised or cannot be recorded, a framework is missing, or the inputs do
+            not fit; the message says which and what to do.
+    """
+    started = time.perf_counter()
+    if not candidates:
+        raise InputError("compare needs two models or more: a reference and its candidates.")
+    models = _with_distinct_names([wrap(model) for model in (reference, *candidates)])
+    fed = [_inputs_of(model, models[0], inputs) for model in models]
+    for model, arrays in zip(models, fed, strict=True):
+        _check(model, arrays)
+    tape = load(models[0].framework).record(models[0], fed[0])
+    side = Indexed(tape, tape.replay("float64"))
+    comparisons = []
+    for model, arrays in zip(models[1:], fed[1:], strict=True):
+        other = load(model.framework).record(model, arrays)
+        comparisons.append(_compare(side, other))
+    return Report(
+        reference=ModelSummary(models[0].name, models[0].framework, len(tape.ops)),
+        comparisons=tuple(comparisons),
+        odd_one_out=odd_one_out(models[0].name, comparisons),
+        versions={
+            name: load(name).versions() for name in dict.fromkeys(m.framework for m in models)
+        },
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _compare(reference: Indexed, candidate: Tape) -> Comparison:
+    """One candidate against the reference."""
+    pairs, structure = pair_outputs(reference.tape, candidate)
+    matched = match(reference, candidate)
+    partings, repaired = locate(matched, pairs)
+    verdict = judge(matched, repaired, partings, pairs, structure)
+    return Comparison(
+        candidate=ModelSummary(candidate.model, candidate.framework, len(candidate.ops)),
+        verdict=verdict.verdict,
+        reasons=verdict.reasons,
+        divergences=verdict.divergences,
+        notes=verdict.notes,
+        layers=layer_rows(repaired, verdict.ends),
+        outputs=output_rows(reference, candidate, pairs),
+        coverage=verdict.coverage,
+        final_values={
+            pair.name: matched.side.run.array(pair.candidate) for pair in pairs
+        },
+    )
+
+
+def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], list[str]]:
+    """Outputs by name, or by position where the names share nothing; and what does not fit."""
+    ours, theirs = reference.outputs, candidate.outputs
+    problems = []
+    shared = [name for name in ours if name in theirs]
+    if not shared and len(ours) == len(theirs):
+        named = list(zip(ours, ours.values(), theirs.values(), strict=True))
+        problems = []
+    else:
+        named = [(name, ours[name], theirs[name]) for name in shared]
+        for name in ours:
+            if name not in theirs:
+                problems.append(f"output {name!r} of {reference.model} is missing in {candidate.model}")
+        for name in theirs:
+            if name not in ours:
+                problems.append(f"output {name!r} of {candidate.model} is missing in {reference.model}")
+    return [OutputPair(*item) for item in named], problems
+
+
+def _with_distinct_names(models: Sequence[Model]) -> list[Model]:
+    """Models of one name are told apart by their framework, or else by a number."""
+    named = []
+    for number, model in enumerate(models, 1):
+        twins = [other for other in models if other.name == model.name]
+        if len(twins) == 1:
+            named.append(model)
+        elif len({other.framework for other in twins}) == len(twins):
+            named.append(wrap(model, name=f"{model.name} ({model.framework})"))
+        else:
+            named.append(wrap(model, name=f"{model.name} #{number}"))
+    return named
+
+
+def _inputs_of(model: Model, reference: Model, inputs: Inputs) -> Inputs:
+    """The inputs as this model takes them."""
+    if model.inputs is not None:
+        return as_arrays(model.inputs)
+    if inputs is None:
+        if reference.inputs is None:
+            raise InputError(
+                "No inputs: give compare(..., inputs=array), or parity.wrap(model, inputs=array) "
+                "for every model."
+            )
+        inputs = reference.inputs
+    return lay_out(as_arrays(inputs), reference.input_layout, model.input_layout)
+
+
+def _check(model: Model, inputs: Inputs) -> None:
+    arrays = flatten_inputs(inputs)
+    if not arrays:
+        raise InputError(f"The inputs of {model.name} hold no arrays.")
+    for path, array in arrays.items():
+        if not array.size:
+            raise InputError(f"Input {path!r} of {model.name} is empty: its shape is {array.shape}.")

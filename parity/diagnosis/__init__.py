@@ -1,0 +1,1 @@
+"""Where two tapes part, found from what matched and proved by repair."""

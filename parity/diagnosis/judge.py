@@ -1,0 +1,265 @@
+"""From what matched and where the models part to the verdict, with every reason for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from parity.diagnosis.locate import Leaf, OutputPair, Parting, Region, output_matches
+from parity.matching.match import Match
+from parity.numerics.difference import count_mask_differences
+from parity.numerics.rounding import explained_by_constants
+from parity.report.summary import Coverage, Divergence, LeafDifference, Note
+from parity.tape import Replay, Site, Tape
+
+_LOW_PRECISION = ("float16", "bfloat16")
+_SURELY_NO_ROUNDING = 1e-4  # a local float64 difference above this needs no measuring
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison came to.
+
+    Attributes:
+        verdict: `"parity"`, `"diverged"` or `"unverified"`.
+        reasons: why it is not parity, in the user's words, the first the most important.
+        divergences: root causes in the order of the data flow.
+        notes: what is told without being an alarm.
+        ends: the candidate's values that end a parting, with its kind.
+    """
+
+    verdict: str
+    reasons: tuple[str, ...]
+    divergences: tuple[Divergence, ...]
+    notes: tuple[Note, ...]
+    coverage: Coverage
+    ends: Mapping[int, str]
+
+
+def judge(
+    matched: Match,
+    repaired: Match,
+    partings: Sequence[Parting],
+    outputs: Sequence[OutputPair],
+    structure: Sequence[str],
+) -> Verdict:
+    """Weighs what was found; parity is only what was really compared.
+
+    Args:
+        matched: the match as the models are.
+        repaired: the match after every parting was repaired.
+        structure: outputs that have no counterpart.
+    """
+    reference, candidate = matched.reference.tape, matched.side.tape
+    divergences, notes, unverified = [], [], list(structure)
+    ends: dict[int, str] = {}
+    for parting in partings:
+        kind = _classify(matched, parting)
+        if parting.values is not None:
+            ends[parting.values[1]] = kind
+        if kind == "divergence":
+            divergences.append(_divergence(matched, repaired, parting))
+        elif kind == "constant-precision":
+            notes.append(
+                Note(kind, *_sites(parting), residual=parting.residual)
+            )
+        else:
+            unverified.append(_unverified(kind, parting))
+    shapes = [
+        f"output {pair.name!r} has shape {ours.shape} in {reference.model} "
+        f"and {theirs.shape} in {candidate.model}"
+        for pair in outputs
+        if (ours := reference.values[pair.reference]).shape
+        != (theirs := candidate.values[pair.candidate]).shape
+        and not output_matches(repaired, pair)
+    ]
+    masks = [reason for pair in outputs if (reason := _masks(reference, candidate, pair))]
+    unverified += _vacuous(matched, outputs)
+    unverified += _low_precision(reference, candidate)
+    coverage = _coverage(matched, repaired, outputs, structure)
+    if divergences or shapes or masks:
+        told = [f"{len(divergences)} divergence{'s' * (len(divergences) != 1)}"] * bool(divergences)
+        return Verdict(
+            "diverged",
+            (*shapes, *masks, *told, *unverified),
+            tuple(divergences),
+            tuple(notes),
+            coverage,
+            ends,
+        )
+    verdict = "unverified" if unverified else "parity"
+    return Verdict(verdict, tuple(unverified), (), tuple(notes), coverage, ends)
+
+
+def _classify(matched: Match, parting: Parting) -> str:
+    """`divergence`, `constant-precision`, `random` or `no-float64`."""
+    draws = parting.random
+    if all(draws):
+        return "random"
+    fallback = {op.index for op in matched.side.run.fallbacks}
+    fallback_reference = {op.index for op in matched.reference.run.fallbacks}
+    if parting.residual < _SURELY_NO_ROUNDING and not any(draws):
+        if any(op.index in fallback for op in parting.candidate.ops) or any(
+            op.index in fallback_reference for op in parting.reference.ops
+        ):
+            return "no-float64"
+        if parting.values is not None and parting.residual <= _explained(matched, parting):
+            return "constant-precision"
+    return "divergence"
+
+
+def _explained(matched: Match, parting: Parting) -> float:
+    assert parting.values is not None
+    sides: list[tuple[Region, Tape, Replay, int]] = [
+        (parting.reference, matched.reference.tape, matched.reference.run, parting.values[0]),
+        (parting.candidate, matched.side.tape, matched.side.run, parting.values[1]),
+    ]
+    return max(
+        explained_by_constants(tape, run, region.ops, region.leaves(), value)
+        for region, tape, run, value in sides
+    )
+
+
+def _sites(parting: Parting) -> tuple[Site, Site]:
+    return _site(parting.reference), _site(parting.candidate)
+
+
+def _site(region: Region) -> Site:
+    return region.entry.site if region.entry else Site("nothing", "")
+
+
+def _divergence(matched: Match, repaired: Match, parting: Parting) -> Divergence:
+    reference, candidate = _sites(parting)
+    return Divergence(
+        reference=reference,
+        candidate=candidate,
+        residual=parting.residual,
+        reference_region=_distinct(parting.reference),
+        candidate_region=_distinct(parting.candidate),
+        shapes=_shapes(matched, parting),
+        leaves=tuple(_leaf(matched, leaf) for leaf in parting.leaves),
+        met=parting.met,
+        random=parting.random,
+    )
+
+
+def _shapes(matched: Match, parting: Parting) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    if parting.values is None:
+        return None
+    a, b = parting.values
+    return matched.reference.tape.values[a].shape, matched.side.tape.values[b].shape
+
+
+def _distinct(region: Region) -> tuple[Site, ...]:
+    """The sites of a region's operations, each line and layer once."""
+    sites = {(op.site.layer, op.site.source, op.kind): op.site for op in region.ops}
+    return tuple(sites.values())
+
+
+def _leaf(matched: Match, leaf: Leaf) -> LeafDifference:
+    def name(tape: Tape, value: int | None) -> str:
+        if value is None:
+            return ""
+        found = tape.values[value]
+        return found.name or f"{found.kind} {found.shape}"
+
+    return LeafDifference(
+        name(matched.reference.tape, leaf.reference),
+        name(matched.side.tape, leaf.candidate),
+        leaf.relation,
+    )
+
+
+def _unverified(kind: str, parting: Parting) -> str:
+    site = _site(parting.candidate)
+    if kind == "random":
+        draws = [op for op in parting.candidate.ops if op.role == "random"]
+        site = draws[0].site if draws else site
+    where = " ".join(part for part in (site.layer, f"({site.source})" if site.source else "") if part)
+    if kind == "random":
+        return (
+            f"{site.op} at {where} draws random numbers in both models: they are not compared. "
+            "Run the models in eval mode, or pass the draws in as inputs."
+        )
+    return f"{site.op} at {where} has no float64: rounding cannot be told from a fault there"
+
+
+def _masks(reference: Tape, candidate: Tape, pair: OutputPair) -> str:
+    """NaN or infinity in the working precision in one model only."""
+    a = reference.adapter.to_numpy(reference.recorded[pair.reference])
+    b = candidate.adapter.to_numpy(candidate.recorded[pair.candidate])
+    if a.shape != b.shape:
+        return ""
+    count = count_mask_differences(a, b)
+    if not count:
+        return ""
+    nan = (np.isnan(a) != np.isnan(b)).any() if a.dtype.kind == "f" and b.dtype.kind == "f" else False
+    what = "NaN" if nan else "infinite"
+    return f"output {pair.name!r} is {what} in one model only, at {count} of {a.size} places"
+
+
+def _vacuous(matched: Match, outputs: Sequence[OutputPair]) -> list[str]:
+    """Why the comparison would prove nothing, if so."""
+    found = []
+    reference = matched.reference
+    inputs = [reference.array(value) for value in reference.tape.inputs.values()]
+    if inputs and all(array.min() == array.max() and array.size > 1 for array in inputs):
+        found.append(
+            f"every input is constant (all {inputs[0].flat[0]:g}): most faults cannot show; "
+            "use distinct, signed inputs"
+        )
+    if outputs and not any(reference.informative(pair.reference) for pair in outputs):
+        if not any(matched.side.informative(pair.candidate) for pair in outputs):
+            found.append("the outputs hold too few distinct numbers to be evidence of anything")
+    if not outputs:
+        found.append("no output was compared")
+    return found
+
+
+def _low_precision(reference: Tape, candidate: Tape) -> list[str]:
+    """Half precision on one side is not rounding of float32, and is not judged yet."""
+    found = []
+    low = []
+    for tape in (reference, candidate):
+        low.append({value.dtype for value in tape.values if value.dtype in _LOW_PRECISION})
+    if low[0] != low[1]:
+        for tape, dtypes in zip((reference, candidate), low, strict=True):
+            if dtypes:
+                found.append(
+                    f"{tape.model} computes in {' and '.join(sorted(dtypes))}, the other model does "
+                    "not: in float64 they were compared, their own precision differs"
+                )
+    return found
+
+
+def _coverage(
+    matched: Match, repaired: Match, outputs: Sequence[OutputPair], structure: Sequence[str]
+) -> Coverage:
+    """Counts informative values that the inputs reach, moves left out."""
+    taken = {matched.reference.print(pair.reference) for pair in repaired.pairs.values()}
+    ours = [
+        matched.reference.print(value)
+        for op in matched.reference.tape.ops
+        if not op.static and op.role != "move"
+        for value in op.outputs
+        if matched.reference.informative(value)
+    ]
+    theirs = [
+        value
+        for op in repaired.side.tape.ops
+        if not op.static and op.role != "move"
+        for value in op.outputs
+        if repaired.side.informative(value)
+    ]
+    return Coverage(
+        reference_values=len(ours),
+        reference_matched=sum(print_ in taken for print_ in ours),
+        candidate_values=len(theirs),
+        candidate_matched=sum(
+            value in repaired.pairs or value in repaired.injected for value in theirs
+        ),
+        outputs_compared=len(outputs),
+        outputs_total=len(outputs) + len(structure),
+    )

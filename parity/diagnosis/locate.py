@@ -1,0 +1,444 @@
+"""Finds the operations at which two models part: the frontier, from both sides, one by one.
+
+From an output without a partner one walks back to the values that have one. What lies between is
+the region in which the models part; the smallest such pair of regions is found by putting the
+reference's value into the candidate and running on: where later values meet again, the region
+ends, and what still parts is the next, independent divergence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from parity.matching.match import Indexed, Match, Pair, rematch
+from parity.matching.order import Order, orders
+from parity.numerics.difference import residual
+from parity.tape import Array, Op, Tape
+
+_TRIES = 60  # pairs of values that are tried as the end of a region
+_PATIENCE = 40  # operations after which values that were put in must have met something
+
+
+@dataclass(frozen=True)
+class Region:
+    """Operations of one tape between values that have a partner and one that has none.
+
+    Attributes:
+        ops: in the order of the data flow.
+        entry: the first that computes something new (or arranges it anew): where the models part.
+    """
+
+    tape: Tape
+    ops: tuple[Op, ...]
+    entry: Op | None
+
+    def leaves(self) -> Iterator[int]:
+        """Parameters and constants that the operations read, also through static operations."""
+        seen: set[int] = set()
+        stack = [value for op in self.ops for value in op.inputs]
+        while stack:
+            value = stack.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            op = self.tape.producer(value)
+            if op is None:
+                if self.tape.values[value].kind != "input":
+                    yield value
+            elif op.static:
+                stack.extend(op.inputs)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A parameter, buffer or constant that has no equal on the other side.
+
+    Attributes:
+        reference, candidate: value ids; either may be missing.
+        relation: `"arranged"` (the same numbers in another order), `"near"` or `"other"`.
+    """
+
+    reference: int | None
+    candidate: int | None
+    relation: str
+
+
+@dataclass(frozen=True)
+class Parting:
+    """A pair of regions at which the two models part, and the values that end them.
+
+    Attributes:
+        values: value ids in the reference and the candidate, or None where nothing meets later.
+        residual: of the candidate's value, computed from the reference's inputs, in float64.
+        leaves: parameters and constants entering the region that differ.
+        met: whether later values meet again once the reference's value is put in.
+    """
+
+    reference: Region
+    candidate: Region
+    values: tuple[int, int] | None
+    order: Order | None
+    residual: float
+    leaves: tuple[Leaf, ...] = ()
+    met: bool = True
+
+    @property
+    def random(self) -> tuple[bool, bool]:
+        """Whether random numbers are drawn in the reference's and in the candidate's region."""
+        return (
+            any(op.role == "random" for op in self.reference.ops),
+            any(op.role == "random" for op in self.candidate.ops),
+        )
+
+
+@dataclass(frozen=True)
+class OutputPair:
+    """Two outputs that ought to be equal: name, and value id on both sides."""
+
+    name: str
+    reference: int
+    candidate: int
+
+
+def locate(found: Match, outputs: Sequence[OutputPair]) -> tuple[list[Parting], Match]:
+    """All places where the candidate parts from the reference, in the order of the data flow.
+
+    Returns:
+        The places, and the match in which all of them are repaired.
+    """
+    partings = [_parting_of_near(found, pair) for pair in near_pairs(found, outputs)]
+    given_up: set[str] = set()
+    while True:
+        apart = [
+            pair
+            for pair in outputs
+            if pair.name not in given_up and not output_matches(found, pair)
+        ]
+        if not apart:
+            break
+        scene = _Scene(found, apart)
+        step = scene.meeting_place()
+        if step is None:
+            partings.append(scene.up_to_the_outputs())
+            given_up.update(pair.name for pair in apart)
+            continue
+        parting, repaired = step
+        partings.append(parting)
+        before = {id(pair) for pair in near_pairs(found, outputs)}
+        found = repaired
+        partings += [
+            _parting_of_near(found, pair)
+            for pair in near_pairs(found, outputs)
+            if id(pair) not in before
+        ]
+    return sorted(partings, key=_place), found
+
+
+def output_matches(found: Match, pair: OutputPair) -> bool:
+    """Whether a candidate's output is the reference's, element by element."""
+    ours, theirs = found.reference.array(pair.reference), found.side.array(pair.candidate)
+    if ours.shape == theirs.shape:
+        return residual(ours, theirs) <= 1e-10
+    matched = found.pairs.get(pair.candidate)
+    return matched is not None and sorted(ours.shape) == sorted(theirs.shape)
+
+
+def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
+    """Pairs that are close but not equal, among what the outputs depend on."""
+    tape = found.side.tape
+    needed = _ancestors(tape, [pair.candidate for pair in outputs])
+    near = []
+    for pair in found.pairs.values():
+        op = tape.producer(pair.candidate)
+        if pair.same or op is None or op.index not in needed:
+            continue
+        if pair.candidate not in found.injected and found.side.informative(pair.candidate):
+            near.append(pair)
+    return near
+
+
+def _parting_of_near(found: Match, pair: Pair) -> Parting:
+    scene = _Scene(found, [])
+    ours = scene.region(scene.reference, pair.reference, itself=True)
+    theirs = scene.region(scene.candidate, pair.candidate, itself=True)
+    leaves = tuple(scene.differing_leaves(ours, theirs))
+    return Parting(
+        ours, theirs, (pair.reference, pair.candidate), pair.order, pair.residual, leaves
+    )
+
+
+def _place(parting: Parting) -> tuple[int, int]:
+    ours, theirs = parting.reference.entry, parting.candidate.entry
+    return (theirs.index if theirs else 10**9, ours.index if ours else 10**9)
+
+
+@dataclass
+class _Walk:
+    """One tape as seen from outputs that part."""
+
+    side: Indexed
+    settled: dict[int, bool] = field(default_factory=dict)
+    depth: dict[int, int] = field(default_factory=dict)  # unsettled value: computing ops behind it
+    roots: dict[int, set[tuple[int, float]]] = field(default_factory=dict)  # what it starts from
+
+
+class _Scene:
+    """Both tapes, what has a partner, and what lies between that and the outputs that part."""
+
+    def __init__(self, found: Match, apart: Sequence[OutputPair]) -> None:
+        self.found = found
+        self.reference = _Walk(found.reference)
+        self.candidate = _Walk(Indexed(found.side.tape, found.side.run, found.side))
+        self.partners = found.by_reference
+        self.apart = apart
+        # an output that parts is unsettled, whatever else its numbers may resemble
+        for pair in apart:
+            self.reference.settled[pair.reference] = False
+            self.candidate.settled[pair.candidate] = False
+
+    # --- which values have a partner --------------------------------------------------------------
+
+    def is_settled(self, walk: _Walk, value: int) -> bool:
+        known = walk.settled.get(value)
+        if known is None:
+            known = walk.settled[value] = self._has_partner(walk, value)
+        return known
+
+    def _has_partner(self, walk: _Walk, value: int) -> bool:
+        if walk is self.candidate:
+            pair = self.found.pairs.get(value)
+            if value in self.found.injected:
+                return True
+            other = pair.reference if pair else None
+        else:
+            pair = self.partners.get(value)
+            other = pair.candidate if pair else self._find_in_candidate(value)
+        if other is None:
+            return False
+        if walk.side.informative(value):
+            return True
+        # the same few numbers stand in many places: they count only where both were computed
+        opposite = self.reference if walk is self.candidate else self.candidate
+        op = opposite.side.tape.producer(other)
+        return op is not None and not op.static
+
+    def _find_in_candidate(self, value: int) -> int | None:
+        array = self.found.reference.array(value)
+        if not array.size:
+            return None
+        partner = self.candidate.side.partner(array, self.found.reference.print(value))
+        return partner.reference if isinstance(partner, Pair) and partner.same else None
+
+    # --- regions ----------------------------------------------------------------------------------
+
+    def region(self, walk: _Walk, *values: int, itself: bool = False) -> Region:
+        """What lies between values and those behind them that have a partner."""
+        tape = walk.side.tape
+        inside: set[int] = set()
+        stack = list(values)
+        while stack:
+            value = stack.pop()
+            op = tape.producer(value)
+            if op is None or op.index in inside or (op.static and not itself):
+                continue
+            if self.is_settled(walk, value) and not (itself and value in values):
+                continue
+            inside.add(op.index)
+            stack.extend(op.inputs)
+        ops = tuple(tape.ops[index] for index in sorted(inside))
+        return Region(tape, ops, self._entry(walk, ops))
+
+    def _entry(self, walk: _Walk, ops: Sequence[Op]) -> Op | None:
+        for op in ops:
+            if op.role != "move" or self._arranges(walk, op):
+                return op
+        return ops[0] if ops else None
+
+    def _arranges(self, walk: _Walk, op: Op) -> bool:
+        """Whether a move puts numbers that the other side has in an order that it has not."""
+        if walk is self.candidate:
+            return any(value in self.found.arranged for value in op.outputs)
+        arrays = [(walk.side.array(value), walk.side.print(value)) for value in op.outputs]
+        return any(isinstance(self.candidate.side.partner(*pair), int) for pair in arrays)
+
+    def up_to_the_outputs(self) -> Parting:
+        """The whole of what parts, where nothing later meets."""
+        ours = self.region(self.reference, *(pair.reference for pair in self.apart))
+        theirs = self.region(self.candidate, *(pair.candidate for pair in self.apart))
+        gap = float("inf")
+        for pair in self.apart:
+            a = self.found.reference.array(pair.reference)
+            b = self.candidate.side.array(pair.candidate)
+            if a.shape == b.shape:
+                gap = residual(a, b)
+        leaves = tuple(self.differing_leaves(ours, theirs))
+        return Parting(ours, theirs, None, None, gap, leaves, met=False)
+
+    # --- where they meet again --------------------------------------------------------------------
+
+    def meeting_place(self) -> tuple[Parting, Match] | None:
+        """The smallest pair of regions after which the models go on as one."""
+        for tried, (a, b) in enumerate(self._candidates()):
+            if tried >= _TRIES:
+                break
+            for order in self._orders(a, b):
+                array = order.apply(self.found.reference.array(a))
+                repaired = self._try(a, b, array)
+                if repaired is None:
+                    continue
+                ours, theirs = self.region(self.reference, a), self.region(self.candidate, b)
+                gap = residual(array, self.candidate.side.array(b))
+                leaves = tuple(self.differing_leaves(ours, theirs))
+                return Parting(ours, theirs, (a, b), order, gap, leaves), repaired
+        return None
+
+    def _try(self, a: int, b: int, array: Array) -> Match | None:
+        """Puts an array in the place of `b`; the new match if something later meets, else None."""
+        after_a = _descendants(self.found.reference.tape, a)
+        outputs = {pair.candidate: pair.reference for pair in self.apart}
+        met = False
+        left = _PATIENCE
+
+        def watch(match: Match, op: Op) -> bool:
+            nonlocal met, left
+            left -= op.role != "move"
+            for value in op.outputs:
+                pair = match.pairs.get(value)
+                if pair is None or not pair.same or value in self.found.pairs:
+                    continue
+                if op.role == "move" and outputs.get(value) != pair.reference:
+                    continue
+                if pair.reference in after_a and match.side.informative(value):
+                    met = True
+            return met or left > 0
+
+        fresh = rematch(self.found, {b: array}, watch)
+        if outputs.get(b) == a or self._reaches_output_by_moves(a, b):
+            met = True
+        return fresh if met else None
+
+    def _reaches_output_by_moves(self, a: int, b: int) -> bool:
+        """Whether two values are outputs but for reshapes, so that nothing later can meet."""
+        ends = (
+            _only_moves(self.found.reference.tape, a),
+            _only_moves(self.candidate.side.tape, b),
+        )
+        return any(pair.reference in ends[0] and pair.candidate in ends[1] for pair in self.apart)
+
+    def _candidates(self) -> list[tuple[int, int]]:
+        """Pairs of values that could end the region, the smallest regions first."""
+        ours = self._measure(self.reference, [pair.reference for pair in self.apart])
+        theirs = self._measure(self.candidate, [pair.candidate for pair in self.apart])
+        by_size: dict[int, list[int]] = {}
+        for a in ours:
+            by_size.setdefault(self.found.reference.tape.values[a].size, []).append(a)
+        pairs = []
+        for b in theirs:
+            made = self.candidate.side.tape.values[b]
+            for a in by_size.get(made.size, ()):
+                roots_a, roots_b = self.reference.roots[a], self.candidate.roots[b]
+                if (roots_a or roots_b) and roots_a.isdisjoint(roots_b):
+                    continue
+                if _is_exact(self.found.reference.tape.values[a].dtype) != _is_exact(made.dtype):
+                    continue
+                rank = self.reference.depth[a] + self.candidate.depth[b]
+                pairs.append((rank, abs(self.reference.depth[a] - self.candidate.depth[b]), b, a))
+        return [(a, b) for _, _, b, a in sorted(pairs)[: 4 * _TRIES]]
+
+    def _measure(self, walk: _Walk, outputs: Sequence[int]) -> list[int]:
+        """The unsettled values before `outputs`, with how far and from what they were computed."""
+        tape = walk.side.tape
+        found = []
+        for op in self.region(walk, *outputs).ops:
+            depth, roots = 0, set()
+            for value in op.inputs:
+                producer = tape.producer(value)
+                if value in walk.depth:
+                    depth = max(depth, walk.depth[value])
+                    roots |= walk.roots[value]
+                elif producer is None and tape.values[value].kind != "input":
+                    continue
+                elif producer is None or not producer.static:
+                    print_ = walk.side.print(value)
+                    roots.add((print_.size, float(f"{print_.norm:.6g}")))
+            for value in op.outputs:
+                if not self.is_settled(walk, value):
+                    walk.depth[value] = depth + (op.role != "move")
+                    walk.roots[value] = roots
+                    found.append(value)
+        return found
+
+    def _orders(self, a: int, b: int) -> Iterator[Order]:
+        """Axis orders in which `a` fits in the place of `b`; those of its neighbours first."""
+        values = self.found.reference.tape.values, self.candidate.side.tape.values
+        fitting = list(orders(values[0][a].shape, values[1][b].shape))
+        if len(fitting) > 1:
+            nearby = {
+                pair.order.axes
+                for pair in self.found.pairs.values()
+                if len(pair.order.axes) == len(fitting[0].axes)
+            }
+            fitting.sort(key=lambda order: order.axes not in nearby)
+        yield from fitting[:3]
+
+    # --- leaves -----------------------------------------------------------------------------------
+
+    def differing_leaves(self, ours: Region, theirs: Region) -> Iterator[Leaf]:
+        """Parameters and constants that enter the candidate's region and have no equal."""
+        known = set(ours.leaves())
+        for leaf in theirs.leaves():
+            if not self.candidate.side.informative(leaf):
+                continue
+            pair = self.found.pairs.get(leaf)
+            if pair is not None and not pair.same:
+                yield Leaf(pair.reference, leaf, "near")
+            elif pair is None:
+                arranged = self.found.arranged.get(leaf)
+                if arranged is not None:
+                    yield Leaf(arranged, leaf, "arranged")
+                    continue
+                size = self.candidate.side.tape.values[leaf].size
+                alike = [
+                    value
+                    for value in known
+                    if self.found.reference.tape.values[value].size == size
+                    and value not in self.partners
+                ]
+                yield Leaf(alike[0] if alike else None, leaf, "other")
+
+
+def _is_exact(dtype: str) -> bool:
+    return not dtype.startswith(("float", "bfloat", "complex"))
+
+
+def _ancestors(tape: Tape, values: Sequence[int]) -> set[int]:
+    """Indices of the operations that values depend on."""
+    found: set[int] = set()
+    stack = list(values)
+    while stack:
+        op = tape.producer(stack.pop())
+        if op is not None and op.index not in found:
+            found.add(op.index)
+            stack.extend(op.inputs)
+    return found
+
+
+def _descendants(tape: Tape, value: int) -> set[int]:
+    """Values that depend on a value, without itself."""
+    found = {value}
+    producer = tape.producer(value)
+    for op in tape.ops[producer.index + 1 if producer else 0 :]:
+        if not found.isdisjoint(op.inputs):
+            found.update(op.outputs)
+    found.discard(value)
+    return found
+
+
+def _only_moves(tape: Tape, value: int) -> set[int]:
+    """A value and what is made of it by moves alone."""
+    found = {value}
+    for op in tape.ops:
+        if op.role == "move" and not found.isdisjoint(op.inputs):
+            found.update(op.outputs)
+    return found

@@ -1,0 +1,110 @@
+"""One file per framework, the same sections in each: recognise, record, replay, versions.
+
+A framework is found through `sys.modules`: what the user has not imported is never imported here.
+A new framework is one new file and one line in `FRAMEWORKS`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from parity.errors import FrameworkMissing, ModelError
+from parity.tape import Adapter, Tape
+
+if TYPE_CHECKING:
+    from parity.model import Inputs, Model
+
+# framework: (the module that shows that it is in use, the file here)
+FRAMEWORKS = {
+    "torch": ("torch", "parity.frameworks.torch"),
+    "tensorflow": ("tensorflow", "parity.frameworks.tensorflow"),
+    "chainer": ("chainer", "parity.frameworks.chainer"),
+    "numpy": ("numpy", "parity.frameworks.numpy"),
+}
+_ALIASES = {"tf": "tensorflow", "keras": "tensorflow", "pytorch": "torch"}
+
+
+class Framework(Adapter, Protocol):
+    """An adapter that also recognises models and records them."""
+
+    def recognises(self, obj: object) -> bool:
+        """Whether `obj` is a model of this framework."""
+
+    def record(self, model: Model, inputs: Inputs) -> Tape:
+        """Runs the model once on NumPy inputs, leaves it as it was, and returns the tape.
+
+        Raises:
+            ModelError: the model raised, or cannot be recorded.
+        """
+
+    def versions(self) -> dict[str, str]:
+        """Versions and settings that can change numbers."""
+
+
+def load(name: str) -> Framework:
+    """The adapter of a framework by name.
+
+    Raises:
+        FrameworkMissing: unknown, or not installed.
+    """
+    name = _ALIASES.get(name, name)
+    if name not in FRAMEWORKS:
+        raise FrameworkMissing(f"Unknown framework {name!r}; known are {', '.join(FRAMEWORKS)}.")
+    module, adapter = FRAMEWORKS[name]
+    if module not in sys.modules and importlib.util.find_spec(module) is None:
+        raise FrameworkMissing(
+            f"{name} is not installed. Install it with: pip install 'pytest-parity[{name}]'"
+        )
+    return cast(Framework, importlib.import_module(adapter))
+
+
+def recognise(obj: object, framework: str | None = None) -> str:
+    """The name of the framework that a model is of.
+
+    Raises:
+        ModelError: it cannot be told, or `obj` cannot be called.
+    """
+    if framework is not None:
+        load(framework)
+        return _ALIASES.get(framework, framework)
+    in_use = [name for name, (module, _) in FRAMEWORKS.items() if module in sys.modules]
+    for name in in_use:
+        if load(name).recognises(obj):
+            return name
+    if not callable(obj):
+        raise ModelError(
+            f"{type(obj).__name__} is no model that parity knows, and cannot be called. "
+            "Hand in a torch, Keras, TensorFlow or Chainer model, or a function over tensors."
+        )
+    used = _frameworks_of(obj) & set(in_use)
+    used = used - {"numpy"} or used
+    if len(used) == 1:
+        return used.pop()
+    raise ModelError(
+        f"Cannot tell the framework of {getattr(obj, '__name__', type(obj).__name__)!r}"
+        + (f": it uses {' and '.join(sorted(used))}" if used else "")
+        + ". Name it: parity.wrap(function, framework='torch')."
+    )
+
+
+def _frameworks_of(obj: Any) -> set[str]:
+    """Frameworks that the code of a function, or of an object's class, refers to."""
+    if isinstance(obj, MethodType):
+        obj = obj.__func__
+    if not isinstance(obj, FunctionType):
+        wrapped = getattr(obj, "__wrapped__", None) or getattr(obj, "func", None)
+        obj = wrapped if wrapped is not None else getattr(type(obj), "__call__", None)
+    if not isinstance(obj, FunctionType):
+        return set()
+    found = set()
+    for thing in obj.__globals__.values():
+        origin = getattr(thing, "__name__" if type(thing) is type(sys) else "__module__", None)
+        root = origin.split(".")[0] if isinstance(origin, str) else ""
+        root = _ALIASES.get(root, root)
+        if root in FRAMEWORKS:
+            found.add(root)
+    return found

@@ -1,0 +1,54 @@
+"""Runs a user's model, and turns what it raises into one clear error."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import traceback
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from parity.errors import ModelError, ParityError
+
+if TYPE_CHECKING:
+    from parity.model import Model
+
+T = TypeVar("T")
+
+
+def run(model: Model, call: Callable[[], T]) -> T:
+    """The result of `call`.
+
+    Raises:
+        ModelError: the model raised; the message holds its error and the user's line.
+    """
+    try:
+        return call()
+    except ParityError:
+        raise
+    except Exception as error:
+        own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        frames = [
+            frame
+            for frame in traceback.extract_tb(error.__traceback__)
+            if not frame.filename.startswith(own) and "site-packages" not in frame.filename
+        ]
+        where = f"\n  at {frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else ""
+        text = str(error).strip() or "no message"
+        raise ModelError(
+            f"{model.name} ({model.framework}) raised {type(error).__name__}: {text}{where}"
+        ) from error
+
+
+@contextlib.contextmanager
+def preserved_random_state() -> Iterator[None]:
+    """Puts Python's and NumPy's global random state back afterwards."""
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)

@@ -1,0 +1,259 @@
+"""TensorFlow and Keras: recorded eagerly through op callbacks, replayed op by op.
+
+The bodies of `tf.function`s are run eagerly while recording, so that every operation is seen, with
+its line. A graph that has no Python body any more (a restored SavedModel, a concrete function) is
+one operation. Variables are leaves; their reads are the leaf itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.eager import context
+from tensorflow.python.eager.execute import quick_execute
+from tensorflow.python.framework import op_callbacks, ops
+from tensorflow.python.framework.config import is_op_determinism_enabled
+from tensorflow.python.util._pywrap_util_port import IsMklEnabled
+
+from parity import outputs as structure
+from parity.errors import ModelError, ReplayError
+from parity.frameworks import tensorflow_ops as table
+from parity.frameworks import tensorflow_state as state
+from parity.frameworks.running import run
+from parity.frameworks.tensorflow_watcher import Call, Watcher
+from parity.model import bind, flatten_inputs, map_arrays
+from parity.recorder import Recorder
+from parity.tape import Array, Native, Op, Precision, Tape
+
+if TYPE_CHECKING:
+    from parity.model import Inputs, Model
+
+name = "tensorflow"
+
+# --- recognise -----------------------------------------------------------------------------------
+
+
+def recognises(obj: object) -> bool:
+    """Keras models and layers, tf.Modules, tf.functions, and what `tf.saved_model.load` returns."""
+    functions = (tf.types.experimental.PolymorphicFunction, tf.types.experimental.ConcreteFunction)
+    if isinstance(obj, (*state.keras_layers(), tf.Module, *functions)):
+        return True
+    return isinstance(obj, tf.__internal__.tracking.AutoTrackable) and (
+        callable(obj) or hasattr(obj, "signatures")
+    )
+
+
+# --- record --------------------------------------------------------------------------------------
+
+
+def record(model: Model, inputs: Inputs) -> Tape:
+    """Runs a model once, eagerly, and leaves it as it was.
+
+    A model that is not built yet is built by it, as by any first call.
+
+    Raises:
+        ModelError: the model raised, returned no tensors, or runs in a TensorFlow 1 graph.
+    """
+    if not tf.executing_eagerly():
+        raise ModelError(
+            f"{model.name}: eager execution is off. Remove tf.compat.v1.disable_eager_execution() "
+            "(RLlib: import tensorflow before ray), and compare outside `graph.as_default()`."
+        )
+    tape, built = _record(model, inputs)
+    if built:  # its first call made its variables: another one shows what it computes with them
+        tape, _ = _record(model, inputs)
+    return tape
+
+
+def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
+    """The tape of one run, and whether variables were made by it."""
+    function = _callable(model)
+    layers = (*state.keras_layers(), tf.Module)
+    held = state.holdings(model.obj)
+    root = model.obj if isinstance(model.obj, layers) else None
+    recorder = Recorder(
+        _ADAPTER, lambda thing: isinstance(thing, layers), held.layers, root, separator="/"
+    )
+    before = state.snapshot(held)
+    watcher = Watcher(recorder, {handle: contents for handle, (_, contents) in before.items()})
+
+    floating = state.float_dtype(model.obj, held)
+    tensors = map_arrays(lambda array: _input(array, floating), inputs)
+    ids = {
+        path: watcher.leaf(tensor, "input", path)
+        for path, tensor in flatten_inputs(tensors).items()
+    }
+    args, kwargs = _arguments(model, function, tensors)
+
+    def call() -> tuple[Any, dict[str, int]]:
+        with _shorter_messages():
+            result = function(*args, **kwargs)
+        flat = structure.flatten(result, _is_tensor)
+        return result, {path: watcher.value(tensor) for path, tensor in flat.items()}
+
+    with state.as_before(before, watcher), state.eagerly(), _watched_by(watcher):
+        result, outputs = run(model, call)
+    if not outputs:
+        raise ModelError(f"{model.name} returned no tensors but {type(result).__name__}.")
+    watcher.name_variables(held)
+    for path, value in outputs.items():
+        producer = recorder.values[value].op
+        if ids and (producer < 0 or recorder.ops[producer].static) and value not in ids.values():
+            recorder.caveats.append(
+                f"output {path} of {model.name} does not depend on its inputs, "
+                "or does so through NumPy, where it cannot be followed"
+            )
+    return recorder.tape(model.name, ids, outputs), bool(watcher.initial)
+
+
+def _callable(model: Model) -> Callable[..., Any]:
+    if callable(model.obj):
+        return model.obj  # type: ignore[no-any-return]
+    signatures = getattr(model.obj, "signatures", {})
+    if len(signatures) == 1:
+        return next(iter(signatures.values()))  # type: ignore[no-any-return]
+    raise ModelError(
+        f"{model.name} cannot be called. Hand in what can be: a function of it"
+        + (f", or one of its signatures: {', '.join(signatures)}." if signatures else ".")
+    )
+
+
+def _input(array: Array, floating: Any) -> Native:
+    tensor = tf.constant(np.ascontiguousarray(array))
+    return tf.cast(tensor, floating) if array.dtype.kind == "f" else tensor
+
+
+def _arguments(
+    model: Model, function: Callable[..., Any], tensors: Any
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """How the model takes its inputs; a Keras one is told if it trains."""
+    if not isinstance(model.obj, state.keras_layers()):
+        return bind(function, tensors)
+    args, kwargs = bind(model.obj.call, tensors)
+    taken = [
+        parameter
+        for name, parameter in inspect.signature(model.obj.call).parameters.items()
+        if name not in ("training", "mask")
+    ]
+    positional = [p for p in taken if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len(args) > len(positional) and not any(p.kind is p.VAR_POSITIONAL for p in taken):
+        args = (list(args),)  # Keras's own way with several inputs: one list of them
+    return args, {**kwargs, "training": model.mode == "train"}
+
+
+def _is_tensor(thing: object) -> bool:
+    return isinstance(thing, (tf.Tensor, tf.Variable, *state.keras_variables()))
+
+
+@contextlib.contextmanager
+def _shorter_messages() -> Iterator[None]:
+    """Takes the name of the device's function off TensorFlow's messages."""
+    try:
+        yield
+    except tf.errors.OpError as error:
+        error._message = re.sub(r"^\{\{.*?\}\} ", "", error.message).split(" name: ")[0]
+        raise
+
+
+@contextlib.contextmanager
+def _watched_by(watcher: Watcher) -> Iterator[None]:
+    op_callbacks.add_op_callback(watcher)
+    try:
+        yield
+    finally:
+        op_callbacks.remove_op_callback(watcher)
+
+
+# --- replay --------------------------------------------------------------------------------------
+
+
+def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
+    """Runs the kernel again; in float64 the double kernel, or a composition where there is none.
+
+    Raises:
+        ReplayError: in float64, for a graph function or a kernel that rounds to less.
+    """
+    call: Call = op.call
+    known = table.facts(call.kind)
+    given: Iterator[Native]
+    if precision is None:
+        given = map(_as_recorded, arguments, call.dtypes)
+        inputs = [next(given) if fixed is None else fixed for fixed in call.arguments]
+        results = _run(call, inputs, call.attributes)
+    else:
+        if known is None or known.holds_graph:
+            raise ReplayError(f"{op.attributes['function']} is a graph: it runs as recorded only")
+        given = (cast(argument, precision) for argument in arguments)
+        inputs = [next(given) if fixed is None else fixed for fixed in call.arguments]
+        compose = table.COMPOSITIONS.get(call.kind)
+        if compose:
+            results = compose(
+                inputs, dict(zip(call.attributes[::2], call.attributes[1::2], strict=True))
+            )
+        else:
+            if call.wide is None:
+                call.wide = table.widened(call.attributes, known.types)
+            results = _run(call, inputs, call.wide)
+        table.check_wide(results, op.kind)
+    return [results[index] for index in call.kept]
+
+
+def _run(call: Call, inputs: list[Native], attributes: tuple[Any, ...]) -> list[Native]:
+    with state.contents(call.variables):
+        return quick_execute(  # type: ignore[no-any-return]
+            call.kind, call.outputs, inputs, attributes, context.context()
+        )
+
+
+def _as_recorded(tensor: Native, dtype: int) -> Native:
+    return tensor if tensor._datatype_enum() == dtype else tf.cast(tensor, tf.as_dtype(dtype))
+
+
+def cast(array: Native, precision: Precision) -> Native:
+    if precision is not None and array._datatype_enum() in table.FLOATING:
+        return tf.cast(array, precision)
+    return array
+
+
+def to_numpy(array: Native) -> Array:
+    """NumPy's view of a tensor; bfloat16, which NumPy has not, becomes float32."""
+    if array._datatype_enum() == _BFLOAT16:
+        array = tf.cast(array, tf.float32)
+    return array._numpy()  # type: ignore[no-any-return]
+
+
+def from_numpy(array: Array) -> Native:
+    """A tensor on the array's own memory where it is laid out as TensorFlow needs it."""
+    array = np.ascontiguousarray(array) if array.ndim else array
+    code = tf.as_dtype(array.dtype).as_datatype_enum
+    return ops.EagerTensor(array, context.context().device_name, code)
+
+
+# --- versions ------------------------------------------------------------------------------------
+
+
+def versions() -> dict[str, str]:
+    """Versions, and the switches that change numbers."""
+    keras = sys.modules.get("keras")
+    within = tf.config.threading.get_intra_op_parallelism_threads()
+    between = tf.config.threading.get_inter_op_parallelism_threads()
+    experimental = tf.config.experimental
+    return {
+        "tensorflow": tf.__version__,
+        **({"keras": keras.__version__} if keras else {}),
+        "threads": f"{within or 'all cores'} within an operation, {between or 'all cores'} between",
+        "TF32": "on" if experimental.tensor_float_32_execution_enabled() else "off",
+        "oneDNN": "on" if IsMklEnabled() else "off",
+        "deterministic operations": "on" if is_op_determinism_enabled() else "off",
+    }
+
+
+_BFLOAT16 = int(tf.bfloat16.as_datatype_enum)
+_ADAPTER = sys.modules[__name__]

@@ -1,0 +1,253 @@
+"""What a TensorFlow model holds, and how it is left as it was before a run."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import random
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python import pywrap_tfe
+from tensorflow.python.eager import context
+from tensorflow.python.ops.gen_resource_variable_ops import assign_variable_op, read_variable_op
+
+from parity.recorder import discover
+from parity.tape import Native
+
+# --- what a model holds --------------------------------------------------------------------------
+
+
+def keras_layers() -> tuple[Any, ...]:
+    """The layer classes of the Kerases in use that run on TensorFlow."""
+    found = []
+    for name in ("keras", "tf_keras"):
+        module = sys.modules.get(name)
+        layer = getattr(getattr(module, "layers", None), "Layer", None)
+        if layer is None or name == "keras" and _backend(module) != "tensorflow":
+            continue
+        found.append(layer)
+    return tuple(found)
+
+
+def keras_variables() -> tuple[Any, ...]:
+    """The variable class of Keras 3, which is not TensorFlow's."""
+    module = sys.modules.get("keras")
+    variable = getattr(module, "Variable", None)
+    return (variable,) if variable is not None and _backend(module) == "tensorflow" else ()
+
+
+def _backend(module: Any) -> str:
+    config = getattr(module, "config", None)
+    backend = getattr(config, "backend", None)
+    return str(backend()) if backend else "tensorflow"  # Keras 2 has no other
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A variable that a model holds, and its path."""
+
+    name: str
+    variable: Any
+    trainable: bool
+
+
+@dataclass
+class Holdings:
+    """The layers of a model, by `id`, with their paths, and its variables."""
+
+    layers: dict[int, str] = field(default_factory=dict)
+    variables: list[Held] = field(default_factory=list)
+
+    def names(self) -> dict[int, Held]:
+        """The variables by the `id` of the handle through which operations read them."""
+        return {id(held.variable.handle): held for held in self.variables}
+
+
+def holdings(obj: Any) -> Holdings:
+    """Looks into a model, or into what a function refers to.
+
+    Keras names its variables; those of a `tf.Module` are named by the attributes that hold them.
+    """
+    keras, wrapped = keras_layers(), keras_variables()
+    tracked = tf.__internal__.tracking.AutoTrackable  # tf.Module, and what was saved of one
+    found = Holdings()
+    seen: set[int] = set()
+
+    def hold(name: str, variable: Any, trainable: bool) -> None:
+        if id(variable) not in seen and hasattr(variable, "handle"):
+            seen.add(id(variable))
+            found.variables.append(Held(name or variable.name.split(":")[0], variable, trainable))
+
+    def visit(path: str, thing: Any) -> None:
+        if isinstance(thing, tf.Variable):
+            hold(path, thing, bool(thing.trainable))
+            return
+        if isinstance(thing, wrapped):
+            hold(path, thing._value, bool(thing.trainable))
+            return
+        if id(thing) in seen:
+            return
+        seen.add(id(thing))
+        if isinstance(thing, keras):
+            if path:
+                found.layers[id(thing)] = path
+            for variable in thing.variables:
+                name = str(getattr(variable, "path", variable.name)).split(":")[0]
+                name = name.removeprefix(f"{thing.name}/")
+                hold(_join(path, name), getattr(variable, "_value", variable), variable.trainable)
+        elif isinstance(thing, tf.random.Generator):
+            visit(_join(path, "state"), thing.state)
+        elif isinstance(thing, tracked):
+            if path:
+                found.layers[id(thing)] = path
+            for key, item in vars(thing).items():
+                if not key.startswith("_self_"):  # TensorFlow's own book-keeping
+                    visit(_join(path, key), item)
+        elif isinstance(thing, Mapping):
+            for key, item in thing.items():
+                visit(_join(path, str(key)), item)
+        elif isinstance(thing, (list, tuple)):
+            for index, item in enumerate(thing):
+                visit(_join(path, str(index)), item)
+
+    kinds = (*keras, *wrapped, tracked, tf.Variable)
+    if isinstance(obj, kinds):
+        visit("", obj)
+    else:
+        function = getattr(obj, "python_function", obj)
+        for name, thing in discover(function, lambda item: isinstance(item, kinds)).items():
+            visit(name.replace(".", "/"), thing)
+        for variable in (
+            getattr(obj, "variables", None) or ()
+        ):  # a restored object, a graph function
+            visit("", variable)
+    return found
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}/{name}" if path else name
+
+
+def owner(handle: Native) -> Any:
+    """The variable that a handle belongs to, where no search of the model came upon it."""
+    owners = (thing for thing in gc.get_referrers(handle) if isinstance(thing, tf.Variable))
+    return next(owners, None)
+
+
+def float_dtype(obj: Any, held: Holdings) -> Any:
+    """The dtype in which a model takes floating inputs: that of its weights."""
+    for trainable in (True, False):
+        for one in held.variables:
+            if one.trainable is trainable and one.variable.dtype.is_floating:
+                return one.variable.dtype
+    if isinstance(obj, keras_layers()):
+        return tf.as_dtype(obj.compute_dtype or "float32")
+    return tf.float32
+
+
+# --- how it is left as it was --------------------------------------------------------------------
+
+
+class Watched(Protocol):
+    """What a run did: the variables it wrote, by their handles' `id`; whether it drew numbers."""
+
+    written: set[int]
+    drew: bool
+    initial: dict[int, tuple[Native, Native]]  # the handles and contents of variables it made
+
+
+def snapshot(held: Holdings) -> dict[int, tuple[Any, Native]]:
+    """The variables and their contents, by their handles' `id`; a later write does not reach these.
+
+    TensorFlow writes into a buffer only where nobody else holds it, so nothing is copied here.
+    """
+    variables = [one.variable for one in held.variables]
+    generators = [_keras_global("global_seed_generator")]
+    generators += [getattr(_generators(), "global_generator", None)]
+    for generator in generators:
+        state = getattr(generator, "state", None)
+        if state is not None:
+            variables.append(getattr(state, "_value", state))
+    found: dict[int, tuple[Any, Native]] = {}
+    for one in variables:
+        with contextlib.suppress(tf.errors.FailedPreconditionError):  # it has no contents yet
+            found[id(one.handle)] = (one, read_variable_op(one.handle, one.dtype))
+    return found
+
+
+@contextlib.contextmanager
+def as_before(before: Mapping[int, tuple[Any, Native]], watched: Watched) -> Iterator[None]:
+    """Puts back, also after an error, what a run changes: variables and random states."""
+    eager = context.context()
+    tensorflow_state = eager._rng.getstate() if hasattr(eager, "_rng") else None
+    python_state, numpy_state = random.getstate(), np.random.get_state()
+    keras_generator = _keras_global("global_seed_generator")
+    try:
+        yield
+    finally:
+        for handle in watched.written & before.keys():
+            variable, contents = before[handle]
+            variable.assign(contents)
+        for handle in watched.written & watched.initial.keys():
+            assign_variable_op(*watched.initial[handle])
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)
+        if keras_generator is None:  # made by the run: whoever comes next makes it anew
+            _set_keras_global("global_seed_generator", None)
+        if tensorflow_state is not None:
+            eager._rng.setstate(tensorflow_state)
+            if watched.drew:  # kernels keep a place in their stream of numbers
+                pywrap_tfe.TFE_ContextClearCaches(eager._context_handle)
+
+
+@contextlib.contextmanager
+def contents(variables: Sequence[tuple[Native, Native]]) -> Iterator[None]:
+    """Gives variables other contents for a while, by their handles."""
+    if not variables:
+        yield
+        return
+    now = [(handle, read_variable_op(handle, held.dtype)) for handle, held in variables]
+    try:
+        for handle, held in variables:
+            assign_variable_op(handle, held)
+        yield
+    finally:
+        for handle, held in now:
+            assign_variable_op(handle, held)
+
+
+@contextlib.contextmanager
+def eagerly() -> Iterator[None]:
+    """Runs the bodies of `tf.function`, and lets errors through as they were raised."""
+    functions = tf.config.functions_run_eagerly()
+    keras: Any = sys.modules.get("keras")
+    filtered = keras is not None and keras.config.is_traceback_filtering_enabled()
+    try:
+        tf.config.run_functions_eagerly(True)
+        if filtered:  # Keras would put a page of arguments into every message
+            keras.config.disable_traceback_filtering()
+        yield
+    finally:
+        tf.config.run_functions_eagerly(functions)
+        if filtered:
+            keras.config.enable_traceback_filtering()
+
+
+def _generators() -> Any:
+    return sys.modules.get("tensorflow.python.ops.stateful_random_ops")
+
+
+def _keras_global(name: str) -> Any:
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    return getattr(state.GLOBAL_STATE_TRACKER, name, None) if state else None
+
+
+def _set_keras_global(name: str, value: Any) -> None:
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    if state:
+        state.set_global_attribute(name, value)

@@ -1,0 +1,304 @@
+"""Follows a TensorFlow run: operations go onto a tape, variables are known by their handles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
+
+from parity.errors import ModelError
+from parity.frameworks import tensorflow_ops as table
+from parity.frameworks.tensorflow_state import Holdings, owner
+from parity.recorder import Recorder
+from parity.tape import LeafKind, Native
+
+Given = dict[str, Any]  # attributes as TensorFlow was given them
+
+_NUMERIC = {
+    int(dtype.as_datatype_enum): dtype.name
+    for dtype in (
+        *(tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.complex64, tf.complex128, tf.bool),
+        *(tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64),
+    )
+}
+_INTEGERS = frozenset(code for code, dtype in _NUMERIC.items() if dtype.startswith(("int", "uint")))
+_RESOURCE = int(tf.resource.as_datatype_enum)
+_READERS = frozenset(("VarIsInitializedOp", "VariableShape", "DestroyResourceOp"))
+
+
+@dataclass(slots=True)
+class Call:
+    """What it takes to run an operation again.
+
+    Attributes:
+        kind: the type to run, or the name of a graph function.
+        attributes: names and values in turn, as TensorFlow takes them.
+        arguments: for each input a tensor that stays as it is, or None for the next of `op.inputs`.
+        dtypes: of `op.inputs`, as recorded.
+        kept: which of the outputs are on the tape.
+        variables: that a graph function works on: their handles, and what they held when it ran.
+    """
+
+    kind: str
+    attributes: tuple[Any, ...]
+    arguments: tuple[Native | None, ...]
+    dtypes: tuple[int, ...]
+    outputs: int
+    kept: tuple[int, ...]
+    variables: tuple[tuple[Native, Native], ...] = ()
+    wide: tuple[Any, ...] | None = None
+
+
+class Watcher:
+    """Tells a recorder of each operation that TensorFlow runs, and keeps track of variables.
+
+    Args:
+        contents: of the variables known before the run, by their handles' `id`.
+    """
+
+    def __init__(self, recorder: Recorder, contents: dict[int, Native]) -> None:
+        self.written: set[int] = set()
+        self.drew = False
+        self._recorder = recorder
+        self._contents = contents
+        self._current: dict[int, int] = {}  # handle: the value that the variable has now
+        self._leaves: dict[int, int] = {}  # value: handle
+        self._handles: dict[int, Native] = {}  # kept alive, for their `id`
+        self._fresh: set[int] = set()  # variables made by the run that have no contents yet
+        self.initial: dict[int, tuple[Native, Native]] = {}
+        self._busy = False
+
+    def __call__(
+        self,
+        kind: str | bytes,
+        inputs: Sequence[Native],
+        attributes: Sequence[Any],
+        outputs: Sequence[Native],
+        op_name: str | None = None,
+        graph: object = None,
+    ) -> None:
+        if graph is not None or self._busy:
+            return
+        if isinstance(kind, bytes):
+            kind = kind.decode()
+        special = _SPECIAL.get(kind)
+        if special is None:
+            self._add(kind, inputs, attributes, outputs)
+            return
+        self._busy = True
+        try:
+            special(
+                self, inputs, dict(zip(attributes[::2], attributes[1::2], strict=True)), outputs
+            )
+        finally:
+            self._busy = False
+
+    # -- operations
+
+    def _add(
+        self,
+        kind: str,
+        inputs: Sequence[Native],
+        attributes: Sequence[Any],
+        outputs: Sequence[Native],
+        shown_as: str = "",
+    ) -> None:
+        known = table.facts(kind)
+        given = dict(zip(attributes[::2], attributes[1::2], strict=True))
+        shown = table.readable(given, known.hidden if known else table.NOISE)
+        names = table.settings(kind, len(inputs))
+        find = self._recorder.find
+        ids: list[int] = []
+        dtypes: list[int] = []
+        arguments: list[Native | None] = []
+        variables: list[tuple[Native, Native]] = []
+        for setting, tensor in zip(names, inputs, strict=True):
+            value = find(tensor)
+            if value is None:
+                dtype = tensor._datatype_enum()
+                if setting and dtype in _INTEGERS:
+                    shown[setting] = tensor._numpy().tolist()
+                if setting and dtype in _INTEGERS or dtype not in _NUMERIC:
+                    arguments.append(tensor)
+                    if dtype == _RESOURCE and kind not in _READERS:
+                        held = self._contents_of(tensor)
+                        variables += [(tensor, held)] if held is not None else []
+                        self._written(tensor)
+                    continue
+                value = self.leaf(tensor, "constant")
+            ids.append(value)
+            dtypes.append(tensor._datatype_enum())
+            arguments.append(None)
+        kept = tuple(i for i, one in enumerate(outputs) if one._datatype_enum() in _NUMERIC)
+        if not kept:
+            return
+        call = Call(
+            kind,
+            tuple(attributes) if None not in given.values() else _without_none(given),
+            tuple(arguments),
+            tuple(dtypes),
+            len(outputs),
+            kept,
+            tuple(variables),
+        )
+        role = known.role if known else "compute"
+        self.drew = self.drew or role == "random"
+        if known is None or known.holds_graph:
+            shown = {"function": _function_name(kind, given)}
+            kind = "PartitionedCall"
+            self._recorder.caveats.append(
+                f"{shown['function']} is a graph without Python code: it is one operation here, "
+                "not looked into, and runs in its own precision only"
+            )
+        results = [
+            (one, one._shape_tuple(), _NUMERIC[one._datatype_enum()])
+            for one in (outputs[index] for index in kept)
+        ]
+        self._recorder.op(shown_as or kind, ids, results, role=role, attributes=shown, call=call)
+
+    def leaf(self, tensor: Native, kind: LeafKind, name: str = "") -> int:
+        dtype = _NUMERIC.get(tensor._datatype_enum())
+        if dtype is None:
+            raise ModelError(f"a tensor of dtype {tensor.dtype.name} cannot be compared.")
+        return self._recorder.leaf(tensor, kind, name, tensor._shape_tuple(), dtype)
+
+    def value(self, output: Any) -> int:
+        """The value id of something that the model returned."""
+        if isinstance(output, (np.ndarray, np.generic, float)):
+            output = tf.constant(output)
+        elif not hasattr(output, "_datatype_enum"):
+            output = tf.convert_to_tensor(output)
+        if not hasattr(output, "_datatype_enum"):
+            raise ModelError(f"a symbolic tensor was returned ({output}); parity needs numbers.")
+        found = self._recorder.find(output)
+        return self.leaf(output, "constant") if found is None else found
+
+    # -- variables
+
+    def _created(self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]) -> None:
+        self._fresh.add(id(outputs[0]))
+        self._handles[id(outputs[0])] = outputs[0]
+
+    def _read(self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]) -> None:
+        value = self._current.get(id(inputs[0]))
+        if value is None:
+            self._variable_leaf(inputs[0], outputs[0])
+        else:
+            self._recorder.alias(outputs[0], value)
+
+    def _assign(self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]) -> None:
+        handle, tensor = inputs
+        self._handles[id(handle)] = handle
+        if id(handle) in self._fresh:  # its first contents: a leaf when it is read
+            self._fresh.discard(id(handle))
+            self.initial[id(handle)] = (handle, tensor)
+            return
+        self.written.add(id(handle))
+        value = self._recorder.find(tensor)
+        self._current[id(handle)] = self.leaf(tensor, "constant") if value is None else value
+
+    def _assign_add(
+        self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]
+    ) -> None:
+        self._arithmetic("AssignAddVariableOp", "AddV2", inputs, given)
+
+    def _assign_sub(
+        self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]
+    ) -> None:
+        self._arithmetic("AssignSubVariableOp", "Sub", inputs, given)
+
+    def _arithmetic(self, kind: str, pure: str, inputs: Sequence[Native], given: Given) -> None:
+        handle, change = inputs
+        old = self._contents_of(handle)
+        self._written(handle)
+        if old is None:
+            return
+        new = read_variable_op(handle, given["dtype"])
+        self._add(pure, (old, change), ("T", given["dtype"]), (new,), shown_as=kind)
+        self._current[id(handle)] = self.value(new)
+
+    def _gather(self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]) -> None:
+        handle, indices = inputs
+        table_ = self._contents_of(handle)
+        if table_ is None:
+            table_ = read_variable_op(handle, given["dtype"])
+            self._variable_leaf(handle, table_)
+        attributes: Sequence[Any]
+        attributes = ("Tparams", given["dtype"], "Tindices", given["Tindices"], "Taxis", tf.int32)
+        batched = given.get("batch_dims") or 0
+        attributes = (*attributes, "batch_dims", batched)
+        axis = tf.constant(batched)
+        self._add("GatherV2", (table_, indices, axis), attributes, outputs, "ResourceGather")
+
+    def _gather_nd(self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]) -> None:
+        handle, indices = inputs
+        table_ = self._contents_of(handle)
+        if table_ is None:
+            table_ = read_variable_op(handle, given["dtype"])
+            self._variable_leaf(handle, table_)
+        attributes = ("Tparams", given["dtype"], "Tindices", given["Tindices"])
+        self._add("GatherNd", (table_, indices), attributes, outputs, "ResourceGatherNd")
+
+    def _contents_of(self, handle: Native) -> Native | None:
+        """The tensor that a variable held before this operation, if it was seen."""
+        value = self._current.get(id(handle))
+        if value is not None:
+            return self._recorder.recorded[value]
+        contents = self._contents.get(id(handle))
+        if contents is not None and id(handle) not in self.written:
+            self._variable_leaf(handle, contents)
+            return contents
+        return None
+
+    def _written(self, handle: Native) -> None:
+        """Something that is not followed may have changed a variable: its next read is a leaf."""
+        self._handles[id(handle)] = handle
+        self.written.add(id(handle))
+        self._current.pop(id(handle), None)
+
+    def _variable_leaf(self, handle: Native, tensor: Native) -> int:
+        value = self.leaf(tensor, "parameter")
+        self._handles[id(handle)] = handle
+        self._current[id(handle)] = value
+        self._leaves[value] = id(handle)
+        return value
+
+    def name_variables(self, held: Holdings) -> None:
+        """Gives the leaves that are variables their names."""
+        names = held.names()
+        for value, handle in self._leaves.items():
+            found = names.get(handle)
+            leaf = self._recorder.values[value]
+            variable = found.variable if found else owner(self._handles[handle])
+            if variable is None:
+                continue
+            leaf.name = found.name if found else variable.name.split(":")[0]
+            trainable = found.trainable if found else variable.trainable
+            leaf.kind = "parameter" if trainable else "buffer"
+
+
+_SPECIAL = {
+    "VarHandleOp": Watcher._created,
+    "ReadVariableOp": Watcher._read,
+    "AssignVariableOp": Watcher._assign,
+    "AssignAddVariableOp": Watcher._assign_add,
+    "AssignSubVariableOp": Watcher._assign_sub,
+    "ResourceGather": Watcher._gather,
+    "ResourceGatherNd": Watcher._gather_nd,
+}
+
+
+def _without_none(given: Given) -> tuple[Any, ...]:
+    return tuple(part for item in given.items() if item[1] is not None for part in item)
+
+
+def _function_name(kind: str, given: Given) -> str:
+    """`__inference_call_28` and the name in a PartitionedCall are both `call`."""
+    called = given.get("f")
+    text = str(getattr(called, "name", called) or kind)
+    return re.sub(r"^__\w+?_(?=[a-zA-Z])|_\d+$", "", text.removeprefix("b'").removesuffix("'"))

@@ -1,0 +1,86 @@
+"""Tables of ATen operators: which only move numbers, and which need help to run in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+aten = torch.ops.aten
+
+MOVES = frozenset(
+    """
+    alias as_strided broadcast_to cat channel_shuffle chunk clone col2im_copy contiguous copy
+    constant_pad_nd detach diagonal expand expand_as flatten flip fold gather im2col index
+    index_select lift lift_fresh lift_fresh_copy masked_select movedim narrow permute
+    pixel_shuffle pixel_unshuffle reflection_pad1d reflection_pad2d reflection_pad3d repeat
+    repeat_interleave replication_pad1d replication_pad2d replication_pad3d reshape resize roll
+    rot90 select slice slice_scatter select_scatter split split_with_sizes squeeze stack t take
+    to_copy _to_copy transpose unbind unfold unsafe_chunk unsafe_split unsafe_split_with_sizes
+    unsafe_view _unsafe_view unsqueeze view _reshape_alias _reshape_copy _unsafe_index
+    take_along_dim swapaxes upsample_nearest1d upsample_nearest2d upsample_nearest3d
+    """.split()
+)
+
+
+def in_float64(func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Calls an operator whose tensors are float64 already, its own dtypes following suit."""
+    replacement = _WITHOUT_FLOAT64.get(func)
+    if replacement is not None:
+        return replacement(*args, **kwargs)
+    if func in _FACTORIES and kwargs.get("dtype") is None:
+        kwargs = {**kwargs, "dtype": torch.float64}
+    return func(*args, **kwargs)
+
+
+def _mkldnn_rnn_layer(
+    x: torch.Tensor,
+    w_ih: torch.Tensor,
+    w_hh: torch.Tensor,
+    b_ih: torch.Tensor,
+    b_hh: torch.Tensor,
+    h: torch.Tensor,
+    c: torch.Tensor,
+    reverse: bool,
+    batch_sizes: list[int],
+    mode: int,
+    hidden_size: int,
+    num_layers: int,
+    has_biases: bool,
+    bidirectional: bool,
+    batch_first: bool,
+    train: bool,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """One direction of one LSTM layer; the fused kernel is float32 only."""
+    steps = x.flip(0) if reverse else x
+    outputs = []
+    for step in steps:
+        gates = torch.nn.functional.linear(step, w_ih, b_ih)
+        gates = gates + torch.nn.functional.linear(h.reshape(step.shape[0], -1), w_hh, b_hh)
+        i, f, g, o = gates.chunk(4, -1)
+        c = (f.sigmoid() * c.reshape(i.shape) + i.sigmoid() * g.tanh()).reshape(c.shape)
+        h = (o.sigmoid() * c.reshape(i.shape).tanh()).reshape(h.shape)
+        outputs.append(h.reshape(i.shape))
+    y = torch.stack(outputs[::-1] if reverse else outputs)
+    return y, h, c, x.new_empty(0)
+
+
+_WITHOUT_FLOAT64: dict[Any, Callable[..., Any]] = {
+    aten.mkldnn_rnn_layer.default: _mkldnn_rnn_layer,
+}
+
+# Operators that make a tensor from no tensor, in the default dtype unless told otherwise.
+_FACTORIES = frozenset(
+    [
+        aten.linspace.default,
+        aten.logspace.default,
+        aten.zeros.default,
+        aten.ones.default,
+        aten.empty.memory_format,
+        aten.full.default,
+        aten.eye.default,
+        aten.eye.m,
+        aten.hann_window.default,
+    ]
+)

@@ -1,0 +1,133 @@
+"""Fingerprints that no permutation changes, and an index that finds a value by its own."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from parity.tape import Array
+
+# Relative differences of float64 replays. Frameworks that compute the same agree to 1e-15 per
+# operation; constants that are baked in float32 leave 1e-9 to 1e-7; a fault leaves more.
+SAME = 1e-10
+NEAR = 1e-4
+_FEW = 4  # fewer distinct numbers are no evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What is left of an array when the order of its elements is forgotten.
+
+    Attributes:
+        size: number of elements.
+        exact: whether it holds integers or booleans.
+        masks: numbers of NaN, infinite and negatively infinite elements.
+        total, norm, low, high: sum, Euclidean norm and extremes of the finite elements.
+        informative: whether it holds enough distinct numbers to be evidence.
+    """
+
+    size: int
+    exact: bool
+    masks: tuple[int, int, int]
+    total: float
+    norm: float
+    low: float
+    high: float
+    informative: bool
+
+    def agrees(self, other: Fingerprint, tolerance: float) -> bool:
+        """Whether arrays a relative root mean square of `tolerance` apart could look like this."""
+        if self.size != other.size or self.masks != other.masks or self.exact != other.exact:
+            return False
+        gap = tolerance * max(self.norm, other.norm)
+        return (
+            abs(self.norm - other.norm) <= gap
+            and abs(self.low - other.low) <= gap
+            and abs(self.high - other.high) <= gap
+            and abs(self.total - other.total) <= gap * self.size**0.5
+        )
+
+
+def fingerprint(array: Array) -> Fingerprint:
+    """The fingerprint of an array of any shape."""
+    flat = array.ravel(order="K")
+    exact = flat.dtype.kind not in "fc"
+    if flat.size == 0:
+        return Fingerprint(0, exact, (0, 0, 0), 0.0, 0.0, 0.0, 0.0, False)
+    flat = flat.astype(np.float64, copy=False)
+    masks = (0, 0, 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = float(flat @ flat)
+    if not np.isfinite(squares):
+        nans, infinite = np.isnan(flat), np.isinf(flat)
+        masks = (int(nans.sum()), int(infinite.sum()), int((flat == -np.inf).sum()))
+        flat = flat[~(nans | infinite)]
+        if flat.size == 0:
+            return Fingerprint(array.size, exact, masks, 0.0, 0.0, 0.0, 0.0, False)
+        squares = float(np.linalg.norm(flat) ** 2)
+    low, high = float(flat.min()), float(flat.max())
+    return Fingerprint(
+        array.size,
+        exact,
+        masks,
+        float(flat.sum()),
+        squares**0.5,
+        low,
+        high,
+        is_informative(flat, low, high),
+    )
+
+
+def is_informative(flat: Array, low: float, high: float) -> bool:
+    """Whether an array has enough distinct numbers to be evidence.
+
+    A constant, a mask, a one-hot or a dead layer looks the same in many places of many models. Up
+    to three numbers count if one of them is no integer.
+    """
+    if low == high and flat.size > 1:
+        return False
+    if flat.size < _FEW:
+        return bool(np.any(flat != np.round(flat)))
+    sample = flat[:: max(1, flat.size // 256)]
+    if np.unique(sample).size >= _FEW:
+        return True
+    return bool(flat.size > sample.size and np.unique(flat).size >= _FEW)
+
+
+class Index:
+    """Values of one tape, to be found by fingerprint.
+
+    Buckets by size, sorted by norm: a look-up costs the logarithm of the number of values, plus
+    those that truly look alike.
+    """
+
+    def __init__(self) -> None:
+        self._norms: dict[tuple[int, bool], list[float]] = {}
+        self._values: dict[tuple[int, bool], list[tuple[int, Fingerprint]]] = {}
+
+    def add(self, value: int, print_: Fingerprint) -> None:
+        key = (print_.size, print_.exact)
+        norms = self._norms.setdefault(key, [])
+        at = bisect.bisect(norms, print_.norm)
+        norms.insert(at, print_.norm)
+        self._values.setdefault(key, []).insert(at, (value, print_))
+
+    def look_up(self, print_: Fingerprint, tolerance: float) -> Iterator[int]:
+        """Values that could be within `tolerance`, those with the closest norm first."""
+        key = (print_.size, print_.exact)
+        norms, values = self._norms.get(key, []), self._values.get(key, [])
+        right = bisect.bisect_left(norms, print_.norm)
+        left = right - 1
+        gap = 2 * tolerance * print_.norm
+        while left >= 0 or right < len(norms):
+            below = print_.norm - norms[left] if left >= 0 else np.inf
+            above = norms[right] - print_.norm if right < len(norms) else np.inf
+            if not min(below, above) <= gap:
+                return
+            at = left if below < above else right
+            left, right = (left - 1, right) if below < above else (left, right + 1)
+            if values[at][1].agrees(print_, tolerance):
+                yield values[at][0]

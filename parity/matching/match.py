@@ -1,0 +1,249 @@
+"""Finds for each value of the candidate its partner among the reference's values.
+
+The candidate is replayed with the reference at hand: a value is looked up as soon as it is
+computed, and where it has a partner it is replaced by it, in its own order of axes. So what an
+operation gets is always the reference's own numbers, and what a pair is apart is what *this*
+operation, or the few since the last partner, added. Errors do not travel, and a value far down a
+chaotic network is judged as sharply as one near the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
+from parity.matching.order import Order, find_order
+from parity.tape import Array, Op, Replay, Tape
+
+_CLOSE_ENOUGH = 1e-13  # below this a replacement would change nothing
+_LOOK_ALIKES = 16  # at most so many are compared in full, for each value
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A candidate's value and its partner.
+
+    Attributes:
+        reference, candidate: value ids.
+        order: lays the reference's value out as the candidate's.
+        residual: relative root mean square of their float64 difference, before the replacement.
+    """
+
+    reference: int
+    candidate: int
+    order: Order
+    residual: float
+
+    @property
+    def same(self) -> bool:
+        return self.residual <= SAME
+
+
+class Side:
+    """One tape with its float64 values, and their fingerprints as they are asked for."""
+
+    def __init__(self, tape: Tape, run: Replay) -> None:
+        self.tape = tape
+        self.run = run
+        self._prints: dict[int, Fingerprint] = {}
+
+    def print(self, value: int) -> Fingerprint:
+        found = self._prints.get(value)
+        if found is None:
+            found = self._prints[value] = self._take(value)
+        return found
+
+    def _take(self, value: int) -> Fingerprint:
+        op = self.tape.producer(value)
+        if op is not None and op.role == "move" and len(op.inputs) == 1 and len(op.outputs) == 1:
+            source = self.tape.values[op.inputs[0]]
+            made = self.tape.values[value]
+            # a reshape or transpose; a cast changes numbers, a slice of a broadcast the size
+            if source.size == made.size and source.dtype == made.dtype and _keeps_all(op):
+                return self.print(source.id)
+        return fingerprint(self.run.array(value))
+
+    def forget(self, value: int) -> None:
+        self._prints.pop(value, None)
+
+    def array(self, value: int) -> Array:
+        return self.run.array(value)
+
+    def informative(self, value: int) -> bool:
+        return self.print(value).informative
+
+
+def _keeps_all(op: Op) -> bool:
+    return op.kind.lower().strip("_") in {
+        *("view", "unsafe_view", "reshape", "t", "transpose", "permute", "unsqueeze", "squeeze"),
+        *("expanddims", "expand_dims", "clone", "contiguous", "identity", "swapaxes", "flatten"),
+    }
+
+
+class Indexed(Side):
+    """A side whose values can be found by their numbers."""
+
+    def __init__(self, tape: Tape, run: Replay, known: Side | None = None) -> None:
+        super().__init__(tape, run)
+        if known is not None:
+            self._prints = known._prints
+        self.index = Index()
+        for value in tape.values:
+            if value.id in run and value.size:
+                self.index.add(value.id, self.print(value.id))
+
+    def partner(
+        self, array: Array, print_: Fingerprint, taken: Collection[int] = ()
+    ) -> Pair | int | None:
+        """The partner of an array of the other side.
+
+        Args:
+            taken: values that have an equal partner already. What merely comes near one of them
+                is that value after one more small step (an epsilon added), not its partner.
+
+        Returns:
+            A pair; or the id of a value with the same numbers in an arrangement that no axis order
+            explains; or None.
+        """
+        arranged: int | None = None
+        shape = sorted(length for length in array.shape if length != 1)
+        for tolerance in (SAME, NEAR):
+            for tried, value in enumerate(self.index.look_up(print_, tolerance)):
+                if tried >= _LOOK_ALIKES:
+                    break
+                if tolerance == NEAR and value in taken:
+                    continue
+                reference = self.array(value)
+                found = find_order(reference, array, tolerance)
+                if found is None:
+                    same_axes = shape == sorted(n for n in reference.shape if n != 1)
+                    if tolerance == SAME and (arranged is None or same_axes):
+                        arranged = value
+                    continue
+                order, apart = found
+                if order.split and self._split_otherwise(array, print_, tolerance):
+                    arranged = value
+                    continue
+                return Pair(value, -1, order, apart)
+            if arranged is not None:
+                return arranged
+        return None
+
+    def _split_otherwise(self, array: Array, print_: Fingerprint, tolerance: float) -> bool:
+        """Whether the reference has the same axes too, with other numbers along them.
+
+        Then (actions, atoms) was split as (atoms, actions), which is no layout.
+        """
+        shape = sorted(length for length in array.shape if length != 1)
+        for value in self.index.look_up(print_, tolerance):
+            if sorted(length for length in self.array(value).shape if length != 1) == shape:
+                return True
+        return False
+
+
+@dataclass
+class Match:
+    """What is known of the candidate's values.
+
+    Attributes:
+        pairs: by the candidate's value id.
+        arranged: candidate's value to the reference's value with the same numbers in an
+            arrangement that no axis order explains.
+        side: the candidate's own values, replaced by their partners where they have one.
+        taken: the reference's values that have an equal partner.
+        injected: candidate's values that were put in by force, with what was put there.
+    """
+
+    reference: Indexed
+    side: Side
+    pairs: dict[int, Pair] = field(default_factory=dict)
+    arranged: dict[int, int] = field(default_factory=dict)
+    taken: set[int] = field(default_factory=set)
+    injected: dict[int, Array] = field(default_factory=dict)
+
+    @property
+    def by_reference(self) -> dict[int, Pair]:
+        return {pair.reference: pair for pair in self.pairs.values()}
+
+
+def match(reference: Indexed, candidate: Tape) -> Match:
+    """Replays the candidate in float64 and pairs its values with the reference's."""
+    found = Match(reference, Side(candidate, Replay(candidate, "float64", {})))
+
+    def after(op: Op, run: Replay) -> None:
+        found.side.run = run
+        for value in op.outputs:
+            pair_up(found, op, value, run)
+
+    leaves = candidate.replay("float64", only=())
+    found.side.run = leaves
+    for value in leaves.native:
+        pair_up(found, None, value, leaves)
+    found.side.run = candidate.replay("float64", after=after)
+    return found
+
+
+def rematch(found: Match, injected: dict[int, Array], go_on: Callable[[Match, Op], bool]) -> Match:
+    """Matches anew what depends on values that are put in by force.
+
+    Args:
+        injected: candidate's value id to the array to put there, besides those of `found`.
+        go_on: asked after each operation, when its outputs were looked up; False ends the replay.
+
+    Returns:
+        A new match; `found` stays as it is.
+    """
+    fresh = Match(
+        found.reference,
+        Side(found.side.tape, found.side.run),
+        dict(found.pairs),
+        dict(found.arranged),
+        set(found.taken),
+        {**found.injected, **injected},
+    )
+    fresh.side._prints = dict(found.side._prints)
+
+    def after(op: Op, run: Replay) -> None:
+        fresh.side.run = run
+        for value in op.outputs:
+            if value in fresh.injected:
+                continue
+            fresh.pairs.pop(value, None)
+            fresh.arranged.pop(value, None)
+            pair_up(fresh, op, value, run)
+        if not go_on(fresh, op):
+            raise _Enough
+
+    for value in injected:
+        fresh.side.forget(value)
+    try:
+        fresh.side.run = found.side.tape.replay("float64", injected, found.side.run, after)
+    except _Enough:
+        pass
+    return fresh
+
+
+class _Enough(Exception):
+    pass
+
+
+def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
+    """Looks one value up, and replaces it by its partner where that is not the same to the bit."""
+    found.side.forget(value)
+    array = run.array(value)
+    if not array.size:
+        return
+    print_ = found.side.print(value)
+    partner = found.reference.partner(array, print_, found.taken)
+    if isinstance(partner, int):
+        found.arranged[value] = partner
+    elif partner is not None:
+        pair = Pair(partner.reference, value, partner.order, partner.residual)
+        found.pairs[value] = pair
+        if pair.same:
+            found.taken.add(pair.reference)
+        # leaves stay as they are: equal outputs may come from weights that differ on purpose
+        if op is not None and pair.residual > _CLOSE_ENOUGH and print_.informative:
+            run.replace(value, pair.order.apply(found.reference.array(pair.reference)))
+            found.side.forget(value)

@@ -1,0 +1,135 @@
+"""Axis orders: how the axes of one array lie in another that holds the same numbers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from parity.numerics.difference import residual
+from parity.tape import Array
+
+_SAMPLE = 64
+_MANY_AXES = 6  # beyond this not every permutation is tried
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How to lay a reference array out as its partner.
+
+    Attributes:
+        axes: the permutation of the finer of the two arrays' axes (axes of length 1 left out).
+        fine: the shape that is permuted, before the permutation.
+        split: whether the partner is the finer one, so that the reference is to be split.
+        shape: the partner's shape.
+    """
+
+    axes: tuple[int, ...]
+    fine: tuple[int, ...]
+    split: bool
+    shape: tuple[int, ...]
+
+    def apply(self, reference: Array) -> Array:
+        """The reference's numbers in the partner's shape and order; a view where possible."""
+        if self.split:
+            permuted = tuple(self.fine[axis] for axis in self.axes)
+            return reference.reshape(permuted).transpose(np.argsort(self.axes)).reshape(self.shape)
+        return reference.reshape(self.fine).transpose(self.axes).reshape(self.shape)
+
+    @property
+    def identity(self) -> bool:
+        return self.axes == tuple(range(len(self.axes)))
+
+    def __str__(self) -> str:
+        if self.identity:
+            return "same"
+        letters = "NCHW" if len(self.fine) == 4 else "abcdefghij"
+        return "".join(letters[axis] for axis in self.axes)
+
+
+def find_order(reference: Array, candidate: Array, tolerance: float) -> tuple[Order, float] | None:
+    """The axis order in which two arrays agree, and their residual in it.
+
+    Axes may be permuted; neighbouring axes may be merged (a flatten) or split, but a split that
+    gives the same lengths in another order is another arrangement of the numbers, not a layout.
+
+    Args:
+        reference, candidate: arrays of one size.
+        tolerance: on the relative root mean square of the difference.
+
+    Returns:
+        None where no order brings them together.
+    """
+    a, b = reference, candidate
+    if a.shape == b.shape:
+        straight = residual(a, b)
+        if straight <= tolerance:
+            axes = tuple(range(a.ndim))
+            return Order(axes, a.shape, False, b.shape), straight
+    picks = _sample(b.size)
+    wanted = b.ravel()[picks]
+    scale = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b))) if b.dtype.kind == "f" else 0.0
+    slack = tolerance * scale * b.size**0.5  # no single element can be farther off
+    for order in orders(a.shape, b.shape):
+        laid_out = order.apply(a)
+        found = laid_out[np.unravel_index(picks, b.shape)]
+        if not _close(found, wanted, slack):
+            continue
+        apart = residual(laid_out, b)
+        if apart <= tolerance:
+            return order, apart
+    return None
+
+
+def _close(a: Array, b: Array, slack: float) -> bool:
+    with np.errstate(invalid="ignore"):
+        same = (a == b) | ((a != a) & (b != b))
+        return bool(np.all(same | (np.abs(a - b) <= slack) if slack else same))
+
+
+def orders(reference: tuple[int, ...], candidate: tuple[int, ...]) -> Iterator[Order]:
+    """Every axis order that fits two shapes, the identity first."""
+    a = tuple(length for length in reference if length != 1)
+    b = tuple(length for length in candidate if length != 1)
+    if sorted(a) == sorted(b):
+        for axes in _permutations(a):
+            if tuple(a[axis] for axis in axes) == b:
+                yield Order(axes, a, False, candidate)
+    elif len(a) > len(b):
+        for axes in _permutations(a):
+            if _merges(tuple(a[axis] for axis in axes), b):
+                yield Order(axes, a, False, candidate)
+    elif len(a) < len(b):
+        for axes in _permutations(b):
+            if _merges(tuple(b[axis] for axis in axes), a):
+                yield Order(axes, b, True, candidate)
+
+
+def _permutations(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    if len(shape) <= _MANY_AXES:
+        yield from itertools.permutations(range(len(shape)))
+    else:
+        yield tuple(range(len(shape)))
+        yield tuple(reversed(range(len(shape))))
+
+
+def _merges(fine: tuple[int, ...], coarse: tuple[int, ...]) -> bool:
+    """Whether merging neighbours of `fine` gives `coarse`."""
+    at = 0
+    for length in coarse:
+        product = 1
+        while product < length and at < len(fine):
+            product *= fine[at]
+            at += 1
+        if product != length:
+            return False
+    return at == len(fine)
+
+
+def _sample(size: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    if size <= _SAMPLE:
+        return np.arange(size)
+    # steps that share no factor with usual axis lengths, so that every axis varies
+    return (np.arange(_SAMPLE, dtype=np.int64) * 104729 * 7 + size // 3) % size

@@ -1,0 +1,161 @@
+"""What a user hands in: a model of any framework, how its images are laid out, its mode, its name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from parity.errors import InputError
+from parity.tape import Array
+
+Layout = Literal["NCHW", "NHWC"]
+Mode = Literal["eval", "train"]
+# An array, or tuples, lists and dicts of arrays.
+Inputs = Any
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model ready to be compared; made by `wrap`.
+
+    Attributes:
+        obj: the user's own object; never copied, never changed.
+        framework: the name of its framework (`torch`, `tensorflow`, `chainer`, `numpy`).
+        name: for reports.
+        input_layout: how its images lie, or None for 'as the reference's'.
+        inputs: its own inputs, or None for the comparison's.
+        mode: the mode it runs in; its flags are put back afterwards.
+    """
+
+    obj: Any
+    framework: str
+    name: str
+    input_layout: Layout | None = None
+    inputs: Inputs = None
+    mode: Mode = "eval"
+
+
+def wrap(
+    obj: Any,
+    framework: str | None = None,
+    input_layout: Layout | None = None,
+    inputs: Inputs = None,
+    name: str | None = None,
+    mode: Mode = "eval",
+) -> Model:
+    """Says of a model what cannot be seen from it.
+
+    Args:
+        obj: a torch `nn.Module`, a Keras model or layer, a `tf.Module`, a Chainer link, or any
+            callable over tensors of one framework.
+        framework: the framework of a plain function: `torch`, `tensorflow`, `chainer` or `numpy`.
+            Models are recognised, functions too where their module uses one framework only.
+        input_layout: `"NCHW"` or `"NHWC"`: how the model takes its images. Four-dimensional
+            inputs are permuted from the reference's layout.
+        inputs: inputs of its own, in its own layout, in place of the comparison's.
+        name: for reports; default the name of the class or function.
+        mode: `"eval"` (default) or `"train"`: dropout and batch statistics on or off.
+
+    Raises:
+        ParityError: the framework is unknown, missing, or cannot be told.
+    """
+    from parity.frameworks import recognise
+
+    if isinstance(obj, Model):
+        return Model(
+            obj.obj,
+            framework or obj.framework,
+            name or obj.name,
+            input_layout or obj.input_layout,
+            obj.inputs if inputs is None else inputs,
+            mode if mode != "eval" else obj.mode,
+        )
+    if input_layout not in (None, "NCHW", "NHWC"):
+        raise InputError(f"input_layout is {input_layout!r}; it must be 'NCHW' or 'NHWC'.")
+    if mode not in ("eval", "train"):
+        raise InputError(f"mode is {mode!r}; it must be 'eval' or 'train'.")
+    return Model(obj, recognise(obj, framework), name or name_of(obj), input_layout, inputs, mode)
+
+
+def name_of(obj: object) -> str:
+    """A short name for a model: a function's own, or its class's."""
+    own = getattr(obj, "__name__", None)
+    if isinstance(own, str) and own != "<lambda>":
+        return own
+    return "lambda" if own else type(obj).__name__
+
+
+def as_arrays(inputs: Inputs) -> Inputs:
+    """Inputs with every leaf a NumPy array, whatever tensors or lists of numbers they were."""
+    if isinstance(inputs, Mapping):
+        return {key: as_arrays(item) for key, item in inputs.items()}
+    if isinstance(inputs, tuple) or (
+        isinstance(inputs, list) and any(hasattr(item, "shape") for item in inputs)
+    ):
+        return tuple(as_arrays(item) for item in inputs)
+    if hasattr(inputs, "detach"):  # a torch tensor that may require gradients
+        inputs = inputs.detach().cpu()
+    array = np.asarray(getattr(inputs, "array", inputs))
+    if array.dtype == object or array.dtype.kind in "US":
+        raise InputError(
+            f"inputs hold {type(inputs).__name__} of dtype {array.dtype}; "
+            "give numeric arrays, or tuples and dicts of them."
+        )
+    return array
+
+
+def lay_out(inputs: Inputs, source: Layout | None, target: Layout | None) -> Inputs:
+    """Inputs with their four-dimensional arrays permuted from one image layout to the other."""
+    source = source or "NCHW"
+    target = target or source
+    if source == target:
+        return inputs
+    axes = (0, 2, 3, 1) if target == "NHWC" else (0, 3, 1, 2)
+    return map_arrays(lambda array: array.transpose(axes) if array.ndim == 4 else array, inputs)
+
+
+def map_arrays(function: Callable[[Array], Any], inputs: Inputs) -> Inputs:
+    """The same structure, with `function` applied to every array in it."""
+    if isinstance(inputs, Mapping):
+        return {key: map_arrays(function, item) for key, item in inputs.items()}
+    if isinstance(inputs, tuple):
+        return tuple(map_arrays(function, item) for item in inputs)
+    return function(inputs)
+
+
+def flatten_inputs(inputs: Inputs, path: str = "") -> dict[str, Array]:
+    """Arrays by path: `"0"`, `"obs"`, `"1/h"`."""
+    if isinstance(inputs, Mapping):
+        items: Any = inputs.items()
+    elif isinstance(inputs, tuple):
+        items = enumerate(inputs)
+    else:
+        return {path or "0": inputs}
+    found: dict[str, Array] = {}
+    for key, item in items:
+        found |= flatten_inputs(item, f"{path}/{key}" if path else str(key))
+    return found
+
+
+def bind(function: Callable[..., Any], inputs: Inputs) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """How `function` takes `inputs`: positional for an array or tuple, named for a dict.
+
+    A dict goes as keywords where the names are the function's own, else as one argument, the way
+    models over dict observations take it.
+    """
+    if isinstance(inputs, tuple):
+        return inputs, {}
+    if not isinstance(inputs, Mapping):
+        return (inputs,), {}
+    try:
+        inspect.signature(function).bind(**inputs)
+    except (TypeError, ValueError):
+        return (dict(inputs),), {}
+    parameters = inspect.signature(function).parameters
+    if any(name in parameters for name in inputs):
+        return (), dict(inputs)
+    return (dict(inputs),), {}

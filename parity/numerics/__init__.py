@@ -1,0 +1,1 @@
+"""How far two arrays are apart, and how much of that rounding can be."""

@@ -1,0 +1,68 @@
+"""How much of a float64 difference the rounding of constants to float32 explains.
+
+Two correct models may bake a constant in float32 in different places: a support vector, a folded
+BatchNorm, the square root of 2 in a kernel. What that leaves is no fault. It is measured, not
+assumed: constants and parameters that enter the operations in question are moved by one float32
+rounding, and the operations run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from parity.numerics.difference import residual
+from parity.tape import Op, Replay, Tape
+
+# Unit roundoff of float32.
+U32 = 2.0**-24
+# A few roundings may add up in one operation.
+_FACTOR = 4.0
+_DRAWS = 2
+
+
+def explained_by_constants(
+    tape: Tape, run: Replay, ops: Iterable[Op], leaves: Iterable[int], value: int
+) -> float:
+    """The relative difference in `value` that float32-rounded constants account for.
+
+    Args:
+        tape, run: the tape and its float64 values.
+        ops: the operations between the last values with a partner and `value`.
+        leaves: the parameters and constants that these read, directly or through static operations.
+        value: the id of the value that they end in.
+
+    Returns:
+        A relative root mean square; never below four float32 roundings of the value itself, which
+        is what a constant inside a kernel leaves.
+    """
+    floating = [
+        leaf for leaf in leaves if run.array(leaf).dtype.kind == "f" and run.array(leaf).size
+    ]
+    floor = _FACTOR * U32
+    if not floating:
+        return floor
+    indices = {op.index for op in ops} | _static_between(tape, ops, floating)
+    random = np.random.default_rng(0)
+    moved = []
+    for _ in range(_DRAWS):
+        rounded = {
+            leaf: run.array(leaf) * (1 + U32 * random.uniform(-1, 1, run.array(leaf).shape))
+            for leaf in floating
+        }
+        again = tape.replay("float64", rounded, run, only=indices)
+        moved.append(residual(run.array(value), again.array(value)))
+    return max(floor, _FACTOR * max(moved))
+
+
+def _static_between(tape: Tape, ops: Iterable[Op], leaves: Iterable[int]) -> set[int]:
+    """Static operations through which the leaves reach the operations."""
+    found: set[int] = set()
+    stack = [value for op in ops for value in op.inputs]
+    while stack:
+        producer = tape.producer(stack.pop())
+        if producer is not None and producer.static and producer.index not in found:
+            found.add(producer.index)
+            stack.extend(producer.inputs)
+    return found

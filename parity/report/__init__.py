@@ -1,0 +1,1 @@
+"""One summary of a comparison, and its renderers: terminal and JSON."""

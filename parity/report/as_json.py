@@ -1,0 +1,144 @@
+"""The report as JSON: a versioned schema, documented in docs/report.md."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from parity.numerics.difference import Difference
+from parity.report.summary import (
+    SCHEMA,
+    Comparison,
+    Divergence,
+    LayerRow,
+    ModelSummary,
+    Note,
+    OutputRow,
+    Report,
+)
+from parity.tape import Site
+
+
+def to_dict(report: Report) -> dict[str, Any]:
+    """The report as data that `json.dumps(..., allow_nan=False)` takes."""
+    return {
+        "schema": SCHEMA,
+        "verdict": report.verdict,
+        "odd_one_out": report.odd_one_out,
+        "reference": _model(report.reference),
+        "comparisons": [_comparison(found) for found in report.comparisons],
+        "versions": {name: dict(found) for name, found in report.versions.items()},
+        "seconds": round(report.seconds, 3),
+    }
+
+
+def _model(model: ModelSummary) -> dict[str, Any]:
+    return {"name": model.name, "framework": model.framework, "operations": model.operations}
+
+
+def _comparison(found: Comparison) -> dict[str, Any]:
+    return {
+        "candidate": _model(found.candidate),
+        "verdict": found.verdict,
+        "reasons": list(found.reasons),
+        "divergences": [_divergence(divergence) for divergence in found.divergences],
+        "notes": [_note(note) for note in found.notes],
+        "layers": [_layer(row) for row in found.layers],
+        "outputs": [_output(row) for row in found.outputs],
+        "coverage": {
+            "values": found.coverage.values,
+            "outputs": found.coverage.outputs,
+            "reference_values": found.coverage.reference_values,
+            "reference_matched": found.coverage.reference_matched,
+            "candidate_values": found.coverage.candidate_values,
+            "candidate_matched": found.coverage.candidate_matched,
+            "outputs_compared": found.coverage.outputs_compared,
+            "outputs_total": found.coverage.outputs_total,
+        },
+    }
+
+
+def _divergence(found: Divergence) -> dict[str, Any]:
+    return {
+        "reference": _site(found.reference),
+        "candidate": _site(found.candidate),
+        "residual": _number(found.residual),
+        "reference_region": [_site(site) for site in found.reference_region],
+        "candidate_region": [_site(site) for site in found.candidate_region],
+        "shapes": [list(shape) for shape in found.shapes] if found.shapes else None,
+        "leaves": [
+            {"reference": leaf.reference, "candidate": leaf.candidate, "relation": leaf.relation}
+            for leaf in found.leaves
+        ],
+        "met": found.met,
+        "random": list(found.random),
+        "cause": None,
+    }
+
+
+def _site(site: Site) -> dict[str, Any]:
+    return {
+        "op": site.op,
+        "layer": site.layer,
+        "source": site.source,
+        "code": site.code,
+        "frames": [
+            {"file": frame.file, "line": frame.line, "function": frame.function}
+            for frame in site.frames
+        ],
+    }
+
+
+def _note(note: Note) -> dict[str, Any]:
+    return {
+        "kind": note.kind,
+        "reference": _site(note.reference),
+        "candidate": _site(note.candidate),
+        "residual": _number(note.residual),
+    }
+
+
+def _layer(row: LayerRow) -> dict[str, Any]:
+    return {
+        "reference": row.reference,
+        "candidate": row.candidate,
+        "reference_shape": list(row.reference_shape) if row.reference_shape is not None else None,
+        "candidate_shape": list(row.candidate_shape) if row.candidate_shape is not None else None,
+        "order": row.order,
+        "difference": _difference(row.difference),
+        "verdict": row.verdict,
+    }
+
+
+def _output(row: OutputRow) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "reference_shape": list(row.reference_shape),
+        "candidate_shape": list(row.candidate_shape),
+        "difference": _difference(row.difference),
+        "decisions": row.decisions,
+        "ties": row.ties,
+    }
+
+
+def _difference(found: Difference | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "largest": _number(found.largest),
+        "relative": _number(found.relative),
+        "cosine": _number(found.cosine),
+        "index": list(found.index),
+        "reference": _number(found.reference),
+        "candidate": _number(found.candidate),
+        "masks_differ": found.masks_differ,
+        "unequal": found.unequal,
+        "size": found.size,
+    }
+
+
+def _number(value: float) -> float | str | None:
+    """JSON has no NaN and no infinity: NaN is null, infinity a string."""
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")

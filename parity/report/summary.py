@@ -1,0 +1,285 @@
+"""One summary of a comparison as plain data; every renderer reads it and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parity.numerics.difference import Difference, measure
+from parity.tape import Array, Site, Tape
+
+if TYPE_CHECKING:
+    from parity.diagnosis.locate import OutputPair
+    from parity.matching.match import Indexed
+
+SCHEMA = 1
+_SEVERITY = {"parity": 0, "unverified": 1, "diverged": 2}
+
+
+@dataclass(frozen=True)
+class ModelSummary:
+    name: str
+    framework: str
+    operations: int
+
+
+@dataclass(frozen=True)
+class LeafDifference:
+    """A parameter or constant that enters a divergence and differs: names, and how.
+
+    Attributes:
+        relation: `"arranged"` (the same numbers in another order), `"near"`, or `"other"`.
+    """
+
+    reference: str
+    candidate: str
+    relation: str
+
+    def __str__(self) -> str:
+        how = {
+            "arranged": "holds the same numbers as {} in another order",
+            "near": "is close to {}, not equal",
+            "other": "has no equal in the reference" if not self.reference else "differs from {}",
+        }[self.relation]
+        return f"{self.candidate} {how.format(self.reference)}"
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """A place where the candidate parts from the reference for a reason of its own.
+
+    Attributes:
+        reference, candidate: where: operation, layer, line.
+        residual: relative root mean square of the difference, in float64, with the reference's own
+            values as inputs on both sides; inf where they cannot be subtracted.
+        reference_region, candidate_region: all operations between the last values that agree and
+            the first that agree again.
+        shapes: of the values that end the regions.
+        leaves: parameters and constants there that differ.
+        met: whether all that follows agrees once this is repaired, up to the next divergence.
+        random: whether random numbers are drawn there, in each model.
+        cause: why, if it is known.
+    """
+
+    reference: Site
+    candidate: Site
+    residual: float
+    reference_region: tuple[Site, ...] = ()
+    candidate_region: tuple[Site, ...] = ()
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    leaves: tuple[LeafDifference, ...] = ()
+    met: bool = True
+    random: tuple[bool, bool] = (False, False)
+    cause: None = None
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that is shown and is no alarm, such as a constant baked in float32."""
+
+    kind: str
+    reference: Site
+    candidate: Site
+    residual: float
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """A layer, or a line of code outside layers, on both sides.
+
+    Attributes:
+        reference, candidate: layer path or `file:line`; "" where the other side has no such stage.
+        order: how the reference's axes lie in the candidate.
+        difference: in the working precision, as the models ran.
+        verdict: `same`, `diverged`, `inherited`, `constant-precision`, `unmatched`.
+    """
+
+    reference: str
+    candidate: str
+    reference_shape: tuple[int, ...] | None
+    candidate_shape: tuple[int, ...] | None
+    order: str
+    difference: Difference | None
+    verdict: str
+
+
+@dataclass(frozen=True)
+class OutputRow:
+    name: str
+    reference_shape: tuple[int, ...]
+    candidate_shape: tuple[int, ...]
+    difference: Difference | None
+    decisions: float | None  # share of rows whose largest entry is the same one
+    ties: int = 0  # rows whose two largest entries are closer than the models are
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much was really compared: informative values that the inputs reach."""
+
+    reference_values: int
+    reference_matched: int
+    candidate_values: int
+    candidate_matched: int
+    outputs_compared: int
+    outputs_total: int
+
+    @property
+    def values(self) -> float:
+        """Share of informative values of both models that have a partner."""
+        total = self.reference_values + self.candidate_values
+        return (self.reference_matched + self.candidate_matched) / total if total else 0.0
+
+    @property
+    def outputs(self) -> float:
+        """Share of outputs that were compared."""
+        return self.outputs_compared / self.outputs_total if self.outputs_total else 0.0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One candidate against the reference."""
+
+    candidate: ModelSummary
+    verdict: str
+    reasons: tuple[str, ...]
+    divergences: tuple[Divergence, ...]
+    notes: tuple[Note, ...]
+    layers: tuple[LayerRow, ...]
+    outputs: tuple[OutputRow, ...]
+    coverage: Coverage
+    final_values: Mapping[str, Array] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a comparison found. It has no truth value: read `verdict`, or call `check`.
+
+    With several candidates, `divergences` and `layers` are those of the worst comparison;
+    `comparisons` holds all.
+    """
+
+    reference: ModelSummary
+    comparisons: tuple[Comparison, ...]
+    odd_one_out: str | None
+    versions: Mapping[str, Mapping[str, str]]
+    seconds: float
+
+    @property
+    def worst(self) -> Comparison:
+        return max(self.comparisons, key=lambda comparison: _SEVERITY[comparison.verdict])
+
+    @property
+    def verdict(self) -> str:
+        """`"parity"`, `"diverged"` or `"unverified"`: the worst of the comparisons."""
+        return self.worst.verdict
+
+    @property
+    def divergences(self) -> tuple[Divergence, ...]:
+        return self.worst.divergences
+
+    @property
+    def layers(self) -> tuple[LayerRow, ...]:
+        return self.worst.layers
+
+    @property
+    def coverage(self) -> Coverage:
+        return self.worst.coverage
+
+    @property
+    def decisions(self) -> dict[str, float]:
+        """Share of rows in which both models choose the same greedy action, by output."""
+        return {row.name: row.decisions for row in self.worst.outputs if row.decisions is not None}
+
+    def __bool__(self) -> bool:
+        raise TypeError("A parity report is neither true nor false; read report.verdict.")
+
+    def __str__(self) -> str:
+        from parity.report.terminal import render
+
+        return render(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON-ready data; see docs/report.md."""
+        from parity.report.as_json import to_dict
+
+        return to_dict(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the report as JSON, whole or not at all."""
+        write_json(path, self.to_dict())
+
+
+def write_json(path: str | os.PathLike[str], data: Any) -> None:
+    """Writes JSON to a file that appears whole or not at all."""
+    target = Path(path)
+    text = json.dumps(data, indent=1, allow_nan=False) + "\n"
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def odd_one_out(reference: str, comparisons: Sequence[Comparison]) -> str | None:
+    """The model that stands against all others, where there are three or more."""
+    if len(comparisons) < 2:
+        return None
+    apart = [found for found in comparisons if found.verdict == "diverged"]
+    if len(apart) == 1 and all(
+        found.verdict == "parity" for found in comparisons if found is not apart[0]
+    ):
+        return apart[0].candidate.name
+    if len(apart) == len(comparisons) and _agree([found.final_values for found in comparisons]):
+        return reference
+    return None
+
+
+def _agree(values: Sequence[Mapping[str, Array]]) -> bool:
+    """Whether the candidates' outputs agree with one another in float64."""
+    first = values[0]
+    return all(
+        other.keys() == first.keys()
+        and all(
+            other[name].shape == first[name].shape
+            and np.allclose(other[name], first[name], rtol=1e-6, atol=1e-9, equal_nan=True)
+            for name in first
+        )
+        for other in values[1:]
+    )
+
+
+def output_rows(
+    reference: Indexed, candidate: Tape, pairs: Sequence[OutputPair]
+) -> tuple[OutputRow, ...]:
+    """The outputs in the working precision."""
+    rows = []
+    for pair in pairs:
+        ours = reference.tape.adapter.to_numpy(reference.tape.recorded[pair.reference])
+        theirs = candidate.adapter.to_numpy(candidate.recorded[pair.candidate])
+        same = ours.shape == theirs.shape
+        difference = measure(ours, theirs) if same else None
+        decisions, ties = _decisions(ours, theirs) if same else (None, 0)
+        rows.append(OutputRow(pair.name, ours.shape, theirs.shape, difference, decisions, ties))
+    return tuple(rows)
+
+
+def _decisions(ours: Array, theirs: Array) -> tuple[float | None, int]:
+    """Greedy choices along the last axis: the share that agrees, and ties within the difference."""
+    if ours.ndim < 2 or ours.shape[-1] < 2 or ours.dtype.kind != "f" or theirs.dtype.kind != "f":
+        return None, 0
+    same = ours.argmax(-1) == theirs.argmax(-1)
+    top = np.partition(ours.astype(np.float64), -2, axis=-1)[..., -2:]
+    with np.errstate(invalid="ignore"):
+        ties = (top[..., 1] - top[..., 0]) <= np.abs(ours - theirs).max(-1) * ~same
+    return float(same.mean()), int((ties & ~same).sum())

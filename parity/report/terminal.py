@@ -1,0 +1,296 @@
+"""The report for a terminal of 100 columns: verdict, divergences, then the table of layers."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from parity.numerics.difference import Difference
+from parity.report.summary import (
+    Comparison,
+    Divergence,
+    LayerRow,
+    ModelSummary,
+    Note,
+    Report,
+)
+from parity.tape import Site
+
+WIDTH = 100
+_STYLES = {
+    "parity": "bold green",
+    "diverged": "bold red",  # also of a row
+    "unverified": "bold yellow",
+    "divergence": "red",
+    "inherited": "dim red",
+    "unmatched": "dim",
+    "constant-precision": "yellow",
+    "random": "yellow",
+    "no-float64": "yellow",
+    "same": "green",
+}
+_MANY_ROWS = 60
+
+
+def render(report: Report, color: bool = False, width: int = WIDTH) -> str:
+    """The report as text.
+
+    Args:
+        color: whether to use ANSI colours.
+        width: columns.
+    """
+    console = Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=color,
+        no_color=not color,
+        color_system="standard" if color else None,
+        highlight=False,
+        legacy_windows=False,
+    )
+    for part in _report(report):
+        console.print(part)
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+def _report(report: Report) -> Iterator[RenderableType]:
+    yield _headline(report)
+    for comparison in report.comparisons:
+        yield from _comparison(report, comparison)
+
+
+def _headline(report: Report) -> Text:
+    text = Text()
+    text.append(report.verdict, _STYLES[report.verdict])
+    names = ", ".join(_full_name(found.candidate) for found in report.comparisons)
+    text.append(f": {_full_name(report.reference)} against {names}")
+    if report.odd_one_out:
+        text.append(f"\nthe odd one out is {report.odd_one_out}", "bold")
+    return text
+
+
+def _full_name(model: ModelSummary) -> str:
+    return model.name if f"({model.framework})" in model.name else f"{model.name} ({model.framework})"
+
+
+def _comparison(report: Report, comparison: Comparison) -> Iterator[RenderableType]:
+    if len(report.comparisons) > 1:
+        line = Text("\n")
+        line.append(comparison.verdict, _STYLES[comparison.verdict])
+        line.append(f": {_full_name(comparison.candidate)}")
+        yield line
+    for reason in comparison.reasons:
+        yield Padding(Text(f"- {reason}"), (0, 0, 0, 2))
+    for number, divergence in enumerate(comparison.divergences, 1):
+        yield _divergence(report, comparison, number, divergence)
+    for note in comparison.notes:
+        yield _note(note)
+    if comparison.layers:
+        yield Text("")
+        yield _layers(report, comparison)
+    yield _outputs(comparison)
+    yield _coverage(comparison)
+
+
+def _divergence(
+    report: Report, comparison: Comparison, number: int, divergence: Divergence
+) -> RenderableType:
+    head = Text(f"\n{number}. ", "bold red")
+    if divergence.reference.op.lower() == divergence.candidate.op.lower():
+        head.append(divergence.candidate.op, "bold")
+    else:
+        head.append(f"{divergence.reference.op} against {divergence.candidate.op}", "bold")
+    head.append(f": inputs agree, outputs differ {_share(divergence.residual)}")
+    if divergence.shapes and divergence.shapes[0] != divergence.shapes[1]:
+        head.append(f"; shapes {_shape(divergence.shapes[0])} and {_shape(divergence.shapes[1])}")
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, site, region in (
+        (report.reference.name, divergence.reference, divergence.reference_region),
+        (comparison.candidate.name, divergence.candidate, divergence.candidate_region),
+    ):
+        grid.add_row(Text(_shorten(name, 28), "bold"), _site(site))
+        others = _other_lines(site, region)
+        if others:
+            grid.add_row("", Text(f"with {others}", "dim"))
+    lines: list[RenderableType] = [head, Padding(grid, (0, 0, 0, 3))]
+    for leaf in divergence.leaves:
+        lines.append(Padding(Text(str(leaf)), (0, 0, 0, 3)))
+    if any(divergence.random):
+        side = "both models" if all(divergence.random) else (
+            report.reference.name if divergence.random[0] else comparison.candidate.name
+        )
+        lines.append(Padding(Text(f"random numbers are drawn here in {side}"), (0, 0, 0, 3)))
+    after = (
+        "with the reference's value put in here, what follows agrees"
+        if divergence.met
+        else "nothing that follows agrees again, so this may be more than one difference"
+    )
+    lines.append(Padding(Text(after, "dim"), (0, 0, 0, 3)))
+    return Group(*lines)
+
+
+def _site(site: Site) -> Text:
+    text = Text()
+    if site.layer:
+        text.append(site.layer, "cyan")
+        text.append("  ")
+    if site.source:
+        text.append(relative(site.source))
+        text.append(f"\n    {site.code}", "bold")
+    elif not site.layer:
+        text.append("no line of your code ran here", "dim")
+    return text
+
+
+def _other_lines(site: Site, region: tuple[Site, ...]) -> str:
+    lines = dict.fromkeys(
+        relative(other.source) if other.source else other.layer
+        for other in region
+        if (other.source, other.layer) != (site.source, site.layer)
+    )
+    names = [line for line in lines if line and line != relative(site.source)]
+    if len(names) > 3:
+        return f"{', '.join(names[:3])} and {len(names) - 3} more"
+    return ", ".join(names)
+
+
+def _note(note: Note) -> RenderableType:
+    where = note.candidate.layer or relative(note.candidate.source) or note.candidate.op
+    return Padding(
+        Text(
+            f"- {note.kind}: {note.candidate.op} at {where} differs {_share(note.residual)}, "
+            "as much as constants rounded to float32 explain; no fault",
+            "yellow",
+        ),
+        (0, 0, 0, 2),
+    )
+
+
+def _layers(report: Report, comparison: Comparison) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), expand=False)
+    table.add_column(_shorten(report.reference.name, 24), overflow="ellipsis", no_wrap=True, max_width=26)
+    table.add_column(_shorten(comparison.candidate.name, 24), overflow="ellipsis", no_wrap=True, max_width=26)
+    table.add_column("shape", overflow="ellipsis", no_wrap=True, max_width=16)
+    table.add_column("axes", no_wrap=True, max_width=5)
+    table.add_column("max diff", justify="right", no_wrap=True)
+    table.add_column("of scale", justify="right", no_wrap=True)
+    table.add_column("cosine", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    rows = comparison.layers
+    shown, left_out = _abridge(rows)
+    for row in shown:
+        if row is None:
+            table.add_row(Text(f"... {left_out} rows that agree", "dim"))
+        else:
+            table.add_row(*_cells(row), Text(row.verdict, _STYLES.get(row.verdict, "")))
+    return table
+
+
+def _abridge(rows: tuple[LayerRow, ...]) -> tuple[list[LayerRow | None], int]:
+    """All rows, or of a deep model those around a difference, with the number left out."""
+    if len(rows) <= _MANY_ROWS:
+        return list(rows), 0
+    near = {
+        other
+        for index, row in enumerate(rows)
+        if row.verdict not in ("same", "inherited", "unmatched")
+        for other in range(index - 3, index + 4)
+    }
+    near |= set(range(5)) | set(range(len(rows) - 5, len(rows)))
+    shown: list[LayerRow | None] = []
+    for index, row in enumerate(rows):
+        if index in near:
+            shown.append(row)
+        elif shown and shown[-1] is not None:
+            shown.append(None)
+    return shown, len(rows) - sum(row is not None for row in shown)
+
+
+def _cells(row: LayerRow) -> list[str]:
+    shape = row.reference_shape or row.candidate_shape or ()
+    return [
+        row.reference or "-",
+        row.candidate or "-",
+        _shape(shape),
+        row.order,
+        *_numbers(row.difference),
+    ]
+
+
+def _numbers(difference: Difference | None) -> list[str]:
+    if difference is None:
+        return ["", "", ""]
+    cosine = "" if math.isnan(difference.cosine) else f"{difference.cosine:.6f}"
+    return [f"{difference.largest:.1e}", f"{difference.relative:.1e}", cosine]
+
+
+def _outputs(comparison: Comparison) -> RenderableType:
+    lines = Text()
+    for row in comparison.outputs:
+        lines.append(f"output {row.name!r} {_shape(row.reference_shape)}: ")
+        if row.difference is None:
+            lines.append(f"not comparable with {_shape(row.candidate_shape)}\n")
+            continue
+        found = row.difference
+        at = ", ".join(map(str, found.index))
+        lines.append(
+            f"largest difference {found.largest:.2e} at ({at}): "
+            f"{found.reference:.7g} and {found.candidate:.7g}"
+        )
+        if row.decisions is not None:
+            lines.append(f"; greedy choices agree in {row.decisions:.1%}")
+            if row.ties:
+                lines.append(f" ({row.ties} ties)")
+        lines.append("\n")
+    lines.rstrip()
+    return lines
+
+
+def _coverage(comparison: Comparison) -> Text:
+    found = comparison.coverage
+    matched = found.reference_matched + found.candidate_matched
+    total = found.reference_values + found.candidate_values
+    return Text(
+        f"coverage: {found.outputs_compared} of {found.outputs_total} outputs compared, "
+        f"{matched} of {total} informative values matched ({found.values:.0%})",
+        "dim",
+    )
+
+
+def _share(residual: float) -> str:
+    if math.isinf(residual):
+        return "throughout"
+    if residual >= 0.001:
+        return f"by {residual:.1%} of their size"
+    return f"by {residual:.1e} of their size"
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "(" + ", ".join(map(str, shape)) + ")"
+
+
+def relative(source: str) -> str:
+    """`file:line` with the file relative to the working directory where it lies below it."""
+    file, _, line = source.rpartition(":")
+    if not file:
+        return source
+    try:
+        short = os.path.relpath(file)
+    except ValueError:  # another drive
+        return source
+    return source if short.startswith("..") else f"{short}:{line}"
+
+
+def _shorten(name: str, width: int) -> str:
+    return name if len(name) <= width else name[: width - 1] + "…"

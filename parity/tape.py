@@ -1,0 +1,273 @@
+"""A tape is the program that a model ran: its operations in order, ready to be run again.
+
+It is not a store of activations. Any value can be had back by `Tape.replay`, in the precision
+it was recorded in or in float64, and with any value replaced by another. Frameworks differ only
+in their `Adapter` (parity/frameworks/); what is here knows none of them.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from parity.errors import ReplayError
+
+Array = npt.NDArray[Any]
+Native = Any  # a framework's own tensor
+Precision = Literal["float64"] | None  # None: as recorded
+
+LeafKind = Literal["input", "parameter", "buffer", "constant"]
+ValueKind = Literal["input", "parameter", "buffer", "constant", "computed"]
+
+# What an operation does to the numbers it gets.
+#   compute  new numbers
+#   move     the same numbers elsewhere: reshape, transpose, slice, pad, concatenate, cast, copy
+#   random   draws numbers that no other framework draws
+Role = Literal["compute", "move", "random"]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A line of the user's code that was on the stack when an operation ran."""
+
+    file: str
+    line: int
+    function: str
+
+    @property
+    def code(self) -> str:
+        return linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where an operation ran.
+
+    Attributes:
+        op: the operation's kind in its framework's words (`aten.convolution`, `Softmax`).
+        layer: path of the innermost layer (`features.conv2`, `head/dense_1`, `/net/l1`), or "".
+        frames: the user's lines, innermost first; empty where only a framework's code ran.
+    """
+
+    op: str
+    layer: str
+    frames: tuple[Frame, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """`file:line` of the innermost frame outside the frameworks, or ""."""
+        return str(self.frames[0]) if self.frames else ""
+
+    @property
+    def code(self) -> str:
+        """The text of that line, or ""."""
+        return self.frames[0].code if self.frames else ""
+
+
+@dataclass(slots=True)
+class Value:
+    """A tensor on the tape, by number; its contents come from a replay."""
+
+    id: int
+    kind: ValueKind
+    shape: tuple[int, ...]
+    dtype: str  # NumPy's name; "bfloat16" where NumPy has none
+    name: str = ""  # of a leaf: its path in the model, or the input's name
+    op: int = -1  # of a computed value: the index of its operation
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+@dataclass(slots=True)
+class Op:
+    """One operation as it ran.
+
+    Attributes:
+        inputs, outputs: value ids.
+        attributes: what else it was given, for people to read (axis, epsilon, strides).
+        call: what the adapter needs to run it again; nobody else looks inside.
+        static: true where no input of the model reaches it.
+    """
+
+    index: int
+    kind: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    site: Site
+    role: Role = "compute"
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    call: Any = None
+    static: bool = False
+
+
+class Adapter(Protocol):
+    """The verbs by which a framework replays; a module of parity/frameworks/ implements them."""
+
+    @property
+    def name(self) -> str: ...
+
+    def execute(self, op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
+        """Runs `op` again on `arguments` (one for each of `op.inputs`), without side effects."""
+
+    def cast(self, array: Native, precision: Precision) -> Native:
+        """The same numbers in float64 if they are floating and `precision` says so."""
+
+    def to_numpy(self, array: Native) -> Array:
+        """The contents as NumPy; shares memory where it can, so callers must not write to it."""
+
+    def from_numpy(self, array: Array) -> Native: ...
+
+
+@dataclass
+class Replay:
+    """The values of one run of a tape; see `Tape.replay`."""
+
+    tape: Tape
+    precision: Precision
+    native: dict[int, Native]
+    fallbacks: list[Op] = field(default_factory=list)  # ran as recorded: no float64 to be had
+    _arrays: dict[int, Array] = field(default_factory=dict)
+
+    def array(self, value: int) -> Array:
+        """The contents of a value as a NumPy array, not to be written to."""
+        found = self._arrays.get(value)
+        if found is None:
+            found = self.tape.adapter.to_numpy(self.native[value])
+            self._arrays[value] = found
+        return found
+
+    def replace(self, value: int, array: Array) -> None:
+        """Puts `array` in the place of a value; operations that run later see it."""
+        self.native[value] = self.tape.adapter.from_numpy(array)
+        self._arrays[value] = array
+
+    def __contains__(self, value: object) -> bool:
+        return value in self.native
+
+
+@dataclass
+class Tape:
+    """What a model did with one set of inputs.
+
+    Attributes:
+        model: the model's name, for reports.
+        inputs, outputs: value ids by name (`"0"`, `"obs"`, `"value"`, `"state/0"`).
+        recorded: the values as they were during the run, as the framework's own tensors.
+        caveats: what keeps this tape from telling everything, in the user's words.
+    """
+
+    adapter: Adapter
+    model: str
+    ops: list[Op]
+    values: list[Value]
+    inputs: dict[str, int]
+    outputs: dict[str, int]
+    recorded: dict[int, Native]
+    caveats: list[str] = field(default_factory=list)
+
+    @property
+    def framework(self) -> str:
+        return self.adapter.name
+
+    @cached_property
+    def consumers(self) -> dict[int, list[int]]:
+        """For each value the indices of the operations that read it."""
+        found: dict[int, list[int]] = {value.id: [] for value in self.values}
+        for op in self.ops:
+            for value in dict.fromkeys(op.inputs):
+                found[value].append(op.index)
+        return found
+
+    def producer(self, value: int) -> Op | None:
+        index = self.values[value].op
+        return self.ops[index] if index >= 0 else None
+
+    def replay(
+        self,
+        precision: Precision = None,
+        replaced: Mapping[int, Array] | None = None,
+        base: Replay | None = None,
+        after: Callable[[Op, Replay], None] | None = None,
+        only: Collection[int] | None = None,
+    ) -> Replay:
+        """Runs the tape again.
+
+        Args:
+            precision: None for the recorded one (bit-identical to the run), or "float64": every
+                floating parameter, input and constant is cast before the run, so that rounding
+                is 2**-29 of what it was. Operations that have no float64 run as recorded and are
+                listed in `Replay.fallbacks`.
+            replaced: value id to array; the operation that made it is still run, its result dropped.
+            base: an earlier replay in the same precision; only operations that depend on a
+                replaced value run again, all else is taken from it.
+            after: called after each operation that ran, with the operation and the replay; it may
+                `Replay.replace` the operation's outputs.
+            only: indices of the operations to run; default all.
+
+        Raises:
+            ReplayError: an operation could not be run even as recorded.
+        """
+        replaced = replaced or {}
+        run = Replay(self, precision, dict(base.native) if base else {})
+        if base:
+            run._arrays.update(base._arrays)
+            run.fallbacks.extend(base.fallbacks)
+        else:
+            for value in self.values:
+                if value.op < 0:
+                    run.native[value.id] = self.adapter.cast(self.recorded[value.id], precision)
+        dirty = set(replaced)
+        for value_id, array in replaced.items():
+            run.replace(value_id, array)
+        for op in self.ops:
+            if only is not None and op.index not in only:
+                continue
+            if base and dirty.isdisjoint(op.inputs):
+                continue
+            results = self._execute(op, run)
+            if len(results) != len(op.outputs):
+                raise ReplayError(f"{op.kind} gave {len(results)} values, not {len(op.outputs)}")
+            for value_id, result in zip(op.outputs, results, strict=True):
+                if value_id not in replaced:
+                    run.native[value_id] = result
+                    run._arrays.pop(value_id, None)
+                    dirty.add(value_id)
+            if after:
+                after(op, run)
+        return run
+
+    def _execute(self, op: Op, run: Replay) -> list[Native]:
+        if op.role == "random":  # a draw is not repeated; it is what it was
+            return [self.adapter.cast(self.recorded[value], run.precision) for value in op.outputs]
+        arguments = [run.native[value] for value in op.inputs]
+        try:
+            return self.adapter.execute(op, arguments, run.precision)
+        except Exception as error:
+            if run.precision is None:
+                raise ReplayError(f"{op.kind} at {op.site.source} cannot be replayed: {error}") from error
+        as_recorded = [
+            self.adapter.from_numpy(run.array(value).astype(_dtype(self.values[value])))
+            for value in op.inputs
+        ]
+        try:
+            results = self.adapter.execute(op, as_recorded, None)
+        except Exception as error:
+            raise ReplayError(f"{op.kind} at {op.site.source} cannot be replayed: {error}") from error
+        if op not in run.fallbacks:
+            run.fallbacks.append(op)
+        return [self.adapter.cast(result, run.precision) for result in results]
+
+
+def _dtype(value: Value) -> np.dtype[Any]:
+    return np.dtype("float32" if value.dtype == "bfloat16" else value.dtype)

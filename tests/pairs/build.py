@@ -1,0 +1,199 @@
+"""Writes a described network down as a model's source, each node on lines of its own, and loads it.
+
+The lines of a node end in `# node: its_name`: that is how a report's source line is judged.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from .flavours import FLAVOURS
+from .forms import Flavour, Piece, Plan, Weight
+from .network import Network, Node, padding_of
+from .weights import arrangements
+
+
+@dataclass(frozen=True)
+class Built:
+    """A model, its source, and the node of each line."""
+
+    model: Any
+    plan: Plan
+    path: Path
+    nodes: Mapping[int, str]  # line number: node
+    outputs: Callable[[np.ndarray], list[np.ndarray]]
+
+
+def build(network: Network, plan: Plan, path: Path) -> Built:
+    """Write the model to `path` (its folder must exist), import it, give it its weights."""
+    flavour = FLAVOURS[plan.flavour]
+    pieces = _pieces(network, plan, flavour)
+    source = flavour.write(network, plan, pieces)
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    example = laid_out(network.input_values(0), plan)
+    model = flavour.load(module, [w for piece in pieces for w in piece.weights], example)
+
+    def outputs(inputs: np.ndarray) -> list[np.ndarray]:
+        values = flavour.run(model, laid_out(inputs, plan))
+        if isinstance(values, dict):
+            return [np.asarray(values[name]) for name in network.outputs]
+        return [np.asarray(v) for v in (values if isinstance(values, tuple | list) else [values])]
+
+    tagged = (line.rpartition("# node: ") for line in source.splitlines())
+    nodes = {n: name for n, (_, tag, name) in enumerate(tagged, 1) if tag}
+    return Built(model, plan, path, nodes, outputs)
+
+
+def laid_out(inputs: np.ndarray, plan: Plan) -> np.ndarray:
+    """Inputs as described, as the plan's model takes them."""
+    if inputs.ndim == 4 and plan.layout == "NHWC":
+        return np.ascontiguousarray(inputs.transpose(0, 2, 3, 1))
+    return inputs
+
+
+# Filling the templates
+
+
+def _pieces(network: Network, plan: Plan, flavour: Flavour) -> list[Piece]:
+    random = Random(plan.seed)
+    keeps_order = {
+        node.name: _permutes_weights(network, node, plan) and random.random() < 0.5
+        for node in network.nodes
+    }
+    return [_piece(network, node, plan, flavour, keeps_order, random) for node in network.nodes[1:]]
+
+
+def _piece(
+    network: Network,
+    node: Node,
+    plan: Plan,
+    flavour: Flavour,
+    keeps_order: Mapping[str, bool],
+    random: Random,
+) -> Piece:
+    source = network.node(node.inputs[0])
+    rows = None
+    if source.kind == "flatten" and keeps_order[source.name]:
+        channels, height, width = network.node(source.inputs[0]).shape
+        order = np.arange(channels * height * width).reshape(channels, height, width)
+        rows = order.transpose(1, 2, 0).ravel()
+    names = _Names(node, arrangements(node, rows), flavour.parameter)
+    names.update(_names(network, node, plan, flavour))
+    if node.kind == "flatten" and keeps_order[node.name]:
+        names["channels_last"] = False  # flattened as it lies
+    turns = plan.layout == "NCHW" and node.kind in ("conv2d", "maxpool", "avgpool")
+    turns = turns and bool(flavour.images_last[0])
+    if turns:
+        names.update(x=node.name, over="", channels_last=True)
+    if names["has_bias"]:
+        names["plus_bias"] = f" + {names['bias']}{names['over']}"
+        names.used.clear()
+
+    form = random.choice([form for form in flavour.forms[node.kind] if form.when(names)])
+    lines = form.code.format_map(names).strip("\n").splitlines()
+    if turns:
+        there, back = (t.format(y=node.name, x=node.inputs[0]) for t in flavour.images_last)
+        lines = [there, *lines, back]
+    if names["has_bias"] and names["plus_bias"] in "".join(lines):
+        names["bias"]
+    weights = [Weight(node.name, f"{node.name}_{k}", False, w) for k, w in names.used.items()]
+    for attribute, arrangement in form.weights.items():
+        value = names.arranged.get(arrangement)
+        if value is not None:
+            weights.append(Weight(node.name, attribute, True, value))
+    return Piece(node, form.layer.format_map(names), tuple(lines), tuple(weights))
+
+
+class _Names(dict):
+    """What a template may name; a weight becomes a parameter by being named."""
+
+    def __init__(
+        self, node: Node, arranged: Mapping[str, np.ndarray | None], parameter: str
+    ) -> None:
+        self.arranged, self.used = arranged, {}
+        self._node, self._parameter = node.name, parameter
+
+    def __missing__(self, name: str) -> str:
+        weight = self.arranged[name]
+        if weight is None:
+            return "None"
+        self.used[name] = weight
+        return self._parameter.format(f"{self._node}_{name}")
+
+
+def _names(network: Network, node: Node, plan: Plan, flavour: Flavour) -> dict[str, Any]:
+    shape = network.node(node.inputs[0]).shape
+    image = len(shape) == 3
+    names: dict[str, Any] = dict(node.options)
+    names.update(
+        y=node.name,
+        x=node.inputs[0],
+        a=node.inputs[0],
+        b=node.inputs[-1],
+        inputs=", ".join(node.inputs),
+        rank=len(shape) + 1,
+        batch=network.batch,
+        features=shape[-1],
+        units=node.shape[-1],
+        compiled=plan.compiled,
+        has_bias=node.weights.get("bias") is not None,
+        plus_bias="",
+        channels_last=image and plan.channels_last,
+        channel_axis=3 if image and plan.channels_last else 1,
+        over="[:, None, None]" if image and not plan.channels_last else "",
+    )
+    if image:
+        names.update(channels=shape[0], area=shape[1] * shape[2])
+    else:
+        names.update(channels=shape[0])
+    if len(shape) == 2:
+        names.update(steps=shape[0])
+    if len(node.shape) == 2:
+        names.update(rows=node.shape[0], columns=node.shape[1])
+    if "pad" in node.options:
+        top, bottom, left, right = node.options["pad"]
+        names.update(top=top, bottom=bottom, left=left, right=right)
+        names.update(filters=node.shape[0], out_height=node.shape[1], out_width=node.shape[2])
+        names["padding"] = _padding_name(node, shape)
+        names["PADDING"] = names["padding"].upper()
+    if "axis" in node.options:
+        axis = node.options["axis"]
+        if image and plan.channels_last:
+            axis = tuple({0: 0, 1: 3, 2: 1, 3: 2}[a] for a in axis)
+        names["axis"] = axis
+        names["column"] = "[:, None]" if axis == 1 else ""
+    if node.kind.startswith("dueling"):
+        names["value"] = flavour.row.format(node.inputs[1]) if len(shape) == 2 else node.inputs[1]
+    if node.kind == "lstm":
+        names["last"] = "" if node.options["sequence"] else "[:, -1]"
+        names["joined"] = flavour.stack if node.options["sequence"] else "steps[-1]"
+    return names
+
+
+def _padding_name(node: Node, shape: tuple[int, ...]) -> str:
+    """'valid', 'same' where TensorFlow's rule gives this padding, else ''."""
+    if not any(node.options["pad"]):
+        return "valid"
+    pad, _ = padding_of(shape[1:], node.options["window"], node.options["stride"], same=True)
+    return "same" if pad == node.options["pad"] else ""
+
+
+def _permutes_weights(network: Network, node: Node, plan: Plan) -> bool:
+    """Whether a flattening may go by the model's own layout, the next weights following it."""
+    if node.kind != "flatten" or not plan.channels_last:
+        return False
+    if len(network.node(node.inputs[0]).shape) != 3:
+        return False
+    return node.name not in network.outputs.values() and all(
+        consumer.kind == "dense" for consumer in network.consumers(node.name)
+    )

@@ -1,0 +1,185 @@
+"""A case: two models of one network, perhaps a fault in one of them, and whether it was placed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from .build import Built, build, laid_out
+from .draw import draw_network
+from .evaluate import outputs, relative_error, sane, sensitivity
+from .faults import FAULTS, Fault, plant
+from .flavours import FLAVOURS
+from .forms import Plan
+from .network import Network
+
+SIDES = ("reference", "candidate")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two descriptions, equal but for the fault, and the plans by which they are built."""
+
+    seed: int
+    networks: tuple[Network, Network]  # of the reference, of the candidate
+    plans: tuple[Plan, Plan]
+    fault: Fault | None
+    faulty: int  # the side that has the fault
+
+    @property
+    def inputs(self) -> np.ndarray:
+        return self.networks[0].input_values(self.seed)
+
+    @property
+    def effect(self) -> float:
+        """By how much the fault changes the outputs, relative to each output's greatest value."""
+        right, wrong = self.networks[1 - self.faulty], self.networks[self.faulty]
+        return relative_error(outputs(wrong, self.inputs), outputs(right, self.inputs))
+
+    def __str__(self) -> str:
+        side = SIDES[self.faulty]
+        fault = f"{self.fault.kind} at {self.fault.node} of the {side}" if self.fault else "clean"
+        plans = [f"{plan.flavour} {plan.layout}" for plan in self.plans]
+        return f"case {self.seed}: {plans[0]} to {plans[1]}, {fault}"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A case, built."""
+
+    case: Case
+    reference: Built
+    candidate: Built
+
+    @property
+    def faithful(self) -> bool:
+        """Whether both models compute their descriptions, but for what rounding explains."""
+        bound = max(sensitivity(net, self.case.inputs) for net in self.case.networks)
+        return self.rounding <= 2**-20 * max(1.0, bound)
+
+    @property
+    def rounding(self) -> float:
+        """The greatest error of either model against its own description in float64."""
+        return max(
+            relative_error(built.outputs(self.case.inputs), outputs(network, self.case.inputs))
+            for built, network in zip(
+                (self.reference, self.candidate), self.case.networks, strict=True
+            )
+        )
+
+
+def case_of_seed(seed: int, fault: str | None = None, clean: bool | None = None) -> Case:
+    """The case of a seed: one in three is clean, and kinds of fault are equally frequent.
+
+    Args:
+        seed: Everything follows from it.
+        fault: This kind of fault, whatever the seed says.
+        clean: True for no fault, False for one; None leaves it to the seed.
+    """
+    random = Random(seed)
+    drawn_clean = random.random() < 1 / 3
+    kind = random.choice(list(FAULTS))
+    if fault is None and (drawn_clean if clean is None else clean):
+        kind = None
+    return draw_case(random, fault or kind, seed)
+
+
+def draw_case(random: Random, kind: str | None, seed: int = 0) -> Case:
+    """A case with this kind of fault, or none; every choice is `random`'s."""
+    while True:  # until the network drawn is sane and has a place for the fault
+        network = draw_network(random)
+        planted = plant(kind, network, random) if kind else (network, None)
+        if planted and all(sane(net, net.input_values(seed)) for net in (network, planted[0])):
+            break
+    wrong, fault = planted
+    faulty = random.randint(0, 1)
+    networks = (wrong, network) if faulty == 0 else (network, wrong)
+    return Case(seed, networks, (_plan(random), _plan(random)), fault, faulty)
+
+
+def _plan(random: Random) -> Plan:
+    flavour = FLAVOURS[random.choice(list(FLAVOURS))]
+    return Plan(flavour.name, random.choice(flavour.layouts), random.getrandbits(32))
+
+
+@contextmanager
+def built(case: Case) -> Iterator[Pair]:
+    """The case's two models, their sources in a folder that is gone afterwards."""
+    prepare_frameworks()
+    with TemporaryDirectory(prefix="pairs") as folder:
+        models = []
+        for network, plan, side in zip(case.networks, case.plans, SIDES, strict=True):
+            name = f"{side}_{plan.flavour.replace(' ', '_')}_{case.seed}.py"
+            models.append(build(network, plan, Path(folder) / name))
+        yield Pair(case, *models)
+
+
+def prepare_frameworks() -> None:
+    """One torch thread, a quiet TensorFlow, and a Chainer that imports."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    import torch
+
+    from parity.frameworks.chainer_numpy import import_chainer
+
+    torch.set_num_threads(1)
+    import_chainer()
+
+
+def compare(pair: Pair) -> Any:
+    """The report of `parity` on a pair, each layout told as a user would tell it."""
+    import parity
+
+    reference, candidate = (
+        _wrapped(model, reference=model is pair.reference, inputs=pair.case.inputs)
+        for model in (pair.reference, pair.candidate)
+    )
+    return parity.compare(reference, candidate, inputs=pair.case.inputs)
+
+
+def _wrapped(built: Built, reference: bool, inputs: np.ndarray) -> Any:
+    import parity
+
+    options: dict[str, Any] = {}
+    if built.plan.flavour == "tensorflow":
+        options["framework"] = "tensorflow"
+    if inputs.ndim == 4 and built.plan.layout == "NHWC":
+        if reference:  # `inputs` are laid out as the reference's are: so it carries its own
+            options["inputs"] = laid_out(inputs, built.plan)
+        else:
+            options["input_layout"] = "NHWC"
+    return parity.wrap(built.model, **options)
+
+
+def placed(report: Any, pair: Pair) -> bool:
+    """Whether the report's first divergence is at the faulty node, on both sides."""
+    if not report.divergences:
+        return False
+    fault, first = pair.case.fault, report.divergences[0]
+    sites = (first.reference, first.candidate)
+    for side, (model, site) in enumerate(zip((pair.reference, pair.candidate), sites, strict=True)):
+        places = fault.faulty_places if side == pair.case.faulty else fault.sound_places
+        if not places & nodes_of(site, model):
+            return False
+    return True
+
+
+def nodes_of(site: Any, model: Built) -> set[str]:
+    """The nodes that a site names: by its source line, else by the path of its layer."""
+    source = re.fullmatch(r"(.*):(\d+)", getattr(site, "source", None) or "")
+    if source and Path(source[1]).name == model.path.name:
+        node = model.nodes.get(int(source[2]))
+        if node:
+            return {node}
+    names = set(model.nodes.values())
+    segments = re.split(r"[/.]", getattr(site, "layer", None) or "")
+    return {name for name in names if any(s == name or s.startswith(f"{name}_") for s in segments)}

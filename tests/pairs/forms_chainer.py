@@ -1,0 +1,265 @@
+"""How Chainer users write each kind of node down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from .forms import (
+    Flavour,
+    Piece,
+    Plan,
+    Weight,
+    by_hand,
+    by_layer,
+    counted,
+    last_axis,
+    returned,
+    symmetric,
+    tag,
+    uncounted,
+)
+from .network import Network
+
+PADDED = "F.pad({x}, ((0, 0), (0, 0), ({top}, {bottom}), ({left}, {right})), 'constant')"
+
+
+def _row(names: Any) -> bool:
+    return names["rank"] == 2 and names["axis"] == 1
+
+
+FORMS = {
+    "dense": [
+        by_layer(
+            "L.Linear({features}, {units}, nobias=not {has_bias})",
+            "{y} = self.{y}({x}, n_batch_axes={rank} - 1)",
+            W="weight",
+            b="bias",
+        ),
+        by_hand("{y} = F.linear({x}, {weight}, {bias}, n_batch_axes={rank} - 1)"),
+        by_hand("{y} = F.tensordot({x}, {kernel}, 1){plus_bias}"),
+    ],
+    "conv2d": [
+        by_layer(
+            "L.Convolution2D({channels}, {filters}, {window}, {stride}, ({top}, {left}), "
+            "nobias=not {has_bias})",
+            when=symmetric,
+            W="weight",
+            b="bias",
+        ),
+        by_hand("{y} = F.convolution_2d(" + PADDED + ", {weight}, {bias}, {stride})"),
+        by_hand(
+            "columns = F.im2col(" + PADDED + ", {window}, {stride})\n"
+            "flat = F.reshape({weight}, ({filters}, -1))\n"
+            "{y} = F.moveaxis(F.tensordot(columns, flat, (1, 1)), 3, 1){plus_bias}"
+        ),
+    ],
+    "maxpool": [by_hand("{y} = F.max_pooling_2d({x}, {window}, {stride}, cover_all=False)")],
+    "avgpool": [
+        by_hand("{y} = F.average_pooling_2d({x}, {window}, {stride}, ({top}, {left}))", counted),
+        by_hand(
+            "{y} = F.average_pooling_nd({x}, {window}, {stride}, ({top}, {left}), pad_value=None)",
+            uncounted,
+        ),
+    ],
+    "batchnorm": [
+        by_layer(
+            "L.BatchNormalization({channels}, eps={epsilon})",
+            gamma="gamma",
+            beta="beta",
+            avg_mean="mean",
+            avg_var="variance",
+        ),
+        by_hand(
+            "{y} = F.fixed_batch_normalization({x}, {gamma}, {beta}, {mean}, {variance}, {epsilon})"
+        ),
+        by_hand(
+            "{y} = ({x} - {mean}{over}) / F.sqrt({variance}{over} + {epsilon})\n"
+            "{y} = {y} * {gamma}{over} + {beta}{over}"
+        ),
+        by_hand("{y} = {x} * {scale}{over} + {shift}{over}"),
+    ],
+    "layernorm": [
+        by_layer(
+            "L.LayerNormalization({features}, eps={epsilon})", when=_row, gamma="gamma", beta="beta"
+        ),
+        by_hand("{y} = F.layer_normalization({x}, {gamma}, {beta}, {epsilon})", when=_row),
+        by_hand(
+            "mean = F.mean({x}, {axis}, keepdims=True)\n"
+            "variance = F.mean(({x} - mean) ** 2, {axis}, keepdims=True)\n"
+            "{y} = ({x} - mean) / F.sqrt(variance + {epsilon}) * {gamma} + {beta}"
+        ),
+    ],
+    "lstm": [
+        by_layer(
+            "L.LSTM({features}, {units})",
+            "self.{y}.reset_state()\n"
+            "steps = [self.{y}({x}[:, t]) for t in range({steps})]\n"
+            "{y} = {joined}",
+            upward__W="upward",
+            upward__b="upward_bias",
+            lateral__W="lateral",
+        ),
+        by_layer(
+            "L.NStepLSTM(1, {features}, {units}, 0.0)",
+            "_, _, samples = self.{y}(None, None, list(F.separate({x})))\n"
+            "{y} = F.stack(samples){last}",
+            **{f"0__{p}{k}": f"{p}{k}" for p in "wb" for k in range(8)},
+        ),
+        by_hand(
+            "h = c = np.zeros(({batch}, {units}), np.float32)\n"
+            "steps = []\n"
+            "for t in range({steps}):\n"
+            "    gates = F.linear({x}[:, t], {upward}, {upward_bias}) + F.linear(h, {lateral})\n"
+            "    c, h = F.lstm(c, gates)\n"
+            "    steps.append(h)\n"
+            "{y} = {joined}"
+        ),
+        by_hand(
+            "h = c = np.zeros(({batch}, {units}), np.float32)\n"
+            "steps = []\n"
+            "for t in range({steps}):\n"
+            "    gates = F.linear({x}[:, t], {weight_ih}, {bias}) + F.linear(h, {weight_hh})\n"
+            "    i, f, g, o = F.split_axis(gates, 4, axis=1)\n"
+            "    c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)\n"
+            "    h = F.sigmoid(o) * F.tanh(c)\n"
+            "    steps.append(h)\n"
+            "{y} = {joined}"
+        ),
+    ],
+    "relu": [
+        by_hand("{y} = F.relu({x})"),
+        by_hand("{y} = F.maximum({x}, np.zeros({x}.shape, np.float32))"),
+    ],
+    "tanh": [by_hand("{y} = F.tanh({x})"), by_hand("{y} = 2 * F.sigmoid(2 * {x}) - 1")],
+    "sigmoid": [by_hand("{y} = F.sigmoid({x})"), by_hand("{y} = 1 / (1 + F.exp(-{x}))")],
+    "gelu": [by_hand("{y} = 0.5 * {x} * (1 + F.erf({x} / 2**0.5))")],
+    "gelu_tanh": [
+        by_hand(
+            "cubic = {x} + 0.044715 * {x} ** 3\n"
+            "{y} = 0.5 * {x} * (1 + F.tanh((2 / np.pi) ** 0.5 * cubic))"
+        )
+    ],
+    "leaky_relu": [
+        by_hand("{y} = F.leaky_relu({x}, slope={slope})"),
+        by_hand("{y} = F.maximum({x}, {slope} * {x})"),
+    ],
+    "softplus": [by_hand("{y} = F.softplus({x})"), by_hand("{y} = F.log1p(F.exp({x}))")],
+    "elu": [by_hand("{y} = F.elu({x})")],
+    "silu": [by_hand("{y} = {x} * F.sigmoid({x})")],
+    "identity": [by_hand("{y} = {x}")],
+    "scale": [by_hand("{y} = {x} * {factor}"), by_hand("{y} = {factor} * {x}")],
+    "softmax": [
+        by_hand("{y} = F.softmax({x}, axis={axis})"),
+        by_hand(
+            "shifted = F.exp({x} - F.max({x}, {axis}, keepdims=True))\n"
+            "{y} = shifted / F.sum(shifted, {axis}, keepdims=True)"
+        ),
+        by_hand("{y} = F.exp(F.log_softmax({x}, axis={axis}))"),
+    ],
+    "log_softmax": [
+        by_hand("{y} = F.log_softmax({x}, axis={axis})"),
+        by_hand("{y} = F.log(F.softmax({x}, axis={axis}))"),
+        by_hand("{y} = {x} - F.expand_dims(F.logsumexp({x}, {axis}), {axis})"),
+    ],
+    "flatten": [by_hand("{y} = F.reshape({x}, ({batch}, -1))")],
+    "reshape": [by_hand("{y} = F.reshape({x}, (-1, {rows}, {columns}))")],
+    "reshape_swapped": [by_hand("{y} = F.swapaxes(F.reshape({x}, (-1, {columns}, {rows})), 1, 2)")],
+    "transpose": [
+        by_hand("{y} = F.transpose({x}, (0, 2, 1))"),
+        by_hand("{y} = F.swapaxes({x}, 1, 2)"),
+    ],
+    "tokens": [
+        by_hand("{y} = F.transpose(F.reshape({x}, (-1, {channels}, {area})), (0, 2, 1))"),
+        by_hand("{y} = F.reshape(F.transpose({x}, (0, 2, 3, 1)), (-1, {area}, {channels}))"),
+    ],
+    "tokens_reshaped": [by_hand("{y} = F.reshape({x}, (-1, {area}, {channels}))")],
+    "reduce_mean": [by_hand("{y} = F.mean({x}, axis={axis})")],
+    "reduce_sum": [by_hand("{y} = F.sum({x}, axis={axis})")],
+    "reduce_max": [by_hand("{y} = F.max({x}, axis={axis})")],
+    "centre_mean": [by_hand("{y} = {x} - F.mean({x}, axis={axis}, keepdims=True)")],
+    "centre_max": [by_hand("{y} = {x} - F.max({x}, axis={axis}, keepdims=True)")],
+    "add": [by_hand("{y} = {a} + {b}"), by_hand("{y} = F.add({b}, {a})")],
+    "concat": [by_hand("{y} = F.concat([{inputs}], axis=1)")],
+    "dueling": [
+        by_hand("{y} = {value} + ({a} - F.mean({a}, axis={axis}, keepdims=True))"),
+        by_hand("{y} = {value} - F.mean({a}, axis={axis}, keepdims=True) + {a}"),
+        by_hand(
+            "mean = F.mean({a}, axis={axis}, keepdims=True)\n"
+            "{y} = {a} - F.broadcast_to(mean, {a}.shape)\n"
+            "{y} = {y} + F.broadcast_to({value}, {a}.shape)"
+        ),
+    ],
+    "dueling_max": [by_hand("{y} = {value} + ({a} - F.max({a}, axis={axis}, keepdims=True))")],
+    "dueling_uncentred": [by_hand("{y} = {value} + {a}")],
+    "dueling_value": [by_hand("{y} = {value} - F.mean({value}, axis=0, keepdims=True) + {a}")],
+    "expectation": [
+        by_hand("{y} = F.sum({x} * {support}{column}, axis={axis})"),
+        by_hand("{y} = F.tensordot({x}, {support}, 1)", when=last_axis),
+        by_hand(
+            "support = np.linspace({low}, {high}, {atoms}, dtype=np.float32){column}\n"
+            "{y} = F.sum({x} * support, axis={axis})"
+        ),
+    ],
+}
+
+
+def _write(network: Network, plan: Plan, pieces: Sequence[Piece]) -> str:
+    lines = ["import chainer", "import numpy as np"]
+    lines += ["from chainer import functions as F", "from chainer import links as L", "", ""]
+    lines += ["class Model(chainer.Chain):", "    def __init__(self):"]
+    lines += ["        super().__init__()", "        with self.init_scope():"]
+    made = []
+    for piece in pieces:
+        made += tag([f"self.{piece.node.name} = {piece.layer}"] if piece.layer else [], piece.node)
+        parameters = [
+            f"self.{w.attribute} = chainer.Parameter(0, {w.value.shape})"
+            for w in piece.weights
+            if not w.of_layer
+        ]
+        made += tag(parameters, piece.node)
+    lines += [f"            {line}" for line in made or ["pass"]]
+    lines += ["", "    def __call__(self, x):"]
+    for piece in pieces:
+        lines += [f"        {line}" for line in tag(piece.lines, piece.node)]
+    return "\n".join([*lines, f"        return {returned(network)}", ""])
+
+
+def _load(module: ModuleType, weights: Sequence[Weight], example: np.ndarray) -> Any:
+    model = module.Model()
+    for weight in weights:
+        owner = getattr(model, weight.node) if weight.of_layer else model
+        *path, last = weight.attribute.split(".")
+        for name in path:
+            owner = owner[int(name)] if name.isdigit() else getattr(owner, name)
+        target = getattr(owner, last)
+        target = getattr(target, "array", target)
+        assert target.shape == weight.value.shape, weight
+        target[...] = weight.value
+    return model
+
+
+def _run(model: Any, inputs: np.ndarray) -> Any:
+    import chainer
+
+    with chainer.using_config("train", False), chainer.no_backprop_mode():
+        values = model(inputs)
+    if isinstance(values, dict):
+        return {name: value.array for name, value in values.items()}
+    return [value.array for value in (values if isinstance(values, tuple) else [values])]
+
+
+CHAINER = Flavour(
+    name="chainer",
+    forms=FORMS,
+    parameter="self.{}",
+    row="F.expand_dims({}, 1)",
+    stack="F.stack(steps, axis=1)",
+    layouts=("NCHW",),
+    write=_write,
+    load=_load,
+    run=_run,
+)

@@ -1,0 +1,64 @@
+"""Several faults of seed 002 in one candidate: in independent branches, and one after the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from . import c51
+
+each_framework_pair = pytest.mark.parametrize(("reference", "candidate"), c51.FRAMEWORK_PAIRS)
+
+IN_BRANCHES = [
+    ("softmax-axis-1", "mean-batch"),
+    ("reshape", "support-range"),
+    ("value-centred", "expectation-axis"),
+    ("softmax-axis-0", "mean-atoms", "support-reversed"),
+    ("not-centred", "max", "softmax-axis-1"),
+]
+IN_SEQUENCE = [
+    ("mean-atoms", "softmax-axis-1"),
+    ("reshape", "softmax-axis-0"),
+    ("not-centred", "support-range"),
+    ("max", "expectation-axis"),
+    ("mean-batch", "softmax-axis-1", "support-reversed"),
+]
+
+
+@pytest.mark.parametrize("faults", IN_BRANCHES, ids=" | ".join)
+@each_framework_pair
+def test_faults_in_independent_branches_are_all_found(reference, candidate, faults):
+    branches = [frozenset([fault]) for fault in faults]
+    report = c51.branches_pair(reference, candidate, branches).compare()
+
+    assert report.verdict == "diverged"
+    found = [
+        _fault_at(divergence, faults, reference, candidate) for divergence in report.divergences
+    ]
+    assert sorted(found) == sorted(faults), str(report)
+
+
+@pytest.mark.parametrize("faults", IN_SEQUENCE, ids=" then ".join)
+@each_framework_pair
+def test_faults_in_sequence_are_all_found_in_order(reference, candidate, faults):
+    report = c51.network_pair(reference, candidate, *faults).compare()
+
+    assert report.verdict == "diverged"
+    found = [
+        _fault_at(divergence, faults, reference, candidate) for divergence in report.divergences
+    ]
+    assert found == list(faults), str(report)
+
+
+@each_framework_pair
+def test_the_same_fault_in_two_branches_is_two_divergences(reference, candidate):
+    branches = [frozenset(["softmax-axis-1"]), c51.NO_FAULT, frozenset(["softmax-axis-1"])]
+    report = c51.branches_pair(reference, candidate, branches).compare()
+
+    fault = c51.FAULTS["softmax-axis-1"]
+    assert len(report.divergences) == 2, str(report)
+    assert all(fault.is_at(d, reference, candidate) for d in report.divergences)
+
+
+def _fault_at(divergence, faults, reference, candidate) -> str:
+    placed = (f for f in faults if c51.FAULTS[f].is_at(divergence, reference, candidate))
+    return next(placed, f"{divergence.reference.source} / {divergence.candidate.source}")
