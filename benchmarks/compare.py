@@ -2,43 +2,67 @@
 
     python -m benchmarks.compare [--rounds 7] [nature_dqn resnet50 lstm]
 
-Times are medians over rounds in one process in which everything takes its turn, so that a slow
-moment of the machine hits all alike; torch and TensorFlow have one thread each. Memory is how far
-the peak of a process rises after its imports: building a model and one pass of it, for the larger
-of the two, against building both and comparing them.
+Each pair is timed in a process of its own. Times are medians over rounds in which everything takes
+its turn, so that a slow moment of the machine hits all alike; torch and TensorFlow have one thread
+each. Memory is how far the peak of a process rises after its imports: building a model and one
+pass of it, for the larger of the two, against building both and comparing them.
 """
 
 import argparse
+import gc
 import importlib
+import json
 import platform
 import resource
 import statistics
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.metadata import packages_distributions, version
 
 MODELS = ("nature_dqn", "resnet50", "lstm")
-JOBS = ("torch", "keras", "comparison")
+PEAKS = ("torch", "keras", "comparison")
 
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare")
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--peak-of", choices=JOBS, help=argparse.SUPPRESS)
+    # What this command asks of the processes that it starts.
+    parser.add_argument("--job", choices=("times", *PEAKS), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     models = arguments.models or MODELS
     for model in models:
         if model not in MODELS:
             parser.error(f"no model {model!r}; there are {', '.join(MODELS)}")
-    if arguments.peak_of:
-        print(peak_of(models[0], arguments.peak_of))
-        return
-    # Memory first: a new process starts with the peak of the one that starts it.
-    memory = {model: Memory(*(peak_in_new_process(model, job) for job in JOBS)) for model in models}
-    times = {model: measure_times(model, arguments.rounds) for model in models}
-    print_tables(times, memory, arguments.rounds)
+    if arguments.rounds < 1:
+        parser.error("--rounds must be 1 or more")
+    if arguments.job == "times":
+        print(json.dumps(asdict(measure_times(models[0], arguments.rounds))))
+    elif arguments.job:
+        print(json.dumps(peak_of(models[0], arguments.job)))
+    else:
+        measure_and_print(models, arguments.rounds)
+
+
+def measure_and_print(models, rounds):
+    # This process imports no framework: a new one starts with the peak of the one that starts it.
+    times = {model: Times(**in_new_process(model, "times", rounds)) for model in models}
+    memory = {
+        model: Memory(**{job: in_new_process(model, job, rounds) for job in PEAKS})
+        for model in models
+    }
+    print_tables(times, memory, rounds)
+
+
+def in_new_process(model, job, rounds):
+    command = [sys.executable, "-m", "benchmarks.compare", model]
+    command += ["--job", job, "--rounds", str(rounds)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 # --- time --------------------------------------------------------------------------------------
@@ -72,9 +96,9 @@ def measure_times(name, rounds):
         "comparison": lambda: parity.compare(reference, candidate),
     }
     seconds = {job: [] for job in jobs}
-    verdict = None
     for turn in range(rounds + 1):
         for job, work in jobs.items():
+            gc.collect()  # nobody pays for what another left behind
             start = time.perf_counter()
             result = work()
             if turn > 0:  # the first is to warm up
@@ -129,14 +153,6 @@ class Memory:
     comparison: int
 
 
-def peak_in_new_process(name, job):
-    command = [sys.executable, "-m", "benchmarks.compare", name, "--peak-of", job]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
-    return int(done.stdout)
-
-
 def peak_of(name, job):
     module = load_models(name)
     from parity import compare, wrap
@@ -162,8 +178,9 @@ def peak_so_far():
 
 def print_tables(times, memory, rounds):
     """Markdown, to be pasted into docs/performance.md as it is."""
-    used = ("torch", "tensorflow", "keras", "numpy")
-    libraries = ", ".join(f"{name} {sys.modules[name].__version__}" for name in used)
+    installed = packages_distributions()  # TensorFlow comes under several names
+    names = ("torch", "tensorflow", "keras", "numpy")
+    libraries = ", ".join(f"{installed[name][0]} {version(installed[name][0])}" for name in names)
     print(
         f"Python {platform.python_version()}, {libraries}; one thread; medians of {rounds} rounds."
     )

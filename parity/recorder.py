@@ -257,8 +257,9 @@ def discover(callable_: object, is_layer: Callable[[object], bool]) -> dict[str,
             for variable in thing.__code__.co_names:
                 if variable in thing.__globals__:
                     item = thing.__globals__[variable]
-                    if is_layer(item) or isinstance(item, FunctionType):
-                        visit(variable if is_layer(item) else "", item, depth + 1)
+                    if is_layer(item) or isinstance(item, (FunctionType, list, tuple, dict)):
+                        function = isinstance(item, FunctionType) and not is_layer(item)
+                        visit("" if function else variable, item, depth + 1)
         elif not isinstance(thing, type) and depth <= 2 and hasattr(thing, "__dict__"):
             if type(thing).__module__.split(".")[0] not in sys.stdlib_module_names:
                 visit(name, dict(vars(thing)), depth + 1)

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from parity.matching.match import Indexed, Match, Pair, rematch
+from parity.matching.fingerprint import SAME
+from parity.matching.match import Indexed, Match, Pair, pair_up_leaves, rematch
 from parity.matching.order import Order, orders
 from parity.numerics.difference import residual
+from parity.numerics.rounding import U32
 from parity.tape import Array, Op, Tape
 
 _TRIES = 60  # pairs of values that are tried as the end of a region
@@ -139,7 +141,8 @@ def output_matches(found: Match, pair: OutputPair) -> bool:
     """Whether a candidate's output is the reference's, element by element."""
     ours, theirs = found.reference.array(pair.reference), found.side.array(pair.candidate)
     if ours.shape == theirs.shape:
-        return residual(ours, theirs) <= 1e-10
+        leaf = found.side.tape.values[pair.candidate].op < 0
+        return residual(ours, theirs) <= (4 * U32 if leaf else SAME)
     matched = found.pairs.get(pair.candidate)
     return matched is not None and sorted(ours.shape) == sorted(theirs.shape)
 
@@ -287,7 +290,8 @@ class _Scene:
                 repaired = self._try(a, b, array)
                 if repaired is None:
                     continue
-                ours, theirs = self.region(self.reference, a), self.region(self.candidate, b)
+                ours = self.region(self.reference, a, itself=self.is_settled(self.reference, a))
+                theirs = self.region(self.candidate, b)
                 gap = residual(array, self.candidate.side.array(b))
                 leaves = tuple(self.differing_leaves(ours, theirs))
                 return Parting(ours, theirs, (a, b), order, gap, leaves), repaired
@@ -335,6 +339,8 @@ class _Scene:
             by_size.setdefault(self.found.reference.tape.values[a].size, []).append(a)
         pairs = []
         for b in theirs:
+            if b in self.found.arranged:  # the same numbers, put in another arrangement
+                pairs.append((self.candidate.depth[b], 0, b, self.found.arranged[b]))
             made = self.candidate.side.tape.values[b]
             for a in by_size.get(made.size, ()):
                 roots_a, roots_b = self.reference.roots[a], self.candidate.roots[b]
@@ -387,6 +393,8 @@ class _Scene:
     def differing_leaves(self, ours: Region, theirs: Region) -> Iterator[Leaf]:
         """Parameters and constants that enter the candidate's region and have no equal."""
         known = set(ours.leaves())
+        pair_up_leaves(self.found, theirs.leaves())
+        self.partners = self.found.by_reference
         for leaf in theirs.leaves():
             if not self.candidate.side.informative(leaf):
                 continue

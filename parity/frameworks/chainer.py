@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import random
 import sys
 import threading
 import weakref
@@ -18,7 +17,7 @@ import numpy as np
 from parity import outputs as structure
 from parity.errors import ModelError
 from parity.frameworks.chainer_numpy import import_chainer
-from parity.frameworks.running import run
+from parity.frameworks.running import preserved_random_state, run
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Native, Op, Precision, Role, Tape
@@ -48,10 +47,14 @@ _SETTINGS = ("train", "enable_backprop", "dtype", "use_ideep", "debug")
 
 def recognises(obj: object) -> bool:
     """A Link, a method of one, an old-style Function, or one of `chainer.functions`."""
-    owner = getattr(obj, "__self__", obj)
-    if isinstance(owner, (chainer.Link, chainer.Function)):
+    if isinstance(_owner(obj), (chainer.Link, chainer.Function)):
         return True
-    return isinstance(obj, FunctionType) and obj.__module__.split(".")[0] == "chainer"
+    return isinstance(obj, FunctionType) and str(obj.__module__).split(".")[0] == "chainer"
+
+
+def _owner(obj: object) -> object:
+    """The object that a method belongs to; anything else itself."""
+    return getattr(obj, "__self__", obj)
 
 
 # --- record ------------------------------------------------------------------------------------
@@ -62,8 +65,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
     links = _links(model.obj)
     _check_device(model, links.values())
     paths = {id(link): path for path, link in links.items()}
-    root = model.obj if isinstance(model.obj, chainer.Link) else None
-    recorder = Recorder(_ADAPTER, _is_link, paths, root, separator="/")
+    recorder = Recorder(_ADAPTER, _is_link, paths, links.get(""), separator="/")
     dtype = _dtype_of(links.values())
     native = map_arrays(lambda array: _as_input(array, dtype), inputs)
     ids = {
@@ -106,8 +108,8 @@ def _links(obj: object) -> dict[str, Any]:
         for below, child in link.namedlinks():
             found.setdefault(path + below.rstrip("/"), child)
 
-    if _is_link(obj):
-        add("", obj)
+    if _is_link(_owner(obj)):
+        add("", _owner(obj))
     else:
         for held, link in discover(obj, _is_link).items():
             add(_path(held), link)
@@ -173,12 +175,10 @@ def _kept(links: Any) -> Iterator[None]:
         for array in (vars(link)[key] for key in link._persistent)
         if isinstance(array, np.ndarray)
     ]
-    states = np.random.get_state(), random.getstate()
     try:
-        yield
+        with preserved_random_state():
+            yield
     finally:
-        np.random.set_state(states[0])
-        random.setstate(states[1])
         for array, content in contents:
             array[...] = content
         for link, before in attributes:
@@ -299,7 +299,7 @@ def _check_arrays(node: Any, inputs: Sequence[Any]) -> None:
 
 def _named_arrays(links: Mapping[str, Any], obj: object) -> Iterator[tuple[Array, LeafKind, str]]:
     """Arrays that a model holds; where one has two names, the last is the one that counts."""
-    if not _is_link(obj):
+    if not _is_link(_owner(obj)):
         for held, item in discover(obj, _is_array).items():
             yield _array(item), "constant", _path(held)
     for path, link in links.items():
@@ -340,7 +340,7 @@ def _attributes(node: Any) -> dict[str, Any]:
 
 def _is_simple(item: object) -> bool:
     if isinstance(item, (tuple, list)):
-        return all(map(_is_simple, item))
+        return all(part is None or part is Ellipsis or _is_simple(part) for part in item)
     return isinstance(item, (bool, int, float, str, np.generic, slice))
 
 
@@ -439,14 +439,13 @@ def from_numpy(array: Array) -> Native:
 
 
 def versions() -> dict[str, str]:
-    found = {
+    return {
         "chainer": chainer.__version__,
         "numpy": np.__version__,
         "dtype": str(chainer.get_dtype()),
         "use_ideep": str(chainer.config.use_ideep),
         "ideep": str(chainer.backends.intel64.is_ideep_available()),
     }
-    return found
 
 
 _ADAPTER = sys.modules[__name__]

@@ -78,9 +78,11 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
     layers = (*state.keras_layers(), tf.Module)
     held = state.holdings(model.obj)
     root = model.obj if isinstance(model.obj, layers) else None
-    recorder = Recorder(
-        _ADAPTER, lambda thing: isinstance(thing, layers), held.layers, root, separator="/"
-    )
+
+    def is_layer(thing: object) -> bool:
+        return isinstance(thing, layers) and id(thing) not in held.inner
+
+    recorder = Recorder(_ADAPTER, is_layer, held.layers, root, separator="/")
     before = state.snapshot(held)
     watcher = Watcher(recorder, {handle: contents for handle, (_, contents) in before.items()})
 
@@ -98,7 +100,7 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
         flat = structure.flatten(result, _is_tensor)
         return result, {path: watcher.value(tensor) for path, tensor in flat.items()}
 
-    with state.as_before(before, watcher), state.eagerly(), _watched_by(watcher):
+    with state.as_before(before, watcher), state.eagerly(), state.uncollected(), _watched(watcher):
         result, outputs = run(model, call)
     if not outputs:
         raise ModelError(f"{model.name} returned no tensors but {type(result).__name__}.")
@@ -116,11 +118,11 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
 def _callable(model: Model) -> Callable[..., Any]:
     if callable(model.obj):
         return model.obj  # type: ignore[no-any-return]
-    signatures = getattr(model.obj, "signatures", {})
-    if len(signatures) == 1:
-        return next(iter(signatures.values()))  # type: ignore[no-any-return]
+    signatures = dict(getattr(model.obj, "signatures", {}))
+    if "serving_default" in signatures:
+        return signatures["serving_default"]  # type: ignore[no-any-return]
     raise ModelError(
-        f"{model.name} cannot be called. Hand in what can be: a function of it"
+        f"{model.name} cannot be called; hand in a method of it, or a function that calls it"
         + (f", or one of its signatures: {', '.join(signatures)}." if signatures else ".")
     )
 
@@ -163,7 +165,7 @@ def _shorter_messages() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _watched_by(watcher: Watcher) -> Iterator[None]:
+def _watched(watcher: Watcher) -> Iterator[None]:
     op_callbacks.add_op_callback(watcher)
     try:
         yield
@@ -217,9 +219,8 @@ def _as_recorded(tensor: Native, dtype: int) -> Native:
 
 
 def cast(array: Native, precision: Precision) -> Native:
-    if precision is not None and array._datatype_enum() in table.FLOATING:
-        return tf.cast(array, precision)
-    return array
+    wider = None if precision is None else table.WIDER.get(array._datatype_enum())
+    return array if wider is None else tf.cast(array, wider)
 
 
 def to_numpy(array: Native) -> Array:

@@ -7,6 +7,7 @@ lists of what moves numbers, and float64 versions of the kernels that have none.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,8 +53,12 @@ NOISE = frozenset(
     "Truncate validate_indices validate_shape use_cudnn_on_gpu grad_a grad_b grad_x grad_y "
     "container shared_name config config_proto executor_type _output_shapes _XlaMustCompile".split()
 )
-FLOATING = {tf.float32.as_datatype_enum, tf.float16.as_datatype_enum, tf.bfloat16.as_datatype_enum}
-_DOUBLE = int(tf.float64.as_datatype_enum)
+WIDER = {  # the dtypes that float64 replaces
+    **dict.fromkeys(
+        (int(dtype.as_datatype_enum) for dtype in (tf.float32, tf.float16, tf.bfloat16)), tf.float64
+    ),
+    int(tf.complex64.as_datatype_enum): tf.complex128,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def kept(kind: str, given: Mapping[str, Any], outputs: int) -> int:
+    """How many outputs of an operation mean something: inference leaves memory as it finds it."""
+    if kind.startswith("FusedBatchNorm") and not given.get("is_training", True):
+        return 1
+    return outputs
+
+
 # --- float64 -------------------------------------------------------------------------------------
 
 
@@ -142,7 +154,7 @@ def widened(attributes: Sequence[Any], types: frozenset[str]) -> tuple[Any, ...]
 
 
 def _wide(dtype: Any) -> Any:
-    return _DOUBLE if tf.as_dtype(dtype).as_datatype_enum in FLOATING else dtype
+    return WIDER.get(int(tf.as_dtype(dtype).as_datatype_enum), dtype)
 
 
 Composition = Callable[[Sequence[Native], Mapping[str, Any]], list[Native]]
@@ -219,6 +231,41 @@ def _sample(
     return lower, upper, place - floor
 
 
+def _pool3d(largest: bool) -> Composition:
+    """MaxPool3D or AvgPool3D: the windows' elements are strided slices of the padded input."""
+
+    def pool(inputs: Sequence[Native], attributes: Mapping[str, Any]) -> list[Native]:
+        (x,) = inputs
+        window, strides = attributes["ksize"], attributes["strides"]
+        sizes = [int(size) for size in x.shape]
+        if _text(attributes["padding"]) == "SAME":
+            steps = [-(-size // s) for size, s in zip(sizes, strides, strict=True)]
+        else:
+            steps = [(z - w) // s + 1 for z, w, s in zip(sizes, window, strides, strict=True)]
+        lacks = [
+            max((n - 1) * s + w - size, 0)
+            for n, s, w, size in zip(steps, strides, window, sizes, strict=True)
+        ]
+        edges = [[lack // 2, lack - lack // 2] for lack in lacks]
+        filled = tf.pad(x, edges, constant_values=float("-inf") if largest else 0.0)
+        inside = tf.pad(tf.ones_like(x), edges)
+
+        def elements(padded: Native) -> Native:
+            reach = [(n - 1) * s + 1 for n, s in zip(steps, strides, strict=True)]
+            return [
+                tf.strided_slice(
+                    padded, at, [a + r for a, r in zip(at, reach, strict=True)], strides
+                )
+                for at in itertools.product(*map(range, window))
+            ]
+
+        if largest:
+            return [functools.reduce(tf.maximum, elements(filled))]
+        return [tf.add_n(elements(filled)) / tf.add_n(elements(inside))]
+
+    return pool
+
+
 def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
@@ -230,6 +277,8 @@ COMPOSITIONS: dict[str, Composition] = {
     "LeakyRelu": _leaky_relu,
     "LRN": _lrn,
     "ResizeBilinear": _resize_bilinear,
+    "MaxPool3D": _pool3d(largest=True),
+    "AvgPool3D": _pool3d(largest=False),
 }
 
 
@@ -240,5 +289,5 @@ def check_wide(results: Sequence[Native], kind: str) -> None:
         ReplayError: there is one.
     """
     for result in results:
-        if result._datatype_enum() in FLOATING:
+        if result._datatype_enum() in WIDER:
             raise ReplayError(f"{kind} returns {result.dtype.name} also for float64")

@@ -58,9 +58,15 @@ class Held:
 
 @dataclass
 class Holdings:
-    """The layers of a model, by `id`, with their paths, and its variables."""
+    """What a model holds.
+
+    Attributes:
+        layers: by `id`, with their paths.
+        inner: the `id`s of models by which Keras runs a Sequential, which the user never sees.
+    """
 
     layers: dict[int, str] = field(default_factory=dict)
+    inner: set[int] = field(default_factory=set)
     variables: list[Held] = field(default_factory=list)
 
     def names(self) -> dict[int, Held]:
@@ -96,6 +102,8 @@ def holdings(obj: Any) -> Holdings:
         if isinstance(thing, keras):
             if path:
                 found.layers[id(thing)] = path
+            for layer in thing._flatten_layers():
+                found.inner.add(id(getattr(layer, "_functional", None)))
             for variable in thing.variables:
                 name = str(getattr(variable, "path", variable.name)).split(":")[0]
                 name = name.removeprefix(f"{thing.name}/")
@@ -121,7 +129,7 @@ def holdings(obj: Any) -> Holdings:
     else:
         function = getattr(obj, "python_function", obj)
         for name, thing in discover(function, lambda item: isinstance(item, kinds)).items():
-            visit(name.replace(".", "/"), thing)
+            visit(name.replace("._python_function", "").replace(".", "/"), thing)
         for variable in (
             getattr(obj, "variables", None) or ()
         ):  # a restored object, a graph function
@@ -219,6 +227,18 @@ def contents(variables: Sequence[tuple[Native, Native]]) -> Iterator[None]:
     finally:
         for handle, held in now:
             assign_variable_op(handle, held)
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Holds the garbage collector off: a recording makes many objects and no garbage."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @contextlib.contextmanager

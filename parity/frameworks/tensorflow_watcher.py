@@ -71,6 +71,13 @@ class Watcher:
         self._handles: dict[int, Native] = {}  # kept alive, for their `id`
         self._fresh: set[int] = set()  # variables made by the run that have no contents yet
         self.initial: dict[int, tuple[Native, Native]] = {}
+        # memory: the tensor that a variable keeps there; kernels read variables without a word
+        self._buffers: dict[int, Native] = {}
+        self._owners: dict[int, int] = {}
+        self._host = not tf.config.list_logical_devices("GPU")
+        for handle, tensor in contents.items():
+            self._keeps(tensor)
+            self._owners[id(tensor)] = handle
         self._busy = False
 
     def __call__(
@@ -130,12 +137,16 @@ class Watcher:
                         variables += [(tensor, held)] if held is not None else []
                         self._written(tensor)
                     continue
-                value = self.leaf(tensor, "constant")
+                value = self._read_silently(tensor)
+                value = self.leaf(tensor, "constant") if value is None else value
             ids.append(value)
             dtypes.append(tensor._datatype_enum())
             arguments.append(None)
-        kept = tuple(i for i, one in enumerate(outputs) if one._datatype_enum() in _NUMERIC)
+        meant = outputs[: table.kept(kind, given, len(outputs))]
+        kept = tuple(i for i, one in enumerate(meant) if one._datatype_enum() in _NUMERIC)
         if not kept:
+            if variables:
+                self._caveat(f"{kind} changes a variable; the contents it leaves are not followed")
             return
         call = Call(
             kind,
@@ -151,7 +162,7 @@ class Watcher:
         if known is None or known.holds_graph:
             shown = {"function": _function_name(kind, given)}
             kind = "PartitionedCall"
-            self._recorder.caveats.append(
+            self._caveat(
                 f"{shown['function']} is a graph without Python code: it is one operation here, "
                 "not looked into, and runs in its own precision only"
             )
@@ -160,6 +171,10 @@ class Watcher:
             for one in (outputs[index] for index in kept)
         ]
         self._recorder.op(shown_as or kind, ids, results, role=role, attributes=shown, call=call)
+
+    def _caveat(self, text: str) -> None:
+        if text not in self._recorder.caveats:
+            self._recorder.caveats.append(text)
 
     def leaf(self, tensor: Native, kind: LeafKind, name: str = "") -> int:
         dtype = _NUMERIC.get(tensor._datatype_enum())
@@ -187,9 +202,25 @@ class Watcher:
     def _read(self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]) -> None:
         value = self._current.get(id(inputs[0]))
         if value is None:
-            self._variable_leaf(inputs[0], outputs[0])
+            self._handles[id(inputs[0])] = inputs[0]
+            self._variable_leaf(id(inputs[0]), outputs[0])
         else:
             self._recorder.alias(outputs[0], value)
+
+    def _read_silently(self, tensor: Native) -> int | None:
+        """The value of a variable whose memory this tensor is, if there is one."""
+        if not (self._host and tensor._shape_tuple()):
+            return None
+        held = self._buffers.get(_address(tensor))
+        if held is None or held._datatype_enum() != tensor._datatype_enum():
+            return None
+        if held._shape_tuple() != tensor._shape_tuple():
+            return None
+        value = self._recorder.find(held)
+        if value is None:
+            value = self._variable_leaf(self._owners[id(held)], held)
+        self._recorder.alias(tensor, value)
+        return value
 
     def _assign(self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]) -> None:
         handle, tensor = inputs
@@ -201,6 +232,7 @@ class Watcher:
         self.written.add(id(handle))
         value = self._recorder.find(tensor)
         self._current[id(handle)] = self.leaf(tensor, "constant") if value is None else value
+        self._keeps(tensor)
 
     def _assign_add(
         self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]
@@ -221,28 +253,33 @@ class Watcher:
         new = read_variable_op(handle, given["dtype"])
         self._add(pure, (old, change), ("T", given["dtype"]), (new,), shown_as=kind)
         self._current[id(handle)] = self.value(new)
+        self._keeps(new)
 
     def _gather(self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]) -> None:
-        handle, indices = inputs
-        table_ = self._contents_of(handle)
-        if table_ is None:
-            table_ = read_variable_op(handle, given["dtype"])
-            self._variable_leaf(handle, table_)
-        attributes: Sequence[Any]
-        attributes = ("Tparams", given["dtype"], "Tindices", given["Tindices"], "Taxis", tf.int32)
         batched = given.get("batch_dims") or 0
-        attributes = (*attributes, "batch_dims", batched)
-        axis = tf.constant(batched)
-        self._add("GatherV2", (table_, indices, axis), attributes, outputs, "ResourceGather")
+        attributes = ("Taxis", tf.int32, "batch_dims", batched)
+        self._gathered("GatherV2", inputs, given, attributes, (tf.constant(batched),), outputs)
 
     def _gather_nd(self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]) -> None:
+        self._gathered("GatherNd", inputs, given, (), (), outputs)
+
+    def _gathered(
+        self,
+        pure: str,
+        inputs: Sequence[Native],
+        given: Given,
+        attributes: tuple[Any, ...],
+        more: tuple[Native, ...],
+        outputs: Sequence[Native],
+    ) -> None:
         handle, indices = inputs
-        table_ = self._contents_of(handle)
-        if table_ is None:
-            table_ = read_variable_op(handle, given["dtype"])
-            self._variable_leaf(handle, table_)
-        attributes = ("Tparams", given["dtype"], "Tindices", given["Tindices"])
-        self._add("GatherNd", (table_, indices), attributes, outputs, "ResourceGatherNd")
+        rows = self._contents_of(handle)
+        if rows is None:
+            rows = read_variable_op(handle, given["dtype"])
+            self._read(inputs, given, (rows,))
+        attributes = ("Tparams", given["dtype"], "Tindices", given["Tindices"], *attributes)
+        kind = "ResourceGather" if more else "ResourceGatherNd"
+        self._add(pure, (rows, indices, *more), attributes, outputs, shown_as=kind)
 
     def _contents_of(self, handle: Native) -> Native | None:
         """The tensor that a variable held before this operation, if it was seen."""
@@ -251,7 +288,7 @@ class Watcher:
             return self._recorder.recorded[value]
         contents = self._contents.get(id(handle))
         if contents is not None and id(handle) not in self.written:
-            self._variable_leaf(handle, contents)
+            self._variable_leaf(id(handle), contents)
             return contents
         return None
 
@@ -261,12 +298,21 @@ class Watcher:
         self.written.add(id(handle))
         self._current.pop(id(handle), None)
 
-    def _variable_leaf(self, handle: Native, tensor: Native) -> int:
+    def _variable_leaf(self, handle: int, tensor: Native) -> int:
         value = self.leaf(tensor, "parameter")
-        self._handles[id(handle)] = handle
-        self._current[id(handle)] = value
-        self._leaves[value] = id(handle)
+        self._leaves[value] = handle
+        if handle not in self.written:
+            self._current[handle] = value
+            held = self._contents.get(handle)
+            if held is not None:
+                self._recorder.alias(held, value)
+        self._keeps(tensor)
         return value
+
+    def _keeps(self, tensor: Native) -> None:
+        # every 2.5 may be the same memory: TensorFlow caches scalars
+        if self._host and tensor._shape_tuple():
+            self._buffers.setdefault(_address(tensor), tensor)
 
     def name_variables(self, held: Holdings) -> None:
         """Gives the leaves that are variables their names."""
@@ -274,7 +320,7 @@ class Watcher:
         for value, handle in self._leaves.items():
             found = names.get(handle)
             leaf = self._recorder.values[value]
-            variable = found.variable if found else owner(self._handles[handle])
+            variable = found.variable if found else owner(self._handles.get(handle))
             if variable is None:
                 continue
             leaf.name = found.name if found else variable.name.split(":")[0]
@@ -293,6 +339,11 @@ _SPECIAL = {
 }
 
 
+def _address(tensor: Native) -> int:
+    """Where a tensor's numbers lie in memory."""
+    return int(np.frombuffer(tensor, np.uint8).__array_interface__["data"][0])
+
+
 def _without_none(given: Given) -> tuple[Any, ...]:
     return tuple(part for item in given.items() if item[1] is not None for part in item)
 
@@ -301,4 +352,5 @@ def _function_name(kind: str, given: Given) -> str:
     """`__inference_call_28` and the name in a PartitionedCall are both `call`."""
     called = given.get("f")
     text = str(getattr(called, "name", called) or kind)
-    return re.sub(r"^__\w+?_(?=[a-zA-Z])|_\d+$", "", text.removeprefix("b'").removesuffix("'"))
+    text = text.removeprefix("b'").removesuffix("'")
+    return re.sub(r"^__(inference|forward|backward)_|_\d+$", "", text)

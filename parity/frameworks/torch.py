@@ -143,10 +143,11 @@ class _RecordingMode(TorchDispatchMode):
     def value_of(self, tensor: torch.Tensor) -> int:
         """The value that a tensor holds now; an unknown one becomes a leaf."""
         value = self.recorder.find(tensor)
-        if value is None:
+        known = self.named.get(id(tensor))
+        if value is None and known is None:
             value = self._same_memory(tensor)
         if value is None:
-            kind, path, _ = self.named.get(id(tensor), ("constant", "", None))
+            kind, path, _ = known or ("constant", "", None)
             value = self.recorder.leaf(tensor, kind, path, tensor.shape, _name_of(tensor.dtype))
             self._note(value, tensor)
         return self._up_to_date(value, tensor) if self._writes else value

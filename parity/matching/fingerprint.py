@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,33 +101,40 @@ class Index:
     """Values of one tape, to be found by fingerprint.
 
     Buckets by size, sorted by norm: a look-up costs the logarithm of the number of values, plus
-    those that truly look alike.
+    those that truly look alike. A bucket is made when it is first asked for, so that weights, whose
+    sizes no activation has, are never read.
     """
 
-    def __init__(self) -> None:
-        self._norms: dict[tuple[int, bool], list[float]] = {}
-        self._values: dict[tuple[int, bool], list[tuple[int, Fingerprint]]] = {}
+    def __init__(self, print_of: Callable[[int], Fingerprint]) -> None:
+        self._print_of = print_of
+        self._waiting: dict[int, list[int]] = {}
+        self._buckets: dict[int, list[tuple[float, int, Fingerprint]]] = {}
 
-    def add(self, value: int, print_: Fingerprint) -> None:
-        key = (print_.size, print_.exact)
-        norms = self._norms.setdefault(key, [])
-        at = bisect.bisect(norms, print_.norm)
-        norms.insert(at, print_.norm)
-        self._values.setdefault(key, []).insert(at, (value, print_))
+    def add(self, value: int, size: int) -> None:
+        self._waiting.setdefault(size, []).append(value)
 
     def look_up(self, print_: Fingerprint, tolerance: float) -> Iterator[int]:
         """Values that could be within `tolerance`, those with the closest norm first."""
-        key = (print_.size, print_.exact)
-        norms, values = self._norms.get(key, []), self._values.get(key, [])
-        right = bisect.bisect_left(norms, print_.norm)
+        bucket = self._bucket(print_.size)
+        right = bisect.bisect_left(bucket, (print_.norm,))
         left = right - 1
         gap = 2 * tolerance * print_.norm
-        while left >= 0 or right < len(norms):
-            below = print_.norm - norms[left] if left >= 0 else np.inf
-            above = norms[right] - print_.norm if right < len(norms) else np.inf
+        while left >= 0 or right < len(bucket):
+            below = print_.norm - bucket[left][0] if left >= 0 else np.inf
+            above = bucket[right][0] - print_.norm if right < len(bucket) else np.inf
             if not min(below, above) <= gap:
                 return
             at = left if below < above else right
             left, right = (left - 1, right) if below < above else (left, right + 1)
-            if values[at][1].agrees(print_, tolerance):
-                yield values[at][0]
+            _, value, found = bucket[at]
+            if found.agrees(print_, tolerance):
+                yield value
+
+    def _bucket(self, size: int) -> list[tuple[float, int, Fingerprint]]:
+        if size in self._waiting:
+            made = []
+            for value in self._waiting.pop(size):
+                print_ = self._print_of(value)
+                made.append((print_.norm, value, print_))
+            self._buckets[size] = sorted(made, key=lambda entry: entry[:2])
+        return self._buckets.get(size, [])

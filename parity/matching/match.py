@@ -9,7 +9,7 @@ chaotic network is judged as sharply as one near the input.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
@@ -17,6 +17,7 @@ from parity.matching.order import Order, find_order
 from parity.tape import Array, Op, Replay, Tape
 
 _CLOSE_ENOUGH = 1e-13  # below this a replacement would change nothing
+_SMALL_LEAF = 4096  # elements; larger weights are looked up when somebody asks for them
 _LOOK_ALIKES = 16  # at most so many are compared in full, for each value
 
 
@@ -88,10 +89,10 @@ class Indexed(Side):
         super().__init__(tape, run)
         if known is not None:
             self._prints = known._prints
-        self.index = Index()
+        self.index = Index(self.print)
         for value in tape.values:
             if value.id in run and value.size:
-                self.index.add(value.id, self.print(value.id))
+                self.index.add(value.id, value.size)
 
     def partner(
         self, array: Array, print_: Fingerprint, taken: Collection[int] = ()
@@ -115,7 +116,7 @@ class Indexed(Side):
                 if tolerance == NEAR and value in taken:
                     continue
                 reference = self.array(value)
-                found = find_order(reference, array, tolerance)
+                found = find_order(reference, array, tolerance, self.print(value))
                 if found is None:
                     same_axes = shape == sorted(n for n in reference.shape if n != 1)
                     if tolerance == SAME and (arranged is None or same_axes):
@@ -123,7 +124,7 @@ class Indexed(Side):
                     continue
                 order, apart = found
                 if order.split and self._split_otherwise(array, print_, tolerance):
-                    arranged = value
+                    arranged = value if arranged is None else arranged
                     continue
                 return Pair(value, -1, order, apart)
             if arranged is not None:
@@ -179,9 +180,17 @@ def match(reference: Indexed, candidate: Tape) -> Match:
     leaves = candidate.replay("float64", only=())
     found.side.run = leaves
     for value in leaves.native:
-        pair_up(found, None, value, leaves)
+        if candidate.values[value].size <= _SMALL_LEAF:
+            pair_up(found, None, value, leaves)
     found.side.run = candidate.replay("float64", after=after)
     return found
+
+
+def pair_up_leaves(found: Match, leaves: Iterable[int]) -> None:
+    """Looks up parameters and constants that were too large to be looked up without need."""
+    for leaf in leaves:
+        if leaf not in found.pairs and leaf not in found.arranged:
+            pair_up(found, None, leaf, found.side.run)
 
 
 def rematch(found: Match, injected: dict[int, Array], go_on: Callable[[Match, Op], bool]) -> Match:

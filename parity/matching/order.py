@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity.numerics.difference import residual
+from parity.matching.fingerprint import Fingerprint
+from parity.numerics.difference import Extent, residual
 from parity.tape import Array
 
 _SAMPLE = 64
@@ -49,7 +50,9 @@ class Order:
         return "".join(letters[axis] for axis in self.axes)
 
 
-def find_order(reference: Array, candidate: Array, tolerance: float) -> tuple[Order, float] | None:
+def find_order(
+    reference: Array, candidate: Array, tolerance: float, print_: Fingerprint
+) -> tuple[Order, float] | None:
     """The axis order in which two arrays agree, and their residual in it.
 
     Axes may be permuted; neighbouring axes may be merged (a flatten) or split, but a split that
@@ -58,26 +61,23 @@ def find_order(reference: Array, candidate: Array, tolerance: float) -> tuple[Or
     Args:
         reference, candidate: arrays of one size.
         tolerance: on the relative root mean square of the difference.
+        print_: the reference's fingerprint, which knows its norm and extremes.
 
     Returns:
         None where no order brings them together.
     """
     a, b = reference, candidate
-    if a.shape == b.shape:
-        straight = residual(a, b)
-        if straight <= tolerance:
-            axes = tuple(range(a.ndim))
-            return Order(axes, a.shape, False, b.shape), straight
+    extent = Extent(print_.norm, max(print_.high, -print_.low))
     picks = _sample(b.size)
     wanted = b.ravel()[picks]
-    scale = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b))) if b.dtype.kind == "f" else 0.0
-    slack = tolerance * scale * b.size**0.5  # no single element can be farther off
+    # no single element can be farther off
+    slack = 2 * tolerance * print_.norm if b.dtype.kind == "f" else 0.0
     for order in orders(a.shape, b.shape):
         laid_out = order.apply(a)
         found = laid_out[np.unravel_index(picks, b.shape)]
         if not _close(found, wanted, slack):
             continue
-        apart = residual(laid_out, b)
+        apart = residual(laid_out, b, extent)
         if apart <= tolerance:
             return order, apart
     return None

@@ -45,25 +45,31 @@ def measure(reference: Array, candidate: Array) -> Difference:
     """Measures two arrays of the same shape; integers and booleans as numbers."""
     if reference.shape != candidate.shape:
         raise ValueError(f"shapes differ: {reference.shape} and {candidate.shape}")
-    a = reference.astype(np.float64, copy=False)
-    b = candidate.astype(np.float64, copy=False)
-    masks = count_mask_differences(a, b)
+    if not reference.size:
+        return Difference(0.0, 0.0, float("nan"), (), 0.0, 0.0, 0, 0, 0)
+    kind = np.result_type(reference, candidate, np.float32)
+    a = np.ascontiguousarray(reference, kind).ravel()
+    b = np.ascontiguousarray(candidate, kind).ravel()
+    masks = 0
     with np.errstate(all="ignore"):
-        gap = np.abs(a - b)
-        finite = np.isfinite(gap)
-        unequal = int(np.count_nonzero((a != b) & ~(np.isnan(a) & np.isnan(b))))
-        if not finite.all():
-            gap = np.where(finite, gap, 0.0)
-            a, b = np.where(finite, a, 0.0), np.where(finite, b, 0.0)
-        if gap.size == 0:
-            return Difference(0.0, 0.0, float("nan"), (), 0.0, 0.0, 0, 0, 0)
+        norms = float(a @ a), float(b @ b)
+        if not np.isfinite(norms[0] + norms[1]):
+            masks = count_mask_differences(a, b)
+            finite = np.isfinite(a) & np.isfinite(b)
+            unequal = int(np.count_nonzero((a != b) & ~(np.isnan(a) & np.isnan(b))))
+            a, b = (np.where(finite, one, 0.0).astype(np.float64) for one in (a, b))
+            norms = float(a @ a), float(b @ b)
+        gap = a - b
+        if not masks:
+            unequal = int(np.count_nonzero(gap))
+        np.abs(gap, out=gap)
         flat = int(gap.argmax())
-        index = tuple(int(i) for i in np.unravel_index(flat, gap.shape))
-        largest = float(gap.ravel()[flat])
-        scale = float(np.abs(a).max())
-        norms = float(np.linalg.norm(a.ravel()) * np.linalg.norm(b.ravel()))
-        cosine = float(a.ravel() @ b.ravel()) / norms if norms > 0 else float("nan")
+        largest = float(gap[flat])
+        scale = max(float(a.max()), -float(a.min()))
+        product = (norms[0] * norms[1]) ** 0.5
+        cosine = float(a @ b) / product if product > 0 else float("nan")
         relative = largest / scale if scale > 0 else (0.0 if largest == 0 else float("inf"))
+    index = tuple(int(i) for i in np.unravel_index(flat, reference.shape))
     return Difference(
         largest,
         relative,
@@ -73,11 +79,19 @@ def measure(reference: Array, candidate: Array) -> Difference:
         float(candidate[index]),
         masks,
         unequal,
-        gap.size,
+        reference.size,
     )
 
 
-def residual(reference: Array, candidate: Array) -> float:
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What is known of an array beforehand: its Euclidean norm and its largest magnitude."""
+
+    norm: float
+    high: float
+
+
+def residual(reference: Array, candidate: Array, extent: Extent | None = None) -> float:
     """The root mean square of the difference over that of the reference; inf where masks differ.
 
     Integers and booleans are equal (0.0) or not (inf). Sentinels are compared among themselves.
@@ -85,27 +99,23 @@ def residual(reference: Array, candidate: Array) -> float:
     if reference.dtype.kind not in "fc":
         return 0.0 if np.array_equal(reference, candidate) else float("inf")
     a, b = reference, candidate
-    gap = (a - b).ravel()
+    gap = (a - b).ravel(order="K")
     squares = float(gap @ gap)
+    if squares == 0.0:
+        return 0.0
     if not np.isfinite(squares):
         if count_mask_differences(a, b):
             return float("inf")
         finite = np.isfinite(a)
-        a, b = a[finite], b[finite]
-        gap = a - b
-        squares = float(gap @ gap)
-        if not np.isfinite(squares):
-            return float("inf")
-    if squares == 0.0:
-        return 0.0
-    flat = a.ravel()
-    scale = float(flat @ flat)
-    typical, high = _typical(flat)
-    if high > _SENTINEL_RATIO * typical > 0:
-        large = np.abs(flat) > np.sqrt(high) * np.sqrt(typical)
-        parts = [_relative(gap.ravel()[part], flat[part]) for part in (large, ~large)]
-        return max(parts)
-    return float(np.sqrt(squares / scale)) if scale > 0 else float("inf")
+        return residual(a[finite], b[finite]) if not finite.all() else float("inf")
+    if extent is None:
+        flat = a.ravel()
+        extent = Extent(float(flat @ flat) ** 0.5, max(float(flat.max()), -float(flat.min())))
+    typical = _typical(a)
+    if extent.high > _SENTINEL_RATIO * typical > 0:
+        large = np.abs(a) > np.sqrt(extent.high) * np.sqrt(typical)
+        return max(_relative((a - b)[part], a[part]) for part in (large, ~large))
+    return squares**0.5 / extent.norm if extent.norm > 0 else float("inf")
 
 
 def _relative(gap: Array, reference: Array) -> float:
@@ -115,12 +125,12 @@ def _relative(gap: Array, reference: Array) -> float:
     return float(np.sqrt(squares / scale)) if scale > 0 else float("inf")
 
 
-def _typical(flat: Array) -> tuple[float, float]:
-    """The median magnitude of what is not zero (from a sample), and the largest magnitude."""
-    sample = np.abs(flat[:: max(1, flat.size // 1024)])
+def _typical(array: Array) -> float:
+    """The median magnitude of what is not zero, from a sample."""
+    flat = array.ravel(order="K")
+    sample = np.abs(flat[:: max(1, flat.size // 256)])
     sample = sample[sample > 0]
-    high = max(float(flat.max()), -float(flat.min()))
-    return (float(np.median(sample)) if sample.size else 0.0), high
+    return float(np.median(sample)) if sample.size else 0.0
 
 
 def count_mask_differences(a: Array, b: Array) -> int:

@@ -182,12 +182,14 @@ class Report:
         return self.worst.verdict
 
     @property
-    def divergences(self) -> tuple[Divergence, ...]:
-        return self.worst.divergences
+    def divergences(self) -> list[Divergence]:
+        """Root causes in the order of the data flow; [] on parity."""
+        return list(self.worst.divergences)
 
     @property
-    def layers(self) -> tuple[LayerRow, ...]:
-        return self.worst.layers
+    def layers(self) -> list[LayerRow]:
+        """A row per layer or matched stage, in the order of the data flow."""
+        return list(self.worst.layers)
 
     @property
     def coverage(self) -> Coverage:

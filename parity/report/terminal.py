@@ -110,7 +110,7 @@ def _divergence(
     else:
         head.append(f"{divergence.reference.op} against {divergence.candidate.op}", "bold")
     head.append(f": inputs agree, outputs differ {_share(divergence.residual)}")
-    if divergence.shapes and divergence.shapes[0] != divergence.shapes[1]:
+    if divergence.shapes and sorted(divergence.shapes[0]) != sorted(divergence.shapes[1]):
         head.append(f"; shapes {_shape(divergence.shapes[0])} and {_shape(divergence.shapes[1])}")
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
@@ -178,22 +178,22 @@ def _note(note: Note) -> RenderableType:
 
 
 def _layers(report: Report, comparison: Comparison) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), expand=False)
-    table.add_column(_shorten(report.reference.name, 24), overflow="ellipsis", no_wrap=True, max_width=26)
-    table.add_column(_shorten(comparison.candidate.name, 24), overflow="ellipsis", no_wrap=True, max_width=26)
-    table.add_column("shape", overflow="ellipsis", no_wrap=True, max_width=16)
-    table.add_column("axes", no_wrap=True, max_width=5)
-    table.add_column("max diff", justify="right", no_wrap=True)
-    table.add_column("of scale", justify="right", no_wrap=True)
-    table.add_column("cosine", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), expand=False)
+    for name in (report.reference.name, comparison.candidate.name):
+        table.add_column(_shorten(name, 20), overflow="ellipsis", no_wrap=True, max_width=20)
+    table.add_column("shape", overflow="ellipsis", no_wrap=True, max_width=14)
+    table.add_column("axes", no_wrap=True, min_width=4)
+    for heading, digits in (("max diff", 8), ("of scale", 8), ("cosine", 6)):
+        table.add_column(heading, justify="right", no_wrap=True, min_width=digits)
+    table.add_column("", no_wrap=True, min_width=9)
     rows = comparison.layers
     shown, left_out = _abridge(rows)
     for row in shown:
         if row is None:
             table.add_row(Text(f"... {left_out} rows that agree", "dim"))
         else:
-            table.add_row(*_cells(row), Text(row.verdict, _STYLES.get(row.verdict, "")))
+            word = "rounded" if row.verdict == "constant-precision" else row.verdict
+            table.add_row(*_cells(row), Text(word, _STYLES.get(row.verdict, "")))
     return table
 
 
@@ -222,7 +222,7 @@ def _cells(row: LayerRow) -> list[str]:
     return [
         row.reference or "-",
         row.candidate or "-",
-        _shape(shape),
+        "x".join(map(str, shape)),
         row.order,
         *_numbers(row.difference),
     ]
@@ -231,7 +231,7 @@ def _cells(row: LayerRow) -> list[str]:
 def _numbers(difference: Difference | None) -> list[str]:
     if difference is None:
         return ["", "", ""]
-    cosine = "" if math.isnan(difference.cosine) else f"{difference.cosine:.6f}"
+    cosine = "" if math.isnan(difference.cosine) else f"{difference.cosine:.4f}"
     return [f"{difference.largest:.1e}", f"{difference.relative:.1e}", cosine]
 
 

@@ -16,6 +16,7 @@ from parity.frameworks.chainer_numpy import import_chainer  # noqa: E402
 chainer = import_chainer()
 import chainer.functions as F  # noqa: E402
 import chainer.links as L  # noqa: E402
+from chainer.link_hooks import SpectralNormalization  # noqa: E402
 
 from parity.errors import ModelError  # noqa: E402
 from parity.frameworks import chainer as adapter  # noqa: E402
@@ -152,9 +153,12 @@ def test_links_that_a_function_or_an_object_holds_are_named() -> None:
 
     tape = record(Agent().act, IMAGES)
     assert op_of(tape, "LSTM").site.layer == "/net/lstm" and "/net/conv/W" in leaves(tape)
+
     def both(x: Any, first: Any = Agent(), second: Any = second) -> Any:  # noqa: B008
         return first.act(x), second.net(x)
 
+    tape = record(body.forward, IMAGES)  # a link's own method: as the link itself
+    assert op_of(tape, "LSTM").site.layer == "/lstm" and "/conv/W" in leaves(tape)
     tape = record(both, IMAGES)
     assert {"/first/net/conv", "/second/net"} <= {op.site.layer for op in tape.ops}
     tape = record(function, IMAGES)
@@ -356,6 +360,19 @@ def test_the_first_call_initialises() -> None:
     tape = record(net, normal(4, 2))
     assert net[0].W.array is not None and net[1].avg_mean is not None
     assert "/0/W" in leaves(tape) and "/1/avg_var" in leaves(tape)
+    assert_replays(tape)
+
+
+def test_link_hooks_run_and_stay() -> None:
+    dense = L.Linear(3, 4)
+    dense.add_hook(SpectralNormalization())
+    x = normal(2, 3)
+    before = state_of(dense)
+    tape = record(dense, x)
+    assert state_of(dense) == before and list(dense.local_link_hooks) == ["SpectralNormalization"]
+    with chainer.using_config("train", False):
+        assert dense(x).array.tobytes() == tape.recorded[tape.outputs["output"]].tobytes()
+    assert "/W" in leaves(tape)
     assert_replays(tape)
 
 

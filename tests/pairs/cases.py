@@ -16,7 +16,7 @@ import numpy as np
 
 from .build import Built, build, laid_out
 from .draw import draw_network
-from .evaluate import outputs, relative_error, sane, sensitivity
+from .evaluate import eventful, outputs, relative_error, sane, sensitivity
 from .faults import FAULTS, Fault, plant
 from .flavours import FLAVOURS
 from .forms import Plan
@@ -77,20 +77,18 @@ class Pair:
         )
 
 
-def case_of_seed(seed: int, fault: str | None = None, clean: bool | None = None) -> Case:
-    """The case of a seed: one in three is clean, and kinds of fault are equally frequent.
+def case_of_seed(seed: int, kind: str = "any") -> Case:
+    """The case of a seed.
 
     Args:
         seed: Everything follows from it.
-        fault: This kind of fault, whatever the seed says.
-        clean: True for no fault, False for one; None leaves it to the seed.
+        kind: A kind of fault, "clean", or "any": then one in three is clean, and the kinds of
+            fault are equally frequent.
     """
     random = Random(seed)
-    drawn_clean = random.random() < 1 / 3
-    kind = random.choice(list(FAULTS))
-    if fault is None and (drawn_clean if clean is None else clean):
-        kind = None
-    return draw_case(random, fault or kind, seed)
+    if kind == "any":
+        kind = "clean" if random.random() < 1 / 3 else random.choice(list(FAULTS))
+    return draw_case(random, None if kind == "clean" else kind, seed)
 
 
 def draw_case(random: Random, kind: str | None, seed: int = 0) -> Case:
@@ -98,7 +96,9 @@ def draw_case(random: Random, kind: str | None, seed: int = 0) -> Case:
     while True:  # until the network drawn is sane and has a place for the fault
         network = draw_network(random)
         planted = plant(kind, network, random) if kind else (network, None)
-        if planted and all(sane(net, net.input_values(seed)) for net in (network, planted[0])):
+        if not planted or not eventful(network, network.input_values(seed)):
+            continue
+        if all(sane(net, net.input_values(seed)) for net in (network, planted[0])):
             break
     wrong, fault = planted
     faulty = random.randint(0, 1)
@@ -139,25 +139,14 @@ def compare(pair: Pair) -> Any:
     """The report of `parity` on a pair, each layout told as a user would tell it."""
     import parity
 
-    reference, candidate = (
-        _wrapped(model, reference=model is pair.reference, inputs=pair.case.inputs)
-        for model in (pair.reference, pair.candidate)
-    )
-    return parity.compare(reference, candidate, inputs=pair.case.inputs)
+    def wrapped(built: Built) -> Any:
+        options = {"framework": "tensorflow"} if built.plan.flavour == "tensorflow" else {}
+        if pair.case.inputs.ndim == 4:
+            options["input_layout"] = "NHWC" if built.plan.layout == "NHWC" else "NCHW"
+        return parity.wrap(built.model, **options)
 
-
-def _wrapped(built: Built, reference: bool, inputs: np.ndarray) -> Any:
-    import parity
-
-    options: dict[str, Any] = {}
-    if built.plan.flavour == "tensorflow":
-        options["framework"] = "tensorflow"
-    if inputs.ndim == 4 and built.plan.layout == "NHWC":
-        if reference:  # `inputs` are laid out as the reference's are: so it carries its own
-            options["inputs"] = laid_out(inputs, built.plan)
-        else:
-            options["input_layout"] = "NHWC"
-    return parity.wrap(built.model, **options)
+    inputs = laid_out(pair.case.inputs, pair.reference.plan)
+    return parity.compare(wrapped(pair.reference), wrapped(pair.candidate), inputs=inputs)
 
 
 def placed(report: Any, pair: Pair) -> bool:
@@ -165,9 +154,12 @@ def placed(report: Any, pair: Pair) -> bool:
     if not report.divergences:
         return False
     fault, first = pair.case.fault, report.divergences[0]
+    sound_places = fault.sound_places
+    if pair.case.plans[pair.case.faulty].flavour == "keras functional":
+        sound_places |= fault.unused  # Keras leaves out what no output needs: they part there
     sites = (first.reference, first.candidate)
     for side, (model, site) in enumerate(zip((pair.reference, pair.candidate), sites, strict=True)):
-        places = fault.faulty_places if side == pair.case.faulty else fault.sound_places
+        places = fault.faulty_places if side == pair.case.faulty else sound_places
         if not places & nodes_of(site, model):
             return False
     return True

@@ -37,6 +37,17 @@ def sane(network: Network, inputs: np.ndarray) -> bool:
         return sensitivity(network, inputs) < 1e4
 
 
+def eventful(network: Network, inputs: np.ndarray) -> bool:
+    """Whether every node does something: no value is another's, as after a second softmax."""
+    with np.errstate(all="ignore"):
+        values = list(evaluate(network, inputs).values())
+    return not any(
+        a.shape == b.shape and np.allclose(a, b, rtol=1e-6, atol=1e-9)
+        for k, a in enumerate(values)
+        for b in values[:k]
+    )
+
+
 def sensitivity(network: Network, inputs: np.ndarray) -> float:
     """How much more the outputs change than the values before them, relative to their sizes."""
     noise = 1e-7

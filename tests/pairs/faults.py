@@ -21,12 +21,22 @@ MOVES = ("flatten", "reshape", "transpose", "tokens", "concat")
 
 @dataclass(frozen=True)
 class Fault:
-    """A planted fault: its kind, and where a report may say that the models part."""
+    """A planted fault: its kind, and where a report may say that the models part.
+
+    Attributes:
+        kind: A key of `FAULTS`.
+        node: The one that was changed.
+        sound_places: Nodes, in the model that is right.
+        faulty_places: Nodes, in the model that is wrong; where the fault is something missing,
+            what comes next as well.
+        unused: Nodes that the fault leaves without any effect.
+    """
 
     kind: str
     node: str
-    sound_places: frozenset[str]  # nodes, in the model that is right
-    faulty_places: frozenset[str]  # nodes, in the model that is wrong
+    sound_places: frozenset[str]
+    faulty_places: frozenset[str]
+    unused: frozenset[str]
 
 
 def plant(kind: str, network: Network, random: Random) -> tuple[Network, Fault] | None:
@@ -40,9 +50,11 @@ def plant(kind: str, network: Network, random: Random) -> tuple[Network, Fault] 
     if kind == "flatten_order":  # the order is the flattening's, the weights are the dense's
         places |= frozenset(node.inputs)
     faulty_places = places
-    if node.kind == "identity":  # nothing runs at its line: the models part at what comes next
+    if node.kind == "identity" or kind == "bias_missing":
         faulty_places |= _next_operations(network, node.name)
-    return network.with_node(node), Fault(kind, node.name, places, faulty_places)
+    faulty_network = network.with_node(node)
+    unused = _unused(faulty_network)
+    return faulty_network, Fault(kind, node.name, places, faulty_places, unused)
 
 
 def _next_operations(network: Network, name: str) -> frozenset[str]:
@@ -52,6 +64,14 @@ def _next_operations(network: Network, name: str) -> frozenset[str]:
         if node.kind in MOVES:
             found |= _next_operations(network, node.name)
     return found
+
+
+def _unused(network: Network) -> frozenset[str]:
+    used = set(network.outputs.values())
+    for node in reversed(network.nodes):
+        if node.name in used:
+            used.update(node.inputs)
+    return frozenset(node.name for node in network.nodes) - used
 
 
 def _softmax_axis(n: Node, net: Network, random: Random) -> Node | None:

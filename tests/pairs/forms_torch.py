@@ -24,6 +24,7 @@ from .forms import (
 )
 from .network import Network
 
+BUFFERS = ("mean", "variance", "scale", "shift", "support")
 PADDED = "F.pad({x}, ({left}, {right}, {top}, {bottom}))"
 WINDOWS = "{x}.unfold(2, {window[0]}, {stride}).unfold(3, {window[1]}, {stride})"
 
@@ -250,16 +251,19 @@ def _write(network: Network, plan: Plan, pieces: Sequence[Piece]) -> str:
     lines += ["    def __init__(self):", "        super().__init__()"]
     for piece in pieces:
         made = [f"self.{piece.node.name} = {piece.layer}"] if piece.layer else []
-        made += [
-            f"self.{w.attribute} = nn.Parameter(torch.zeros({w.value.shape}))"
-            for w in piece.weights
-            if not w.of_layer
-        ]
+        made += [_parameter(weight) for weight in piece.weights if not weight.of_layer]
         lines += [f"        {line}" for line in tag(made, piece.node)]
     lines += ["", "    def forward(self, x):"]
     for piece in pieces:
         lines += [f"        {line}" for line in tag(piece.lines, piece.node)]
     return "\n".join([*lines, f"        return {returned(network)}", ""])
+
+
+def _parameter(weight: Weight) -> str:
+    zeros = f"torch.zeros({weight.value.shape})"
+    if weight.attribute.removeprefix(f"{weight.node}_") in BUFFERS:
+        return f'self.register_buffer("{weight.attribute}", {zeros})'
+    return f"self.{weight.attribute} = nn.Parameter({zeros})"
 
 
 def _load(module: ModuleType, weights: Sequence[Weight], example: np.ndarray) -> Any:

@@ -1,0 +1,95 @@
+"""A fixed sample of model pairs, and the generator held against its own truth in NumPy.
+
+`python -m benchmarks.pairs --case SEED --kind KIND` shows the sources and the report of one.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+
+from tests.pairs.cases import built, case_of_seed, compare, draw_case, placed
+from tests.pairs.faults import FAULTS
+from tests.pairs.flavours import FLAVOURS
+
+MISSING = [name for name in ("torch", "tensorflow", "chainer") if find_spec(name) is None]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
+
+CLEAN = range(30)
+FAULTY = list(enumerate(FAULTS))
+
+
+@pytest.mark.parametrize("seed", CLEAN)
+def test_a_correct_pair_gives_parity(seed):
+    with built(case_of_seed(seed, "clean")) as pair:
+        assert pair.faithful
+        report = compare(pair)
+    assert report.verdict == "parity", f"{pair.case}\n{report}"
+    assert report.coverage.outputs_compared == len(pair.case.networks[0].outputs), (
+        f"{pair.case}\n{report}"
+    )
+
+
+@pytest.mark.parametrize(("seed", "kind"), FAULTY, ids=list(FAULTS))
+def test_a_fault_is_found_and_placed(seed, kind):
+    with built(case_of_seed(seed, kind)) as pair:
+        assert pair.faithful
+        assert pair.case.effect > pair.rounding
+        report = compare(pair)
+        assert report.verdict == "diverged", f"{pair.case}\n{report}"
+        assert placed(report, pair), f"{pair.case}\n{report}"
+
+
+@settings(
+    max_examples=40,
+    derandomize=True,
+    deadline=None,
+    phases=[Phase.generate, Phase.shrink],
+    suppress_health_check=list(HealthCheck),
+)
+@given(st.randoms(use_true_random=False), st.sampled_from([None, *FAULTS]))
+def test_models_compute_what_is_described(random, kind):
+    case = draw_case(random, kind)
+    with built(case) as pair:
+        note(f"{case}\n{pair.reference.path.read_text()}\n{pair.candidate.path.read_text()}")
+        assert pair.faithful, pair.rounding
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_changes_outputs_and_one_node(kind):
+    cases = [case_of_seed(seed, kind) for seed in range(6)]
+    assert any(case.effect > 1e-4 for case in cases)
+    for case in cases:
+        changed = [
+            right.name
+            for right, wrong in zip(*(network.nodes for network in case.networks), strict=True)
+            if right is not wrong
+        ]
+        assert changed == [case.fault.node]
+
+
+def test_every_node_has_lines_of_its_own():
+    for seed in range(10):
+        with built(case_of_seed(seed)) as pair:
+            models = (pair.reference, pair.candidate)
+            for network, model in zip(pair.case.networks, models, strict=True):
+                assert {node.name for node in network.nodes[1:]} <= set(model.nodes.values())
+
+
+def test_the_sample_covers_every_framework_both_ways():
+    plans = [case_of_seed(seed, kind).plans for seed, kind in FAULTY]
+    plans += [case_of_seed(seed, "clean").plans for seed in CLEAN]
+    assert {reference.flavour for reference, _ in plans} == set(FLAVOURS)
+    assert {candidate.flavour for _, candidate in plans} == set(FLAVOURS)
+    assert {plan.layout for pair in plans for plan in pair} == {"NCHW", "NHWC", "NCHW in"}
+
+
+def test_the_same_seed_gives_the_same_case():
+    sources = []
+    for _ in range(2):
+        with built(case_of_seed(3)) as pair:
+            sources.append(pair.reference.path.read_text() + pair.candidate.path.read_text())
+    assert sources[0] == sources[1]
