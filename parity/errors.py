@@ -8,7 +8,19 @@ class ParityError(Exception):
 
 
 class FrameworkMissing(ParityError):
-    """A model names a framework that is not installed, or whose adapter does not know it."""
+    """A framework that a model needs is not installed.
+
+    Attributes:
+        framework: its name.
+    """
+
+    def __init__(self, message: str, framework: str) -> None:
+        super().__init__(message)
+        self.framework = framework
+
+
+class UsageError(ParityError):
+    """Something was named, on the command line or to a function, that is not there."""
 
 
 class ModelError(ParityError):

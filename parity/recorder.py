@@ -174,13 +174,16 @@ class Recorder:
         return f"{name}_{count}" if count else name
 
 
+# In a wheel the examples lie inside this package, and are a user's code all the same.
+_EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "examples") + os.sep
 _CLASSES: dict[int, tuple[CodeType, bool, bool]] = {}  # by id: hashing a code object is slow
 
 
 def _classify(code: CodeType) -> tuple[CodeType, bool, bool]:
     """The code, whether its frames are the user's, and whether a layer may be what is called."""
     file = code.co_filename
-    user = not file.startswith(_foreign_paths()) and not file.startswith("<frozen")
+    foreign = file.startswith(_foreign_paths()) and not file.startswith(_EXAMPLES)
+    user = not foreign and not file.startswith("<frozen")
     layer = code.co_name in _CALLS and code.co_argcount >= 1
     found = _CLASSES[id(code)] = (code, user, layer)
     return found

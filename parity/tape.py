@@ -139,12 +139,22 @@ class Replay:
     fallbacks: list[Op] = field(default_factory=list)  # ran as recorded: no float64 to be had
     _arrays: dict[int, Array] = field(default_factory=dict)
 
+    def get(self, value: int) -> Native:
+        """The framework's own tensor; a leaf is cast when it is asked for, and not kept."""
+        found = self.native.get(value)
+        if found is None:
+            if self.tape.values[value].op >= 0:
+                raise KeyError(f"value {value} has not been computed")
+            found = self.tape.adapter.cast(self.tape.recorded[value], self.precision)
+        return found
+
     def array(self, value: int) -> Array:
         """The contents of a value as a NumPy array, not to be written to."""
         found = self._arrays.get(value)
         if found is None:
-            found = self.tape.adapter.to_numpy(self.native[value])
-            self._arrays[value] = found
+            found = self.tape.adapter.to_numpy(self.get(value))
+            if value in self.native:
+                self._arrays[value] = found
         return found
 
     def replace(self, value: int, array: Array) -> None:
@@ -153,7 +163,7 @@ class Replay:
         self._arrays[value] = array
 
     def __contains__(self, value: object) -> bool:
-        return value in self.native
+        return value in self.native or self.tape.values[value].op < 0  # type: ignore[index]
 
 
 @dataclass
@@ -223,10 +233,7 @@ class Tape:
         if base:
             run._arrays.update(base._arrays)
             run.fallbacks.extend(base.fallbacks)
-        else:
-            for value in self.values:
-                if value.op < 0:
-                    run.native[value.id] = self.adapter.cast(self.recorded[value.id], precision)
+        leaves = _Leaves(run)
         dirty = set(replaced)
         for value_id, array in replaced.items():
             run.replace(value_id, array)
@@ -235,7 +242,7 @@ class Tape:
                 continue
             if base and dirty.isdisjoint(op.inputs):
                 continue
-            results = self._execute(op, run)
+            results = self._execute(op, run, leaves.of(op))
             if len(results) != len(op.outputs):
                 raise ReplayError(f"{op.kind} gave {len(results)} values, not {len(op.outputs)}")
             for value_id, result in zip(op.outputs, results, strict=True):
@@ -247,18 +254,19 @@ class Tape:
                 after(op, run)
         return run
 
-    def _execute(self, op: Op, run: Replay) -> list[Native]:
+    def _execute(self, op: Op, run: Replay, arguments: list[Native]) -> list[Native]:
         if op.role == "random":  # a draw is not repeated; it is what it was
             return [self.adapter.cast(self.recorded[value], run.precision) for value in op.outputs]
-        arguments = [run.native[value] for value in op.inputs]
         try:
             return self.adapter.execute(op, arguments, run.precision)
         except Exception as error:
             if run.precision is None:
                 raise ReplayError(f"{op.kind} at {op.site.source} cannot be replayed: {error}") from error
         as_recorded = [
-            self.adapter.from_numpy(run.array(value).astype(_dtype(self.values[value])))
-            for value in op.inputs
+            self.adapter.from_numpy(
+                self.adapter.to_numpy(argument).astype(_dtype(self.values[value]), copy=False)
+            )
+            for value, argument in zip(op.inputs, arguments, strict=True)
         ]
         try:
             results = self.adapter.execute(op, as_recorded, None)
@@ -267,6 +275,33 @@ class Tape:
         if op not in run.fallbacks:
             run.fallbacks.append(op)
         return [self.adapter.cast(result, run.precision) for result in results]
+
+
+class _Leaves:
+    """Casts parameters when they are first read and lets go of them after the last time.
+
+    The float64 copy of a model's weights is so never whole in memory.
+    """
+
+    def __init__(self, run: Replay) -> None:
+        self._run = run
+        self._cast: dict[int, Native] = {}
+
+    def of(self, op: Op) -> list[Native]:
+        """The arguments of an operation."""
+        tape = self._run.tape
+        arguments = []
+        for value in op.inputs:
+            if value in self._run.native:
+                arguments.append(self._run.native[value])
+                continue
+            if value not in self._cast:
+                self._cast[value] = self._run.get(value)
+            arguments.append(self._cast[value])
+        for value in op.inputs:
+            if value in self._cast and tape.consumers[value][-1] <= op.index:
+                del self._cast[value]
+        return arguments
 
 
 def _dtype(value: Value) -> np.dtype[Any]:

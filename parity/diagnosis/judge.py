@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.diagnosis.locate import Leaf, OutputPair, Parting, Region, output_matches
+from parity.matching.fingerprint import NEAR
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences
-from parity.numerics.rounding import explained_by_constants
 from parity.report.summary import Coverage, Divergence, LeafDifference, Note
-from parity.tape import Replay, Site, Tape
+from parity.tape import Site, Tape
 
 _LOW_PRECISION = ("float16", "bfloat16")
-_SURELY_NO_ROUNDING = 1e-4  # a local float64 difference above this needs no measuring
 
 
 @dataclass(frozen=True)
@@ -100,26 +99,14 @@ def _classify(matched: Match, parting: Parting) -> str:
         return "random"
     fallback = {op.index for op in matched.side.run.fallbacks}
     fallback_reference = {op.index for op in matched.reference.run.fallbacks}
-    if parting.residual < _SURELY_NO_ROUNDING and not any(draws):
+    if parting.residual < NEAR and not any(draws):
         if any(op.index in fallback for op in parting.candidate.ops) or any(
             op.index in fallback_reference for op in parting.reference.ops
         ):
             return "no-float64"
-        if parting.values is not None and parting.residual <= _explained(matched, parting):
+        if parting.residual <= parting.explained:
             return "constant-precision"
     return "divergence"
-
-
-def _explained(matched: Match, parting: Parting) -> float:
-    assert parting.values is not None
-    sides: list[tuple[Region, Tape, Replay, int]] = [
-        (parting.reference, matched.reference.tape, matched.reference.run, parting.values[0]),
-        (parting.candidate, matched.side.tape, matched.side.run, parting.values[1]),
-    ]
-    return max(
-        explained_by_constants(tape, run, region.ops, region.leaves(), value)
-        for region, tape, run, value in sides
-    )
 
 
 def _sites(parting: Parting) -> tuple[Site, Site]:

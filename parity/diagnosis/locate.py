@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from parity.matching.fingerprint import SAME
+from parity.matching.fingerprint import NEAR, SAME
 from parity.matching.match import Indexed, Match, Pair, pair_up_leaves, rematch
 from parity.matching.order import Order, orders
 from parity.numerics.difference import residual
-from parity.numerics.rounding import U32
+from parity.numerics.rounding import U32, explained_by_constants
 from parity.tape import Array, Op, Tape
 
 _TRIES = 60  # pairs of values that are tried as the end of a region
@@ -73,6 +73,7 @@ class Parting:
     Attributes:
         values: value ids in the reference and the candidate, or None where nothing meets later.
         residual: of the candidate's value, computed from the reference's inputs, in float64.
+        explained: how much of it float32 rounding of the region's constants explains.
         leaves: parameters and constants entering the region that differ.
         met: whether later values meet again once the reference's value is put in.
     """
@@ -82,6 +83,7 @@ class Parting:
     values: tuple[int, int] | None
     order: Order | None
     residual: float
+    explained: float = 0.0
     leaves: tuple[Leaf, ...] = ()
     met: bool = True
 
@@ -162,13 +164,23 @@ def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
 
 
 def _parting_of_near(found: Match, pair: Pair) -> Parting:
+    """What makes a pair differ a little; looked into further if rounding does not explain it."""
     scene = _Scene(found, [])
     ours = scene.region(scene.reference, pair.reference, itself=True)
     theirs = scene.region(scene.candidate, pair.candidate, itself=True)
+    explained = scene.explained(ours, pair.reference, theirs, pair.candidate)
+    if pair.residual > explained and min(_computing(ours), _computing(theirs)) > 1:
+        ends = OutputPair("", pair.reference, pair.candidate)
+        step = _Scene(found, [ends]).meeting_place()
+        if step is not None and step[0].residual > step[0].explained:
+            return step[0]
     leaves = tuple(scene.differing_leaves(ours, theirs))
-    return Parting(
-        ours, theirs, (pair.reference, pair.candidate), pair.order, pair.residual, leaves
-    )
+    ends_ = (pair.reference, pair.candidate)
+    return Parting(ours, theirs, ends_, pair.order, pair.residual, explained, leaves)
+
+
+def _computing(region: Region) -> int:
+    return sum(op.role != "move" for op in region.ops)
 
 
 def _place(parting: Parting) -> tuple[int, int]:
@@ -276,7 +288,15 @@ class _Scene:
             if a.shape == b.shape:
                 gap = residual(a, b)
         leaves = tuple(self.differing_leaves(ours, theirs))
-        return Parting(ours, theirs, None, None, gap, leaves, met=False)
+        return Parting(ours, theirs, None, None, gap, 0.0, leaves, met=False)
+
+    def explained(self, ours: Region, a: int, theirs: Region, b: int) -> float:
+        """How much of what two values are apart the rounding of constants explains."""
+        sides = ((self.reference.side, ours, a), (self.candidate.side, theirs, b))
+        return max(
+            explained_by_constants(side.tape, side.run, region.ops, region.leaves(), value)
+            for side, region, value in sides
+        )
 
     # --- where they meet again --------------------------------------------------------------------
 
@@ -293,8 +313,9 @@ class _Scene:
                 ours = self.region(self.reference, a, itself=self.is_settled(self.reference, a))
                 theirs = self.region(self.candidate, b)
                 gap = residual(array, self.candidate.side.array(b))
+                explained = self.explained(ours, a, theirs, b) if gap < NEAR else 0.0
                 leaves = tuple(self.differing_leaves(ours, theirs))
-                return Parting(ours, theirs, (a, b), order, gap, leaves), repaired
+                return Parting(ours, theirs, (a, b), order, gap, explained, leaves), repaired
         return None
 
     def _try(self, a: int, b: int, array: Array) -> Match | None:

@@ -12,7 +12,7 @@ import sys
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from parity.errors import FrameworkMissing, ModelError
+from parity.errors import FrameworkMissing, ModelError, UsageError
 from parity.tape import Adapter, Tape
 
 if TYPE_CHECKING:
@@ -49,15 +49,16 @@ def load(name: str) -> Framework:
     """The adapter of a framework by name.
 
     Raises:
-        FrameworkMissing: unknown, or not installed.
+        UsageError: there is no framework of this name.
+        FrameworkMissing: it is not installed.
     """
     name = _ALIASES.get(name, name)
     if name not in FRAMEWORKS:
-        raise FrameworkMissing(f"Unknown framework {name!r}; known are {', '.join(FRAMEWORKS)}.")
+        raise UsageError(f"Unknown framework {name!r}; known are {', '.join(FRAMEWORKS)}.")
     module, adapter = FRAMEWORKS[name]
     if module not in sys.modules and importlib.util.find_spec(module) is None:
         raise FrameworkMissing(
-            f"{name} is not installed. Install it with: pip install 'pytest-parity[{name}]'"
+            f"{name} is not installed. Install it with: pip install 'pytest-parity[{name}]'", name
         )
     return cast(Framework, importlib.import_module(adapter))
 

@@ -44,7 +44,8 @@ def import_chainer() -> Any:
         if module not in sys.modules and importlib.util.find_spec(module) is None:
             raise FrameworkMissing(
                 f"Chainer needs {module}, which is not installed. "
-                "Install both with: pip install chainer 'setuptools<81'"
+                "Install both with: pip install chainer 'setuptools<81'",
+                "chainer",
             )
     if "chainer" not in sys.modules:
         _forget("chainer")

@@ -30,7 +30,7 @@ def run(model: Model, call: Callable[[], T]) -> T:
     except ParityError:
         raise
     except Exception as error:
-        own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        own = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
         frames = [
             frame
             for frame in traceback.extract_tb(error.__traceback__)

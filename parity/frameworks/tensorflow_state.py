@@ -141,12 +141,6 @@ def _join(path: str, name: str) -> str:
     return f"{path}/{name}" if path else name
 
 
-def owner(handle: Native) -> Any:
-    """The variable that a handle belongs to, where no search of the model came upon it."""
-    owners = (thing for thing in gc.get_referrers(handle) if isinstance(thing, tf.Variable))
-    return next(owners, None)
-
-
 def float_dtype(obj: Any, held: Holdings) -> Any:
     """The dtype in which a model takes floating inputs: that of its weights."""
     for trainable in (True, False):

@@ -13,7 +13,7 @@ from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 
 from parity.errors import ModelError
 from parity.frameworks import tensorflow_ops as table
-from parity.frameworks.tensorflow_state import Holdings, owner
+from parity.frameworks.tensorflow_state import Holdings
 from parity.recorder import Recorder
 from parity.tape import LeafKind, Native
 
@@ -319,13 +319,10 @@ class Watcher:
         names = held.names()
         for value, handle in self._leaves.items():
             found = names.get(handle)
-            leaf = self._recorder.values[value]
-            variable = found.variable if found else owner(self._handles.get(handle))
-            if variable is None:
-                continue
-            leaf.name = found.name if found else variable.name.split(":")[0]
-            trainable = found.trainable if found else variable.trainable
-            leaf.kind = "parameter" if trainable else "buffer"
+            if found is not None:
+                leaf = self._recorder.values[value]
+                leaf.name = found.name
+                leaf.kind = "parameter" if found.trainable else "buffer"
 
 
 _SPECIAL = {

@@ -459,7 +459,12 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
     results = result if isinstance(result, (tuple, list)) else (result,)
     # a kernel may leave out what only a backward pass would need
     made += [torch.empty(0) if results[i] is None else results[i] for i in call.kept]
+    if op.kind in _UNINITIALISED:  # whatever lies in memory may be NaN; nobody may read it anyway
+        made = [torch.zeros_like(tensor) for tensor in made]
     return made
+
+
+_UNINITIALISED = frozenset(["empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"])
 
 
 def _fill(template: Any, arguments: Sequence[Native], precision: Precision) -> Any:

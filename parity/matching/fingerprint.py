@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.numerics.difference import squared_norm
 from parity.tape import Array
 
 # Relative differences of float64 replays. Frameworks that compute the same agree to 1e-15 per
@@ -60,14 +61,15 @@ def fingerprint(array: Array) -> Fingerprint:
     flat = flat.astype(np.float64, copy=False)
     masks = (0, 0, 0)
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = float(flat @ flat)
+        squares = squared_norm(flat)
     if not np.isfinite(squares):
         nans, infinite = np.isnan(flat), np.isinf(flat)
         masks = (int(nans.sum()), int(infinite.sum()), int((flat == -np.inf).sum()))
         flat = flat[~(nans | infinite)]
         if flat.size == 0:
             return Fingerprint(array.size, exact, masks, 0.0, 0.0, 0.0, 0.0, False)
-        squares = float(np.linalg.norm(flat) ** 2)
+        with np.errstate(over="ignore"):
+            squares = squared_norm(flat)
     low, high = float(flat.min()), float(flat.max())
     return Fingerprint(
         array.size,

@@ -179,9 +179,9 @@ def match(reference: Indexed, candidate: Tape) -> Match:
 
     leaves = candidate.replay("float64", only=())
     found.side.run = leaves
-    for value in leaves.native:
-        if candidate.values[value].size <= _SMALL_LEAF:
-            pair_up(found, None, value, leaves)
+    for value in candidate.values:
+        if value.op < 0 and value.size <= _SMALL_LEAF:
+            pair_up(found, None, value.id, leaves)
     found.side.run = candidate.replay("float64", after=after)
     return found
 

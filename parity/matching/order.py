@@ -74,7 +74,7 @@ def find_order(
     slack = 2 * tolerance * print_.norm if b.dtype.kind == "f" else 0.0
     for order in orders(a.shape, b.shape):
         laid_out = order.apply(a)
-        found = laid_out[np.unravel_index(picks, b.shape)]
+        found = laid_out[np.unravel_index(picks, b.shape)] if b.ndim else laid_out.reshape(1)
         if not _close(found, wanted, slack):
             continue
         apart = residual(laid_out, b, extent)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from parity.tape import Array
 # Beyond this ratio of the largest to the typical magnitude the large ones are sentinels (a mask's
 # -1e9, float32.min) and are compared apart: their size would hide every difference elsewhere.
 _SENTINEL_RATIO = 1e4
+_BLOCK = 1 << 14  # elements that stay in the cache
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,13 @@ def measure(reference: Array, candidate: Array) -> Difference:
     b = np.ascontiguousarray(candidate, kind).ravel()
     masks = 0
     with np.errstate(all="ignore"):
-        norms = float(a @ a), float(b @ b)
+        norms = squared_norm(a), squared_norm(b)
         if not np.isfinite(norms[0] + norms[1]):
             masks = count_mask_differences(a, b)
             finite = np.isfinite(a) & np.isfinite(b)
             unequal = int(np.count_nonzero((a != b) & ~(np.isnan(a) & np.isnan(b))))
             a, b = (np.where(finite, one, 0.0).astype(np.float64) for one in (a, b))
-            norms = float(a @ a), float(b @ b)
+            norms = squared_norm(a), squared_norm(b)
         gap = a - b
         if not masks:
             unequal = int(np.count_nonzero(gap))
@@ -67,7 +70,7 @@ def measure(reference: Array, candidate: Array) -> Difference:
         largest = float(gap[flat])
         scale = max(float(a.max()), -float(a.min()))
         product = (norms[0] * norms[1]) ** 0.5
-        cosine = float(a @ b) / product if product > 0 else float("nan")
+        cosine = float(np.einsum("i,i->", a, b)) / product if product > 0 else float("nan")
         relative = largest / scale if scale > 0 else (0.0 if largest == 0 else float("inf"))
     index = tuple(int(i) for i in np.unravel_index(flat, reference.shape))
     return Difference(
@@ -99,8 +102,7 @@ def residual(reference: Array, candidate: Array, extent: Extent | None = None) -
     if reference.dtype.kind not in "fc":
         return 0.0 if np.array_equal(reference, candidate) else float("inf")
     a, b = reference, candidate
-    gap = (a - b).ravel(order="K")
-    squares = float(gap @ gap)
+    squares = squared_distance(a, b)
     if squares == 0.0:
         return 0.0
     if not np.isfinite(squares):
@@ -109,8 +111,7 @@ def residual(reference: Array, candidate: Array, extent: Extent | None = None) -
         finite = np.isfinite(a)
         return residual(a[finite], b[finite]) if not finite.all() else float("inf")
     if extent is None:
-        flat = a.ravel()
-        extent = Extent(float(flat @ flat) ** 0.5, max(float(flat.max()), -float(flat.min())))
+        extent = Extent(squared_norm(a) ** 0.5, max(float(a.max()), -float(a.min())))
     typical = _typical(a)
     if extent.high > _SENTINEL_RATIO * typical > 0:
         large = np.abs(a) > np.sqrt(extent.high) * np.sqrt(typical)
@@ -119,7 +120,7 @@ def residual(reference: Array, candidate: Array, extent: Extent | None = None) -
 
 
 def _relative(gap: Array, reference: Array) -> float:
-    squares, scale = float(gap @ gap), float(reference @ reference)
+    squares, scale = squared_norm(gap), squared_norm(reference)
     if squares == 0.0:
         return 0.0
     return float(np.sqrt(squares / scale)) if scale > 0 else float("inf")
@@ -131,6 +132,34 @@ def _typical(array: Array) -> float:
     sample = np.abs(flat[:: max(1, flat.size // 256)])
     sample = sample[sample > 0]
     return float(np.median(sample)) if sample.size else 0.0
+
+
+def squared_norm(array: Array) -> float:
+    """The sum of squares, in one pass without a copy; a BLAS would start threads for it."""
+    flat = array.ravel(order="K")
+    return float(np.einsum("i,i->", flat, flat))
+
+
+def squared_distance(a: Array, b: Array) -> float:
+    """The sum of squares of a difference, block by block, so that nothing of full size is made."""
+    total = 0.0
+    with np.errstate(all="ignore"):
+        for x, y in _blocks(a, b):
+            gap = x - y
+            total += float(np.einsum("i,i->", gap, gap))
+    return total
+
+
+def _blocks(a: Array, b: Array) -> Iterator[tuple[Array, Array]]:
+    if a.flags.c_contiguous and b.flags.c_contiguous:
+        x, y = a.ravel(), b.ravel()
+        for start in range(0, x.size, _BLOCK):
+            yield x[start : start + _BLOCK], y[start : start + _BLOCK]
+        return
+    flags: Any = ["external_loop", "buffered", "zerosize_ok"]
+    with np.nditer([a, b], flags=flags, order="K", buffersize=_BLOCK) as blocks:
+        for x, y in blocks:
+            yield x, y
 
 
 def count_mask_differences(a: Array, b: Array) -> int:

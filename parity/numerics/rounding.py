@@ -44,6 +44,9 @@ def explained_by_constants(
     if not floating:
         return floor
     indices = {op.index for op in ops} | _static_between(tape, ops, floating)
+    # run anew: what stands in `run` may have been replaced by the other side's value
+    leaves_as_they_are = {leaf: run.array(leaf) for leaf in floating}
+    plain = tape.replay("float64", leaves_as_they_are, run, only=indices).array(value)
     random = np.random.default_rng(0)
     moved = []
     for _ in range(_DRAWS):
@@ -52,7 +55,7 @@ def explained_by_constants(
             for leaf in floating
         }
         again = tape.replay("float64", rounded, run, only=indices)
-        moved.append(residual(run.array(value), again.array(value)))
+        moved.append(residual(plain, again.array(value)))
     return max(floor, _FACTOR * max(moved))
 
 

@@ -1,0 +1,50 @@
+"""`parity demo`: one agent's network in torch, Keras and Chainer, of which the Keras one is wrong."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from parity.comparison import compare
+from parity.errors import FrameworkMissing
+from parity.frameworks import load
+from parity.frameworks.quiet import silence_imports
+from parity.model import wrap
+from parity.report.summary import Report
+
+
+def run() -> Report:
+    """Compares the example's models; without Chainer, which ends below Python 3.12, the other two.
+
+    Raises:
+        FrameworkMissing: torch or TensorFlow is not installed.
+    """
+    silence_imports()
+    load("torch")
+    load("tensorflow")
+    import torch
+
+    torch.set_num_threads(1)  # the same figures on every machine
+    example = _example()
+    candidates = [wrap(example.keras_model(), name="Keras")]
+    try:
+        candidates.append(wrap(example.chainer_model(), name="Chainer"))
+    except FrameworkMissing as missing:
+        print(f"parity demo: without Chainer. {missing}", file=sys.stderr)
+    reference = wrap(example.torch_model(), name="torch")
+    return compare(reference, *candidates, inputs=example.observations())
+
+
+def _example() -> ModuleType:
+    """`examples/c51_dueling`: beside this package in a clone, inside it in a wheel."""
+    package = Path(__file__).parent
+    folder = package / "examples"
+    if not folder.is_dir():
+        folder = package.parent / "examples"
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module("c51_dueling")
+    finally:
+        sys.path.remove(str(folder))

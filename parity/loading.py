@@ -1,0 +1,222 @@
+"""Turns the command's words into models and inputs: `package.module:attribute`, .npz files, shapes."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import traceback
+import zipfile
+import zlib
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parity.errors import ModelError, ParityError, UsageError
+from parity.model import Inputs, Model, wrap
+from parity.tape import Array
+
+_LAYOUTS = ("NCHW", "NHWC")
+_MODES = ("eval", "train")
+FORM = "package.module:attribute, with @NHWC or @framework after it where needed"
+
+
+# --- models --------------------------------------------------------------------------------------
+
+
+def load_model(text: str) -> Model:
+    """The model that a word of the command line names.
+
+    Args:
+        text: `package.module:attribute`; the attribute may be dotted, and is a model, or a class
+            or function that builds one without arguments. After an `@` come, separated by commas,
+            what `parity.wrap` is to be told: a layout, a framework, a mode.
+
+    Raises:
+        UsageError: it names nothing that is there.
+        ModelError: its module, or what builds the model, raised.
+    """
+    place, _, words = text.partition("@")
+    options = _options(text, words)
+    thing = _find(text, place)
+    if _builds(thing):
+        try:
+            thing = thing()
+        except ParityError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise ModelError(f"{place}() {_raised(error)}") from error
+        if not isinstance(thing, Model) and not callable(thing):
+            raise UsageError(
+                f"{place}() returned {type(thing).__name__}, which is no model. "
+                "Name a model, or a function of no arguments that builds one."
+            )
+    elif inspect.isclass(thing):
+        raise UsageError(
+            f"{place} is a class that needs arguments. "
+            "Name a function of no arguments that builds the model."
+        )
+    return wrap(thing, **options)
+
+
+def _options(text: str, words: str) -> dict[str, Any]:
+    """What stands after the `@`."""
+    found: dict[str, Any] = {}
+    for word in filter(None, words.split(",")):
+        if word.upper() in _LAYOUTS:
+            found["input_layout"] = word.upper()
+        elif word in _MODES:
+            found["mode"] = word
+        elif word.isidentifier():
+            found["framework"] = word
+        else:
+            raise UsageError(f"{text}: after @ stands {word!r}; models are named as {FORM}.")
+    return found
+
+
+def _find(text: str, place: str) -> Any:
+    """The object at `package.module:attribute`."""
+    name, _, attribute = place.partition(":")
+    if not name or not attribute:
+        raise UsageError(f"{text!r} names no model: models are named as {FORM}.")
+    thing = _import(name)
+    for step in attribute.split("."):
+        try:
+            thing = getattr(thing, step)
+        except AttributeError:
+            owner = name if inspect.ismodule(thing) else type(thing).__name__
+            raise UsageError(
+                f"{place}: {owner} has no attribute {step!r}.{_similar(step, thing)}"
+            ) from None
+    return thing
+
+
+def _import(name: str) -> Any:
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            raise UsageError(
+                f"There is no module {error.name!r}, neither here ({os.getcwd()}) nor installed."
+            ) from None
+        raise ModelError(f"{name}: importing it {_raised(error)}") from error
+    except (Exception, SystemExit) as error:
+        raise ModelError(f"{name}: importing it {_raised(error)}") from error
+
+
+def _builds(thing: object) -> bool:
+    """Whether `thing` is a class or function that can be called with no arguments at all."""
+    if not (inspect.isroutine(thing) or inspect.isclass(thing) or isinstance(thing, partial)):
+        return False
+    try:
+        parameters = inspect.signature(thing).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return all(
+        parameter.default is not parameter.empty or parameter.kind is parameter.VAR_KEYWORD
+        for parameter in parameters
+    )
+
+
+def _raised(error: BaseException) -> str:
+    """`raised ValueError: ...`, and the user's line."""
+    text = f"raised {type(error).__name__}: {str(error).strip() or 'no message'}"
+    own = os.path.dirname(os.path.abspath(__file__)) + os.sep
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((own, "<frozen")) and "site-packages" not in frame.filename
+    ]
+    if frames:
+        text += f"\n  at {frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}"
+    return text
+
+
+def _similar(name: str, thing: object) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, [item for item in dir(thing) if item[0] != "_"], n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+# --- inputs --------------------------------------------------------------------------------------
+
+
+def read_inputs(file: str) -> Inputs:
+    """The arrays of a .npz or .npy file; never unpickles anything.
+
+    One array is the input, whatever its name. Several are positional where they are named as
+    `np.savez` names them (arr_0, arr_1, ...), else they go by their names.
+
+    Raises:
+        UsageError: the file is not there, is damaged, or holds something else.
+    """
+    path = Path(file)
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if not isinstance(loaded, np.lib.npyio.NpzFile):
+            return loaded
+        with loaded:
+            arrays = {name: loaded[name] for name in loaded.files}
+    except FileNotFoundError:
+        raise UsageError(f"There is no file {file}.") from None
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        hint = " Save plain arrays with numpy.savez."
+        raise UsageError(f"{file} cannot be read as arrays: {error}.{hint}") from error
+    not_arrays = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
+    if not arrays or not_arrays:
+        what = f"{not_arrays[0]!r}, which is no array" if not_arrays else "no arrays"
+        raise UsageError(f"{file} holds {what}. Save plain arrays with numpy.savez.")
+    if len(arrays) == 1:
+        return next(iter(arrays.values()))
+    positions = [f"arr_{index}" for index in range(len(arrays))]
+    if sorted(arrays) == sorted(positions):
+        return tuple(arrays[name] for name in positions)
+    return arrays
+
+
+def random_inputs(shapes: Sequence[str], seed: int) -> Inputs:
+    """Random float32 arrays, signed and distinct.
+
+    Args:
+        shapes: of each input its shape, as `5,4,84,84`, or `name=5,4,84,84` for one that goes by
+            name.
+        seed: of the numbers.
+
+    Raises:
+        UsageError: a shape that is none, or names for some inputs only.
+    """
+    rng = np.random.default_rng(seed)
+    drawn: list[tuple[str, Array]] = []
+    for text in shapes:
+        name, _, shape = text.rpartition("=")
+        drawn.append((name, _draw(rng, text, shape)))
+    names = [name for name, _ in drawn]
+    if not any(names):
+        arrays = tuple(array for _, array in drawn)
+        return arrays[0] if len(arrays) == 1 else arrays
+    if not all(names) or len(set(names)) < len(names):
+        raise UsageError("--random: give every input a name of its own, or none of them.")
+    return dict(drawn)
+
+
+def _draw(rng: np.random.Generator, text: str, shape: str) -> Array:
+    try:
+        sizes = [int(size) for size in shape.split(",")]
+    except ValueError:
+        sizes = [0]
+    if min(sizes) < 1:
+        raise UsageError(
+            f"--random: {text!r} is no shape; give sizes with commas between, as in 5,4,84,84."
+        )
+    try:
+        return rng.standard_normal(sizes, dtype=np.float32)
+    except (MemoryError, ValueError) as error:
+        raise UsageError(f"--random: an array of shape {shape} cannot be made: {error}.") from None
