@@ -1,4 +1,4 @@
-"""The command `parity`: compare, demo, doctor. It parses, calls, prints; the work is done elsewhere.
+"""The command `parity`: it parses, calls and prints; the work is done elsewhere.
 
 Nothing heavy is imported before the words are understood, so that `parity --help` is quick.
 """
@@ -79,8 +79,12 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_COMPARE_END,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    compare.add_argument("reference", metavar="REFERENCE", help="the model that is held to be right")
-    compare.add_argument("candidates", metavar="CANDIDATE", nargs="+", help="each is compared to it")
+    compare.add_argument(
+        "reference", metavar="REFERENCE", help="the model that is held to be right"
+    )
+    compare.add_argument(
+        "candidates", metavar="CANDIDATE", nargs="+", help="each is compared to it"
+    )
     inputs = compare.add_mutually_exclusive_group()
     inputs.add_argument(
         "--inputs",

@@ -1,4 +1,4 @@
-"""`parity demo`: one agent's network in torch, Keras and Chainer, of which the Keras one is wrong."""
+"""`parity demo`: one agent's network in torch, Keras and Chainer; the Keras one has a fault."""
 
 from __future__ import annotations
 

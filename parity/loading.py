@@ -1,4 +1,4 @@
-"""Turns the command's words into models and inputs: `package.module:attribute`, .npz files, shapes."""
+"""Turns the command's words into models and inputs: names, .npz files, shapes."""
 
 from __future__ import annotations
 

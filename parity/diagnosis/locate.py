@@ -19,6 +19,7 @@ from parity.numerics.rounding import U32, explained_by_constants
 from parity.tape import Array, Op, Tape
 
 _TRIES = 60  # pairs of values that are tried as the end of a region
+_FEW_TRIES = 3
 _PATIENCE = 40  # operations after which values that were put in must have met something
 
 
@@ -277,6 +278,30 @@ class _Scene:
         arrays = [(walk.side.array(value), walk.side.print(value)) for value in op.outputs]
         return any(isinstance(self.candidate.side.partner(*pair), int) for pair in arrays)
 
+    def _with_counterparts(self, ours: Region, theirs: Region) -> tuple[Region, Region]:
+        """Where one side arranges numbers anew, the other's place is where it arranges the same."""
+        return (
+            self._from_counterpart(self.reference, ours, self.candidate, theirs),
+            self._from_counterpart(self.candidate, theirs, self.reference, ours),
+        )
+
+    def _from_counterpart(self, walk: _Walk, region: Region, other: _Walk, others: Region) -> Region:
+        entry = others.entry
+        if entry is None or entry.role != "move":
+            return region
+        for value in entry.outputs:
+            if other is self.candidate:
+                counterpart = self.found.arranged.get(value)
+            else:
+                array = other.side.array(value)
+                found = walk.side.partner(array, other.side.print(value))
+                counterpart = found if isinstance(found, int) else None
+            op = None if counterpart is None else walk.side.tape.producer(counterpart)
+            if op is not None and op.role == "move":
+                ops = region.ops if op in region.ops else (op, *region.ops)
+                return Region(region.tape, ops, op)
+        return region
+
     def up_to_the_outputs(self) -> Parting:
         """The whole of what parts, where nothing later meets."""
         ours = self.region(self.reference, *(pair.reference for pair in self.apart))
@@ -305,13 +330,17 @@ class _Scene:
         for tried, (a, b) in enumerate(self._candidates()):
             if tried >= _TRIES:
                 break
+            known = self.found.pairs.get(b)
             for order in self._orders(a, b):
+                if known is not None and known.order == order:
+                    continue
                 array = order.apply(self.found.reference.array(a))
                 repaired = self._try(a, b, array)
                 if repaired is None:
                     continue
                 ours = self.region(self.reference, a, itself=self.is_settled(self.reference, a))
-                theirs = self.region(self.candidate, b)
+                theirs = self.region(self.candidate, b, itself=known is not None)
+                ours, theirs = self._with_counterparts(ours, theirs)
                 gap = residual(array, self.candidate.side.array(b))
                 explained = self.explained(ours, a, theirs, b) if gap < NEAR else 0.0
                 leaves = tuple(self.differing_leaves(ours, theirs))
@@ -371,7 +400,29 @@ class _Scene:
                     continue
                 rank = self.reference.depth[a] + self.candidate.depth[b]
                 pairs.append((rank, abs(self.reference.depth[a] - self.candidate.depth[b]), b, a))
-        return [(a, b) for _, _, b, a in sorted(pairs)[: 4 * _TRIES]]
+        swapped = [(pair.reference, pair.candidate) for pair in self._ambiguous_inputs()]
+        return swapped + [(a, b) for _, _, b, a in sorted(pairs)[: 4 * _TRIES]]
+
+    def _ambiguous_inputs(self) -> list[Pair]:
+        """Pairs that feed what parts, and whose axes of one length could lie otherwise.
+
+        A transposed square matches its original: whether it should have been transposed shows only
+        in what is made of it.
+        """
+        found = []
+        for op in self.region(self.candidate, *(pair.candidate for pair in self.apart)).ops:
+            for value in op.inputs:
+                pair = self.found.pairs.get(value)
+                producer = self.candidate.side.tape.producer(value)
+                if pair is None or pair in found or value in self.found.injected:
+                    continue
+                if producer is None or producer.static or producer.role != "move":
+                    continue
+                if len(self._orders(pair.reference, value)) > 1 and self.is_settled(
+                    self.candidate, value
+                ):
+                    found.append(pair)
+        return found[:_FEW_TRIES]
 
     def _measure(self, walk: _Walk, outputs: Sequence[int]) -> list[int]:
         """The unsettled values before `outputs`, with how far and from what they were computed."""
@@ -396,7 +447,7 @@ class _Scene:
                     found.append(value)
         return found
 
-    def _orders(self, a: int, b: int) -> Iterator[Order]:
+    def _orders(self, a: int, b: int) -> list[Order]:
         """Axis orders in which `a` fits in the place of `b`; those of its neighbours first."""
         values = self.found.reference.tape.values, self.candidate.side.tape.values
         fitting = list(orders(values[0][a].shape, values[1][b].shape))
@@ -407,7 +458,7 @@ class _Scene:
                 if len(pair.order.axes) == len(fitting[0].axes)
             }
             fitting.sort(key=lambda order: order.axes not in nearby)
-        yield from fitting[:3]
+        return fitting[:_FEW_TRIES]
 
     # --- leaves -----------------------------------------------------------------------------------
 

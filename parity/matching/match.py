@@ -9,7 +9,7 @@ chaotic network is judged as sharply as one near the input.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
@@ -107,40 +107,49 @@ class Indexed(Side):
             A pair; or the id of a value with the same numbers in an arrangement that no axis order
             explains; or None.
         """
-        arranged: int | None = None
-        shape = sorted(length for length in array.shape if length != 1)
         for tolerance in (SAME, NEAR):
-            for tried, value in enumerate(self.index.look_up(print_, tolerance)):
-                if tried >= _LOOK_ALIKES:
+            alike = []
+            for value in self.index.look_up(print_, tolerance):
+                if tolerance == SAME or value not in taken:
+                    alike.append(value)
+                if len(alike) == _LOOK_ALIKES:
                     break
-                if tolerance == NEAR and value in taken:
-                    continue
-                reference = self.array(value)
-                found = find_order(reference, array, tolerance, self.print(value))
-                if found is None:
-                    same_axes = shape == sorted(n for n in reference.shape if n != 1)
-                    if tolerance == SAME and (arranged is None or same_axes):
-                        arranged = value
-                    continue
-                order, apart = found
-                if order.split and self._split_otherwise(array, print_, tolerance):
-                    arranged = value if arranged is None else arranged
-                    continue
-                return Pair(value, -1, order, apart)
-            if arranged is not None:
-                return arranged
+            found = self._laid_out(array, alike, tolerance)
+            if found is not None or (alike and tolerance == SAME):
+                return found if found is not None else alike[0]
         return None
 
-    def _split_otherwise(self, array: Array, print_: Fingerprint, tolerance: float) -> bool:
-        """Whether the reference has the same axes too, with other numbers along them.
+    def _laid_out(self, array: Array, alike: Sequence[int], tolerance: float) -> Pair | int | None:
+        """The pair among values that look alike whose axes explain the array; see `partner`.
 
-        Then (actions, atoms) was split as (atoms, actions), which is no layout.
+        Values with axes of the same lengths come first. If none of them fits, a value with merged
+        or split axes is the partner only where it explains those too: a flatten in another layout
+        merges the same axes, but (actions, atoms) split as (atoms, actions) does not.
         """
-        shape = sorted(length for length in array.shape if length != 1)
-        for value in self.index.look_up(print_, tolerance):
-            if sorted(length for length in self.array(value).shape if length != 1) == shape:
-                return True
-        return False
+        lengths = _lengths(array.shape)
+        same = [value for value in alike if _lengths(self.array(value).shape) == lengths]
+        for value in same:
+            found = find_order(self.array(value), array, tolerance, self.print(value))
+            if found is not None:
+                return Pair(value, -1, *found)
+        for value in alike:
+            if value in same:
+                continue
+            found = find_order(self.array(value), array, tolerance, self.print(value))
+            if found is not None:
+                if same and (found[0].split or not self._merged_alike(value, same[0], found[0])):
+                    return same[0]
+                return Pair(value, -1, *found)
+        return same[0] if same and tolerance == SAME else None
+
+    def _merged_alike(self, fine: int, merged: int, order: Order) -> bool:
+        """Whether the reference merged the same axes as the candidate, in whatever order."""
+        own = find_order(self.array(fine), self.array(merged), SAME, self.print(fine))
+        return own is not None and own[0].groups == order.groups
+
+
+def _lengths(shape: tuple[int, ...]) -> list[int]:
+    return sorted(length for length in shape if length != 1)
 
 
 @dataclass

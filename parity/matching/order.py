@@ -40,6 +40,23 @@ class Order:
         return reference.reshape(self.fine).transpose(self.axes).reshape(self.shape)
 
     @property
+    def groups(self) -> frozenset[frozenset[int]]:
+        """The finer array's axes, those together that are one axis of the other array."""
+        if self.split:
+            return frozenset(frozenset([axis]) for axis in self.axes)
+        groups = []
+        axes = iter(self.axes)
+        for length in self.shape:
+            group: set[int] = set()
+            product = 1
+            while product < length:
+                axis = next(axes)
+                group.add(axis)
+                product *= self.fine[axis]
+            groups.append(frozenset(group))
+        return frozenset(groups)
+
+    @property
     def identity(self) -> bool:
         return self.axes == tuple(range(len(self.axes)))
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from parity.numerics.difference import residual
-from parity.tape import Op, Replay, Tape
+from parity.tape import Array, Op, Replay, Tape
 
 # Unit roundoff of float32.
 U32 = 2.0**-24
@@ -50,13 +50,19 @@ def explained_by_constants(
     random = np.random.default_rng(0)
     moved = []
     for _ in range(_DRAWS):
-        rounded = {
-            leaf: run.array(leaf) * (1 + U32 * random.uniform(-1, 1, run.array(leaf).shape))
-            for leaf in floating
-        }
+        rounded = {leaf: _rounded(run.array(leaf), random) for leaf in floating}
         again = tape.replay("float64", rounded, run, only=indices)
         moved.append(residual(plain, again.array(value)))
-    return max(floor, _FACTOR * max(moved))
+    return max(floor, _FACTOR * max(moved)) if np.isfinite(moved).all() else floor
+
+
+def _rounded(array: Array, random: np.random.Generator) -> Array:
+    """Numbers as another float32 rounding would leave them; those that have none stay.
+
+    An exponent of 3 or a factor of 0.5 is exact in any precision.
+    """
+    exact = array * 2**12 == np.round(array * 2**12)
+    return np.where(exact, array, array * (1 + U32 * random.uniform(-1, 1, array.shape)))
 
 
 def _static_between(tape: Tape, ops: Iterable[Op], leaves: Iterable[int]) -> set[int]:

@@ -1,0 +1,290 @@
+"""The pytest plugin, in the order of a run: options, start, the fixture, its results, the file.
+
+It imports nothing but pytest until a test compares models.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from parity import __version__
+from parity.errors import FrameworkMissing, ParityError
+
+if TYPE_CHECKING:
+    from parity.model import Inputs
+    from parity.report.summary import Report
+
+_COMPARED = pytest.StashKey[list[dict[str, Any]]]()  # by the test that runs now
+
+
+class NotParity(pytest.fail.Exception, AssertionError):  # type: ignore[name-defined,misc]
+    """The failure of `assert_parity`: an AssertionError that pytest shows as its text alone."""
+
+    __module__ = "builtins"  # pytest's summary then says `NotParity: ...`, as it does of its own
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, pytrace=False)  # type: ignore[call-arg]
+
+    def __str__(self) -> str:
+        # pytest shows no notes with an exception like this; hypothesis puts its example there
+        return "\n".join([super().__str__(), *getattr(self, "__notes__", ())])
+
+
+# --- options and start ---------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("parity", "comparing models of several frameworks")
+    group.addoption(
+        "--parity-report",
+        metavar="PATH",
+        help="write every comparison of the run to PATH, as JSON",
+    )
+    group.addoption(
+        "--parity-require",
+        metavar="FRAMEWORKS",
+        action="append",
+        default=[],
+        help="names with commas between, as in torch,tensorflow: where one is missing, fail "
+        "instead of skipping the tests that need it",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_COMPARED] = []
+
+
+def pytest_report_header() -> str:
+    return f"parity: {__version__}"
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist starts its workers
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Checks what the options name before anything runs."""
+    config = session.config
+    if hasattr(config, "workerinput"):  # one of xdist's workers: its controller does all this
+        return
+    if _required(config):
+        _require(_required(config))
+    if config.getoption("--parity-report"):
+        path = config.invocation_params.dir / config.getoption("--parity-report")
+        _prepare(path)
+        config.pluginmanager.register(_RunReport(path), "parity-report")
+
+
+def _required(config: pytest.Config) -> list[str]:
+    options = config.getoption("--parity-require")
+    return [name for option in options for name in option.split(",") if name]
+
+
+def _prepare(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise pytest.UsageError(f"--parity-report: {error}") from None
+    if path.is_dir():
+        raise pytest.UsageError(f"--parity-report: {path} is a folder; name a file.")
+
+
+def _require(names: list[str]) -> None:
+    """Imports the frameworks, for one that is there may be broken."""
+    from parity.frameworks import load
+
+    problems = []
+    for name in names:
+        try:
+            load(name)
+        except ParityError as error:
+            problems.append(str(error))
+        except Exception as error:
+            problems.append(f"{name} cannot be imported: {type(error).__name__}: {error}")
+    if problems:
+        raise pytest.UsageError("\n  ".join(["--parity-require:", *problems]))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Lifts hypothesis's default deadline of 200 ms from tests that compare models.
+
+    A deadline watches the tested code; here it would watch how long comparing takes. One that
+    somebody chose is kept.
+    """
+    for item in items:
+        if "assert_parity" in getattr(item, "fixturenames", ()):
+            test = getattr(item, "function", None)
+            settings = getattr(test, "_hypothesis_internal_use_settings", None)
+            if settings and settings.deadline == settings.get_profile("default").deadline:
+                lifted = type(settings)(parent=settings, deadline=None)
+                test._hypothesis_internal_use_settings = lifted  # type: ignore[union-attr]
+
+
+# --- the fixture ---------------------------------------------------------------------------------
+
+
+class AssertParity:
+    """What the fixture returns. It keeps nothing from call to call: hypothesis calls it often."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def __repr__(self) -> str:
+        return "assert_parity"  # hypothesis prints it among a failing example's arguments
+
+    def __call__(self, reference: Any, *candidates: Any, inputs: Inputs = None) -> Report:
+        """Fails the test unless the models agree; takes what `parity.compare` takes.
+
+        Returns:
+            The report, whose verdict is `"parity"`.
+
+        Raises:
+            NotParity: they part, or too little could be compared, or a model raised.
+            FrameworkMissing: skips the test, or fails it under `--parity-require`.
+        """
+        __tracebackhide__ = True
+        from parity.comparison import compare
+
+        try:
+            report = compare(reference, *candidates, inputs=inputs)
+        except FrameworkMissing as error:
+            self._note(None, str(error))
+            raise
+        except ParityError as error:
+            self._note(None, str(error))
+            raise NotParity(f"{error}\n\n{_called_from(2)}") from None
+        self._note(report)
+        if report.verdict != "parity":
+            raise NotParity(f"{report}\n\n{_called_from(2)}")
+        return report
+
+    def _note(self, report: Report | None, error: str | None = None) -> None:
+        """Keeps a comparison for the run's report, or why there was none."""
+        if self._config.getoption("--parity-report"):
+            found = {"error": error, "report": report.to_dict() if report is not None else None}
+            self._config.stash[_COMPARED].append(found)
+
+
+@pytest.fixture(scope="session")  # hypothesis refuses those of a test's scope
+def assert_parity(request: pytest.FixtureRequest) -> AssertParity:
+    """Fails the test unless the models agree; called as `parity.compare` is."""
+    return AssertParity(request.config)
+
+
+def _called_from(depth: int) -> str:
+    """The test's line, as pytest ends a traceback."""
+    from parity.report.terminal import relative
+
+    frame = sys._getframe(depth)
+    return f"{relative(f'{frame.f_code.co_filename}:{frame.f_lineno}')}: NotParity"
+
+
+_UNITTEST = """\
+assert_parity is a pytest fixture, and a unittest.TestCase gets no fixtures as arguments.
+Let the class fetch it, and call self.assert_parity(...):
+
+    @pytest.fixture(autouse=True)
+    def fetch_assert_parity(self, assert_parity):
+        self.assert_parity = assert_parity
+
+Or write the test as a plain function, or in a class that is no TestCase."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Says what a `missing 1 required positional argument` of a TestCase means."""
+    unittest = sys.modules.get("unittest")
+    owner = getattr(item, "cls", None)
+    if unittest is None or owner is None or not issubclass(owner, unittest.TestCase):
+        return
+    asked = "assert_parity" in inspect.signature(item.function).parameters  # type: ignore[attr-defined]
+    marks = item.iter_markers("usefixtures")
+    marked = any("assert_parity" in mark.args for mark in marks)
+    if asked or marked and not hasattr(item.instance, "assert_parity"):  # type: ignore[attr-defined]
+        pytest.fail(_UNITTEST, pytrace=False)
+
+
+# --- results -------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(specname="pytest_runtest_makereport")
+def pytest_skip_where_a_framework_is_missing(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> None:
+    """Skips with the reason, whether `assert_parity` met it or `parity.wrap` before it."""
+    missing = call.excinfo.value if call.excinfo else None
+    if isinstance(missing, FrameworkMissing):
+        outcome: BaseException
+        if _is_required(missing.framework, item.config):
+            outcome = NotParity(f"{missing}\n\n--parity-require names {missing.framework}")
+        else:
+            outcome = pytest.skip.Exception(str(missing), _use_item_location=True)
+        outcome = outcome.with_traceback(missing.__traceback__)
+        call.excinfo = pytest.ExceptionInfo.from_exception(outcome)
+
+
+def _is_required(framework: str, config: pytest.Config) -> bool:
+    from parity.frameworks import load
+
+    for name in _required(config):
+        try:
+            load(name)
+        except FrameworkMissing as missing:
+            if missing.framework == framework:
+                return True
+    return False
+
+
+@pytest.hookimpl(specname="pytest_runtest_makereport", wrapper=True)
+def pytest_hand_on_comparisons(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Puts a test's comparisons into its result, which reaches xdist's controller as well."""
+    report = yield
+    compared = item.config.stash[_COMPARED]
+    if compared:
+        # as text: xdist sends plain types only
+        text = json.dumps([{"test": item.nodeid, **found} for found in compared])
+        report.parity = text  # type: ignore[attr-defined]
+        item.config.stash[_COMPARED] = []
+    return report
+
+
+class _RunReport:
+    """Collects the comparisons of all tests, and writes the file that `--parity-report` names."""
+
+    SCHEMA = 1
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.compared: list[dict[str, Any]] = []
+        self.problem = ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.compared += json.loads(getattr(report, "parity", "[]"))
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Writes the file, whether the tests passed, failed or were interrupted."""
+        from parity.report.summary import write_json
+
+        # workers finish in any order; a test's own comparisons stay in theirs
+        self.compared.sort(key=lambda found: found["test"])
+        run = {"schema": self.SCHEMA, "parity": __version__, "comparisons": self.compared}
+        try:
+            write_json(self.path, run)
+        except OSError as error:
+            self.problem = str(error)
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.problem:
+            line = f"parity: --parity-report could not be written: {self.problem}"
+            terminalreporter.write_line(line, red=True)
+        else:
+            count = len(self.compared)
+            noun = "comparison" if count == 1 else "comparisons"
+            terminalreporter.write_line(f"parity: {count} {noun} written to {self.path}")
