@@ -168,8 +168,11 @@ def read_inputs(file: str) -> Inputs:
     except FileNotFoundError:
         raise UsageError(f"There is no file {file}.") from None
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        hint = " Save plain arrays with numpy.savez."
-        raise UsageError(f"{file} cannot be read as arrays: {error}.{hint}") from error
+        # NumPy takes whatever it does not know for a pickle, and advises to load it as one
+        why = "it holds Python objects, or is damaged" if "pickle" in str(error) else str(error)
+        raise UsageError(
+            f"{file} cannot be read as arrays: {why}. Save plain arrays with numpy.savez."
+        ) from error
     not_arrays = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
     if not arrays or not_arrays:
         what = f"{not_arrays[0]!r}, which is no array" if not_arrays else "no arrays"

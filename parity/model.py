@@ -65,6 +65,7 @@ def wrap(
     """
     from parity.frameworks import recognise
 
+    __tracebackhide__ = True  # pytest then shows the caller's line alone
     if isinstance(obj, Model):
         return Model(
             obj.obj,

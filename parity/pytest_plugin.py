@@ -216,14 +216,14 @@ def pytest_skip_where_a_framework_is_missing(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> None:
     """Skips with the reason, whether `assert_parity` met it or `parity.wrap` before it."""
-    missing = call.excinfo.value if call.excinfo else None
-    if isinstance(missing, FrameworkMissing):
+    error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, FrameworkMissing):
         outcome: BaseException
-        if _is_required(missing.framework, item.config):
-            outcome = NotParity(f"{missing}\n\n--parity-require names {missing.framework}")
+        if _is_required(error.framework, item.config):
+            outcome = NotParity(f"{error}\n\n--parity-require names {error.framework}")
         else:
-            outcome = pytest.skip.Exception(str(missing), _use_item_location=True)
-        outcome = outcome.with_traceback(missing.__traceback__)
+            outcome = pytest.skip.Exception(str(error), _use_item_location=True)
+        outcome = outcome.with_traceback(error.__traceback__)
         call.excinfo = pytest.ExceptionInfo.from_exception(outcome)
 
 

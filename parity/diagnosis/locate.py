@@ -332,10 +332,11 @@ class _Scene:
                 break
             known = self.found.pairs.get(b)
             for order in self._orders(a, b):
-                if known is not None and known.order == order:
+                if known is not None and not order.stable:
                     continue
                 array = order.apply(self.found.reference.array(a))
-                repaired = self._try(a, b, array)
+                # another layout of an input that has a partner must carry on in what is made of it
+                repaired = self._try(a, b, array, order if known is not None else None)
                 if repaired is None:
                     continue
                 ours = self.region(self.reference, a, itself=self.is_settled(self.reference, a))
@@ -347,8 +348,12 @@ class _Scene:
                 return Parting(ours, theirs, (a, b), order, gap, explained, leaves), repaired
         return None
 
-    def _try(self, a: int, b: int, array: Array) -> Match | None:
-        """Puts an array in the place of `b`; the new match if something later meets, else None."""
+    def _try(self, a: int, b: int, array: Array, order: Order | None) -> Match | None:
+        """Puts an array in the place of `b`; the new match if something later meets, else None.
+
+        Args:
+            order: the order of axes in which it must meet, if that matters.
+        """
         after_a = _descendants(self.found.reference.tape, a)
         outputs = {pair.candidate: pair.reference for pair in self.apart}
         met = False
@@ -361,6 +366,9 @@ class _Scene:
                 pair = match.pairs.get(value)
                 if pair is None or not pair.same or value in self.found.pairs:
                     continue
+                if order is not None and len(order.axes) == len(pair.order.axes):
+                    if order.axes != pair.order.axes:
+                        continue
                 if op.role == "move" and outputs.get(value) != pair.reference:
                     continue
                 if pair.reference in after_a and match.side.informative(value):
@@ -404,7 +412,7 @@ class _Scene:
         return swapped + [(a, b) for _, _, b, a in sorted(pairs)[: 4 * _TRIES]]
 
     def _ambiguous_inputs(self) -> list[Pair]:
-        """Pairs that feed what parts, and whose axes of one length could lie otherwise.
+        """Pairs that feed what parts, whose axes of one length have changed places.
 
         A transposed square matches its original: whether it should have been transposed shows only
         in what is made of it.
@@ -418,9 +426,7 @@ class _Scene:
                     continue
                 if producer is None or producer.static or producer.role != "move":
                     continue
-                if len(self._orders(pair.reference, value)) > 1 and self.is_settled(
-                    self.candidate, value
-                ):
+                if not pair.order.stable and self.is_settled(self.candidate, value):
                     found.append(pair)
         return found[:_FEW_TRIES]
 

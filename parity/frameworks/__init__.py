@@ -52,6 +52,7 @@ def load(name: str) -> Framework:
         UsageError: there is no framework of this name.
         FrameworkMissing: it is not installed.
     """
+    __tracebackhide__ = True
     name = _ALIASES.get(name, name)
     if name not in FRAMEWORKS:
         raise UsageError(f"Unknown framework {name!r}; known are {', '.join(FRAMEWORKS)}.")
@@ -69,6 +70,7 @@ def recognise(obj: object, framework: str | None = None) -> str:
     Raises:
         ModelError: it cannot be told, or `obj` cannot be called.
     """
+    __tracebackhide__ = True
     if framework is not None:
         load(framework)
         return _ALIASES.get(framework, framework)

@@ -107,6 +107,7 @@ class Indexed(Side):
             A pair; or the id of a value with the same numbers in an arrangement that no axis order
             explains; or None.
         """
+        arranged: int | None = None
         for tolerance in (SAME, NEAR):
             alike = []
             for value in self.index.look_up(print_, tolerance):
@@ -115,9 +116,11 @@ class Indexed(Side):
                 if len(alike) == _LOOK_ALIKES:
                     break
             found = self._laid_out(array, alike, tolerance)
-            if found is not None or (alike and tolerance == SAME):
-                return found if found is not None else alike[0]
-        return None
+            if isinstance(found, Pair):
+                return found
+            if tolerance == SAME and alike:
+                arranged = found if found is not None else alike[0]
+        return arranged
 
     def _laid_out(self, array: Array, alike: Sequence[int], tolerance: float) -> Pair | int | None:
         """The pair among values that look alike whose axes explain the array; see `partner`.

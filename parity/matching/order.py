@@ -57,6 +57,16 @@ class Order:
         return frozenset(groups)
 
     @property
+    def stable(self) -> bool:
+        """Whether axes of one length keep their order; where they do not, a square was transposed."""
+        lengths = {self.fine[axis] for axis in self.axes}
+        return all(
+            [axis for axis in self.axes if self.fine[axis] == length]
+            == [axis for axis in range(len(self.fine)) if self.fine[axis] == length]
+            for length in lengths
+        )
+
+    @property
     def identity(self) -> bool:
         return self.axes == tuple(range(len(self.axes)))
 

@@ -1,0 +1,42 @@
+"""Models for the runs inside the tests: of NumPy, which need no framework and take milliseconds."""
+
+import pytest
+
+NETS = """
+import numpy as np
+
+rng = np.random.default_rng(1)
+WEIGHT = rng.normal(size=(7, 3)).astype("float32")
+
+
+def inputs(batch=5):
+    return np.random.default_rng(2).normal(size=(batch, 7)).astype("float32")
+
+
+def reference(x):
+    return np.tanh(x @ WEIGHT)
+
+
+def port(x):
+    return np.tanh(np.matmul(x, WEIGHT))
+
+
+def faulty(x):
+    return np.tanh(x @ WEIGHT) * np.float32(1.5)
+
+
+def zeros(x):
+    return np.zeros_like(x)
+
+
+def broken(x):
+    raise RuntimeError("the weights were never loaded")
+"""
+
+
+@pytest.fixture
+def nets(pytester):
+    """Pytester, in a folder with a module `nets`."""
+    pytester.makepyfile(nets=NETS)
+    pytester.syspathinsert()
+    return pytester
