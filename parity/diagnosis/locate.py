@@ -8,6 +8,7 @@ ends, and what still parts is the next, independent divergence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -180,6 +181,17 @@ def _parting_of_near(found: Match, pair: Pair) -> Parting:
     return Parting(ours, theirs, ends_, pair.order, pair.residual, explained, leaves)
 
 
+def _one_operation_each(ours: Region, theirs: Region) -> bool:
+    """Whether two regions are one operation each, of one kind but for how frameworks write it."""
+    if _computing(ours) != 1 or _computing(theirs) != 1:
+        return False
+    kinds = [
+        re.sub(r"v\d+$", "", next(op.kind for op in region.ops if op.role != "move").lower())
+        for region in (ours, theirs)
+    ]
+    return kinds[0].replace("_", "") == kinds[1].replace("_", "")
+
+
 def _computing(region: Region) -> int:
     return sum(op.role != "move" for op in region.ops)
 
@@ -343,9 +355,48 @@ class _Scene:
                 theirs = self.region(self.candidate, b, itself=known is not None)
                 ours, theirs = self._with_counterparts(ours, theirs)
                 gap = residual(array, self.candidate.side.array(b))
+                if min(_computing(ours), _computing(theirs)) > 1:
+                    first = self._first_of_several(ours, a, theirs, b)
+                    if first is not None:
+                        return first
                 explained = self.explained(ours, a, theirs, b) if gap < NEAR else 0.0
                 leaves = tuple(self.differing_leaves(ours, theirs))
                 return Parting(ours, theirs, (a, b), order, gap, explained, leaves), repaired
+        return None
+
+    def _first_of_several(
+        self, ours: Region, a: int, theirs: Region, b: int
+    ) -> tuple[Parting, Match] | None:
+        """The first of consecutive differences, after none of which anything meets.
+
+        Two faults one after the other look like one region. They are two where the regions go
+        operation by operation: the same kind on both sides, the same inputs, other outputs, each.
+        """
+        inside = {op.index for op in ours.ops}, {op.index for op in theirs.ops}
+        for first, other in self._candidates():
+            makers = self.reference.side.tape.producer(first), self.candidate.side.tape.producer(other)
+            if makers[0] is None or makers[1] is None or (first, other) == (a, b):
+                continue
+            if makers[0].index not in inside[0] or makers[1].index not in inside[1]:
+                continue
+            small = self.region(self.reference, first), self.region(self.candidate, other)
+            if not _one_operation_each(*small):
+                continue
+            order = self._orders(first, other)[0]
+            array = order.apply(self.found.reference.array(first))
+            fresh = rematch(self.found, {other: array}, lambda match, op: op.index <= theirs.ops[-1].index)
+            rest = _Scene(fresh, self.apart)
+            rest.reference.settled[first] = True
+            remaining = rest.region(rest.reference, a), rest.region(rest.candidate, b)
+            if not _one_operation_each(*remaining) and not (
+                min(_computing(region) for region in remaining) > 1
+                and rest._first_of_several(remaining[0], a, remaining[1], b)
+            ):
+                continue
+            gap = residual(array, self.candidate.side.array(other))
+            leaves = tuple(self.differing_leaves(*small))
+            repaired = rematch(self.found, {other: array}, lambda match, op: True)
+            return Parting(*small, (first, other), order, gap, 0.0, leaves), repaired
         return None
 
     def _try(self, a: int, b: int, array: Array, order: Order | None) -> Match | None:
@@ -420,15 +471,24 @@ class _Scene:
         found = []
         for op in self.region(self.candidate, *(pair.candidate for pair in self.apart)).ops:
             for value in op.inputs:
-                pair = self.found.pairs.get(value)
-                producer = self.candidate.side.tape.producer(value)
-                if pair is None or pair in found or value in self.found.injected:
-                    continue
-                if producer is None or producer.static or producer.role != "move":
-                    continue
-                if not pair.order.stable and self.is_settled(self.candidate, value):
+                pair = self._where_it_was_swapped(value)
+                if pair is not None and pair not in found:
                     found.append(pair)
         return found[:_FEW_TRIES]
+
+    def _where_it_was_swapped(self, value: int) -> Pair | None:
+        """The first of the moves behind a value after which axes of one length lie otherwise."""
+        first = None
+        while True:
+            pair = self.found.pairs.get(value)
+            op = self.candidate.side.tape.producer(value)
+            if pair is None or pair.order.stable or value in self.found.injected:
+                return first
+            if op is None or op.static or op.role != "move":
+                return first
+            if not self.is_settled(self.candidate, value):
+                return first
+            first, value = pair, op.inputs[0]
 
     def _measure(self, walk: _Walk, outputs: Sequence[int]) -> list[int]:
         """The unsettled values before `outputs`, with how far and from what they were computed."""

@@ -119,7 +119,7 @@ class Indexed(Side):
             if isinstance(found, Pair):
                 return found
             if tolerance == SAME and alike:
-                arranged = found if found is not None else alike[0]
+                arranged = found if found is not None else min(alike)
         return arranged
 
     def _laid_out(self, array: Array, alike: Sequence[int], tolerance: float) -> Pair | int | None:
@@ -141,9 +141,9 @@ class Indexed(Side):
             found = find_order(self.array(value), array, tolerance, self.print(value))
             if found is not None:
                 if same and (found[0].split or not self._merged_alike(value, same[0], found[0])):
-                    return same[0]
+                    return min(same)
                 return Pair(value, -1, *found)
-        return same[0] if same and tolerance == SAME else None
+        return min(same) if same and tolerance == SAME else None
 
     def _merged_alike(self, fine: int, merged: int, order: Order) -> bool:
         """Whether the reference merged the same axes as the candidate, in whatever order."""
