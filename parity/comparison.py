@@ -24,7 +24,7 @@ def compare(reference: Any, *candidates: Any, inputs: Inputs = None) -> Report:
         reference: a model of any framework, or `parity.wrap` of one.
         candidates: the models to be held against it; each is compared with the reference.
         inputs: an array, a tuple for several positional inputs, or a dict for named ones; in the
-            reference's layout, batch first. May be left out where every model is wrapped with its own.
+            reference's layout, batch first. Not needed where every model is wrapped with its own.
 
     Returns:
         A report. Its verdict is `"parity"`, `"diverged"`, or `"unverified"` where something kept
@@ -70,31 +70,33 @@ def _compare(reference: Indexed, candidate: Tape) -> Comparison:
         reasons=verdict.reasons,
         divergences=verdict.divergences,
         notes=verdict.notes,
+        caveats=(*reference.tape.caveats, *candidate.caveats),
         layers=layer_rows(repaired, verdict.ends),
         outputs=output_rows(reference, candidate, pairs),
         coverage=verdict.coverage,
-        final_values={
-            pair.name: matched.side.run.array(pair.candidate) for pair in pairs
-        },
+        final_values={pair.name: matched.side.run.array(pair.candidate) for pair in pairs},
     )
 
 
 def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], list[str]]:
     """Outputs by name, or by position where the names share nothing; and what does not fit."""
     ours, theirs = reference.outputs, candidate.outputs
-    problems = []
+    problems: list[str] = []
     shared = [name for name in ours if name in theirs]
     if not shared and len(ours) == len(theirs):
         named = list(zip(ours, ours.values(), theirs.values(), strict=True))
-        problems = []
     else:
         named = [(name, ours[name], theirs[name]) for name in shared]
         for name in ours:
             if name not in theirs:
-                problems.append(f"output {name!r} of {reference.model} is missing in {candidate.model}")
+                problems.append(
+                    f"output {name!r} of {reference.model} is missing in {candidate.model}"
+                )
         for name in theirs:
             if name not in ours:
-                problems.append(f"output {name!r} of {candidate.model} is missing in {reference.model}")
+                problems.append(
+                    f"output {name!r} of {candidate.model} is missing in {reference.model}"
+                )
     return [OutputPair(*item) for item in named], problems
 
 
@@ -132,4 +134,6 @@ def _check(model: Model, inputs: Inputs) -> None:
         raise InputError(f"The inputs of {model.name} hold no arrays.")
     for path, array in arrays.items():
         if not array.size:
-            raise InputError(f"Input {path!r} of {model.name} is empty: its shape is {array.shape}.")
+            raise InputError(
+                f"Input {path!r} of {model.name} is empty: its shape is {array.shape}."
+            )

@@ -1,4 +1,4 @@
-"""Every error that parity raises on purpose: one root, and a message that says what, where, what to do."""
+"""Every error that parity raises on purpose: one root; a message says what, where, what to do."""
 
 from __future__ import annotations
 

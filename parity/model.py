@@ -1,4 +1,4 @@
-"""What a user hands in: a model of any framework, how its images are laid out, its mode, its name."""
+"""What a user hands in: a model of any framework, its mode, its name, its images' layout."""
 
 from __future__ import annotations
 

@@ -41,7 +41,11 @@ def _items(thing: Any) -> Iterable[tuple[Any, Any]]:
         return enumerate(thing)
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         return ((field.name, getattr(thing, field.name)) for field in dataclasses.fields(thing))
-    if isinstance(thing, (str, bytes, int, type)) or callable(thing) and not hasattr(thing, "__dict__"):
+    if (
+        isinstance(thing, (str, bytes, int, type))
+        or callable(thing)
+        and not hasattr(thing, "__dict__")
+    ):
         return ()
     attributes = getattr(thing, "__dict__", None)
     if attributes is None or isinstance(thing, type(np)):

@@ -19,9 +19,9 @@ from parity.tape import Adapter, Frame, LeafKind, Native, Op, Role, Site, Tape, 
 
 # Methods through which layers of torch, Keras, tf.Module and Chainer are called.
 _CALLS = frozenset({"__call__", "_call_impl", "forward", "call"})
-_FRAMEWORKS = (
-    "torch functorch torchgen tensorflow keras tf_keras chainer chainerx numpy jax parity"
-).split()
+_FRAMEWORKS = frozenset(
+    "torch functorch torchgen tensorflow keras tf_keras chainer chainerx numpy jax parity".split()
+)
 
 
 class Recorder:
@@ -109,7 +109,15 @@ class Recorder:
             if not static:
                 self._live.add(value.id)
         op = Op(
-            index, kind, inputs, tuple(ids), site or self.site(kind), role, attributes or {}, call, static
+            index,
+            kind,
+            inputs,
+            tuple(ids),
+            site or self.site(kind),
+            role,
+            attributes or {},
+            call,
+            static,
         )
         self.ops.append(op)
         return op
@@ -158,7 +166,9 @@ class Recorder:
             known = self._layers.get(id(layer))
             if known is None:
                 own = getattr(layer, "name", None)
-                known = self._join(path, own if isinstance(own, str) and own else self._invent(layer))
+                known = self._join(
+                    path, own if isinstance(own, str) and own else self._invent(layer)
+                )
                 self._layers[id(layer)] = known
                 self._keep.append(layer)
             path = known
@@ -189,17 +199,21 @@ def _classify(code: CodeType) -> tuple[CodeType, bool, bool]:
     return found
 
 
-@functools.lru_cache(maxsize=1)
 def _foreign_paths() -> tuple[str, ...]:
     """Folders whose code is nobody's line: the frameworks', Python's own, and this package's."""
+    return _paths_beside(frozenset(sys.modules.keys() & _FRAMEWORKS))
+
+
+@functools.cache
+def _paths_beside(imported: frozenset[str]) -> tuple[str, ...]:
+    # by what is imported: a framework that comes later may lie in a folder of its own
     own = os.path.dirname(os.path.abspath(__file__)) + os.sep
     stdlib = sysconfig.get_path("stdlib")
     folders = [own, *_stdlib_folders(stdlib)]
     for site in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
         folders += [os.path.join(site, name) + os.sep for name in _FRAMEWORKS]
-    for name in _FRAMEWORKS:
-        module = sys.modules.get(name)
-        for path in getattr(module, "__path__", ()) or ():
+    for name in sorted(imported):
+        for path in getattr(sys.modules[name], "__path__", ()) or ():
             folders.append(os.path.abspath(path) + os.sep)
     return tuple(dict.fromkeys(folders))
 

@@ -162,8 +162,8 @@ class Replay:
         self.native[value] = self.tape.adapter.from_numpy(array)
         self._arrays[value] = array
 
-    def __contains__(self, value: object) -> bool:
-        return value in self.native or self.tape.values[value].op < 0  # type: ignore[index]
+    def __contains__(self, value: int) -> bool:
+        return value in self.native or self.tape.values[value].op < 0
 
 
 @dataclass
@@ -175,6 +175,7 @@ class Tape:
         inputs, outputs: value ids by name (`"0"`, `"obs"`, `"value"`, `"state/0"`).
         recorded: the values as they were during the run, as the framework's own tensors.
         caveats: what keeps this tape from telling everything, in the user's words.
+        doubts: why it may not stand for the model at all; with one, nothing is verified.
     """
 
     adapter: Adapter
@@ -185,6 +186,7 @@ class Tape:
     outputs: dict[str, int]
     recorded: dict[int, Native]
     caveats: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
 
     @property
     def framework(self) -> str:
@@ -218,7 +220,7 @@ class Tape:
                 floating parameter, input and constant is cast before the run, so that rounding
                 is 2**-29 of what it was. Operations that have no float64 run as recorded and are
                 listed in `Replay.fallbacks`.
-            replaced: value id to array; the operation that made it is still run, its result dropped.
+            replaced: value id to array; what its operation gives is dropped.
             base: an earlier replay in the same precision; only operations that depend on a
                 replaced value run again, all else is taken from it.
             after: called after each operation that ran, with the operation and the replay; it may
@@ -261,7 +263,9 @@ class Tape:
             return self.adapter.execute(op, arguments, run.precision)
         except Exception as error:
             if run.precision is None:
-                raise ReplayError(f"{op.kind} at {op.site.source} cannot be replayed: {error}") from error
+                raise ReplayError(
+                    f"{op.kind} at {op.site.source} cannot be replayed: {error}"
+                ) from error
         as_recorded = [
             self.adapter.from_numpy(
                 self.adapter.to_numpy(argument).astype(_dtype(self.values[value]), copy=False)
@@ -271,7 +275,9 @@ class Tape:
         try:
             results = self.adapter.execute(op, as_recorded, None)
         except Exception as error:
-            raise ReplayError(f"{op.kind} at {op.site.source} cannot be replayed: {error}") from error
+            raise ReplayError(
+                f"{op.kind} at {op.site.source} cannot be replayed: {error}"
+            ) from error
         if op not in run.fallbacks:
             run.fallbacks.append(op)
         return [self.adapter.cast(result, run.precision) for result in results]

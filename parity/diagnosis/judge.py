@@ -61,9 +61,7 @@ def judge(
         if kind == "divergence":
             divergences.append(_divergence(matched, repaired, parting))
         elif kind == "constant-precision":
-            notes.append(
-                Note(kind, *_sites(parting), residual=parting.residual)
-            )
+            notes.append(Note(kind, *_sites(parting), residual=parting.residual))
         else:
             unverified.append(_unverified(kind, parting))
     shapes = [
@@ -75,6 +73,7 @@ def judge(
         and not output_matches(repaired, pair)
     ]
     masks = [reason for pair in outputs if (reason := _masks(reference, candidate, pair))]
+    unverified += [*reference.doubts, *candidate.doubts]
     unverified += _vacuous(matched, outputs)
     unverified += _low_precision(reference, candidate)
     coverage = _coverage(matched, repaired, outputs, structure)
@@ -164,7 +163,9 @@ def _unverified(kind: str, parting: Parting) -> str:
     if kind == "random":
         draws = [op for op in parting.candidate.ops if op.role == "random"]
         site = draws[0].site if draws else site
-    where = " ".join(part for part in (site.layer, f"({site.source})" if site.source else "") if part)
+    where = " ".join(
+        part for part in (site.layer, f"({site.source})" if site.source else "") if part
+    )
     if kind == "random":
         return (
             f"{site.op} at {where} draws random numbers in both models: they are not compared. "
@@ -182,7 +183,9 @@ def _masks(reference: Tape, candidate: Tape, pair: OutputPair) -> str:
     count = count_mask_differences(a, b)
     if not count:
         return ""
-    nan = (np.isnan(a) != np.isnan(b)).any() if a.dtype.kind == "f" and b.dtype.kind == "f" else False
+    nan = (
+        (np.isnan(a) != np.isnan(b)).any() if a.dtype.kind == "f" and b.dtype.kind == "f" else False
+    )
     what = "NaN" if nan else "infinite"
     return f"output {pair.name!r} is {what} in one model only, at {count} of {a.size} places"
 
@@ -215,8 +218,8 @@ def _low_precision(reference: Tape, candidate: Tape) -> list[str]:
         for tape, dtypes in zip((reference, candidate), low, strict=True):
             if dtypes:
                 found.append(
-                    f"{tape.model} computes in {' and '.join(sorted(dtypes))}, the other model does "
-                    "not: in float64 they were compared, their own precision differs"
+                    f"{tape.model} computes in {' and '.join(sorted(dtypes))}, the other model "
+                    "does not: in float64 they were compared, their own precision differs"
                 )
     return found
 

@@ -297,7 +297,9 @@ class _Scene:
             self._from_counterpart(self.candidate, theirs, self.reference, ours),
         )
 
-    def _from_counterpart(self, walk: _Walk, region: Region, other: _Walk, others: Region) -> Region:
+    def _from_counterpart(
+        self, walk: _Walk, region: Region, other: _Walk, others: Region
+    ) -> Region:
         entry = others.entry
         if entry is None or entry.role != "move":
             return region
@@ -374,7 +376,10 @@ class _Scene:
         """
         inside = {op.index for op in ours.ops}, {op.index for op in theirs.ops}
         for first, other in self._candidates():
-            makers = self.reference.side.tape.producer(first), self.candidate.side.tape.producer(other)
+            makers = (
+                self.reference.side.tape.producer(first),
+                self.candidate.side.tape.producer(other),
+            )
             if makers[0] is None or makers[1] is None or (first, other) == (a, b):
                 continue
             if makers[0].index not in inside[0] or makers[1].index not in inside[1]:
@@ -384,7 +389,9 @@ class _Scene:
                 continue
             order = self._orders(first, other)[0]
             array = order.apply(self.found.reference.array(first))
-            fresh = rematch(self.found, {other: array}, lambda match, op: op.index <= theirs.ops[-1].index)
+            fresh = rematch(
+                self.found, {other: array}, lambda match, op: op.index <= theirs.ops[-1].index
+            )
             rest = _Scene(fresh, self.apart)
             rest.reference.settled[first] = True
             remaining = rest.region(rest.reference, a), rest.region(rest.candidate, b)

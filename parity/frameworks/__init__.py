@@ -100,7 +100,7 @@ def _frameworks_of(obj: Any) -> set[str]:
         obj = obj.__func__
     if not isinstance(obj, FunctionType):
         wrapped = getattr(obj, "__wrapped__", None) or getattr(obj, "func", None)
-        obj = wrapped if wrapped is not None else getattr(type(obj), "__call__", None)
+        obj = wrapped if wrapped is not None else vars(type(obj)).get("__call__")
     if not isinstance(obj, FunctionType):
         return set()
     found = set()

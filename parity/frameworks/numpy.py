@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast as type_cast
+from typing import TYPE_CHECKING, Any
+from typing import cast as type_cast
 
 import numpy as np
 
@@ -92,7 +93,6 @@ def from_numpy(array: Array) -> Native:
 
 def versions() -> dict[str, str]:
     return {"numpy": np.__version__}
-
 
 
 _ADAPTER = type_cast("Framework", sys.modules[__name__])

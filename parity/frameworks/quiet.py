@@ -23,9 +23,10 @@ def silence_imports() -> None:
     TensorFlow 2.21 writes some lines before it reads TF_CPP_MIN_LOG_LEVEL, so the level alone does
     not do: while `import tensorflow` runs, whoever asked for it, nothing reaches stderr.
     """
-    if "tensorflow" not in sys.modules and "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
-        silence()
-        sys.meta_path.insert(0, _SilentImport())
+    silence()
+    wanted = os.environ.get("TF_CPP_MIN_LOG_LEVEL") == "0"
+    if "tensorflow" not in sys.modules and not wanted and _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
 
 
 class _SilentImport(MetaPathFinder):
@@ -47,6 +48,9 @@ class _SilentImport(MetaPathFinder):
 
             spec.loader.exec_module = execute_silently  # type: ignore[method-assign]
         return spec
+
+
+_FINDER = _SilentImport()
 
 
 @contextlib.contextmanager

@@ -36,7 +36,9 @@ def run(model: Model, call: Callable[[], T]) -> T:
             for frame in traceback.extract_tb(error.__traceback__)
             if not frame.filename.startswith(own) and "site-packages" not in frame.filename
         ]
-        where = f"\n  at {frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else ""
+        where = (
+            f"\n  at {frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else ""
+        )
         text = str(error).strip() or "no message"
         raise ModelError(
             f"{model.name} ({model.framework}) raised {type(error).__name__}: {text}{where}"

@@ -29,6 +29,7 @@ from parity.frameworks import tensorflow_state as state
 from parity.frameworks.running import run
 from parity.frameworks.tensorflow_watcher import Call, Watcher
 from parity.model import bind, flatten_inputs, map_arrays
+from parity.numerics.difference import residual
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Op, Precision, Tape
 
@@ -69,6 +70,8 @@ def record(model: Model, inputs: Inputs) -> Tape:
     tape, built = _record(model, inputs)
     if built:  # its first call made its variables: another one shows what it computes with them
         tape, _ = _record(model, inputs)
+    if isinstance(model.obj, tf.types.experimental.PolymorphicFunction):
+        _check_the_graph(model, inputs, tape)
     return tape
 
 
@@ -113,6 +116,34 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
                 "or does so through NumPy, where it cannot be followed"
             )
     return recorder.tape(model.name, ids, outputs), bool(watcher.initial)
+
+
+def _check_the_graph(model: Model, inputs: Inputs, tape: Tape) -> None:
+    """Says so where TensorFlow's graph optimiser changes what a `tf.function` computes.
+
+    It is recorded eagerly. TensorFlow 2.21 with oneDNN fuses a BatchNorm written by hand into one
+    kernel with another epsilon, so that the graph that the user runs is off by up to 0.2.
+    """
+    held = state.holdings(model.obj)
+    stateful = any(op.role == "random" or op.kind.startswith("Assign") for op in tape.ops)
+    if stateful:  # a second run would draw and count on
+        return
+    floating = state.float_dtype(model.obj, held)
+    args, kwargs = _arguments(model, model.obj, map_arrays(lambda a: _input(a, floating), inputs))
+    result = run(model, lambda: model.obj(*args, **kwargs))
+    for path, tensor in structure.flatten(result, _is_tensor).items():
+        eager = to_numpy(tape.recorded[tape.outputs[path]])
+        apart = residual(eager, to_numpy(tf.convert_to_tensor(tensor)))
+        if eager.dtype.kind == "f" and not apart <= _GRAPH_ROUNDING:
+            tape.doubts.append(
+                f"{model.name} gives other numbers as a graph than run eagerly: output {path!r} "
+                f"differs by {apart:.1e} of its size. TensorFlow's graph optimiser changes it; try "
+                "TF_ENABLE_ONEDNN_OPTS=0"
+            )
+
+
+# Far more than another order of summation leaves in float32, far less than a rewritten epsilon.
+_GRAPH_ROUNDING = 1e-4
 
 
 def _callable(model: Model) -> Callable[..., Any]:

@@ -13,7 +13,8 @@ import functools
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast as type_cast
+from typing import TYPE_CHECKING, Any
+from typing import cast as type_cast
 
 import numpy as np
 import torch
@@ -97,12 +98,19 @@ class _RecordingMode(TorchDispatchMode):
         self._seen: dict[int, int] = {}  # value id: how many of its storage's writes it holds
 
     def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
         signature = _signature(func)
         inputs: list[int] = []
-        template = (_template(args, inputs, self.value_of), _template(kwargs, inputs, self.value_of))
+        template = (
+            _template(args, inputs, self.value_of),
+            _template(kwargs, inputs, self.value_of),
+        )
         written = [
             (position, tensor)
             for position, tensor in signature.written(args, kwargs)
@@ -116,7 +124,9 @@ class _RecordingMode(TorchDispatchMode):
             return result
         made = [tensor for _, tensor in written]
         kept = []  # which of the results are tensors of their own
-        for position, tensor in enumerate(result if isinstance(result, (tuple, list)) else [result]):
+        for position, tensor in enumerate(
+            result if isinstance(result, (tuple, list)) else [result]
+        ):
             if isinstance(tensor, torch.Tensor) and not any(tensor is other for other in made):
                 made.append(tensor)
                 kept.append(position)
@@ -336,7 +346,7 @@ def _plain(values: list[Any]) -> bool:
     return all(isinstance(value, (int, float)) for value in values)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _signature(func: Any) -> _Signature:
     return _Signature(func)
 
@@ -425,7 +435,7 @@ def _left_as_it_was(
 
 
 def _storage(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage().data_ptr()
+    return int(tensor.untyped_storage().data_ptr())
 
 
 def _geometry(tensor: torch.Tensor) -> tuple[Any, ...]:
@@ -464,7 +474,9 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
     return made
 
 
-_UNINITIALISED = frozenset(["empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"])
+_UNINITIALISED = frozenset(
+    ["empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"]
+)
 
 
 def _fill(template: Any, arguments: Sequence[Native], precision: Precision) -> Any:

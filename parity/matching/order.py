@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,8 +36,9 @@ class Order:
         """The reference's numbers in the partner's shape and order; a view where possible."""
         if self.split:
             permuted = tuple(self.fine[axis] for axis in self.axes)
-            return reference.reshape(permuted).transpose(np.argsort(self.axes)).reshape(self.shape)
-        return reference.reshape(self.fine).transpose(self.axes).reshape(self.shape)
+            back = sorted(range(len(self.axes)), key=self.axes.__getitem__)
+            return _laid_out(reference, permuted, back, self.shape)
+        return _laid_out(reference, self.fine, self.axes, self.shape)
 
     @property
     def groups(self) -> frozenset[frozenset[int]]:
@@ -58,7 +59,7 @@ class Order:
 
     @property
     def stable(self) -> bool:
-        """Whether axes of one length keep their order; where they do not, a square was transposed."""
+        """Whether axes of one length keep their order; if not, a square was transposed."""
         lengths = {self.fine[axis] for axis in self.axes}
         return all(
             [axis for axis in self.axes if self.fine[axis] == length]
@@ -108,6 +109,13 @@ def find_order(
         if apart <= tolerance:
             return order, apart
     return None
+
+
+def _laid_out(
+    array: Array, fine: Sequence[int], axes: Sequence[int], shape: Sequence[int]
+) -> Array:
+    result: Array = array.reshape(fine).transpose(axes).reshape(shape)
+    return result
 
 
 def _close(a: Array, b: Array, slack: float) -> bool:

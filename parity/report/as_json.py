@@ -43,6 +43,7 @@ def _comparison(found: Comparison) -> dict[str, Any]:
         "reasons": list(found.reasons),
         "divergences": [_divergence(divergence) for divergence in found.divergences],
         "notes": [_note(note) for note in found.notes],
+        "caveats": list(found.caveats),
         "layers": [_layer(row) for row in found.layers],
         "outputs": [_output(row) for row in found.outputs],
         "coverage": {

@@ -1,4 +1,4 @@
-"""The per-layer table: stages of both models in the order of the data flow, matched where they can be."""
+"""The per-layer table: stages of both models in the order of the data flow, matched or not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Stage:
 
 
 def layer_rows(repaired: Match, ends: Mapping[int, str]) -> tuple[LayerRow, ...]:
-    """Rows in the order of the reference's data flow, the candidate's unmatched ones in their place.
+    """Rows in the order of the reference's data flow, the candidate's unmatched in their place.
 
     Args:
         repaired: the match with every parting repaired.
@@ -44,7 +44,11 @@ def layer_rows(repaired: Match, ends: Mapping[int, str]) -> tuple[LayerRow, ...]
 
     for stage in ours:
         other = next(
-            (partners[value] for value in (stage.value, *reversed(stage.values)) if value in partners),
+            (
+                partners[value]
+                for value in (stage.value, *reversed(stage.values))
+                if value in partners
+            ),
             None,
         )
         if other is None or other[1] not in home:

@@ -145,13 +145,20 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One candidate against the reference."""
+    """One candidate against the reference.
+
+    Attributes:
+        reasons: why it is not parity, the most important first.
+        notes: what is told without being an alarm.
+        caveats: what could not be seen of the models.
+    """
 
     candidate: ModelSummary
     verdict: str
     reasons: tuple[str, ...]
     divergences: tuple[Divergence, ...]
     notes: tuple[Note, ...]
+    caveats: tuple[str, ...]
     layers: tuple[LayerRow, ...]
     outputs: tuple[OutputRow, ...]
     coverage: Coverage

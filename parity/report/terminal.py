@@ -79,7 +79,9 @@ def _headline(report: Report) -> Text:
 
 
 def _full_name(model: ModelSummary) -> str:
-    return model.name if f"({model.framework})" in model.name else f"{model.name} ({model.framework})"
+    return (
+        model.name if f"({model.framework})" in model.name else f"{model.name} ({model.framework})"
+    )
 
 
 def _comparison(report: Report, comparison: Comparison) -> Iterator[RenderableType]:
@@ -94,6 +96,8 @@ def _comparison(report: Report, comparison: Comparison) -> Iterator[RenderableTy
         yield _divergence(report, comparison, number, divergence)
     for note in comparison.notes:
         yield _note(note)
+    for caveat in comparison.caveats:
+        yield Padding(Text(f"- note: {caveat}"), (0, 0, 0, 2))
     if comparison.layers:
         yield Text("")
         yield _layers(report, comparison)
@@ -127,8 +131,10 @@ def _divergence(
     for leaf in divergence.leaves:
         lines.append(Padding(Text(str(leaf)), (0, 0, 0, 3)))
     if any(divergence.random):
-        side = "both models" if all(divergence.random) else (
-            report.reference.name if divergence.random[0] else comparison.candidate.name
+        side = (
+            "both models"
+            if all(divergence.random)
+            else (report.reference.name if divergence.random[0] else comparison.candidate.name)
         )
         lines.append(Padding(Text(f"random numbers are drawn here in {side}"), (0, 0, 0, 3)))
     after = (
