@@ -8,20 +8,13 @@ the layer and the user's line, and hands over a `Tape` in the end.
 from __future__ import annotations
 
 import functools
-import os
 import sys
-import sysconfig
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import CodeType, FrameType, FunctionType, MethodType
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
-from parity.tape import Adapter, Frame, LeafKind, Native, Op, Role, Site, Tape, Value
-
-# Methods through which layers of torch, Keras, tf.Module and Chainer are called.
-_CALLS = frozenset({"__call__", "_call_impl", "forward", "call"})
-_FRAMEWORKS = frozenset(
-    "torch functorch torchgen tensorflow keras tf_keras chainer chainerx numpy jax parity".split()
-)
+from parity.callstack import CallStack
+from parity.tape import Adapter, LeafKind, Native, Op, Role, Site, Tape, Value
 
 
 class Recorder:
@@ -51,13 +44,7 @@ class Recorder:
         self._ids: dict[int, int] = {}
         self._keep: list[Native] = []
         self._live: set[int] = set()  # values that an input of the model reaches
-        self._is_layer = is_layer
-        self._layers = dict(layers)
-        self._root = root
-        self._separator = separator
-        self._unnamed: dict[str, int] = {}
-        self._sites: dict[tuple[Any, ...], Site] = {}
-        self._stop: FrameType | None = sys._getframe(1)
+        self._stack = CallStack(sys._getframe(1), is_layer, layers, root, separator)
 
     def find(self, tensor: Native) -> int | None:
         """The value id of a tensor that was seen before, by identity."""
@@ -123,7 +110,7 @@ class Recorder:
         return op
 
     def tape(self, model: str, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> Tape:
-        self._stop = None  # a frame holds its locals, this recorder with all values among them
+        self._stack.forget()  # a frame holds its locals, this recorder with all values among them
         return Tape(
             self.adapter,
             model,
@@ -137,94 +124,7 @@ class Recorder:
 
     def site(self, kind: str) -> Site:
         """Where the program is now: the user's lines and the layer, read off the call stack."""
-        lines: list[tuple[CodeType, int]] = []
-        called: list[object] = []
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and frame is not self._stop:
-            code = frame.f_code
-            _, user, may_be_layer = _CLASSES.get(id(code)) or _classify(code)
-            if user:
-                lines.append((code, frame.f_lineno))
-            if may_be_layer:
-                owner = frame.f_locals.get(code.co_varnames[0])
-                if (not called or called[-1] is not owner) and self._is_layer(owner):
-                    called.append(owner)
-            frame = frame.f_back
-        key = (kind, tuple(lines), tuple(map(id, called)))
-        site = self._sites.get(key)
-        if site is None:
-            frames = tuple(Frame(code.co_filename, line, code.co_name) for code, line in lines)
-            site = self._sites[key] = Site(kind, self._path(called), frames)
-        return site
-
-    def _path(self, called: Sequence[object]) -> str:
-        """The path of the innermost of the layers that are running (innermost first)."""
-        path = ""
-        for layer in reversed(called):
-            if layer is self._root:
-                continue
-            known = self._layers.get(id(layer))
-            if known is None:
-                own = getattr(layer, "name", None)
-                known = self._join(
-                    path, own if isinstance(own, str) and own else self._invent(layer)
-                )
-                self._layers[id(layer)] = known
-                self._keep.append(layer)
-            path = known
-        return path
-
-    def _join(self, path: str, name: str) -> str:
-        return f"{path}{self._separator}{name}" if path else name
-
-    def _invent(self, layer: object) -> str:
-        name = type(layer).__name__
-        count = self._unnamed.get(name, 0)
-        self._unnamed[name] = count + 1
-        return f"{name}_{count}" if count else name
-
-
-# In a wheel the examples lie inside this package, and are a user's code all the same.
-_EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "examples") + os.sep
-_CLASSES: dict[int, tuple[CodeType, bool, bool]] = {}  # by id: hashing a code object is slow
-
-
-def _classify(code: CodeType) -> tuple[CodeType, bool, bool]:
-    """The code, whether its frames are the user's, and whether a layer may be what is called."""
-    file = code.co_filename
-    foreign = file.startswith(_foreign_paths()) and not file.startswith(_EXAMPLES)
-    user = not foreign and not file.startswith("<frozen")
-    layer = code.co_name in _CALLS and code.co_argcount >= 1
-    found = _CLASSES[id(code)] = (code, user, layer)
-    return found
-
-
-def _foreign_paths() -> tuple[str, ...]:
-    """Folders whose code is nobody's line: the frameworks', Python's own, and this package's."""
-    return _paths_beside(frozenset(sys.modules.keys() & _FRAMEWORKS))
-
-
-@functools.cache
-def _paths_beside(imported: frozenset[str]) -> tuple[str, ...]:
-    # by what is imported: a framework that comes later may lie in a folder of its own
-    own = os.path.dirname(os.path.abspath(__file__)) + os.sep
-    stdlib = sysconfig.get_path("stdlib")
-    folders = [own, *_stdlib_folders(stdlib)]
-    for site in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
-        folders += [os.path.join(site, name) + os.sep for name in _FRAMEWORKS]
-    for name in sorted(imported):
-        for path in getattr(sys.modules[name], "__path__", ()) or ():
-            folders.append(os.path.abspath(path) + os.sep)
-    return tuple(dict.fromkeys(folders))
-
-
-def _stdlib_folders(stdlib: str) -> Iterator[str]:
-    # site-packages lies inside the standard library's folder, and is not part of it
-    for entry in os.scandir(stdlib):
-        if entry.is_dir() and entry.name != "site-packages":
-            yield entry.path + os.sep
-        elif entry.name.endswith(".py"):
-            yield entry.path
+        return self._stack.site(kind, sys._getframe(1))
 
 
 def _defaults(function: FunctionType) -> dict[str, Any]:

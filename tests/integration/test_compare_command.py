@@ -202,7 +202,9 @@ def test_the_report_is_written_as_json(run, folder):
     assert json.loads((folder / "r.json").read_text())["verdict"] == "diverged"
 
 
-@pytest.mark.parametrize("words", [["nets:broken", "--random", "5,7"], ["nets:port", "--inputs", "x"]])
+@pytest.mark.parametrize(
+    "words", [["nets:broken", "--random", "5,7"], ["nets:port", "--inputs", "x"]]
+)
 def test_an_error_leaves_the_folder_and_an_earlier_report_as_they_were(run, folder, words):
     (folder / "r.json").write_text("earlier")
     before = {*os.listdir(folder), "__pycache__"}
@@ -262,7 +264,9 @@ def test_tensorflow_logs_nothing(folder):
 
 
 def test_warnings_of_the_users_own_module_are_shown(folder):
-    (folder / "noisy.py").write_text("import sys\nfrom nets import *\nprint('mind', file=sys.stderr)")
+    (folder / "noisy.py").write_text(
+        "import sys\nfrom nets import *\nprint('mind', file=sys.stderr)"
+    )
     running = process(["compare", "nets:reference", "noisy:port", "--random", "5,7"], folder)
     assert running.communicate()[1] == b"mind\n"
 

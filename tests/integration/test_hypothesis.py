@@ -1,4 +1,4 @@
-"""The fixture under hypothesis: no health check, the example shrunk and shown, no short deadline."""
+"""The fixture under hypothesis: no health check, examples shrunk and shown, no short deadline."""
 
 import pytest
 

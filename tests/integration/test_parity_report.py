@@ -48,7 +48,9 @@ def test_every_comparison_is_written(nets, workers):
     ]
     verdicts = [one["report"] and one["report"]["verdict"] for one in found]
     assert verdicts == ["parity", "parity", None, "diverged"]
-    assert [one["report"]["comparisons"][0]["outputs"][0]["reference_shape"] for one in found[:2]] == [
+    assert [
+        one["report"]["comparisons"][0]["outputs"][0]["reference_shape"] for one in found[:2]
+    ] == [
         [3, 3],
         [4, 3],
     ]

@@ -3,7 +3,7 @@
 import sys
 from types import ModuleType
 
-from parity.recorder import _classify
+from parity.callstack import _classify
 
 
 def code_in(file):

@@ -1,0 +1,168 @@
+"""Errors of `compare` and `wrap`: each says what is wrong, where, and what to do."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import parity
+from parity.errors import FrameworkMissing, InputError, ModelError, UsageError
+
+X = np.random.default_rng(0).normal(size=(5, 7)).astype("float32")
+
+
+def square(x):
+    return np.square(x)
+
+
+def fails(x):
+    raise KeyError("layer_3")
+
+
+def fails_silently(x):
+    raise RuntimeError
+
+
+def nothing(x):
+    return None
+
+
+def message(kind, call):
+    with pytest.raises(kind) as caught:
+        call()
+    assert isinstance(caught.value, parity.ParityError)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "call", "says"),
+    [
+        (
+            InputError,
+            lambda: parity.compare(square, inputs=X),
+            ["two models or more", "a reference and its candidates"],
+        ),
+        (
+            InputError,
+            lambda: parity.compare(square, square),
+            ["No inputs", "compare(..., inputs=array)", "parity.wrap(model, inputs=array)"],
+        ),
+        (
+            InputError,
+            lambda: parity.compare(square, square, inputs=X[:0]),
+            ["'0'", "of square", "is empty", "(0, 7)"],
+        ),
+        (
+            InputError,
+            lambda: parity.compare(square, square, inputs={}),
+            ["of square", "no arrays"],
+        ),
+        (
+            InputError,
+            lambda: parity.compare(square, square, inputs=np.array(["a", "b"])),
+            ["dtype <U1", "give numeric arrays, or tuples and dicts of them"],
+        ),
+        (
+            InputError,
+            lambda: parity.wrap(square, input_layout="NWHC"),
+            ["'NWHC'", "must be 'NCHW' or 'NHWC'"],
+        ),
+        (
+            InputError,
+            lambda: parity.wrap(square, mode="test"),
+            ["'test'", "must be 'eval' or 'train'"],
+        ),
+        (
+            UsageError,
+            lambda: parity.wrap(square, framework="theano"),
+            ["Unknown framework 'theano'", "torch, tensorflow, chainer, numpy"],
+        ),
+        (
+            ModelError,
+            lambda: parity.wrap(X),
+            ["ndarray", "cannot be called", "or a function over tensors"],
+        ),
+        (
+            ModelError,
+            lambda: parity.wrap(len),
+            ["Cannot tell the framework of 'len'", "parity.wrap(function, framework='torch')"],
+        ),
+        (
+            ModelError,
+            lambda: parity.compare(square, nothing, inputs=X),
+            ["nothing", "returned no arrays but NoneType"],
+        ),
+    ],
+)
+def test_it_says_what_and_what_to_do(kind, call, says):
+    text = message(kind, call)
+    for part in says:
+        assert part in text, text
+
+
+def test_a_model_that_raises_is_told_with_its_own_line():
+    text = message(ModelError, lambda: parity.compare(square, fails, inputs=X))
+    assert text.startswith("fails (numpy) raised KeyError: 'layer_3'\n")
+    line = fails.__code__.co_firstlineno + 1
+    assert re.search(rf'test_library_messages\.py:{line}: raise KeyError\("layer_3"\)$', text)
+
+
+def test_an_error_without_a_text_is_told_by_its_kind():
+    text = message(ModelError, lambda: parity.compare(square, fails_silently, inputs=X))
+    assert text.startswith("fails_silently (numpy) raised RuntimeError: no message\n")
+
+
+def test_a_missing_framework_is_told_with_the_command_that_installs_it(monkeypatch):
+    import parity.frameworks
+
+    monkeypatch.setitem(parity.frameworks.FRAMEWORKS, "torch", ("not_torch", "nowhere"))
+    with pytest.raises(FrameworkMissing) as caught:
+        parity.wrap(square, framework="pytorch")
+    assert caught.value.framework == "torch"
+    assert str(caught.value) == (
+        "torch is not installed. Install it with: pip install 'pytest-parity[torch]'"
+    )
+
+
+def test_the_cause_of_a_models_error_is_kept():
+    with pytest.raises(ModelError) as caught:
+        parity.compare(square, fails, inputs=X)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_torch_a_wrong_shape_names_the_model_and_the_users_line():
+    torch = pytest.importorskip("torch")
+
+    class Policy(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.hidden = torch.nn.Linear(6, 3)
+
+        def forward(self, x):
+            return self.hidden(x)
+
+    text = message(ModelError, lambda: parity.compare(Policy(), square, inputs=X))
+    assert text.startswith("Policy (torch) raised RuntimeError: mat1 and mat2 shapes")
+    assert re.search(r"test_library_messages\.py:\d+: return self\.hidden\(x\)$", text)
+
+
+def test_torch_a_scripted_model_is_told_to_hand_in_the_function():
+    torch = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its end
+        scripted = torch.jit.script(torch.nn.Linear(7, 3))
+    text = message(ModelError, lambda: parity.compare(scripted, square, inputs=X))
+    assert "torch.jit" in text
+    assert "Hand in the module" in text
+
+
+def test_a_report_is_neither_true_nor_false():
+    report = parity.compare(square, square, inputs=X)
+    with pytest.raises(TypeError, match=r"read report\.verdict"):
+        bool(report)
+
+
+def test_an_unknown_attribute_of_the_package_is_told():
+    with pytest.raises(AttributeError, match="module 'parity' has no attribute 'comparee'"):
+        parity.comparee  # noqa: B018
