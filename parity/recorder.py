@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from parity.callstack import CallStack
@@ -163,6 +163,8 @@ def discover(callable_: object, is_layer: Callable[[object], bool]) -> dict[str,
             visit(name, dict(thing.keywords), depth + 1)
         elif isinstance(thing, MethodType):
             visit(name, thing.__self__, depth)
+        elif isinstance(getattr(thing, "python_function", None), FunctionType):
+            visit(name, thing.python_function, depth)  # type: ignore[attr-defined]  # a tf.function
         elif isinstance(thing, FunctionType):
             cells = thing.__closure__ or ()
             for variable, cell in zip(thing.__code__.co_freevars, cells, strict=True):
@@ -178,7 +180,8 @@ def discover(callable_: object, is_layer: Callable[[object], bool]) -> dict[str,
                         function = isinstance(item, FunctionType) and not is_layer(item)
                         visit("" if function else variable, item, depth + 1)
         elif not isinstance(thing, type) and depth <= 2 and hasattr(thing, "__dict__"):
-            if type(thing).__module__.split(".")[0] not in sys.stdlib_module_names:
+            home = type(thing).__module__.split(".")[0]
+            if home not in sys.stdlib_module_names or isinstance(thing, SimpleNamespace):
                 visit(name, dict(vars(thing)), depth + 1)
 
     visit("", callable_, 0)
