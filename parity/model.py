@@ -66,6 +66,10 @@ def wrap(
     from parity.frameworks import recognise
 
     __tracebackhide__ = True  # pytest then shows the caller's line alone
+    if input_layout not in (None, "NCHW", "NHWC"):
+        raise InputError(f"input_layout is {input_layout!r}; it must be 'NCHW' or 'NHWC'.")
+    if mode not in ("eval", "train"):
+        raise InputError(f"mode is {mode!r}; it must be 'eval' or 'train'.")
     if isinstance(obj, Model):
         return Model(
             obj.obj,
@@ -75,10 +79,6 @@ def wrap(
             obj.inputs if inputs is None else inputs,
             mode if mode != "eval" else obj.mode,
         )
-    if input_layout not in (None, "NCHW", "NHWC"):
-        raise InputError(f"input_layout is {input_layout!r}; it must be 'NCHW' or 'NHWC'.")
-    if mode not in ("eval", "train"):
-        raise InputError(f"mode is {mode!r}; it must be 'eval' or 'train'.")
     return Model(obj, recognise(obj, framework), name or name_of(obj), input_layout, inputs, mode)
 
 

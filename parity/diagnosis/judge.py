@@ -10,7 +10,7 @@ import numpy as np
 from parity.diagnosis.locate import Leaf, OutputPair, Parting, Region, output_matches
 from parity.matching.fingerprint import NEAR
 from parity.matching.match import Match
-from parity.numerics.difference import count_mask_differences
+from parity.numerics.difference import count_mask_differences, mask_sentinels
 from parity.report.summary import Coverage, Divergence, LeafDifference, Note
 from parity.tape import Site, Tape
 
@@ -180,6 +180,7 @@ def _masks(reference: Tape, candidate: Tape, pair: OutputPair) -> str:
     b = candidate.adapter.to_numpy(candidate.recorded[pair.candidate])
     if a.shape != b.shape:
         return ""
+    a, b = mask_sentinels(a), mask_sentinels(b)
     count = count_mask_differences(a, b)
     if not count:
         return ""

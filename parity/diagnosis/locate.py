@@ -119,7 +119,10 @@ def locate(found: Match, outputs: Sequence[OutputPair]) -> tuple[list[Parting], 
         apart = [
             pair
             for pair in outputs
-            if pair.name not in given_up and not output_matches(found, pair)
+            # an output that was itself put in by force cannot be mended further, whatever its shape
+            if pair.name not in given_up
+            and pair.candidate not in found.injected
+            and not output_matches(found, pair)
         ]
         if not apart:
             break

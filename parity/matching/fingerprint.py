@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity.numerics.difference import squared_norm
+from parity.numerics.difference import mask_sentinels, squared_norm
 from parity.tape import Array
 
 # Relative differences of float64 replays. Frameworks that compute the same agree to 1e-15 per
@@ -60,6 +60,7 @@ def fingerprint(array: Array) -> Fingerprint:
         return Fingerprint(0, exact, (0, 0, 0), 0.0, 0.0, 0.0, 0.0, False)
     flat = flat.astype(np.float64, copy=False)
     masks = (0, 0, 0)
+    flat = mask_sentinels(flat) if _may_hold_sentinels(flat) else flat
     with np.errstate(over="ignore", invalid="ignore"):
         squares = squared_norm(flat)
     if not np.isfinite(squares):
@@ -81,6 +82,10 @@ def fingerprint(array: Array) -> Fingerprint:
         high,
         is_informative(flat, low, high),
     )
+
+
+def _may_hold_sentinels(flat: Array) -> bool:
+    return not (float(flat.max()) <= 1e7 and float(flat.min()) >= -1e7)
 
 
 def is_informative(flat: Array, low: float, high: float) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.matching.fingerprint import Fingerprint
-from parity.numerics.difference import Extent, residual
+from parity.numerics.difference import Extent, mask_sentinels, residual
 from parity.tape import Array
 
 _SAMPLE = 64
@@ -95,6 +95,8 @@ def find_order(
         None where no order brings them together.
     """
     a, b = reference, candidate
+    if print_.masks != (0, 0, 0):
+        a, b = mask_sentinels(a), mask_sentinels(b)
     extent = Extent(print_.norm, max(print_.high, -print_.low))
     picks = _sample(b.size)
     wanted = b.ravel()[picks]

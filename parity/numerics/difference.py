@@ -10,9 +10,12 @@ import numpy as np
 
 from parity.tape import Array
 
-# Beyond this ratio of the largest to the typical magnitude the large ones are sentinels (a mask's
-# -1e9, float32.min) and are compared apart: their size would hide every difference elsewhere.
-_SENTINEL_RATIO = 1e4
+# Beyond this ratio of the largest to the typical magnitude large numbers are compared apart: their
+# size would hide every difference elsewhere.
+_LARGE_RATIO = 1e4
+# Masks are written as -inf, float32.min, -1e9, -1e8; no activation is so large and so constant.
+_SENTINEL = 1e7
+_SENTINEL_SPREAD = 1.01
 _BLOCK = 1 << 14  # elements that stay in the cache
 
 
@@ -99,24 +102,56 @@ def residual(reference: Array, candidate: Array, extent: Extent | None = None) -
 
     Integers and booleans are equal (0.0) or not (inf). Sentinels are compared among themselves.
     """
+    if reference.shape != candidate.shape:
+        raise ValueError(f"shapes differ: {reference.shape} and {candidate.shape}")
     if reference.dtype.kind not in "fc":
         return 0.0 if np.array_equal(reference, candidate) else float("inf")
     a, b = reference, candidate
     squares = squared_distance(a, b)
     if squares == 0.0:
         return 0.0
+    high = max(float(a.max()), -float(a.min())) if extent is None else extent.high
+    if not high <= _SENTINEL:
+        masked = mask_sentinels(a), mask_sentinels(b)
+        if masked[0] is not a or masked[1] is not b:
+            return residual(*masked, Extent(_finite_norm(masked[0]), 0.0))
     if not np.isfinite(squares):
         if count_mask_differences(a, b):
             return float("inf")
         finite = np.isfinite(a)
         return residual(a[finite], b[finite]) if not finite.all() else float("inf")
-    if extent is None:
-        extent = Extent(squared_norm(a) ** 0.5, max(float(a.max()), -float(a.min())))
+    norm = squared_norm(a) ** 0.5 if extent is None else extent.norm
     typical = _typical(a)
-    if extent.high > _SENTINEL_RATIO * typical > 0:
-        large = np.abs(a) > np.sqrt(extent.high) * np.sqrt(typical)
+    if high > _LARGE_RATIO * typical > 0:
+        large = np.abs(a) > np.sqrt(high) * np.sqrt(typical)
         return max(_relative((a - b)[part], a[part]) for part in (large, ~large))
-    return squares**0.5 / extent.norm if extent.norm > 0 else float("inf")
+    return squares**0.5 / norm if norm > 0 else float("inf")
+
+
+def mask_sentinels(array: Array) -> Array:
+    """The array with a mask's large constant written as infinity; itself where it has none.
+
+    A mask may be written as -inf, `float32.min` or -1e9, alone or added to a logit: what counts is
+    which elements it hides. Large numbers that are not all alike are numbers.
+    """
+    if array.dtype.kind != "f" or not array.size:
+        return array
+    with np.errstate(invalid="ignore"):
+        magnitude = np.abs(array)
+        large = (magnitude > _SENTINEL) & np.isfinite(magnitude)
+        if not large.any():
+            return array
+        found = magnitude[large]
+        if float(found.max()) > _SENTINEL_SPREAD * float(found.min()):
+            return array
+        rest = magnitude[(magnitude > 0) & (magnitude <= _SENTINEL)]
+        if not rest.size or found.min() < _LARGE_RATIO * float(np.median(rest)):
+            return array
+        return np.where(large, np.copysign(np.inf, array), array)
+
+
+def _finite_norm(array: Array) -> float:
+    return squared_norm(array[np.isfinite(array)]) ** 0.5
 
 
 def _relative(gap: Array, reference: Array) -> float:
