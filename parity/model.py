@@ -100,7 +100,10 @@ def as_arrays(inputs: Inputs) -> Inputs:
         return tuple(as_arrays(item) for item in inputs)
     if hasattr(inputs, "detach"):  # a torch tensor that may require gradients
         inputs = inputs.detach().cpu()
-    array = np.asarray(getattr(inputs, "array", inputs))
+    try:
+        array = np.asarray(getattr(inputs, "array", inputs))
+    except ValueError as error:  # lists of several lengths
+        raise InputError(f"inputs make no array: {error}") from error
     if array.dtype == object or array.dtype.kind in "US":
         raise InputError(
             f"inputs hold {type(inputs).__name__} of dtype {array.dtype}; "

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.diagnosis.classify import classify
 from parity.diagnosis.locate import Leaf, OutputPair, Parting, Region, output_matches
-from parity.matching.fingerprint import NEAR
+from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences, mask_sentinels
 from parity.report.summary import Coverage, Divergence, LeafDifference, Note
 from parity.tape import Site, Tape
 
-_LOW_PRECISION = ("float16", "bfloat16")
+_UNVERIFIABLE = ("unpaired-random", "no-float64")
 
 
 @dataclass(frozen=True)
@@ -55,15 +56,15 @@ def judge(
     divergences, notes, unverified = [], [], list(structure)
     ends: dict[int, str] = {}
     for parting in partings:
-        kind = _classify(matched, parting)
+        kind = classify(repaired, parting)
         if parting.values is not None:
-            ends[parting.values[1]] = kind
-        if kind == "divergence":
-            divergences.append(_divergence(matched, repaired, parting))
-        elif kind == "constant-precision":
-            notes.append(Note(kind, *_sites(parting), residual=parting.residual))
+            ends[parting.values[1]] = kind.name
+        if kind.name == "divergence":
+            divergences.append(_divergence(matched, parting, kind.detail))
+        elif kind.name in _UNVERIFIABLE:
+            unverified.append(_unverified(kind.name, parting))
         else:
-            unverified.append(_unverified(kind, parting))
+            notes.append(Note(kind.name, *_sites(parting), parting.residual, kind.detail))
     shapes = [
         f"output {pair.name!r} has shape {ours.shape} in {reference.model} "
         f"and {theirs.shape} in {candidate.model}"
@@ -75,7 +76,8 @@ def judge(
     masks = [reason for pair in outputs if (reason := _masks(reference, candidate, pair))]
     unverified += [*reference.doubts, *candidate.doubts]
     unverified += _vacuous(matched, outputs)
-    unverified += _low_precision(reference, candidate)
+    divergences += low_precision_divergences(repaired)
+    notes += low_precision_notes(repaired)
     coverage = _coverage(matched, repaired, outputs, structure)
     if divergences or shapes or masks:
         told = [f"{len(divergences)} divergence{'s' * (len(divergences) != 1)}"] * bool(divergences)
@@ -91,23 +93,6 @@ def judge(
     return Verdict(verdict, tuple(unverified), (), tuple(notes), coverage, ends)
 
 
-def _classify(matched: Match, parting: Parting) -> str:
-    """`divergence`, `constant-precision`, `random` or `no-float64`."""
-    draws = parting.random
-    if all(draws):
-        return "random"
-    fallback = {op.index for op in matched.side.run.fallbacks}
-    fallback_reference = {op.index for op in matched.reference.run.fallbacks}
-    if parting.residual < NEAR and not any(draws):
-        if any(op.index in fallback for op in parting.candidate.ops) or any(
-            op.index in fallback_reference for op in parting.reference.ops
-        ):
-            return "no-float64"
-        if parting.residual <= parting.explained:
-            return "constant-precision"
-    return "divergence"
-
-
 def _sites(parting: Parting) -> tuple[Site, Site]:
     return _site(parting.reference), _site(parting.candidate)
 
@@ -116,7 +101,7 @@ def _site(region: Region) -> Site:
     return region.entry.site if region.entry else Site("nothing", "")
 
 
-def _divergence(matched: Match, repaired: Match, parting: Parting) -> Divergence:
+def _divergence(matched: Match, parting: Parting, detail: str) -> Divergence:
     reference, candidate = _sites(parting)
     return Divergence(
         reference=reference,
@@ -125,9 +110,10 @@ def _divergence(matched: Match, repaired: Match, parting: Parting) -> Divergence
         reference_region=_distinct(parting.reference),
         candidate_region=_distinct(parting.candidate),
         shapes=_shapes(matched, parting),
-        leaves=tuple(_leaf(matched, leaf) for leaf in parting.leaves),
+        leaves=tuple(dict.fromkeys(_leaf(matched, leaf) for leaf in parting.leaves)),
         met=parting.met,
         random=parting.random,
+        detail=detail,
     )
 
 
@@ -160,16 +146,16 @@ def _leaf(matched: Match, leaf: Leaf) -> LeafDifference:
 
 def _unverified(kind: str, parting: Parting) -> str:
     site = _site(parting.candidate)
-    if kind == "random":
+    if kind == "unpaired-random":
         draws = [op for op in parting.candidate.ops if op.role == "random"]
         site = draws[0].site if draws else site
     where = " ".join(
         part for part in (site.layer, f"({site.source})" if site.source else "") if part
     )
-    if kind == "random":
+    if kind == "unpaired-random":
         return (
-            f"{site.op} at {where} draws random numbers in both models: they are not compared. "
-            "Run the models in eval mode, or pass the draws in as inputs."
+            f"{site.op} at {where} draws random numbers, which could not be paired with the other "
+            "model's. Run the models in eval mode, or pass the draws in as inputs."
         )
     return f"{site.op} at {where} has no float64: rounding cannot be told from a fault there"
 
@@ -206,23 +192,18 @@ def _vacuous(matched: Match, outputs: Sequence[OutputPair]) -> list[str]:
             found.append("the outputs hold too few distinct numbers to be evidence of anything")
     if not outputs:
         found.append("no output was compared")
+    elif not any(
+        _depends_on_inputs(reference.tape, pair.reference)
+        or _depends_on_inputs(matched.side.tape, pair.candidate)
+        for pair in outputs
+    ):
+        found.append("no output depends on the inputs, as far as operations were recorded")
     return found
 
 
-def _low_precision(reference: Tape, candidate: Tape) -> list[str]:
-    """Half precision on one side is not rounding of float32, and is not judged yet."""
-    found = []
-    low = []
-    for tape in (reference, candidate):
-        low.append({value.dtype for value in tape.values if value.dtype in _LOW_PRECISION})
-    if low[0] != low[1]:
-        for tape, dtypes in zip((reference, candidate), low, strict=True):
-            if dtypes:
-                found.append(
-                    f"{tape.model} computes in {' and '.join(sorted(dtypes))}, the other model "
-                    "does not: in float64 they were compared, their own precision differs"
-                )
-    return found
+def _depends_on_inputs(tape: Tape, value: int) -> bool:
+    producer = tape.producer(value)
+    return tape.values[value].kind == "input" if producer is None else not producer.static
 
 
 def _coverage(

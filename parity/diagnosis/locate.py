@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from parity.matching.fingerprint import NEAR, SAME
+from parity.matching.fingerprint import SAME
 from parity.matching.match import Indexed, Match, Pair, pair_up_leaves, rematch
 from parity.matching.order import Order, orders
 from parity.numerics.difference import residual
@@ -21,6 +21,7 @@ from parity.tape import Array, Op, Tape
 
 _TRIES = 60  # pairs of values that are tried as the end of a region
 _FEW_TRIES = 3
+_MUCH = 0.1  # no rounding of a parameter leaves so much, not even to bfloat16
 _PATIENCE = 40  # operations after which values that were put in must have met something
 
 
@@ -36,6 +37,16 @@ class Region:
     tape: Tape
     ops: tuple[Op, ...]
     entry: Op | None
+
+    def boundary(self) -> Iterator[int]:
+        """What enters the region: inputs, and values that operations outside it computed."""
+        inside = {value for op in self.ops for value in op.outputs}
+        for value in dict.fromkeys(value for op in self.ops for value in op.inputs):
+            producer = self.tape.producer(value)
+            if value in inside or (producer is not None and producer.static):
+                continue
+            if producer is not None or self.tape.values[value].kind == "input":
+                yield value
 
     def leaves(self) -> Iterator[int]:
         """Parameters and constants that the operations read, also through static operations."""
@@ -281,10 +292,11 @@ class _Scene:
         return Region(tape, ops, self._entry(walk, ops))
 
     def _entry(self, walk: _Walk, ops: Sequence[Op]) -> Op | None:
-        for op in ops:
+        live = [op for op in ops if not op.static] or ops
+        for op in live:
             if op.role != "move" or self._arranges(walk, op):
                 return op
-        return ops[0] if ops else None
+        return live[0] if live else None
 
     def _arranges(self, walk: _Walk, op: Op) -> bool:
         """Whether a move puts numbers that the other side has in an order that it has not."""
@@ -364,7 +376,8 @@ class _Scene:
                     first = self._first_of_several(ours, a, theirs, b)
                     if first is not None:
                         return first
-                explained = self.explained(ours, a, theirs, b) if gap < NEAR else 0.0
+                repaired.pairs[b] = Pair(a, b, order, 0.0)
+                explained = self.explained(ours, a, theirs, b) if gap < _MUCH else 0.0
                 leaves = tuple(self.differing_leaves(ours, theirs))
                 return Parting(ours, theirs, (a, b), order, gap, explained, leaves), repaired
         return None
@@ -406,6 +419,7 @@ class _Scene:
             gap = residual(array, self.candidate.side.array(other))
             leaves = tuple(self.differing_leaves(*small))
             repaired = rematch(self.found, {other: array}, lambda match, op: True)
+            repaired.pairs[other] = Pair(first, other, order, 0.0)
             return Parting(*small, (first, other), order, gap, 0.0, leaves), repaired
         return None
 

@@ -57,6 +57,16 @@ def record(model: Model, inputs: Inputs) -> Tape:
                 f"{path or model.name} is scripted (torch.jit): its operations cannot be seen. "
                 "Hand in the module it was made from."
             )
+        if any(
+            map(
+                torch.nn.parameter.is_lazy,
+                (*module._parameters.values(), *module._buffers.values()),
+            )
+        ):
+            raise ModelError(
+                f"{path or model.name} is lazy: its parameters have no shape yet. "
+                "Call the model once before comparing it."
+            )
     if isinstance(model.obj, torch.jit.ScriptFunction):
         raise ModelError(f"{model.name} is scripted (torch.jit): hand in the Python function.")
     root = model.obj if _is_layer(model.obj) else None
@@ -495,6 +505,8 @@ def _fill(template: Any, arguments: Sequence[Native], precision: Precision) -> A
 def cast(array: Native, precision: Precision) -> Native:
     if precision is not None and array.is_floating_point():
         return array.detach().to(torch.float64)
+    if precision is not None and array.is_complex():
+        return array.detach().to(torch.complex128)
     return array.detach()
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity.numerics.difference import mask_sentinels, squared_norm
+from parity.numerics.difference import as_real, mask_sentinels, squared_norm
 from parity.tape import Array
 
 # Relative differences of float64 replays. Frameworks that compute the same agree to 1e-15 per
@@ -58,7 +58,7 @@ def fingerprint(array: Array) -> Fingerprint:
     exact = flat.dtype.kind not in "fc"
     if flat.size == 0:
         return Fingerprint(0, exact, (0, 0, 0), 0.0, 0.0, 0.0, 0.0, False)
-    flat = flat.astype(np.float64, copy=False)
+    flat = as_real(flat).astype(np.float64, copy=False)
     masks = (0, 0, 0)
     flat = mask_sentinels(flat) if _may_hold_sentinels(flat) else flat
     with np.errstate(over="ignore", invalid="ignore"):

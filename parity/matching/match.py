@@ -192,10 +192,19 @@ def match(reference: Indexed, candidate: Tape) -> Match:
     leaves = candidate.replay("float64", only=())
     found.side.run = leaves
     for value in candidate.values:
-        if value.op < 0 and value.size <= _SMALL_LEAF:
+        if value.op < 0 and (value.size <= _SMALL_LEAF or value.kind == "input"):
             pair_up(found, None, value.id, leaves)
-    found.side.run = candidate.replay("float64", after=after)
+    found.side.run = candidate.replay("float64", _inputs_in_full(found), after=after)
     return found
+
+
+def _inputs_in_full(found: Match) -> dict[int, Array]:
+    """Inputs that were rounded for a half-precision model, as the reference has them."""
+    return {
+        value: pair.order.apply(found.reference.array(pair.reference))
+        for value in found.side.tape.inputs.values()
+        if (pair := found.pairs.get(value)) is not None and not pair.same
+    }
 
 
 def pair_up_leaves(found: Match, leaves: Iterable[int]) -> None:

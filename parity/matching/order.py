@@ -55,7 +55,7 @@ class Order:
                 group.add(axis)
                 product *= self.fine[axis]
             groups.append(frozenset(group))
-        return frozenset(groups)
+        return frozenset(group for group in groups if group)  # an axis of length 1 merges nothing
 
     @property
     def stable(self) -> bool:
@@ -101,7 +101,7 @@ def find_order(
     picks = _sample(b.size)
     wanted = b.ravel()[picks]
     # no single element can be farther off
-    slack = 2 * tolerance * print_.norm if b.dtype.kind == "f" else 0.0
+    slack = 2 * tolerance * print_.norm if b.dtype.kind in "fc" else 0.0
     for order in orders(a.shape, b.shape):
         laid_out = order.apply(a)
         found = laid_out[np.unravel_index(picks, b.shape)] if b.ndim else laid_out.reshape(1)

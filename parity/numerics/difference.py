@@ -48,14 +48,17 @@ class Difference:
 
 
 def measure(reference: Array, candidate: Array) -> Difference:
-    """Measures two arrays of the same shape; integers and booleans as numbers."""
+    """Measures two arrays of the same shape; integers and booleans as numbers.
+
+    A complex number counts as two, its real and its imaginary part.
+    """
     if reference.shape != candidate.shape:
         raise ValueError(f"shapes differ: {reference.shape} and {candidate.shape}")
     if not reference.size:
         return Difference(0.0, 0.0, float("nan"), (), 0.0, 0.0, 0, 0, 0)
     kind = np.result_type(reference, candidate, np.float32)
-    a = np.ascontiguousarray(reference, kind).ravel()
-    b = np.ascontiguousarray(candidate, kind).ravel()
+    a = ours = as_real(np.ascontiguousarray(reference, kind).ravel())
+    b = theirs = as_real(np.ascontiguousarray(candidate, kind).ravel())
     masks = 0
     with np.errstate(all="ignore"):
         norms = squared_norm(a), squared_norm(b)
@@ -75,17 +78,18 @@ def measure(reference: Array, candidate: Array) -> Difference:
         product = (norms[0] * norms[1]) ** 0.5
         cosine = float(np.einsum("i,i->", a, b)) / product if product > 0 else float("nan")
         relative = largest / scale if scale > 0 else (0.0 if largest == 0 else float("inf"))
-    index = tuple(int(i) for i in np.unravel_index(flat, reference.shape))
+    element = flat * reference.size // ours.size
+    index = tuple(int(i) for i in np.unravel_index(element, reference.shape))
     return Difference(
         largest,
         relative,
         cosine,
         index,
-        float(reference[index]),
-        float(candidate[index]),
+        float(ours[flat]),
+        float(theirs[flat]),
         masks,
         unequal,
-        reference.size,
+        ours.size,
     )
 
 
@@ -104,7 +108,9 @@ def residual(reference: Array, candidate: Array, extent: Extent | None = None) -
     """
     if reference.shape != candidate.shape:
         raise ValueError(f"shapes differ: {reference.shape} and {candidate.shape}")
-    if reference.dtype.kind not in "fc":
+    if "c" in (reference.dtype.kind, candidate.dtype.kind):
+        return residual(*_as_real_pair(reference, candidate), extent)
+    if reference.dtype.kind != "f":
         return 0.0 if np.array_equal(reference, candidate) else float("inf")
     a, b = reference, candidate
     squares = squared_distance(a, b)
@@ -151,7 +157,7 @@ def mask_sentinels(array: Array) -> Array:
 
 
 def _finite_norm(array: Array) -> float:
-    return squared_norm(array[np.isfinite(array)]) ** 0.5
+    return float(squared_norm(array[np.isfinite(array)]) ** 0.5)
 
 
 def _relative(gap: Array, reference: Array) -> float:
@@ -167,6 +173,16 @@ def _typical(array: Array) -> float:
     sample = np.abs(flat[:: max(1, flat.size // 256)])
     sample = sample[sample > 0]
     return float(np.median(sample)) if sample.size else 0.0
+
+
+def as_real(flat: Array) -> Array:
+    """A one-dimensional array with every complex number as its real and its imaginary part."""
+    return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
+
+
+def _as_real_pair(a: Array, b: Array) -> tuple[Array, Array]:
+    kind = np.result_type(a, b)
+    return as_real(a.astype(kind).ravel()), as_real(b.astype(kind).ravel())
 
 
 def squared_norm(array: Array) -> float:
@@ -201,6 +217,8 @@ def count_mask_differences(a: Array, b: Array) -> int:
     """How many elements are NaN, or infinite of a sign, in one of the arrays only."""
     if a.dtype.kind not in "fc" and b.dtype.kind not in "fc":
         return 0
+    if "c" in (a.dtype.kind, b.dtype.kind):
+        a, b = _as_real_pair(a, b)
     with np.errstate(all="ignore"):
         return int(
             np.count_nonzero(

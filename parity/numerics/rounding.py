@@ -15,8 +15,9 @@ import numpy as np
 from parity.numerics.difference import residual
 from parity.tape import Array, Op, Replay, Tape
 
-# Unit roundoff of float32.
+# Unit roundoff of float32, and of the formats in which parameters are kept.
 U32 = 2.0**-24
+UNITS = {"float32": U32, "bfloat16": 2.0**-8, "float16": 2.0**-11}
 # A few roundings may add up in one operation.
 _FACTOR = 4.0
 _DRAWS = 2
@@ -50,19 +51,23 @@ def explained_by_constants(
     random = np.random.default_rng(0)
     moved = []
     for _ in range(_DRAWS):
-        rounded = {leaf: _rounded(run.array(leaf), random) for leaf in floating}
+        rounded = {
+            leaf: _rounded(run.array(leaf), UNITS.get(tape.values[leaf].dtype, U32), random)
+            for leaf in floating
+        }
         again = tape.replay("float64", rounded, run, only=indices)
         moved.append(residual(plain, again.array(value)))
     return max(floor, _FACTOR * max(moved)) if np.isfinite(moved).all() else floor
 
 
-def _rounded(array: Array, random: np.random.Generator) -> Array:
-    """Numbers as another float32 rounding would leave them; those that have none stay.
+def _rounded(array: Array, unit: float, random: np.random.Generator) -> Array:
+    """Numbers as another rounding would leave them; those that have none stay.
 
     An exponent of 3 or a factor of 0.5 is exact in any precision.
     """
-    exact = array * 2**12 == np.round(array * 2**12)
-    return np.where(exact, array, array * (1 + U32 * random.uniform(-1, 1, array.shape)))
+    bits = 2.0**12 if unit == U32 else 2.0**4
+    exact = array * bits == np.round(array * bits)
+    return np.where(exact, array, array * (1 + unit * random.uniform(-1, 1, array.shape)))
 
 
 def _static_between(tape: Tape, ops: Iterable[Op], leaves: Iterable[int]) -> set[int]:

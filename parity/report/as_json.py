@@ -73,6 +73,7 @@ def _divergence(found: Divergence) -> dict[str, Any]:
         ],
         "met": found.met,
         "random": list(found.random),
+        "detail": found.detail,
         "cause": None,
     }
 
@@ -96,6 +97,7 @@ def _note(note: Note) -> dict[str, Any]:
         "reference": _site(note.reference),
         "candidate": _site(note.candidate),
         "residual": _number(note.residual),
+        "detail": note.detail,
     }
 
 

@@ -65,6 +65,7 @@ class Divergence:
         leaves: parameters and constants there that differ.
         met: whether all that follows agrees once this is repaired, up to the next divergence.
         random: whether random numbers are drawn there, in each model.
+        detail: what else is known of it, in a sentence.
         cause: why, if it is known.
     """
 
@@ -77,17 +78,25 @@ class Divergence:
     leaves: tuple[LeafDifference, ...] = ()
     met: bool = True
     random: tuple[bool, bool] = (False, False)
+    detail: str = ""
     cause: None = None
 
 
 @dataclass(frozen=True)
 class Note:
-    """Something that is shown and is no alarm, such as a constant baked in float32."""
+    """Something that is shown and is no alarm, such as a constant baked in float32.
+
+    Attributes:
+        kind: `constant-precision`, `rounding`, `low-precision` or `random`.
+        residual: relative root mean square of the difference in float64.
+        detail: what else is known of it, in a sentence.
+    """
 
     kind: str
     reference: Site
     candidate: Site
     residual: float
+    detail: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,7 +107,7 @@ class LayerRow:
         reference, candidate: layer path or `file:line`; "" where the other side has no such stage.
         order: how the reference's axes lie in the candidate.
         difference: in the working precision, as the models ran.
-        verdict: `same`, `diverged`, `inherited`, `constant-precision`, `unmatched`.
+        verdict: `same`, `diverged`, `inherited`, `unmatched`, or the kind of a note.
     """
 
     reference: str

@@ -33,11 +33,19 @@ _STYLES = {
     "inherited": "dim red",
     "unmatched": "dim",
     "constant-precision": "yellow",
+    "low-precision": "yellow",
+    "rounding": "yellow",
     "random": "yellow",
     "no-float64": "yellow",
     "same": "green",
 }
 _MANY_ROWS = 60
+_WHY_NO_FAULT = {
+    "constant-precision": "as much as constants rounded to float32 explain",
+    "rounding": "it shrinks with the precision: the operation is ill-conditioned",
+    "low-precision": "as much as rounding to half precision explains",
+    "random": "the rest was compared with the same draws",
+}
 
 
 def render(report: Report, color: bool = False, width: int = WIDTH) -> str:
@@ -130,6 +138,8 @@ def _divergence(
     lines: list[RenderableType] = [head, Padding(grid, (0, 0, 0, 3))]
     for leaf in divergence.leaves:
         lines.append(Padding(Text(str(leaf)), (0, 0, 0, 3)))
+    if divergence.detail:
+        lines.append(Padding(Text(divergence.detail), (0, 0, 0, 3)))
     if any(divergence.random):
         side = (
             "both models"
@@ -173,14 +183,10 @@ def _other_lines(site: Site, region: tuple[Site, ...]) -> str:
 
 def _note(note: Note) -> RenderableType:
     where = note.candidate.layer or relative(note.candidate.source) or note.candidate.op
-    return Padding(
-        Text(
-            f"- {note.kind}: {note.candidate.op} at {where} differs {_share(note.residual)}, "
-            "as much as constants rounded to float32 explain; no fault",
-            "yellow",
-        ),
-        (0, 0, 0, 2),
-    )
+    text = f"- {note.kind}: {note.candidate.op} at {where} differs {_share(note.residual)}"
+    why = _WHY_NO_FAULT.get(note.kind, "")
+    text += "".join(f"; {part}" for part in (note.detail, why) if part)
+    return Padding(Text(text, "yellow"), (0, 0, 0, 2))
 
 
 def _layers(report: Report, comparison: Comparison) -> Table:
@@ -198,7 +204,7 @@ def _layers(report: Report, comparison: Comparison) -> Table:
         if row is None:
             table.add_row(Text(f"... {left_out} rows that agree", "dim"))
         else:
-            word = "rounded" if row.verdict == "constant-precision" else row.verdict
+            word = "rounded" if row.verdict.endswith("-precision") else row.verdict
             table.add_row(*_cells(row), Text(word, _STYLES.get(row.verdict, "")))
     return table
 

@@ -62,11 +62,12 @@ def test_nan_at_the_same_places_is_no_divergence(frameworks):
 
 
 @each_framework_pair
-def test_random_layers_on_both_sides_are_unverified(frameworks):
+def test_random_layers_on_both_sides_are_compared_with_the_same_draws(frameworks):
     report = broken.broken_pair(frameworks, ("dropout", "dropout")).compare()
 
-    assert report.verdict == "unverified"
-    assert "dropout" in str(report) or "random" in str(report)
+    assert report.verdict == "parity", str(report)
+    assert [note.kind for note in report.worst.notes if note.kind == "random"] == ["random"]
+    assert "draws paired" in str(report)
 
 
 @each_framework_pair

@@ -1,0 +1,18 @@
+"""Every clean pair, by family."""
+
+from __future__ import annotations
+
+
+from tests.scenarios import clean as scenarios
+
+from . import attention, deep, layers, low_precision, normalization, recurrent
+from .subject import Clean
+
+FAMILIES = (layers, normalization, recurrent, attention, deep, low_precision)
+
+
+def pairs() -> list[Clean]:
+    found = [clean for family in FAMILIES for clean in family.pairs()]
+    for name, build in scenarios.PAIRS.items():
+        found.append(Clean(name, "scenarios", build))
+    return found

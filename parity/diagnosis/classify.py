@@ -1,0 +1,124 @@
+"""What kind of difference a parting is: a divergence, or one of those that are none.
+
+rounding            shrinks with the precision: ill-conditioned operations, no other formula
+constant-precision  one float32 rounding of a constant or parameter explains it
+low-precision       the same, of a parameter in float16 or bfloat16
+random              both models draw random numbers there
+no-float64          an operation ran as recorded: rounding cannot be told from a fault
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from parity.diagnosis.amplify import amplified
+from parity.diagnosis.locate import Parting, Region
+from parity.matching.fingerprint import NEAR
+from parity.matching.match import Match
+from parity.numerics.draws import same_distribution
+from parity.numerics.rounding import UNITS
+from parity.numerics.scaling import is_rounding, working_residual
+from parity.tape import Array
+
+# Draws of a random operation are held to be of one distribution unless a test says otherwise at
+# this error rate; shared out over the comparisons of one report.
+DRAWS_ERROR_RATE = 1e-4
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The kind of a parting, and what is to be said of it besides.
+
+    Attributes:
+        name: `"divergence"`, or one of the kinds above.
+        detail: a sentence for the report, or "".
+    """
+
+    name: str
+    detail: str = ""
+
+
+def classify(repaired: Match, parting: Parting) -> Kind:
+    """The kind of a parting.
+
+    Args:
+        repaired: the match in which every parting is repaired, so that all that enters its
+            operations is the reference's.
+    """
+    if all(parting.random):
+        return _random(repaired, parting)
+    if any(parting.random) or parting.values is None:
+        return Kind("divergence")
+    if parting.residual < NEAR and _fell_back(repaired, parting):
+        return Kind("no-float64")
+    if parting.residual <= parting.explained:
+        detail = amplified(repaired, parting)
+        if detail:
+            return Kind("divergence", detail)
+        return Kind("low-precision" if _low(parting) else "constant-precision")
+    working = _in_working_precision(repaired, parting)
+    if is_rounding(parting.residual, working):
+        return Kind("rounding", f"in the working precision it is {working:.1e} of its size")
+    return Kind("divergence")
+
+
+def _random(repaired: Match, parting: Parting) -> Kind:
+    """Paired draws are no difference, if they could come from one distribution."""
+    if parting.values is None:
+        return Kind("unpaired-random")
+    ours = repaired.reference.tape
+    theirs = repaired.side.tape
+    a = ours.adapter.to_numpy(ours.recorded[parting.values[0]])
+    b = theirs.adapter.to_numpy(theirs.recorded[parting.values[1]])
+    likelihood = same_distribution(a, b)
+    if likelihood < DRAWS_ERROR_RATE:
+        return Kind(
+            "divergence",
+            f"both models draw random numbers here, from different distributions (p = "
+            f"{likelihood:.1g}; a false alarm in {DRAWS_ERROR_RATE:g} of correct draws)",
+        )
+    return Kind(
+        "random",
+        f"draws paired, and the reference's put in; one distribution (p = {likelihood:.2g}, "
+        f"error rate {DRAWS_ERROR_RATE:g})",
+    )
+
+
+def _fell_back(repaired: Match, parting: Parting) -> bool:
+    sides = ((repaired.reference.run, parting.reference), (repaired.side.run, parting.candidate))
+    return any(op in run.fallbacks for run, region in sides for op in region.ops)
+
+
+def _low(parting: Parting) -> bool:
+    return any(
+        region.tape.values[leaf].dtype in UNITS and region.tape.values[leaf].dtype != "float32"
+        for region in (parting.reference, parting.candidate)
+        for leaf in region.leaves()
+    )
+
+
+def _in_working_precision(repaired: Match, parting: Parting) -> float:
+    """What the candidate's operations leave when they get the reference's recorded bits."""
+    assert parting.values is not None and parting.order is not None
+    tape = repaired.reference.tape
+    reference = parting.order.apply(tape.adapter.to_numpy(tape.recorded[parting.values[0]]))
+    return working_residual(
+        reference,
+        parting.candidate.tape,
+        recorded_inputs(repaired, parting.candidate),
+        parting.candidate.ops,
+        parting.values[1],
+    )
+
+
+def recorded_inputs(repaired: Match, region: Region) -> Mapping[int, Array]:
+    """What enters a region of the candidate, as the reference recorded it."""
+    tape = repaired.reference.tape
+    found = {}
+    for value in region.boundary():
+        pair = repaired.pairs.get(value)
+        if pair is not None:
+            recorded = tape.adapter.to_numpy(tape.recorded[pair.reference])
+            found[value] = pair.order.apply(recorded)
+    return found

@@ -1,0 +1,114 @@
+"""Half precision in one model only: told where it enters, or noted where the model says so itself.
+
+In float64 such models agree, so nothing else would show it. A model whose parameters are in float16
+or bfloat16 is what it says, and its outputs are noted with the size of the effect. A float32 model
+that computes in half precision on the way has a cast that the other one has not.
+"""
+
+from __future__ import annotations
+
+from parity.matching.match import Match
+from parity.numerics.difference import residual
+from parity.report.summary import Divergence, Note
+from parity.tape import Op, Site, Tape
+
+_HALF = frozenset(["float16", "bfloat16"])
+
+
+def low_precision_divergences(repaired: Match) -> list[Divergence]:
+    """The first operation in half precision of a model that does not say so."""
+    tape = _odd_one(repaired)
+    if tape is None or _declared(tape):
+        return []
+    op = _first(tape)
+    if op is None:
+        return []
+    other = _counterpart(repaired, tape, op)
+    ours, theirs = (op.site, other) if tape is repaired.reference.tape else (other, op.site)
+    effect = _effect(repaired)
+    dtype = " and ".join(sorted(_formats(tape)))
+    return [
+        Divergence(
+            reference=ours,
+            candidate=theirs,
+            residual=effect,
+            detail=f"{tape.model} computes in {dtype} from here on, the other model does not; in "
+            f"float64 they agree, as they ran their outputs differ by {effect:.1e} of their size",
+        )
+    ]
+
+
+def low_precision_notes(repaired: Match) -> list[Note]:
+    """A model that is in half precision throughout, against one that is not."""
+    tape = _odd_one(repaired)
+    if tape is None or not _declared(tape):
+        return []
+    op = _first(tape)
+    site = op.site if op else Site("model", "")
+    other = _counterpart(repaired, tape, op) if op else Site("model", "")
+    ours, theirs = (site, other) if tape is repaired.reference.tape else (other, site)
+    dtype = " and ".join(sorted(_formats(tape)))
+    return [
+        Note(
+            "low-precision",
+            ours,
+            theirs,
+            _effect(repaired),
+            f"{tape.model} is in {dtype}; in float64 the models agree",
+        )
+    ]
+
+
+def _odd_one(repaired: Match) -> Tape | None:
+    """The tape that computes in a half precision that the other does not use."""
+    ours, theirs = repaired.reference.tape, repaired.side.tape
+    if _formats(ours) == _formats(theirs):
+        return None
+    return theirs if _formats(theirs) - _formats(ours) else ours
+
+
+def _formats(tape: Tape) -> set[str]:
+    return {value.dtype for value in tape.values if value.op >= 0 and value.dtype in _HALF}
+
+
+def _declared(tape: Tape) -> bool:
+    """Whether the parameters themselves are in half precision."""
+    kinds = {value.dtype for value in tape.values if value.kind == "parameter"}
+    return bool(kinds) and kinds <= _HALF
+
+
+def _first(tape: Tape) -> Op | None:
+    for op in tape.ops:
+        if not op.static and any(tape.values[value].dtype in _HALF for value in op.outputs):
+            return op
+    return None
+
+
+def _counterpart(repaired: Match, tape: Tape, op: Op) -> Site:
+    """Where the other model has what enters the operation, or what leaves it."""
+    by_reference = repaired.by_reference
+    for value in (*op.outputs, *op.inputs):
+        if tape is repaired.reference.tape:
+            pair = by_reference.get(value)
+            producer = repaired.side.tape.producer(pair.candidate) if pair else None
+        else:
+            pair = repaired.pairs.get(value)
+            producer = repaired.reference.tape.producer(pair.reference) if pair else None
+        if producer is not None:
+            return producer.site
+    return Site("input", "")
+
+
+def _effect(repaired: Match) -> float:
+    """The largest relative difference of the outputs as the models ran."""
+    ours, theirs = repaired.reference.tape, repaired.side.tape
+    found = [0.0]
+    for name, value in ours.outputs.items():
+        other = theirs.outputs.get(name)
+        if other is None or ours.values[value].shape != theirs.values[other].shape:
+            continue
+        a = ours.adapter.to_numpy(ours.recorded[value])
+        b = theirs.adapter.to_numpy(theirs.recorded[other])
+        if a.dtype.kind == "f" and b.dtype.kind == "f":
+            found.append(residual(a.astype("float64"), b.astype("float64")))
+    return max(found)
