@@ -16,14 +16,10 @@ from parity.diagnosis.amplify import amplified
 from parity.diagnosis.locate import Parting, Region
 from parity.matching.fingerprint import NEAR
 from parity.matching.match import Match
-from parity.numerics.draws import same_distribution
+from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
 from parity.numerics.rounding import UNITS
 from parity.numerics.scaling import is_rounding, working_residual
 from parity.tape import Array
-
-# Draws of a random operation are held to be of one distribution unless a test says otherwise at
-# this error rate; shared out over the comparisons of one report.
-DRAWS_ERROR_RATE = 1e-4
 
 
 @dataclass(frozen=True)

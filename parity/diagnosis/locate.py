@@ -8,6 +8,7 @@ ends, and what still parts is the next, independent divergence.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from parity.matching.fingerprint import SAME
 from parity.matching.match import Indexed, Match, Pair, pair_up_leaves, rematch
 from parity.matching.order import Order, orders
 from parity.numerics.difference import residual
+from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
 from parity.numerics.rounding import U32, explained_by_constants
 from parity.tape import Array, Op, Tape
 
@@ -355,32 +357,52 @@ class _Scene:
     # --- where they meet again --------------------------------------------------------------------
 
     def meeting_place(self) -> tuple[Parting, Match] | None:
-        """The smallest pair of regions after which the models go on as one."""
-        for tried, (a, b) in enumerate(self._candidates()):
-            if tried >= _TRIES:
-                break
+        """The smallest pair of regions after which the models go on as one.
+
+        Random draws end in pairs that could be of one distribution, if there are such: a mask put
+        in the place of the uniform numbers that it is made from works too, and tells less.
+        """
+        second_best = None
+        for a, b in itertools.islice(self._candidates(), _TRIES):
             known = self.found.pairs.get(b)
             for order in self._orders(a, b):
                 if known is not None and not order.stable:
                     continue
-                array = order.apply(self.found.reference.array(a))
-                # another layout of an input that has a partner must carry on in what is made of it
-                repaired = self._try(a, b, array, order if known is not None else None)
-                if repaired is None:
+                step = self._meet(a, b, order, again=known is not None)
+                if step is None:
                     continue
-                ours = self.region(self.reference, a, itself=self.is_settled(self.reference, a))
-                theirs = self.region(self.candidate, b, itself=known is not None)
-                ours, theirs = self._with_counterparts(ours, theirs)
-                gap = residual(array, self.candidate.side.array(b))
-                if min(_computing(ours), _computing(theirs)) > 1:
-                    first = self._first_of_several(ours, a, theirs, b)
-                    if first is not None:
-                        return first
-                repaired.pairs[b] = Pair(a, b, order, 0.0)
-                explained = self.explained(ours, a, theirs, b) if gap < _MUCH else 0.0
-                leaves = tuple(self.differing_leaves(ours, theirs))
-                return Parting(ours, theirs, (a, b), order, gap, explained, leaves), repaired
-        return None
+                if not all(step[0].random) or self._drawn_alike(a, b):
+                    return step
+                second_best = second_best or step
+        return second_best
+
+    def _meet(self, a: int, b: int, order: Order, again: bool) -> tuple[Parting, Match] | None:
+        """The parting that two values end, if the models go on as one after them.
+
+        Args:
+            again: whether they are partners already, in another order of axes; that order must
+                then carry on in what is made of them.
+        """
+        array = order.apply(self.found.reference.array(a))
+        repaired = self._try(a, b, array, order if again else None)
+        if repaired is None:
+            return None
+        ours = self.region(self.reference, a, itself=self.is_settled(self.reference, a))
+        theirs = self.region(self.candidate, b, itself=again)
+        ours, theirs = self._with_counterparts(ours, theirs)
+        if min(_computing(ours), _computing(theirs)) > 1:
+            first = self._first_of_several(ours, a, theirs, b)
+            if first is not None:
+                return first
+        repaired.pairs[b] = Pair(a, b, order, 0.0)
+        gap = residual(array, self.candidate.side.array(b))
+        explained = self.explained(ours, a, theirs, b) if gap < _MUCH else 0.0
+        leaves = tuple(self.differing_leaves(ours, theirs))
+        return Parting(ours, theirs, (a, b), order, gap, explained, leaves), repaired
+
+    def _drawn_alike(self, a: int, b: int) -> bool:
+        arrays = self.found.reference.array(a), self.candidate.side.array(b)
+        return same_distribution(*arrays) >= DRAWS_ERROR_RATE
 
     def _first_of_several(
         self, ours: Region, a: int, theirs: Region, b: int

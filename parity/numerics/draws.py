@@ -6,6 +6,9 @@ import numpy as np
 
 from parity.tape import Array
 
+# Draws are held to be of one distribution unless the test says otherwise at this error rate.
+DRAWS_ERROR_RATE = 1e-4
+
 
 def same_distribution(a: Array, b: Array) -> float:
     """The two-sample Kolmogorov-Smirnov test.

@@ -24,7 +24,7 @@ def found(reference: np.ndarray, candidate: np.ndarray, tolerance: float = SAME)
     return order[0] if order else None
 
 
-@pytest.mark.parametrize("axes", itertools.permutations(range(4)))
+@pytest.mark.parametrize("axes", list(itertools.permutations(range(4))))
 def test_every_permutation_is_found(axes: tuple[int, ...]) -> None:
     reference = distinct(2, 3, 4, 5)
     order = found(reference, reference.transpose(axes))
@@ -32,7 +32,7 @@ def test_every_permutation_is_found(axes: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(order.apply(reference), reference.transpose(axes))
 
 
-@pytest.mark.parametrize("axes", itertools.permutations(range(3)))
+@pytest.mark.parametrize("axes", list(itertools.permutations(range(3))))
 def test_axes_of_one_length_are_told_apart_by_the_numbers(axes: tuple[int, ...]) -> None:
     cube = distinct(4, 4, 4)
     order = found(cube, cube.transpose(axes))
@@ -40,7 +40,7 @@ def test_axes_of_one_length_are_told_apart_by_the_numbers(axes: tuple[int, ...])
     assert order.stable == (axes == (0, 1, 2))
 
 
-@pytest.mark.parametrize("axes", itertools.permutations(range(4)))
+@pytest.mark.parametrize("axes", list(itertools.permutations(range(4))))
 def test_a_flatten_after_any_permutation_is_found(axes: tuple[int, ...]) -> None:
     reference = distinct(2, 3, 4, 5)
     flat = reference.transpose(axes).reshape(reference.shape[axes[0]], -1)
@@ -56,15 +56,12 @@ def test_a_split_of_a_merged_axis_is_found() -> None:
     np.testing.assert_array_equal(order.apply(fine.reshape(3, 20)), fine.transpose(0, 2, 1))
 
 
-@pytest.mark.parametrize("shape", [(2, 1, 3, 1, 5), (1, 30), (30,), (30, 1, 1), (5, 1, 6)])
+@pytest.mark.parametrize("shape", [(2, 1, 3, 1, 5), (1, 30), (30,), (30, 1, 1), (6, 1, 5)])
 def test_axes_of_length_one_are_of_no_account(shape: tuple[int, ...]) -> None:
     reference = distinct(2, 3, 5)
-    order = found(reference, reference.reshape(shape)) if shape != (5, 1, 6) else None
-    if shape == (5, 1, 6):  # the same numbers, in another arrangement
-        assert found(reference, reference.reshape(shape)) is None
-    else:
-        assert order is not None
-        np.testing.assert_array_equal(order.apply(reference), reference.reshape(shape))
+    order = found(reference, reference.reshape(shape))
+    assert order is not None
+    np.testing.assert_array_equal(order.apply(reference), reference.reshape(shape))
 
 
 def test_length_one_merges_nothing() -> None:
@@ -79,6 +76,7 @@ def test_an_arrangement_that_is_no_axis_order_is_refused() -> None:
     reference = distinct(2, 3, 5)
     assert fingerprint(reference).agrees(fingerprint(reference.reshape(2, 5, 3)), SAME)
     assert found(reference, reference.reshape(2, 5, 3)) is None
+    assert found(reference, reference.reshape(5, 1, 6)) is None
     assert found(reference, reference[:, ::-1]) is None
     shuffled = draw.permutation(reference.ravel()).reshape(reference.shape)
     assert found(reference, shuffled) is None

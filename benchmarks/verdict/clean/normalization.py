@@ -40,7 +40,8 @@ def batch_normalization(rng) -> Forms:
 
 def layer_normalization(rng) -> Forms:
     gamma, beta = normal(rng, 9), normal(rng, 9)
-    link = L.LayerNormalization(9, EPSILON, initial_gamma=gamma, initial_beta=beta)
+    link = L.LayerNormalization(9, EPSILON)
+    link.gamma.array[...], link.beta.array[...] = gamma, beta
     forms = {
         "torch": Side("torch", loaded(nn.LayerNorm(9, EPSILON), gamma, beta)),
         "keras": Side(
