@@ -182,7 +182,7 @@ def discover(callable_: object, is_layer: Callable[[object], bool]) -> dict[str,
         elif not isinstance(thing, type) and depth <= 2 and hasattr(thing, "__dict__"):
             home = type(thing).__module__.split(".")[0]
             if home not in sys.stdlib_module_names or isinstance(thing, SimpleNamespace):
-                visit(name, dict(vars(thing)), depth + 1)
+                visit(name, dict(vars(thing)), depth)
 
     visit("", callable_, 0)
     return found

@@ -281,10 +281,12 @@ class _Scene:
         tape = walk.side.tape
         inside: set[int] = set()
         stack = list(values)
+        makers = [op for value in values if (op := tape.producer(value)) is not None]
+        static = itself or all(op.static for op in makers)  # no input reaches what is asked for
         while stack:
             value = stack.pop()
             op = tape.producer(value)
-            if op is None or op.index in inside or (op.static and not itself):
+            if op is None or op.index in inside or (op.static and not static):
                 continue
             if self.is_settled(walk, value) and not (itself and value in values):
                 continue
@@ -499,7 +501,7 @@ class _Scene:
             made = self.candidate.side.tape.values[b]
             for a in by_size.get(made.size, ()):
                 roots_a, roots_b = self.reference.roots[a], self.candidate.roots[b]
-                if (roots_a or roots_b) and roots_a.isdisjoint(roots_b):
+                if roots_a and roots_b and roots_a.isdisjoint(roots_b):
                     continue
                 if _is_exact(self.found.reference.tape.values[a].dtype) != _is_exact(made.dtype):
                     continue

@@ -472,10 +472,11 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
             target = args if isinstance(position, int) else kwargs
             target[position] = target[position].clone()
             made.append(target[position])
-        if precision is not None and isinstance(call.func, torch._ops.OpOverload):
-            result = in_float64(call.func, args, kwargs)
+        func = _RESHAPES.get(call.func, call.func)
+        if precision is not None and isinstance(func, torch._ops.OpOverload):
+            result = in_float64(func, args, kwargs)
         else:
-            result = call.func(*args, **kwargs)
+            result = func(*args, **kwargs)
     results = result if isinstance(result, (tuple, list)) else (result,)
     # a kernel may leave out what only a backward pass would need
     made += [torch.empty(0) if results[i] is None else results[i] for i in call.kept]
@@ -487,6 +488,13 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
 _UNINITIALISED = frozenset(
     ["empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"]
 )
+
+
+# A view asks for the strides of the run; a value that was put in has its own.
+_RESHAPES = {
+    torch.ops.aten.view.default: torch.ops.aten.reshape.default,
+    torch.ops.aten._unsafe_view.default: torch.ops.aten.reshape.default,
+}
 
 
 def _fill(template: Any, arguments: Sequence[Native], precision: Precision) -> Any:

@@ -131,8 +131,9 @@ class Index:
             above = bucket[right][0] - print_.norm if right < len(bucket) else np.inf
             if not min(below, above) <= gap:
                 return
-            at = left if below < above else right
-            left, right = (left - 1, right) if below < above else (left, right + 1)
+            below_first = right == len(bucket) or below < above  # both may be infinite
+            at = left if below_first else right
+            left, right = (left - 1, right) if below_first else (left, right + 1)
             _, value, found = bucket[at]
             if found.agrees(print_, tolerance):
                 yield value

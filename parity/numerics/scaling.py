@@ -19,8 +19,11 @@ CUT = 2.0**-14.5
 
 
 def is_rounding(in_float64: float, in_working_precision: float) -> bool:
-    """Whether a difference shrinks with the precision, as rounding does."""
-    return in_float64 <= CUT * in_working_precision
+    """Whether a difference shrinks with the precision, as rounding does.
+
+    An infinite one, of other masks, does not shrink, even where it is infinite in both.
+    """
+    return in_float64 < float("inf") and in_float64 <= CUT * in_working_precision
 
 
 def working_residual(

@@ -110,6 +110,9 @@ def _layer(row: LayerRow) -> dict[str, Any]:
         "order": row.order,
         "difference": _difference(row.difference),
         "verdict": row.verdict,
+        "local": None if row.local is None else _number(row.local),
+        "inherited": None if row.inherited is None else _number(row.inherited),
+        "amplified": None if row.amplified is None else _number(row.amplified),
     }
 
 

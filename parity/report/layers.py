@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from parity.matching.match import Match
+from parity.matching.match import Match, Side
 from parity.numerics.difference import Difference, measure
 from parity.report.summary import LayerRow
-from parity.tape import Op, Tape
+from parity.tape import Op, Replay, Tape
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,16 @@ def layer_rows(repaired: Match, ends: Mapping[int, str]) -> tuple[LayerRow, ...]
         ends: the candidate's values at which partings end, with their kinds.
     """
     reference, candidate = repaired.reference.tape, repaired.side.tape
-    ours, theirs = _stages(reference), _stages(candidate)
+    ours, theirs = _stages(repaired.reference), _stages(repaired.side)
     home = {value: index for index, stage in enumerate(theirs) for value in stage.values}
-    partners = _partners(repaired)
-    inherited = _affected(repaired, [end for end, kind in ends.items() if kind == "divergence"])
+    partners = _partners(repaired, home)
+    meetings = {}  # stage of ours: (value of ours, value of theirs)
+    for index, stage in enumerate(ours):
+        for value in (stage.value, *reversed(stage.values)):
+            if value in partners:
+                meetings[index] = partners[value]
+                break
+    table = _Table(repaired, ends, [b for _, b in meetings.values()])
     rows: list[LayerRow] = []
     shown: set[int] = set()
     reached = 0
@@ -42,57 +48,101 @@ def layer_rows(repaired: Match, ends: Mapping[int, str]) -> tuple[LayerRow, ...]
                 shown.add(index)
                 rows.append(_unmatched(candidate, theirs[index], ours=False))
 
-    for stage in ours:
-        other = next(
-            (
-                partners[value]
-                for value in (stage.value, *reversed(stage.values))
-                if value in partners
-            ),
-            None,
-        )
-        if other is None or other[1] not in home:
+    for number, stage in enumerate(ours):
+        if number not in meetings:
             rows.append(_unmatched(reference, stage, ours=True))
             continue
-        index = home[other[1]]
-        show_skipped(index)
-        reached = max(reached, index)
-        shown.add(index)
-        rows.append(_matched(repaired, stage, theirs[index], *other, ends, inherited))
+        a, b = meetings[number]
+        show_skipped(home[b])
+        reached = max(reached, home[b])
+        shown.add(home[b])
+        rows.append(table.row(stage, theirs[home[b]], a, b))
     show_skipped(len(theirs))
     return tuple(rows)
 
 
-def _matched(
-    repaired: Match,
-    ours: _Stage,
-    theirs: _Stage,
-    a: int,
-    b: int,
-    ends: Mapping[int, str],
-    inherited: set[int],
-) -> LayerRow:
-    pair = repaired.pairs.get(b)
-    difference: Difference | None = None
-    if pair is not None:
-        difference = _measure(repaired, pair.reference, b)
-    kinds = [ends[value] for value in theirs.values if value in ends]
-    if "divergence" in kinds:
-        verdict = "diverged"
-    elif b in inherited:
-        verdict = "inherited"
-    else:
-        verdict = kinds[0] if kinds else "same"
+class _Table:
+    """Makes the rows of stages that have a partner."""
+
+    def __init__(self, repaired: Match, ends: Mapping[int, str], values: Sequence[int]) -> None:
+        self.repaired = repaired
+        self.ends = ends
+        diverged = [end for end, kind in ends.items() if kind == "divergence"]
+        self.affected = _affected(repaired, diverged)
+        self.local = _local_errors(repaired, values)
+        self.entering = _entering(repaired.side.tape, values)
+        self.totals: dict[int, float] = {}
+
+    def row(self, ours: _Stage, theirs: _Stage, a: int, b: int) -> LayerRow:
+        pair = self.repaired.pairs.get(b)
+        if pair is not None:
+            difference = _measure(self.repaired, pair.reference, b)
+        else:
+            difference = _measure_plain(self.repaired, a, b)
+        kinds = [self.ends[value] for value in theirs.values if value in self.ends]
+        if "divergence" in kinds:
+            verdict = "diverged"
+        elif b in self.affected:
+            verdict = "inherited"
+        else:
+            verdict = kinds[0] if kinds else "same"
+        if difference is not None:
+            self.totals[b] = difference.relative
+        tapes = self.repaired.reference.tape, self.repaired.side.tape
+        return LayerRow(
+            ours.name,
+            theirs.name,
+            tapes[0].values[a].shape,
+            tapes[1].values[b].shape,
+            str(pair.order) if pair else "",
+            difference,
+            verdict,
+            self.local.get(b),
+            max((self.totals.get(value, 0.0) for value in self.entering[b]), default=0.0),
+        )
+
+
+def _local_errors(repaired: Match, values: Collection[int]) -> dict[int, float]:
+    """What each layer adds in the working precision when it gets the reference's recorded bits.
+
+    The candidate is replayed once as it ran, and every layer's result replaced by the reference's
+    before the next one reads it.
+    """
     tapes = repaired.reference.tape, repaired.side.tape
-    return LayerRow(
-        ours.name,
-        theirs.name,
-        tapes[0].values[a].shape,
-        tapes[1].values[b].shape,
-        str(pair.order) if pair else "",
-        difference if difference is not None else _measure_plain(repaired, a, b),
-        verdict,
-    )
+    wanted = {value: repaired.pairs[value] for value in values if value in repaired.pairs}
+    found: dict[int, float] = {}
+
+    def after(op: Op, run: Replay) -> None:
+        for value in op.outputs:
+            pair = wanted.get(value)
+            if pair is None:
+                continue
+            recorded = tapes[0].adapter.to_numpy(tapes[0].recorded[pair.reference])
+            ours = pair.order.apply(recorded)
+            theirs = run.array(value)
+            if ours.dtype.kind == "f" and theirs.dtype.kind == "f":
+                found[value] = measure(ours, theirs).relative
+                if found[value]:
+                    run.replace(value, ours.astype(theirs.dtype, copy=False))
+
+    tapes[1].replay(after=after)
+    return found
+
+
+def _entering(tape: Tape, values: Collection[int]) -> dict[int, set[int]]:
+    """For each of the values those others of them that it is computed from directly."""
+    ends = set(values)
+    behind: dict[int, set[int]] = {}  # any value: the ends that it was last computed from
+    found: dict[int, set[int]] = {value: set() for value in values}
+    for op in tape.ops:
+        sources: set[int] = set()
+        for value in op.inputs:
+            sources |= {value} if value in ends else behind.get(value, set())
+        for value in op.outputs:
+            behind[value] = sources
+            if value in ends:
+                found[value] = sources
+    return found
 
 
 def _measure(repaired: Match, a: int, b: int) -> Difference | None:
@@ -123,12 +173,16 @@ def _unmatched(tape: Tape, stage: _Stage, ours: bool) -> LayerRow:
     )
 
 
-def _partners(repaired: Match) -> dict[int, tuple[int, int]]:
-    """The reference's value to the values to be shown for it, copies of one value included."""
+def _partners(repaired: Match, home: Collection[int]) -> dict[int, tuple[int, int]]:
+    """The reference's value to the values to be shown for it, copies of one value included.
+
+    Args:
+        home: the candidate's values that are in a stage.
+    """
     found = {
         pair.reference: (pair.reference, value)
         for value, pair in reversed(repaired.pairs.items())
-        if repaired.side.tape.values[value].op >= 0
+        if value in home
     }
     by_print = {repaired.reference.print(a): pair for a, pair in found.items()}
     for value in repaired.reference.tape.values:
@@ -148,10 +202,11 @@ def _affected(repaired: Match, ends: Iterable[int]) -> set[int]:
     return found
 
 
-def _stages(tape: Tape) -> list[_Stage]:
+def _stages(side: Side) -> list[_Stage]:
+    tape = side.tape
     stages: list[tuple[str, list[Op]]] = []
     for op in tape.ops:
-        if op.static or op.role == "move":
+        if op.static or op.role == "move" or _is_bookkeeping(side, op):
             continue
         name = op.site.layer or op.site.source.rsplit("/", 1)[-1] or op.kind
         if not stages or stages[-1][0] != name:
@@ -170,3 +225,12 @@ def _stages(tape: Tape) -> list[_Stage]:
         if values:
             found.append(_Stage(name, (handed_on or values)[-1], tuple(values)))
     return found
+
+
+def _is_bookkeeping(side: Side, op: Op) -> bool:
+    """Whether an operation only computes shapes and indices."""
+    return not any(
+        side.tape.values[value].dtype.startswith(("float", "bfloat", "complex"))
+        or side.informative(value)
+        for value in op.outputs
+    )

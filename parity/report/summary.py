@@ -107,6 +107,9 @@ class LayerRow:
         reference, candidate: layer path or `file:line`; "" where the other side has no such stage.
         order: how the reference's axes lie in the candidate.
         difference: in the working precision, as the models ran.
+        local: what the layer adds in the working precision when it gets the reference's own bits,
+            over the layer's scale; `difference.relative` is what it has as the models ran.
+        inherited: the largest `difference.relative` among the layers that it reads.
         verdict: `same`, `diverged`, `inherited`, `unmatched`, or the kind of a note.
     """
 
@@ -117,6 +120,15 @@ class LayerRow:
     order: str
     difference: Difference | None
     verdict: str
+    local: float | None = None
+    inherited: float | None = None
+
+    @property
+    def amplified(self) -> float | None:
+        """How much larger what comes in leaves the layer; None where nothing comes in."""
+        if not self.inherited or self.difference is None:
+            return None
+        return self.difference.relative / self.inherited
 
 
 @dataclass(frozen=True)

@@ -192,27 +192,25 @@ def _note(note: Note) -> RenderableType:
 def _layers(report: Report, comparison: Comparison) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), expand=False)
     for name in (report.reference.name, comparison.candidate.name):
-        table.add_column(_shorten(name, 20), overflow="ellipsis", no_wrap=True, max_width=20)
-    table.add_column("shape", overflow="ellipsis", no_wrap=True, max_width=14)
+        table.add_column(_shorten(name, 17), overflow="ellipsis", no_wrap=True, max_width=17)
+    table.add_column("shape", overflow="ellipsis", no_wrap=True, max_width=12)
     table.add_column("axes", no_wrap=True, min_width=4)
-    for heading, digits in (("max diff", 8), ("of scale", 8), ("cosine", 6)):
+    for heading, digits in (("max diff", 7), ("of scale", 8), ("local", 7), ("cosine", 6)):
         table.add_column(heading, justify="right", no_wrap=True, min_width=digits)
     table.add_column("", no_wrap=True, min_width=9)
-    rows = comparison.layers
-    shown, left_out = _abridge(rows)
-    for row in shown:
-        if row is None:
-            table.add_row(Text(f"... {left_out} rows that agree", "dim"))
+    for row in _abridge(comparison.layers):
+        if isinstance(row, int):
+            table.add_row(Text(f"... {row} more rows", "dim"))
         else:
             word = "rounded" if row.verdict.endswith("-precision") else row.verdict
             table.add_row(*_cells(row), Text(word, _STYLES.get(row.verdict, "")))
     return table
 
 
-def _abridge(rows: tuple[LayerRow, ...]) -> tuple[list[LayerRow | None], int]:
-    """All rows, or of a deep model those around a difference, with the number left out."""
+def _abridge(rows: tuple[LayerRow, ...]) -> list[LayerRow | int]:
+    """All rows, or of a deep model those around a difference, and how many are left out between."""
     if len(rows) <= _MANY_ROWS:
-        return list(rows), 0
+        return list(rows)
     near = {
         other
         for index, row in enumerate(rows)
@@ -220,13 +218,15 @@ def _abridge(rows: tuple[LayerRow, ...]) -> tuple[list[LayerRow | None], int]:
         for other in range(index - 3, index + 4)
     }
     near |= set(range(5)) | set(range(len(rows) - 5, len(rows)))
-    shown: list[LayerRow | None] = []
+    shown: list[LayerRow | int] = []
     for index, row in enumerate(rows):
         if index in near:
             shown.append(row)
-        elif shown and shown[-1] is not None:
-            shown.append(None)
-    return shown, len(rows) - sum(row is not None for row in shown)
+        elif shown and isinstance(shown[-1], int):
+            shown[-1] += 1
+        else:
+            shown.append(1)
+    return shown
 
 
 def _cells(row: LayerRow) -> list[str]:
@@ -236,15 +236,16 @@ def _cells(row: LayerRow) -> list[str]:
         row.candidate or "-",
         "x".join(map(str, shape)),
         row.order,
-        *_numbers(row.difference),
+        *_numbers(row.difference, row.local),
     ]
 
 
-def _numbers(difference: Difference | None) -> list[str]:
+def _numbers(difference: Difference | None, local: float | None) -> list[str]:
     if difference is None:
-        return ["", "", ""]
+        return ["", "", "", ""]
     cosine = "" if math.isnan(difference.cosine) else f"{difference.cosine:.4f}"
-    return [f"{difference.largest:.1e}", f"{difference.relative:.1e}", cosine]
+    own = "" if local is None else f"{local:.1e}"
+    return [f"{difference.largest:.1e}", f"{difference.relative:.1e}", own, cosine]
 
 
 def _outputs(comparison: Comparison) -> RenderableType:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from tests.scenarios import clean as scenarios
 
-from . import attention, deep, layers, low_precision, normalization, recurrent
+from . import attention, deep, layers, libraries, low_precision, normalization, recurrent
 from .subject import Clean
 
-FAMILIES = (layers, normalization, recurrent, attention, deep, low_precision)
+FAMILIES = (layers, normalization, recurrent, attention, deep, low_precision, libraries)
 
 
 def pairs() -> list[Clean]:

@@ -1,0 +1,134 @@
+"""The report: JSON that any reader takes, and text that fits a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import parity
+from parity.report.summary import Report, write_json
+from parity.report.terminal import render
+
+torch = pytest.importorskip("torch")
+torch.set_num_threads(1)
+nn = torch.nn
+draw = np.random.default_rng(13)
+X = draw.standard_normal((5, 7)).astype("f")
+ANSI = re.compile(r"\x1b\[")
+
+
+class Deep(nn.Module):
+    """Many layers of long names, and what prints badly: NaN, zeros, huge and tiny numbers."""
+
+    def __init__(self, wrong: tuple[int, ...] = (), scale: float = 1.0) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.an_encoder_with_a_rather_long_name = nn.ModuleList(nn.Linear(7, 7) for _ in range(70))
+        for layer in self.an_encoder_with_a_rather_long_name:
+            nn.init.orthogonal_(layer.weight, 1.6)  # so that no layer forgets the one before
+        self.wrong, self.scale = wrong, scale
+
+    def forward(self, x: Any) -> Any:
+        for number, layer in enumerate(self.an_encoder_with_a_rather_long_name):
+            x = layer(x).sigmoid() if number in self.wrong else layer(x).tanh()
+        log = torch.log(x * self.scale)
+        return {"a rather long name for an output of a model": x, "log": log, "none": x * 0}
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, Report]:
+    models = {
+        "parity": Deep(),
+        "diverged": Deep((3, 40), -1.0),
+        "unverified": lambda x: {"log": torch.log(Deep()(x)["log"].exp())},
+    }
+    return {
+        name: parity.compare(Deep(), parity.wrap(model, framework="torch", name=name), inputs=X)
+        for name, model in models.items()
+    }
+
+
+each_verdict = pytest.mark.parametrize("verdict", ["parity", "diverged", "unverified"])
+
+
+@each_verdict
+def test_json_has_no_nan_and_comes_back_whole(reports: dict[str, Report], verdict: str) -> None:
+    data = reports[verdict].to_dict()
+    assert data["schema"] == 1 and data["verdict"] == reports[verdict].verdict == verdict
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+
+
+def test_json_holds_what_the_report_does(reports: dict[str, Report]) -> None:
+    report = reports["diverged"]
+    (comparison,) = report.to_dict()["comparisons"]
+    assert len(comparison["divergences"]) == len(report.divergences) >= 2
+    for data, found in zip(comparison["divergences"], report.divergences, strict=True):
+        assert data["candidate"]["source"] == found.candidate.source
+        assert data["candidate"]["code"] == found.candidate.code
+        assert data["reference"]["layer"] == found.reference.layer
+    assert len(comparison["layers"]) == len(report.layers)
+    assert comparison["coverage"]["outputs_compared"] == 3
+    assert [row["name"] for row in comparison["outputs"]][1] == "log"
+
+
+def test_a_report_is_saved_whole_or_not_at_all(reports: dict[str, Report], tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    reports["diverged"].save(path)
+    assert json.loads(path.read_text()) == reports["diverged"].to_dict()
+    before = path.read_text()
+    with pytest.raises(ValueError):
+        write_json(path, {"difference": float("nan")})
+    with pytest.raises(TypeError):
+        write_json(path, {"difference": object()})
+    assert path.read_text() == before and os.listdir(tmp_path) == ["report.json"]
+
+
+@each_verdict
+@pytest.mark.parametrize("width", [100, 80])
+def test_text_fits_its_terminal(reports: dict[str, Report], verdict: str, width: int) -> None:
+    text = render(reports[verdict], width=width)
+    assert text.splitlines()[0].startswith(verdict)
+    for line in text.splitlines():
+        assert len(line) <= width, line
+
+
+@each_verdict
+def test_colours_are_there_when_asked_for_alone(
+    reports: dict[str, Report], verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = render(reports[verdict])
+    assert not ANSI.search(plain) and plain == str(reports[verdict])
+    coloured = render(reports[verdict], color=True)
+    assert ANSI.search(coloured)
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "40"}.items():
+        monkeypatch.setenv(name, value)
+    assert str(reports[verdict]) == plain
+
+
+def test_text_tells_where_and_what(reports: dict[str, Report]) -> None:
+    text = str(reports["diverged"])
+    assert "x = layer(x).sigmoid() if number in self.wrong else layer(x).tanh()" in text
+    assert "sigmoid" in text and "tanh" in text and "test_report.py:" in text
+    # a deep model is abridged around its differences
+    left_out = [int(number) for number in re.findall(r"\.\.\. (\d+) more rows", text)]
+    table = [line for line in text.splitlines() if re.search(r" (same|diverged|inherited)$", line)]
+    assert len(left_out) == 2 and sum(left_out) + len(table) == len(reports["diverged"].layers)
+    assert "coverage: 3 of 3 outputs compared" in text
+    assert "is missing in" in str(reports["unverified"])
+
+
+def test_layers_are_in_the_order_of_the_data_flow(reports: dict[str, Report]) -> None:
+    named = [row.reference for row in reports["parity"].layers if row.reference.startswith("an_")]
+    expected = [f"an_encoder_with_a_rather_long_name.{number}" for number in range(70)]
+    assert named == expected
+    assert {row.verdict for row in reports["parity"].layers} == {"same"}
+    after = [row.verdict for row in reports["diverged"].layers]
+    first = after.index("diverged")
+    assert set(after[:first]) == {"same"} and "inherited" in after[first:]
+    assert after.count("diverged") == len(reports["diverged"].divergences)
