@@ -7,15 +7,17 @@ variant shows at a larger magnitude.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from parity.diagnosis.locate import Parting, Region
+from parity.diagnosis.locate import Parting
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.rounding import explained_by_constants
-from parity.tape import Array, Op, Replay, Tape
+from parity.numerics.scaling import is_rounding
+from parity.tape import Array, Op, Precision, Replay
 
 # It must stand out from what rounding explains there by this much.
 _MARGIN = 8.0
@@ -33,42 +35,84 @@ def amplified(repaired: Match, parting: Parting) -> str:
 
     Says nothing where the inputs of the two regions cannot be changed alike.
     """
-    assert parting.values is not None and parting.order is not None
-    entries = _common_entries(repaired, parting)
-    if entries is None:
+    both = both_regions(repaired, parting)
+    if both is None:
         return ""
-    paths, partners = entries
-    reference, candidate = repaired.reference, repaired.side
+    assert parting.values is not None
     for name, vary in _VARIATIONS.items():
-        changed = {value: vary(reference.array(value)) for value in paths}
-        ours = reference.tape.replay(
-            "float64", changed, reference.run, only=_indices(parting.reference, paths.values())
-        )
-        fed = {
-            value: repaired.pairs[value].order.apply(changed[partner])
-            for value, partner in partners.items()
-        }
-        theirs = candidate.tape.replay(
-            "float64", fed, candidate.run, only={op.index for op in parting.candidate.ops}
-        )
-        a = parting.order.apply(ours.array(parting.values[0]))
-        b = theirs.array(parting.values[1])
+        changed = {value: vary(repaired.reference.array(value)) for value in both.entries}
+        ours, theirs = both.run(changed, "float64")
+        a, b = both.ends(ours, theirs)
         if not (np.isfinite(a).all() and np.isfinite(b).all()):
             continue
         gap = residual(a, b)
-        if gap <= _VISIBLE:
+        if gap <= _VISIBLE or is_rounding(gap, residual(*both.ends(*both.run(changed, None)))):
             continue
-        sides: list[tuple[Tape, Replay, Region, int]] = [
-            (reference.tape, ours, parting.reference, parting.values[0]),
-            (candidate.tape, theirs, parting.candidate, parting.values[1]),
-        ]
         explained = max(
-            explained_by_constants(tape, run, region.ops, region.leaves(), value)
-            for tape, run, region, value in sides
+            explained_by_constants(run.tape, run, region.ops, region.leaves(), value)
+            for run, region, value in (
+                (ours, parting.reference, parting.values[0]),
+                (theirs, parting.candidate, parting.values[1]),
+            )
         )
         if gap > _MARGIN * explained:
             return f"it grows to {gap:.1e} of its size on inputs {name}"
     return ""
+
+
+@dataclass(frozen=True)
+class BothRegions:
+    """The two regions of a parting, to be run on the same inputs, whatever these are.
+
+    Attributes:
+        entries: the reference's values that enter, with the moves that lead from each into the
+            region.
+        partners: the candidate's values that enter, with the reference's that they are.
+    """
+
+    repaired: Match
+    parting: Parting
+    entries: Mapping[int, tuple[Op, ...]]
+    partners: Mapping[int, int]
+
+    def run(self, arrays: Mapping[int, Array], precision: Precision) -> tuple[Replay, Replay]:
+        """Runs both, fed `arrays` by the reference's value ids."""
+        tapes = self.repaired.reference.tape, self.repaired.side.tape
+        if precision is None:
+            bases = [Replay(tape, None, dict(tape.recorded)) for tape in tapes]
+        else:
+            bases = [self.repaired.reference.run, self.repaired.side.run]
+        fed = {
+            value: self.repaired.pairs[value].order.apply(arrays[partner])
+            for value, partner in self.partners.items()
+        }
+        if precision is None:
+            arrays = {value: _as(array, bases[0].array(value)) for value, array in arrays.items()}
+            fed = {value: _as(array, bases[1].array(value)) for value, array in fed.items()}
+        region, other = self.parting.reference, self.parting.candidate
+        inside = {op.index for ops in (region.ops, *self.entries.values()) for op in ops}
+        return (
+            tapes[0].replay(precision, arrays, bases[0], only=inside),
+            tapes[1].replay(precision, fed, bases[1], only={op.index for op in other.ops}),
+        )
+
+    def ends(self, ours: Replay, theirs: Replay) -> tuple[Array, Array]:
+        """The values that end the regions, the reference's laid out as the candidate's."""
+        assert self.parting.values is not None and self.parting.order is not None
+        a, b = self.parting.values
+        return self.parting.order.apply(ours.array(a)), theirs.array(b)
+
+
+def _as(array: Array, like: Array) -> Array:
+    return array.astype(like.dtype, copy=False)
+
+
+def both_regions(repaired: Match, parting: Parting) -> BothRegions | None:
+    """The two regions, if what enters them can be changed alike."""
+    entries = _common_entries(repaired, parting)
+    if entries is None or parting.values is None or parting.order is None:
+        return None
+    return BothRegions(repaired, parting, *entries)
 
 
 def _common_entries(
@@ -98,7 +142,3 @@ def _common_entries(
         paths[value] = (*paths[value], *moves)
         sources.add(value)
     return (paths, partners) if partners and sources == set(partners.values()) else None
-
-
-def _indices(region: Region, paths: Iterable[tuple[Op, ...]]) -> set[int]:
-    return {op.index for ops in (region.ops, *paths) for op in ops}

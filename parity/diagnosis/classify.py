@@ -4,7 +4,9 @@ rounding            shrinks with the precision: ill-conditioned operations, no o
 constant-precision  one float32 rounding of a constant or parameter explains it
 low-precision       the same, of a parameter in float16 or bfloat16
 random              both models draw random numbers there
-no-float64          an operation ran as recorded: rounding cannot be told from a fault
+null-distribution   without float64: no larger than what moving inputs by one rounding leaves
+no-float64          nor could that be measured: rounding cannot be told from a fault
+unpaired-random     random draws that have no counterpart
 """
 
 from __future__ import annotations
@@ -12,11 +14,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from parity.diagnosis.amplify import amplified
+import numpy as np
+
+from parity.diagnosis.amplify import amplified, both_regions
 from parity.diagnosis.locate import Parting, Region
 from parity.matching.fingerprint import NEAR
 from parity.matching.match import Match
 from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
+from parity.numerics.null import DRAWS, null_test
 from parity.numerics.rounding import UNITS
 from parity.numerics.scaling import is_rounding, working_residual
 from parity.tape import Array
@@ -35,6 +40,9 @@ class Kind:
     detail: str = ""
 
 
+_INDEPENDENT_INPUTS = 3
+
+
 def classify(repaired: Match, parting: Parting) -> Kind:
     """The kind of a parting.
 
@@ -47,7 +55,7 @@ def classify(repaired: Match, parting: Parting) -> Kind:
     if any(parting.random) or parting.values is None:
         return Kind("divergence")
     if parting.residual < NEAR and _fell_back(repaired, parting):
-        return Kind("no-float64")
+        return _without_float64(repaired, parting)
     if parting.residual <= parting.explained:
         detail = amplified(repaired, parting)
         if detail:
@@ -84,6 +92,43 @@ def _random(repaired: Match, parting: Parting) -> Kind:
 def _fell_back(repaired: Match, parting: Parting) -> bool:
     sides = ((repaired.reference.run, parting.reference), (repaired.side.run, parting.candidate))
     return any(op in run.fallbacks for run, region in sides for op in region.ops)
+
+
+def _without_float64(repaired: Match, parting: Parting) -> Kind:
+    """Judged against what rounding does to these operations, if that can be measured."""
+    both = both_regions(repaired, parting)
+    if both is None:
+        return Kind("no-float64")
+    tape = repaired.reference.tape
+
+    def ours(arrays: dict[int, Array]) -> Array:
+        return both.ends(*both.run(arrays, None))[0]
+
+    def theirs(arrays: dict[int, Array]) -> Array:
+        return both.ends(*both.run(arrays, None))[1]
+
+    def recorded_array(value: int) -> Array:
+        return tape.adapter.to_numpy(tape.recorded[value])
+
+    recorded = {value: recorded_array(value) for value in both.entries}
+    weights = {leaf: recorded_array(leaf) for leaf in parting.reference.leaves()}
+    random = np.random.default_rng(0)
+    inputs = [recorded]
+    for _ in range(_INDEPENDENT_INPUTS - 1):
+        inputs.append(
+            {
+                value: random.normal(array.mean(), array.std() or 1.0, array.shape).astype(
+                    array.dtype
+                )
+                for value, array in recorded.items()
+            }
+        )
+    likelihood = null_test(ours, theirs, inputs, weights)
+    least = (1 / (DRAWS + 1)) ** _INDEPENDENT_INPUTS
+    rate = f"false-alarm rate {least:.2g} for each such operation"
+    if likelihood <= least:
+        return Kind("divergence", f"no float64 here: larger than rounding leaves ({rate})")
+    return Kind("null-distribution", f"no float64 here: no larger than rounding leaves ({rate})")
 
 
 def _low(parting: Parting) -> bool:

@@ -8,6 +8,7 @@ ends, and what still parts is the next, independent divergence.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import re
 from collections.abc import Iterator, Sequence
@@ -126,7 +127,7 @@ def locate(found: Match, outputs: Sequence[OutputPair]) -> tuple[list[Parting], 
     Returns:
         The places, and the match in which all of them are repaired.
     """
-    partings = [_parting_of_near(found, pair) for pair in near_pairs(found, outputs)]
+    partings = []
     given_up: set[str] = set()
     while True:
         apart = [
@@ -145,15 +146,21 @@ def locate(found: Match, outputs: Sequence[OutputPair]) -> tuple[list[Parting], 
             partings.append(scene.up_to_the_outputs())
             given_up.update(pair.name for pair in apart)
             continue
-        parting, repaired = step
+        parting, found = step
         partings.append(parting)
-        before = {id(pair) for pair in near_pairs(found, outputs)}
-        found = repaired
-        partings += [
-            _parting_of_near(found, pair)
-            for pair in near_pairs(found, outputs)
-            if id(pair) not in before
-        ]
+    # last, when nothing that is farther apart has a part in them any more
+    looked_at: set[int] = set()
+    near = near_pairs(found, outputs)
+    while near:
+        pair = near.pop(0)
+        if pair.candidate in looked_at:
+            continue
+        looked_at.add(pair.candidate)
+        parting, repaired = _parting_of_near(found, pair)
+        partings.append(parting)
+        if repaired is not found:
+            found = repaired
+            near = near_pairs(found, outputs)
     return sorted(partings, key=_place), found
 
 
@@ -168,7 +175,7 @@ def output_matches(found: Match, pair: OutputPair) -> bool:
 
 
 def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
-    """Pairs that are close but not equal, among what the outputs depend on."""
+    """Pairs that are close but not equal, among what the outputs depend on, in their order."""
     tape = found.side.tape
     needed = _ancestors(tape, [pair.candidate for pair in outputs])
     near = []
@@ -178,11 +185,15 @@ def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
             continue
         if pair.candidate not in found.injected and found.side.informative(pair.candidate):
             near.append(pair)
-    return near
+    return sorted(near, key=lambda pair: tape.values[pair.candidate].op)
 
 
-def _parting_of_near(found: Match, pair: Pair) -> Parting:
-    """What makes a pair differ a little; looked into further if rounding does not explain it."""
+def _parting_of_near(found: Match, pair: Pair) -> tuple[Parting, Match]:
+    """What makes a pair differ a little; looked into further if rounding does not explain it.
+
+    Returns:
+        The parting; and the match, which is another one where a larger difference was repaired.
+    """
     scene = _Scene(found, [])
     ours = scene.region(scene.reference, pair.reference, itself=True)
     theirs = scene.region(scene.candidate, pair.candidate, itself=True)
@@ -191,10 +202,10 @@ def _parting_of_near(found: Match, pair: Pair) -> Parting:
         ends = OutputPair("", pair.reference, pair.candidate)
         step = _Scene(found, [ends]).meeting_place()
         if step is not None and step[0].residual > step[0].explained:
-            return step[0]
+            return step
     leaves = tuple(scene.differing_leaves(ours, theirs))
     ends_ = (pair.reference, pair.candidate)
-    return Parting(ours, theirs, ends_, pair.order, pair.residual, explained, leaves)
+    return Parting(ours, theirs, ends_, pair.order, pair.residual, explained, leaves), found
 
 
 def _one_operation_each(ours: Region, theirs: Region) -> bool:
@@ -427,7 +438,9 @@ class _Scene:
             small = self.region(self.reference, first), self.region(self.candidate, other)
             if not _one_operation_each(*small):
                 continue
-            order = self._orders(first, other)[0]
+            order = next(iter(self._orders(first, other)), None)
+            if order is None:
+                continue
             array = order.apply(self.found.reference.array(first))
             fresh = rematch(
                 self.found, {other: array}, lambda match, op: op.index <= theirs.ops[-1].index
@@ -491,24 +504,27 @@ class _Scene:
         """Pairs of values that could end the region, the smallest regions first."""
         ours = self._measure(self.reference, [pair.reference for pair in self.apart])
         theirs = self._measure(self.candidate, [pair.candidate for pair in self.apart])
+        values = self.found.reference.tape.values, self.candidate.side.tape.values
         by_size: dict[int, list[int]] = {}
-        for a in ours:
-            by_size.setdefault(self.found.reference.tape.values[a].size, []).append(a)
-        pairs = []
-        for b in theirs:
+        for a in sorted(ours, key=lambda value: (self.reference.depth[value], value)):
+            by_size.setdefault(values[0][a].size, []).append(a)
+
+        def ending_in(b: int) -> Iterator[tuple[int, int, int, int]]:
+            depth, roots = self.candidate.depth[b], self.candidate.roots[b]
             if b in self.found.arranged:  # the same numbers, put in another arrangement
-                pairs.append((self.candidate.depth[b], 0, b, self.found.arranged[b]))
-            made = self.candidate.side.tape.values[b]
-            for a in by_size.get(made.size, ()):
-                roots_a, roots_b = self.reference.roots[a], self.candidate.roots[b]
-                if roots_a and roots_b and roots_a.isdisjoint(roots_b):
+                yield depth, 0, b, self.found.arranged[b]
+            for a in by_size.get(values[1][b].size, ()):
+                roots_a = self.reference.roots[a]
+                if roots_a and roots and roots_a.isdisjoint(roots):
                     continue
-                if _is_exact(self.found.reference.tape.values[a].dtype) != _is_exact(made.dtype):
-                    continue
-                rank = self.reference.depth[a] + self.candidate.depth[b]
-                pairs.append((rank, abs(self.reference.depth[a] - self.candidate.depth[b]), b, a))
+                if _is_exact(values[0][a].dtype) == _is_exact(values[1][b].dtype):
+                    depth_a = self.reference.depth[a]
+                    yield depth_a + depth, abs(depth_a - depth), b, a
+
         swapped = [(pair.reference, pair.candidate) for pair in self._ambiguous_inputs()]
-        return swapped + [(a, b) for _, _, b, a in sorted(pairs)[: 4 * _TRIES]]
+        # merged as they are asked for: a long loop has a million pairs, and few are looked at
+        ranked = heapq.merge(*(ending_in(b) for b in theirs))
+        return swapped + [(a, b) for _, _, b, a in itertools.islice(ranked, 4 * _TRIES)]
 
     def _ambiguous_inputs(self) -> list[Pair]:
         """Pairs that feed what parts, whose axes of one length have changed places.

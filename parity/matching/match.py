@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
-from parity.matching.order import Order, find_order
+from parity.matching.order import Order, find_order, orders
 from parity.tape import Array, Op, Replay, Tape
 
 _CLOSE_ENOUGH = 1e-13  # below this a replacement would change nothing
@@ -200,11 +200,19 @@ def match(reference: Indexed, candidate: Tape) -> Match:
 
 def _inputs_in_full(found: Match) -> dict[int, Array]:
     """Inputs that were rounded for a half-precision model, as the reference has them."""
-    return {
-        value: pair.order.apply(found.reference.array(pair.reference))
-        for value in found.side.tape.inputs.values()
-        if (pair := found.pairs.get(value)) is not None and not pair.same
-    }
+    ours, theirs = found.reference.tape, found.side.tape
+    full = {}
+    for name, value in theirs.inputs.items():
+        other = ours.inputs.get(name)
+        if other is None or ours.values[other].dtype == theirs.values[value].dtype:
+            continue
+        shapes = ours.values[other].shape, theirs.values[value].shape
+        order = next((order for order in orders(*shapes) if order.stable), None)
+        if order is not None and found.side.array(value).dtype.kind == "f":
+            full[value] = order.apply(found.reference.array(other))
+            found.pairs[value] = Pair(other, value, order, 0.0)
+            found.side.forget(value)
+    return full
 
 
 def pair_up_leaves(found: Match, leaves: Iterable[int]) -> None:

@@ -140,7 +140,7 @@ def mask_sentinels(array: Array) -> Array:
     A mask may be written as -inf, `float32.min` or -1e9, alone or added to a logit: what counts is
     which elements it hides. Large numbers that are not all alike are numbers.
     """
-    if array.dtype.kind != "f" or not array.size:
+    if array.dtype.kind != "f" or array.dtype.itemsize < 4 or not array.size:
         return array
     with np.errstate(invalid="ignore"):
         magnitude = np.abs(array)

@@ -16,6 +16,7 @@ from parity.report.summary import (
     OutputRow,
     Report,
 )
+from parity.rl.decisions import Decisions
 from parity.tape import Site
 
 
@@ -122,8 +123,17 @@ def _output(row: OutputRow) -> dict[str, Any]:
         "reference_shape": list(row.reference_shape),
         "candidate_shape": list(row.candidate_shape),
         "difference": _difference(row.difference),
-        "decisions": row.decisions,
-        "ties": row.ties,
+        "decisions": None if row.decisions is None else _decisions(row.decisions),
+    }
+
+
+def _decisions(found: Decisions) -> dict[str, Any]:
+    return {
+        "greedy": found.greedy,
+        "ties": found.ties,
+        "margin": _number(found.margin),
+        "top": found.top,
+        "sampled": _number(found.sampled),
     }
 
 

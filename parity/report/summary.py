@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parity.numerics.difference import Difference, measure
+from parity.rl.decisions import Decisions, decide
 from parity.tape import Array, Site, Tape
 
 if TYPE_CHECKING:
@@ -137,8 +138,7 @@ class OutputRow:
     reference_shape: tuple[int, ...]
     candidate_shape: tuple[int, ...]
     difference: Difference | None
-    decisions: float | None  # share of rows whose largest entry is the same one
-    ties: int = 0  # rows whose two largest entries are closer than the models are
+    decisions: Decisions | None
 
 
 @dataclass(frozen=True)
@@ -224,8 +224,8 @@ class Report:
         return self.worst.coverage
 
     @property
-    def decisions(self) -> dict[str, float]:
-        """Share of rows in which both models choose the same greedy action, by output."""
+    def decisions(self) -> dict[str, Decisions]:
+        """What a policy would decide from the outputs, by name; no part of the verdict."""
         return {row.name: row.decisions for row in self.worst.outputs if row.decisions is not None}
 
     def __bool__(self) -> bool:
@@ -299,17 +299,6 @@ def output_rows(
         theirs = candidate.adapter.to_numpy(candidate.recorded[pair.candidate])
         same = ours.shape == theirs.shape
         difference = measure(ours, theirs) if same else None
-        decisions, ties = _decisions(ours, theirs) if same else (None, 0)
-        rows.append(OutputRow(pair.name, ours.shape, theirs.shape, difference, decisions, ties))
+        decisions = decide(ours, theirs, reference.array(pair.reference)) if same else None
+        rows.append(OutputRow(pair.name, ours.shape, theirs.shape, difference, decisions))
     return tuple(rows)
-
-
-def _decisions(ours: Array, theirs: Array) -> tuple[float | None, int]:
-    """Greedy choices along the last axis: the share that agrees, and ties within the difference."""
-    if ours.ndim < 2 or ours.shape[-1] < 2 or ours.dtype.kind != "f" or theirs.dtype.kind != "f":
-        return None, 0
-    same = ours.argmax(-1) == theirs.argmax(-1)
-    top = np.partition(ours.astype(np.float64), -2, axis=-1)[..., -2:]
-    with np.errstate(invalid="ignore"):
-        ties = (top[..., 1] - top[..., 0]) <= np.abs(ours - theirs).max(-1) * ~same
-    return float(same.mean()), int((ties & ~same).sum())

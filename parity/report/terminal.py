@@ -262,9 +262,9 @@ def _outputs(comparison: Comparison) -> RenderableType:
             f"{found.reference:.7g} and {found.candidate:.7g}"
         )
         if row.decisions is not None:
-            lines.append(f"; greedy choices agree in {row.decisions:.1%}")
-            if row.ties:
-                lines.append(f" ({row.ties} ties)")
+            lines.append(f"; greedy choices agree in {row.decisions.greedy:.1%}")
+            if row.decisions.ties:
+                lines.append(f", {row.decisions.ties} by ties within rounding")
         lines.append("\n")
     lines.rstrip()
     return lines

@@ -1,4 +1,4 @@
-"""Fingerprints: no permutation changes them, no difference escapes them, few numbers are no evidence."""
+"""Fingerprints: no permutation changes them, no difference escapes, few numbers prove nothing."""
 
 from __future__ import annotations
 

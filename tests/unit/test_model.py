@@ -1,4 +1,4 @@
-"""What users hand in: wrapped models, inputs of any structure, image layouts, names of arguments."""
+"""What users hand in: wrapped models, inputs of any structure, image layouts, arguments."""
 
 from __future__ import annotations
 

@@ -43,10 +43,11 @@ class Deep(nn.Module):
 
 @pytest.fixture(scope="module")
 def reports() -> dict[str, Report]:
+    inner = Deep()
     models = {
         "parity": Deep(),
         "diverged": Deep((3, 40), -1.0),
-        "unverified": lambda x: {"log": torch.log(Deep()(x)["log"].exp())},
+        "unverified": lambda x: {"log": torch.log(inner(x)["log"].exp())},
     }
     return {
         name: parity.compare(Deep(), parity.wrap(model, framework="torch", name=name), inputs=X)

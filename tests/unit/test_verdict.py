@@ -115,7 +115,7 @@ def test_one_tensor_returned_for_two_outputs() -> None:
 
 
 def test_nan_in_the_working_precision_alone_is_a_divergence() -> None:
-    """An exponential overflows in float32 and not in float64: the users' numbers are what counts."""
+    """What overflows in float32 and not in float64: the users' numbers are what counts."""
     large = X.copy() * 100
     report = compare(
         lambda x: torch.softmax(x, 1),
