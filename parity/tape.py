@@ -128,6 +128,8 @@ class Adapter(Protocol):
 
     def from_numpy(self, array: Array) -> Native: ...
 
+    def to_bfloat16(self, array: Native) -> Native: ...
+
 
 @dataclass
 class Replay:
@@ -138,6 +140,32 @@ class Replay:
     native: dict[int, Native]
     fallbacks: list[Op] = field(default_factory=list)  # ran as recorded: no float64 to be had
     _arrays: dict[int, Array] = field(default_factory=dict)
+    _cast: dict[int, Native] = field(default_factory=dict)  # parameters that are still to be read
+
+    def arguments(self, op: Op) -> list[Native]:
+        """What an operation reads.
+
+        Parameters are cast when they are first read and let go of after the last time, so that the
+        float64 copy of a model's weights is never whole in memory.
+        """
+        found = []
+        for value in op.inputs:
+            argument = self.native.get(value)
+            if argument is None:
+                argument = self._cast.get(value)
+            if argument is None:
+                argument = self._cast[value] = self.get(value)
+            found.append(argument)
+        for value in op.inputs:
+            if value in self._cast and self.tape.consumers[value][-1] <= op.index:
+                del self._cast[value]
+        return found
+
+    def branch(self) -> Replay:
+        """A replay that goes on from here and leaves this one as it is."""
+        return Replay(
+            self.tape, self.precision, dict(self.native), list(self.fallbacks), dict(self._arrays)
+        )
 
     def get(self, value: int) -> Native:
         """The framework's own tensor; a leaf is cast when it is asked for, and not kept."""
@@ -159,7 +187,10 @@ class Replay:
 
     def replace(self, value: int, array: Array) -> None:
         """Puts `array` in the place of a value; operations that run later see it."""
-        self.native[value] = self.tape.adapter.from_numpy(array)
+        native = self.tape.adapter.from_numpy(array)
+        if self.precision is None and self.tape.values[value].dtype == "bfloat16":
+            native = self.tape.adapter.to_bfloat16(native)  # which NumPy does not have
+        self.native[value] = native
         self._arrays[value] = array
 
     def __contains__(self, value: int) -> bool:
@@ -231,11 +262,7 @@ class Tape:
             ReplayError: an operation could not be run even as recorded.
         """
         replaced = replaced or {}
-        run = Replay(self, precision, dict(base.native) if base else {})
-        if base:
-            run._arrays.update(base._arrays)
-            run.fallbacks.extend(base.fallbacks)
-        leaves = _Leaves(run)
+        run = base.branch() if base else Replay(self, precision, {})
         dirty = set(replaced)
         for value_id, array in replaced.items():
             run.replace(value_id, array)
@@ -244,17 +271,21 @@ class Tape:
                 continue
             if base and dirty.isdisjoint(op.inputs):
                 continue
-            results = self._execute(op, run, leaves.of(op))
-            if len(results) != len(op.outputs):
-                raise ReplayError(f"{op.kind} gave {len(results)} values, not {len(op.outputs)}")
-            for value_id, result in zip(op.outputs, results, strict=True):
-                if value_id not in replaced:
-                    run.native[value_id] = result
-                    run._arrays.pop(value_id, None)
-                    dirty.add(value_id)
+            self.step(op, run, replaced)
+            dirty.update(op.outputs)
             if after:
                 after(op, run)
         return run
+
+    def step(self, op: Op, run: Replay, replaced: Collection[int] = ()) -> None:
+        """Runs one operation of a replay, whose inputs it has; `replaced` outputs are dropped."""
+        results = self._execute(op, run, run.arguments(op))
+        if len(results) != len(op.outputs):
+            raise ReplayError(f"{op.kind} gave {len(results)} values, not {len(op.outputs)}")
+        for value, result in zip(op.outputs, results, strict=True):
+            if value not in replaced:
+                run.native[value] = result
+                run._arrays.pop(value, None)
 
     def _execute(self, op: Op, run: Replay, arguments: list[Native]) -> list[Native]:
         if op.role == "random":  # a draw is not repeated; it is what it was
@@ -281,33 +312,6 @@ class Tape:
         if op not in run.fallbacks:
             run.fallbacks.append(op)
         return [self.adapter.cast(result, run.precision) for result in results]
-
-
-class _Leaves:
-    """Casts parameters when they are first read and lets go of them after the last time.
-
-    The float64 copy of a model's weights is so never whole in memory.
-    """
-
-    def __init__(self, run: Replay) -> None:
-        self._run = run
-        self._cast: dict[int, Native] = {}
-
-    def of(self, op: Op) -> list[Native]:
-        """The arguments of an operation."""
-        tape = self._run.tape
-        arguments = []
-        for value in op.inputs:
-            if value in self._run.native:
-                arguments.append(self._run.native[value])
-                continue
-            if value not in self._cast:
-                self._cast[value] = self._run.get(value)
-            arguments.append(self._cast[value])
-        for value in op.inputs:
-            if value in self._cast and tape.consumers[value][-1] <= op.index:
-                del self._cast[value]
-        return arguments
 
 
 def _dtype(value: Value) -> np.dtype[Any]:

@@ -438,6 +438,10 @@ def from_numpy(array: Array) -> Native:
 # --- versions ----------------------------------------------------------------------------------
 
 
+def to_bfloat16(array: Native) -> Native:
+    return array  # Chainer has no bfloat16
+
+
 def versions() -> dict[str, str]:
     return {
         "chainer": chainer.__version__,

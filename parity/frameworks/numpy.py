@@ -91,6 +91,10 @@ def from_numpy(array: Array) -> Native:
     return array
 
 
+def to_bfloat16(array: Native) -> Native:
+    return array  # nor has NumPy
+
+
 def versions() -> dict[str, str]:
     return {"numpy": np.__version__}
 

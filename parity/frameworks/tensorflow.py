@@ -271,6 +271,10 @@ def from_numpy(array: Array) -> Native:
 # --- versions ------------------------------------------------------------------------------------
 
 
+def to_bfloat16(array: Native) -> Native:
+    return tf.cast(array, tf.bfloat16)
+
+
 def versions() -> dict[str, str]:
     """Versions, and the switches that change numbers."""
     keras = sys.modules.get("keras")

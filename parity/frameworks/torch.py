@@ -529,6 +529,10 @@ def from_numpy(array: Array) -> Native:
     return torch.from_numpy(np.array(array, order="C"))
 
 
+def to_bfloat16(array: Native) -> Native:
+    return array.to(torch.bfloat16)
+
+
 def _name_of(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 

@@ -69,8 +69,9 @@ def fingerprint(array: Array) -> Fingerprint:
         flat = flat[~(nans | infinite)]
         if flat.size == 0:
             return Fingerprint(array.size, exact, masks, 0.0, 0.0, 0.0, 0.0, False)
-        with np.errstate(over="ignore"):
-            squares = squared_norm(flat)
+        high = max(float(flat.max()), -float(flat.min()))
+        # numbers may be finite and their squares not
+        squares = min(squared_norm(flat / high) ** 0.5 * high, 1e150) ** 2 if high else 0.0
     low, high = float(flat.min()), float(flat.max())
     return Fingerprint(
         array.size,

@@ -18,6 +18,8 @@ from parity.tape import Array, Op, Replay, Tape
 
 _CLOSE_ENOUGH = 1e-13  # below this a replacement would change nothing
 _SMALL_LEAF = 4096  # elements; larger weights are looked up when somebody asks for them
+_AHEAD = 24  # operations in which a value may still be on the way to its partner
+_FAR_NEARER = 0.1
 _LOOK_ALIKES = 16  # at most so many are compared in full, for each value
 
 
@@ -278,6 +280,8 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
         found.arranged[value] = partner
     elif partner is not None:
         pair = Pair(partner.reference, value, partner.order, partner.residual)
+        if not pair.same and op is not None and _overtaken(found, pair, op, run):
+            return
         found.pairs[value] = pair
         if pair.same:
             found.taken.add(pair.reference)
@@ -285,3 +289,27 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
         if op is not None and pair.residual > _CLOSE_ENOUGH and print_.informative:
             run.replace(value, pair.order.apply(found.reference.array(pair.reference)))
             found.side.forget(value)
+
+
+def _overtaken(found: Match, near: Pair, op: Op, run: Replay) -> bool:
+    """Whether a value that is soon made of this one comes far nearer to the partner.
+
+    A product without its bias is near the sum where the bias is small, and half of `x` is near its
+    GELU where `x` is small; what they are on the way to is the partner.
+    """
+    tape, reference = found.side.tape, found.reference.array(near.reference)
+    print_ = found.reference.print(near.reference)
+    ahead = run.branch()
+    made_of_it = {near.candidate}
+    for later in tape.ops[op.index + 1 : op.index + 1 + _AHEAD]:
+        tape.step(later, ahead, found.injected)
+        if made_of_it.isdisjoint(later.inputs):
+            continue
+        made_of_it.update(later.outputs)
+        for value in later.outputs:
+            array = ahead.array(value)
+            if array.size == reference.size and fingerprint(array).agrees(print_, NEAR):
+                order = find_order(reference, array, NEAR, print_)
+                if order is not None and order[1] < _FAR_NEARER * near.residual:
+                    return True
+    return False

@@ -1,0 +1,158 @@
+"""Rules about verdicts: what was not compared is told, and what proves nothing is no parity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from parity import comparison
+from parity.diagnosis import judge as judging
+from parity.matching.fingerprint import fingerprint
+
+from .pairs import FIRST, SECOND, SQUARE, X, compare, network, sites
+
+# --- what is missing -----------------------------------------------------------------------------
+
+
+def two_heads(x: torch.Tensor) -> dict[str, torch.Tensor]:
+    h = torch.tanh(x @ FIRST)
+    return {"q": h @ SECOND, "value": (h @ SQUARE).sum(1)}
+
+
+def one_head(x: torch.Tensor) -> dict[str, torch.Tensor]:
+    return {"q": torch.tanh(x @ FIRST) @ SECOND}
+
+
+@pytest.mark.parametrize("pair", [(two_heads, one_head), (one_head, two_heads)])
+def test_a_missing_output_is_counted_and_printed(pair: tuple[Any, Any]) -> None:
+    """An output without a partner that is skipped with a warning has PASSED."""
+    report = compare(*pair)
+    assert report.verdict == "unverified"
+    assert report.coverage.outputs_compared == 1 and report.coverage.outputs_total == 2
+    assert "'value'" in str(report) and "1 of 2 outputs compared" in str(report)
+
+
+def test_a_missing_output_that_is_skipped_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair_outputs = comparison.pair_outputs
+    monkeypatch.setattr(comparison, "pair_outputs", lambda a, b: (pair_outputs(a, b)[0], []))
+    assert compare(two_heads, one_head).verdict == "parity"
+
+
+def test_names_that_do_not_fit_are_not_guessed_by_position() -> None:
+    """Of two outputs one has the same name; the others are told, not paired."""
+
+    def renamed(x: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"q": two_heads(x)["q"], "baseline": two_heads(x)["value"]}
+
+    report = compare(two_heads, renamed)
+    assert report.verdict == "unverified"
+    assert "'value'" in str(report) and "'baseline'" in str(report)
+
+
+def test_unmatched_stages_are_printed() -> None:
+    """A stage that one model alone has stands in the table, in its place."""
+
+    def longer(x: torch.Tensor) -> torch.Tensor:
+        h = torch.tanh(x @ FIRST)
+        u = torch.exp(h @ SECOND)
+        return u / u.sum(1, keepdim=True)
+
+    report = compare(network, longer)
+    assert report.verdict == "parity"
+    assert report.coverage.values < 1
+    unmatched = report.coverage.candidate_values - report.coverage.candidate_matched
+    assert unmatched >= 1 and "informative values matched" in str(report)
+
+
+# --- what proves nothing -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -2.5])
+def test_constant_inputs_prove_nothing(value: float) -> None:
+    """All weights seen through one number: tanh passes for the line through its point."""
+    inputs = np.full((5, 7), value, "f")
+    report = compare(network, lambda x: network(x), inputs=inputs)
+    assert report.verdict == "unverified" and "every input is constant" in str(report)
+
+
+def test_an_axis_fault_hides_behind_constant_inputs() -> None:
+    """What the rule is for: two models that differ, and agree on every constant input."""
+
+    def centred(axis: int) -> Any:
+        return lambda x: {"q": torch.tanh((x - x.mean(axis, keepdim=True)) @ FIRST) + x[:, :6]}
+
+    constant = np.full((5, 7), 0.7, "f")
+    assert compare(centred(0), centred(1)).verdict == "diverged"
+    assert compare(centred(0), centred(1), inputs=constant).verdict == "unverified"
+
+
+def test_without_the_rule_it_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "_vacuous", lambda *arguments: [])
+    constant = np.full((5, 7), 0.7, "f")
+    assert compare(network, lambda x: network(x), inputs=constant).verdict == "parity"
+
+
+def test_positive_inputs_hide_what_signed_ones_show() -> None:
+    """The inputs of these tests are signed and distinct, and so should the users' be."""
+    assert (X < 0).any() and (X > 0).any() and np.unique(X).size == X.size
+    assert fingerprint(X).informative and not fingerprint(np.ones_like(X)).informative
+    leaky = (lambda x: torch.relu(x) @ FIRST, lambda x: torch.nn.functional.leaky_relu(x) @ FIRST)
+    assert compare(*leaky, inputs=np.abs(X)).verdict == "parity"
+    assert compare(*leaky, inputs=X).verdict == "diverged"
+
+
+def test_dead_outputs_prove_nothing() -> None:
+    dead = lambda x: torch.relu(x @ FIRST - 1e3)  # noqa: E731
+    report = compare(dead, lambda x: dead(x) * 1)
+    assert report.verdict == "unverified"
+
+
+def test_outputs_without_inputs_prove_nothing() -> None:
+    report = compare(lambda x: FIRST * 2, lambda x: FIRST + FIRST)
+    assert report.verdict == "unverified"
+
+
+# --- all of it, in one run -----------------------------------------------------------------------
+
+
+def deep(*, first: str = "tanh", second: str = "tanh", head: int = 1, branch: float = 1.0) -> Any:
+    activations = {
+        "tanh": torch.tanh, "sigmoid": torch.sigmoid, "elu": torch.nn.functional.elu,
+    }  # fmt: skip
+
+    def model(x: torch.Tensor) -> dict[str, torch.Tensor]:
+        h = activations[first](x @ FIRST)
+        h = activations[second](h @ SQUARE)
+        logits = h @ SECOND
+        return {"p": torch.softmax(logits, head), "norm": torch.exp(h * branch).sum(1)}
+
+    return model
+
+
+def test_all_independent_divergences_in_one_run() -> None:
+    """Mending one fault to be shown the next is a day's work for what one run can say."""
+    report = compare(deep(), deep(first="sigmoid", second="elu", head=0))
+    assert sites(report) == [("tanh", "sigmoid"), ("tanh", "elu"), ("softmax", "softmax")]
+    report = compare(deep(), deep(first="elu", head=0))
+    assert sites(report) == [("tanh", "elu"), ("softmax", "softmax")]
+
+
+def test_a_fault_downstream_is_not_a_consequence_nor_a_consequence_a_fault() -> None:
+    assert len(compare(deep(), deep(first="sigmoid")).divergences) == 1
+    assert sites(compare(deep(), deep(head=0))) == [("softmax", "softmax")]
+    assert not compare(deep(), deep()).divergences
+
+
+def test_a_search_that_stops_at_the_first_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    locate = comparison.locate
+
+    def first_only(*arguments: Any) -> Any:
+        partings, repaired = locate(*arguments)
+        return partings[:1], repaired
+
+    monkeypatch.setattr(comparison, "locate", first_only)
+    report = compare(deep(), deep(first="sigmoid", second="elu", head=0))
+    assert sites(report) == [("tanh", "sigmoid")]
