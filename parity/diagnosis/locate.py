@@ -137,6 +137,7 @@ def locate(found: Match, outputs: Sequence[OutputPair]) -> tuple[list[Parting], 
             if pair.name not in given_up
             and pair.candidate not in found.injected
             and not output_matches(found, pair)
+            and not _same_numbers(found, pair)
         ]
         if not apart:
             break
@@ -179,6 +180,12 @@ def output_matches(found: Match, pair: OutputPair) -> bool:
         return residual(ours, theirs) <= (4 * U32 if constant else SAME)
     matched = found.pairs.get(pair.candidate)
     return matched is not None and sorted(ours.shape) == sorted(theirs.shape)
+
+
+def _same_numbers(found: Match, pair: OutputPair) -> bool:
+    """Whether an output is the reference's but for its shape: that is told, and has no place."""
+    ours, theirs = found.reference.array(pair.reference), found.side.array(pair.candidate)
+    return ours.size == theirs.size and residual(ours.ravel(), theirs.ravel()) <= SAME
 
 
 def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
@@ -353,6 +360,19 @@ class _Scene:
                 return Region(region.tape, ops, op)
         return region
 
+    def _or_where_it_is_read(self, walk: _Walk, region: Region, value: int) -> Region:
+        """An input that one model changes and the other takes as it is: the place is its reader."""
+        if region.entry is not None:
+            return region
+        tape = walk.side.tape
+        ends = [pair.candidate if walk is self.candidate else pair.reference for pair in self.apart]
+        apart = {op.index for op in self.region(walk, *ends).ops}
+        for moved in sorted(_only_moves(tape, value)):
+            for index in tape.consumers[moved]:
+                if index in apart:
+                    return Region(tape, region.ops, tape.ops[index])
+        return region
+
     def up_to_the_outputs(self) -> Parting:
         """The whole of what parts, where nothing later meets."""
         ours = self.region(self.reference, *(pair.reference for pair in self.apart))
@@ -410,6 +430,8 @@ class _Scene:
         ours = self.region(self.reference, a, itself=self.is_settled(self.reference, a))
         theirs = self.region(self.candidate, b, itself=again)
         ours, theirs = self._with_counterparts(ours, theirs)
+        ours = self._or_where_it_is_read(self.reference, ours, a)
+        theirs = self._or_where_it_is_read(self.candidate, theirs, b)
         if min(_computing(ours), _computing(theirs)) > 1:
             first = self._first_of_several(ours, a, theirs, b)
             if first is not None:

@@ -72,9 +72,16 @@ def _formats(tape: Tape) -> set[str]:
 
 
 def _declared(tape: Tape) -> bool:
-    """Whether the parameters themselves are in half precision."""
-    kinds = {value.dtype for value in tape.values if value.kind == "parameter"}
-    return bool(kinds) and kinds <= _HALF
+    """Whether the parameters themselves, or all that is computed, are in half precision."""
+    parameters = {value.dtype for value in tape.values if value.kind == "parameter"}
+    if parameters and parameters <= _HALF:
+        return True
+    return not any(
+        tape.values[value].dtype in ("float32", "float64")
+        for op in tape.ops
+        if op.role == "compute" and not op.static
+        for value in op.outputs
+    )
 
 
 def _first(tape: Tape) -> Op | None:

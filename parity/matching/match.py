@@ -9,6 +9,7 @@ chaotic network is judged as sharply as one near the input.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -18,7 +19,6 @@ from parity.tape import Array, Op, Replay, Tape
 
 _CLOSE_ENOUGH = 1e-13  # below this a replacement would change nothing
 _SMALL_LEAF = 4096  # elements; larger weights are looked up when somebody asks for them
-_AHEAD = 24  # operations in which a value may still be on the way to its partner
 _FAR_NEARER = 0.1
 _LOOK_ALIKES = 16  # at most so many are compared in full, for each value
 
@@ -131,21 +131,32 @@ class Indexed(Side):
         or split axes is the partner only where it explains those too: a flatten in another layout
         merges the same axes, but (actions, atoms) split as (atoms, actions) does not.
         """
+        if tolerance == NEAR:
+            return self._nearest(array, alike)
         lengths = _lengths(array.shape)
         same = [value for value in alike if _lengths(self.array(value).shape) == lengths]
         for value in same:
-            found = find_order(self.array(value), array, tolerance, self.print(value))
+            found = find_order(self.array(value), array, SAME, self.print(value))
             if found is not None:
                 return Pair(value, -1, *found)
         for value in alike:
             if value in same:
                 continue
-            found = find_order(self.array(value), array, tolerance, self.print(value))
+            found = find_order(self.array(value), array, SAME, self.print(value))
             if found is not None:
                 if same and (found[0].split or not self._merged_alike(value, same[0], found[0])):
                     return min(same)
                 return Pair(value, -1, *found)
-        return min(same) if same and tolerance == SAME else None
+        return min(same) if same else None
+
+    def _nearest(self, array: Array, alike: Sequence[int]) -> Pair | None:
+        """The pair with the smallest residual among values that come near."""
+        best: Pair | None = None
+        for value in alike:
+            found = find_order(self.array(value), array, NEAR, self.print(value))
+            if found is not None and (best is None or found[1] < best.residual):
+                best = Pair(value, -1, *found)
+        return best
 
     def _merged_alike(self, fine: int, merged: int, order: Order) -> bool:
         """Whether the reference merged the same axes as the candidate, in whatever order."""
@@ -168,6 +179,8 @@ class Match:
         side: the candidate's own values, replaced by their partners where they have one.
         taken: the reference's values that have an equal partner.
         injected: candidate's values that were put in by force, with what was put there.
+        ahead: the candidate replayed to its end without replacing anything, from where a value
+            first came near another; made when it is needed.
     """
 
     reference: Indexed
@@ -176,6 +189,7 @@ class Match:
     arranged: dict[int, int] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
     injected: dict[int, Array] = field(default_factory=dict)
+    ahead: Indexed | None = None
 
     @property
     def by_reference(self) -> dict[int, Pair]:
@@ -280,7 +294,7 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
         found.arranged[value] = partner
     elif partner is not None:
         pair = Pair(partner.reference, value, partner.order, partner.residual)
-        if not pair.same and op is not None and _overtaken(found, pair, op, run):
+        if not pair.same and op is not None and _stands_for_another(found, pair, op, run):
             return
         found.pairs[value] = pair
         if pair.same:
@@ -291,25 +305,75 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
             found.side.forget(value)
 
 
-def _overtaken(found: Match, near: Pair, op: Op, run: Replay) -> bool:
-    """Whether a value that is soon made of this one comes far nearer to the partner.
+def _stands_for_another(found: Match, near: Pair, op: Op, run: Replay) -> bool:
+    """Whether a value that comes near one of the reference's is still not its partner.
 
-    A product without its bias is near the sum where the bias is small, and half of `x` is near its
-    GELU where `x` is small; what they are on the way to is the partner.
+    Two kinds of look-alikes are told apart. A product without its bias is near the sum where the
+    bias is small, and half of `x` is near its GELU where `x` is small: another value of the candidate
+    comes far nearer. And what a recurrent step makes of its state alone is near what it makes of
+    state and input where the input is small: they are not computed from the same values.
     """
-    tape, reference = found.side.tape, found.reference.array(near.reference)
-    print_ = found.reference.print(near.reference)
-    ahead = run.branch()
-    made_of_it = {near.candidate}
-    for later in tape.ops[op.index + 1 : op.index + 1 + _AHEAD]:
-        tape.step(later, ahead, found.injected)
-        if made_of_it.isdisjoint(later.inputs):
+    if _sources(found, near.candidate) != _reference_sources(found, near.reference):
+        return True
+    if found.ahead is None:
+        ahead = run.branch()
+        for later in found.side.tape.ops[op.index + 1 :]:
+            found.side.tape.step(later, ahead, found.injected)
+        found.ahead = Indexed(found.side.tape, ahead)
+    reference, print_ = found.reference.array(near.reference), found.reference.print(near.reference)
+    for value in itertools.islice(found.ahead.index.look_up(print_, NEAR), _LOOK_ALIKES):
+        if value == near.candidate:
             continue
-        made_of_it.update(later.outputs)
-        for value in later.outputs:
-            array = ahead.array(value)
-            if array.size == reference.size and fingerprint(array).agrees(print_, NEAR):
-                order = find_order(reference, array, NEAR, print_)
-                if order is not None and order[1] < _FAR_NEARER * near.residual:
-                    return True
+        order = find_order(reference, found.ahead.array(value), NEAR, print_)
+        if order is not None and order[1] < _FAR_NEARER * near.residual:
+            return True
     return False
+
+
+def _sources(found: Match, value: int) -> set[int]:
+    """The reference's values from which the candidate computes a value, through nothing else."""
+    tape = found.side.tape
+    sources, seen, stack = set(), {value}, [value]
+    while stack:
+        at = stack.pop()
+        if at != value and at in found.pairs:
+            sources.add(_before_moves(found.reference.tape, found.pairs[at].reference))
+            continue
+        op = tape.producer(at)
+        if op is not None:
+            fresh = [entry for entry in op.inputs if entry not in seen]
+            seen.update(fresh)
+            stack += [entry for entry in fresh if _is_live(tape, entry)]
+    return sources
+
+
+def _reference_sources(found: Match, value: int) -> set[int]:
+    """The same for a value of the reference: those from which it is computed that have partners."""
+    tape = found.reference.tape
+    partners = {_before_moves(tape, pair.reference) for pair in found.pairs.values()}
+    sources, seen, stack = set(), {value}, [value]
+    while stack:
+        at = stack.pop()
+        if at != value and _before_moves(tape, at) in partners:
+            sources.add(_before_moves(tape, at))
+            continue
+        op = tape.producer(at)
+        if op is not None:
+            fresh = [entry for entry in op.inputs if entry not in seen]
+            seen.update(fresh)
+            stack += [entry for entry in fresh if _is_live(tape, entry)]
+    return sources
+
+
+def _before_moves(tape: Tape, value: int) -> int:
+    """The value that a chain of moves started from."""
+    op = tape.producer(value)
+    while op is not None and op.role == "move" and len(op.inputs) == 1:
+        value = op.inputs[0]
+        op = tape.producer(value)
+    return value
+
+
+def _is_live(tape: Tape, value: int) -> bool:
+    op = tape.producer(value)
+    return not op.static if op is not None else tape.values[value].kind == "input"

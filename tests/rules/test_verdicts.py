@@ -10,6 +10,7 @@ import torch
 
 from parity import comparison
 from parity.diagnosis import judge as judging
+from parity.loading import random_inputs
 from parity.matching.fingerprint import fingerprint
 
 from .pairs import FIRST, SECOND, SQUARE, X, compare, network, sites
@@ -104,6 +105,13 @@ def test_positive_inputs_hide_what_signed_ones_show() -> None:
     assert compare(*leaky, inputs=X).verdict == "diverged"
 
 
+def test_inputs_that_parity_draws_are_signed_and_distinct() -> None:
+    """Inputs in [0, 1) show no fault that depends on a sign."""
+    drawn = random_inputs(["11,12,13"], seed=3)
+    assert 0.4 < (drawn < 0).mean() < 0.6 and np.unique(drawn).size > 0.99 * drawn.size
+    assert abs(float(drawn.mean())) < 0.1
+
+
 def test_dead_outputs_prove_nothing() -> None:
     dead = lambda x: torch.relu(x @ FIRST - 1e3)  # noqa: E731
     report = compare(dead, lambda x: dead(x) * 1)
@@ -136,6 +144,8 @@ def test_all_independent_divergences_in_one_run() -> None:
     """Mending one fault to be shown the next is a day's work for what one run can say."""
     report = compare(deep(), deep(first="sigmoid", second="elu", head=0))
     assert sites(report) == [("tanh", "sigmoid"), ("tanh", "elu"), ("softmax", "softmax")]
+    # each was confirmed: with the reference's value put in, what follows agrees
+    assert all(found.met for found in report.divergences)
     report = compare(deep(), deep(first="elu", head=0))
     assert sites(report) == [("tanh", "elu"), ("softmax", "softmax")]
 

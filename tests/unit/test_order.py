@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parity.matching import order as order_module
 from parity.matching.fingerprint import NEAR, SAME, fingerprint
 from parity.matching.order import Order, find_order, orders
+from parity.numerics.difference import residual
 
 draw = np.random.default_rng(5)
 
@@ -120,6 +122,20 @@ def test_a_difference_beyond_the_sample_is_seen() -> None:
     assert found(reference, other) is not None
     other.ravel()[1::7] += 1e-3
     assert found(reference, other) is None
+
+
+def test_few_orders_are_compared_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 24 permutations that fit, a sample of elements rules out all but the right one."""
+    compared = []
+
+    def counted(*arrays: np.ndarray) -> float:
+        compared.append(arrays)
+        return residual(*arrays)
+
+    monkeypatch.setattr(order_module, "residual", counted)
+    hypercube = distinct(6, 6, 6, 6)
+    assert found(hypercube, hypercube.transpose(3, 1, 0, 2)) is not None
+    assert len(compared) == 1
 
 
 def test_the_residual_is_within_the_tolerance_asked_for() -> None:

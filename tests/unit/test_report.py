@@ -76,9 +76,13 @@ def test_json_holds_what_the_report_does(reports: dict[str, Report]) -> None:
     assert len(comparison["layers"]) == len(report.layers)
     assert comparison["coverage"]["outputs_compared"] == 3
     assert [row["name"] for row in comparison["outputs"]][1] == "log"
+    zeros = comparison["outputs"][2]["difference"]
+    assert zeros["cosine"] is None and zeros["largest"] == 0.0  # JSON has no NaN
 
 
-def test_a_report_is_saved_whole_or_not_at_all(reports: dict[str, Report], tmp_path: Path) -> None:
+def test_a_report_is_saved_whole_or_not_at_all(
+    reports: dict[str, Report], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "report.json"
     reports["diverged"].save(path)
     assert json.loads(path.read_text()) == reports["diverged"].to_dict()
@@ -87,6 +91,13 @@ def test_a_report_is_saved_whole_or_not_at_all(reports: dict[str, Report], tmp_p
         write_json(path, {"difference": float("nan")})
     with pytest.raises(TypeError):
         write_json(path, {"difference": object()})
+
+    def no_space(*paths: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "replace", no_space)
+    with pytest.raises(OSError, match="no space"):
+        reports["parity"].save(path)
     assert path.read_text() == before and os.listdir(tmp_path) == ["report.json"]
 
 

@@ -60,9 +60,10 @@ def test_an_exponent_is_exact_and_makes_no_nan() -> None:
     assert explained == FLOOR
 
 
-@pytest.mark.parametrize("constant", [0.5, 2.0, -3.0, 255.0, 0.0])
+@pytest.mark.parametrize("constant", [1 + 2.0**-10, 1 - 2.0**-12, 1.0])
 def test_constants_without_a_rounding_explain_no_more_than_a_kernel_leaves(constant: float) -> None:
-    assert run(lambda x: (x * torch.tensor(constant)).sum(1) - x.sum(1) * constant)[1] == FLOOR
+    """Whatever the operations amplify: these are the same in any precision."""
+    assert run(lambda x: x * torch.tensor(constant) - x * 0.999)[1] == FLOOR
 
 
 def test_without_constants_there_is_the_rounding_of_a_kernel() -> None:
