@@ -10,6 +10,7 @@ import numpy as np
 from parity.diagnosis.classify import classify
 from parity.diagnosis.locate import Leaf, OutputPair, Parting, Region, output_matches
 from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
+from parity.diagnosis.whole import agree_as_a_whole
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences, mask_sentinels
 from parity.report.summary import Coverage, Divergence, LeafDifference, Note
@@ -79,6 +80,12 @@ def judge(
     divergences += low_precision_divergences(repaired)
     notes += low_precision_notes(repaired)
     coverage = _coverage(matched, repaired, outputs, structure)
+    if divergences and not shapes and not masks and not any(d.detail for d in divergences):
+        whole = agree_as_a_whole(matched, outputs)
+        if whole is not None:
+            notes = [*notes, *(_as_note(divergence, whole) for divergence in divergences)]
+            divergences = []
+            ends = {end: "constant-precision" for end in ends}
     if divergences or shapes or masks:
         told = [f"{len(divergences)} divergence{'s' * (len(divergences) != 1)}"] * bool(divergences)
         return Verdict(
@@ -91,6 +98,16 @@ def judge(
         )
     verdict = "unverified" if unverified else "parity"
     return Verdict(verdict, tuple(unverified), (), tuple(notes), coverage, ends)
+
+
+def _as_note(divergence: Divergence, whole: float) -> Note:
+    return Note(
+        "constant-precision",
+        divergence.reference,
+        divergence.candidate,
+        divergence.residual,
+        f"as they are, the models' outputs agree to {whole:.0e} in float64",
+    )
 
 
 def _sites(parting: Parting) -> tuple[Site, Site]:

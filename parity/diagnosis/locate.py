@@ -403,7 +403,8 @@ class _Scene:
         in the place of the uniform numbers that it is made from works too, and tells less.
         """
         second_best = None
-        for a, b in itertools.islice(self._candidates(), _TRIES):
+        ends = [(pair.reference, pair.candidate) for pair in self.apart if self._one_size(pair)]
+        for a, b in itertools.chain(itertools.islice(self._candidates(), _TRIES), ends):
             known = self.found.pairs.get(b)
             for order in self._orders(a, b):
                 if known is not None and not order.stable:
@@ -441,6 +442,10 @@ class _Scene:
         explained = self.explained(ours, a, theirs, b) if gap < _MUCH else 0.0
         leaves = tuple(self.differing_leaves(ours, theirs))
         return Parting(ours, theirs, (a, b), order, gap, explained, leaves), repaired
+
+    def _one_size(self, pair: OutputPair) -> bool:
+        values = self.reference.side.tape.values, self.candidate.side.tape.values
+        return values[0][pair.reference].size == values[1][pair.candidate].size
 
     def _drawn_alike(self, a: int, b: int) -> bool:
         arrays = self.found.reference.array(a), self.candidate.side.array(b)

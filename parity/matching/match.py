@@ -10,7 +10,7 @@ chaotic network is judged as sharply as one near the input.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
@@ -179,6 +179,7 @@ class Match:
         side: the candidate's own values, replaced by their partners where they have one.
         taken: the reference's values that have an equal partner.
         injected: candidate's values that were put in by force, with what was put there.
+        inputs: the candidate's inputs that were replaced by the reference's to begin with.
         ahead: the candidate replayed to its end without replacing anything, from where a value
             first came near another; made when it is needed.
     """
@@ -190,6 +191,7 @@ class Match:
     taken: set[int] = field(default_factory=set)
     injected: dict[int, Array] = field(default_factory=dict)
     ahead: Indexed | None = None
+    inputs: Mapping[int, Array] = field(default_factory=dict)
 
     @property
     def by_reference(self) -> dict[int, Pair]:
@@ -210,7 +212,8 @@ def match(reference: Indexed, candidate: Tape) -> Match:
     for value in candidate.values:
         if value.op < 0 and (value.size <= _SMALL_LEAF or value.kind == "input"):
             pair_up(found, None, value.id, leaves)
-    found.side.run = candidate.replay("float64", _inputs_in_full(found), after=after)
+    found.inputs = _inputs_in_full(found)
+    found.side.run = candidate.replay("float64", found.inputs, after=after)
     return found
 
 
@@ -255,6 +258,7 @@ def rematch(found: Match, injected: dict[int, Array], go_on: Callable[[Match, Op
         dict(found.arranged),
         set(found.taken),
         {**found.injected, **injected},
+        inputs=found.inputs,
     )
     fresh.side._prints = dict(found.side._prints)
 
@@ -309,9 +313,9 @@ def _stands_for_another(found: Match, near: Pair, op: Op, run: Replay) -> bool:
     """Whether a value that comes near one of the reference's is still not its partner.
 
     Two kinds of look-alikes are told apart. A product without its bias is near the sum where the
-    bias is small, and half of `x` is near its GELU where `x` is small: another value of the candidate
-    comes far nearer. And what a recurrent step makes of its state alone is near what it makes of
-    state and input where the input is small: they are not computed from the same values.
+    bias is small, and half of `x` is near its GELU where `x` is small: another value of the
+    candidate comes far nearer. And what a recurrent step makes of its state alone is near what it
+    makes of state and input where the input is small: they are not computed from the same values.
     """
     if _sources(found, near.candidate) != _reference_sources(found, near.reference):
         return True
@@ -336,7 +340,7 @@ def _sources(found: Match, value: int) -> set[int]:
     sources, seen, stack = set(), {value}, [value]
     while stack:
         at = stack.pop()
-        if at != value and at in found.pairs:
+        if at != value and at in found.pairs and found.side.informative(at):
             sources.add(_before_moves(found.reference.tape, found.pairs[at].reference))
             continue
         op = tape.producer(at)
@@ -350,7 +354,11 @@ def _sources(found: Match, value: int) -> set[int]:
 def _reference_sources(found: Match, value: int) -> set[int]:
     """The same for a value of the reference: those from which it is computed that have partners."""
     tape = found.reference.tape
-    partners = {_before_moves(tape, pair.reference) for pair in found.pairs.values()}
+    partners = {
+        _before_moves(tape, pair.reference)
+        for pair in found.pairs.values()
+        if found.reference.informative(pair.reference)
+    }
     sources, seen, stack = set(), {value}, [value]
     while stack:
         at = stack.pop()

@@ -20,6 +20,7 @@ from parity.tape import Tape
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 nn = torch.nn
 functional = torch.nn.functional
 draw = np.random.default_rng(14)
@@ -344,7 +345,6 @@ def double(x: torch.Tensor) -> torch.Tensor:
     return x * 2
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_scripted_models_are_refused_with_advice() -> None:
     linear = nn.Linear(7, 4)
     scripted = [

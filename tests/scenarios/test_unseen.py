@@ -88,7 +88,7 @@ def test_a_model_whose_inputs_are_lost_in_numpy_has_a_place_all_the_same():
     assert_first_at(report, "fault: shifted")
 
 
-def recurrence(steps, faulty=()):
+def recurrence(steps, faulty, overshoot=1.01):
     """A loop of dense layers in torch and in TensorFlow, the second with steps that overshoot."""
     inner, outer = normal(8, 6, 6, scale=0.4), normal(9, 6, 6, scale=0.4)
 
@@ -102,7 +102,7 @@ def recurrence(steps, faulty=()):
         for step in range(steps):
             update = tf.tanh(x @ inner) - tf.matmul(0.5 * x, outer)
             if step in faulty:
-                update = update * 1.01  # fault: step
+                update = update * overshoot  # fault: step
             x = x + 0.1 * update
         return x
 
