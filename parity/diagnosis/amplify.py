@@ -45,6 +45,8 @@ def amplified(repaired: Match, parting: Parting) -> str:
         a, b = both.ends(ours, theirs)
         if not (np.isfinite(a).all() and np.isfinite(b).all()):
             continue
+        if _size(a) < _VISIBLE * max(map(_size, changed.values())):
+            continue  # saturated: what is left is rounding of nothing
         gap = residual(a, b)
         if gap <= _VISIBLE or is_rounding(gap, residual(*both.ends(*both.run(changed, None)))):
             continue
@@ -58,6 +60,10 @@ def amplified(repaired: Match, parting: Parting) -> str:
         if gap > _MARGIN * explained:
             return f"it grows to {gap:.1e} of its size on inputs {name}"
     return ""
+
+
+def _size(array: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(array.astype(np.float64)))))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -102,8 +102,8 @@ def _comparison(report: Report, comparison: Comparison) -> Iterator[RenderableTy
         yield Padding(Text(f"- {reason}"), (0, 0, 0, 2))
     for number, divergence in enumerate(comparison.divergences, 1):
         yield _divergence(report, comparison, number, divergence)
-    for note in comparison.notes:
-        yield _note(note)
+    for notes in _alike(comparison.notes):
+        yield _note(notes)
     for caveat in comparison.caveats:
         yield Padding(Text(f"- note: {caveat}"), (0, 0, 0, 2))
     if comparison.layers:
@@ -181,9 +181,23 @@ def _other_lines(site: Site, region: tuple[Site, ...]) -> str:
     return ", ".join(names)
 
 
-def _note(note: Note) -> RenderableType:
+def _alike(notes: Sequence[Note]) -> list[list[Note]]:
+    """Notes of one kind at one line, as a loop over layers makes them, together."""
+    found: dict[tuple[str, ...], list[Note]] = {}
+    for note in notes:
+        site = note.candidate
+        where = (site.source,) if site.source else (site.op, site.layer)
+        found.setdefault((note.kind, *where), []).append(note)
+    return list(found.values())
+
+
+def _note(notes: Sequence[Note]) -> RenderableType:
+    note = max(notes, key=lambda one: one.residual)
     where = note.candidate.layer or relative(note.candidate.source) or note.candidate.op
-    text = f"- {note.kind}: {note.candidate.op} at {where} differs {_share(note.residual)}"
+    text = f"- {note.kind}: {note.candidate.op} at {where}"
+    if len(notes) > 1:
+        text += f", {len(notes)} times,"
+    text += f" differs {_share(note.residual)}"
     why = _WHY_NO_FAULT.get(note.kind, "")
     text += "".join(f"; {part}" for part in (note.detail, why) if part)
     return Padding(Text(text, "yellow"), (0, 0, 0, 2))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-
 from tests.scenarios import clean as scenarios
 
-from . import attention, deep, layers, libraries, low_precision, normalization, recurrent
+from . import attention, deep, layers, libraries, low_precision, normalization, random, recurrent
 from .subject import Clean
 
-FAMILIES = (layers, normalization, recurrent, attention, deep, low_precision, libraries)
+FAMILIES = (layers, normalization, recurrent, attention, deep, low_precision, random, libraries)
 
 
 def pairs() -> list[Clean]:

@@ -22,34 +22,43 @@ F, L = chainer.functions, chainer.links
 DEPTH, WIDTH = 40, 24
 
 
-def chaotic(rng, gain: float) -> Forms:
-    """40 tanh layers; of gain 2 to 3 each makes a difference larger, up to the signal's size."""
+def chaotic_weights(rng, gain: float) -> tuple[list[np.ndarray], list[np.ndarray]]:
     kernels = [normal(rng, WIDTH, WIDTH, scale=gain / WIDTH**0.5) for _ in range(DEPTH)]
-    biases = [normal(rng, WIDTH, scale=0.1) for _ in range(DEPTH)]
-    both = [array for two in zip(kernels, biases, strict=True) for array in two]
-    torch_net = nn.Sequential(
-        *[module for _ in range(DEPTH) for module in (nn.Linear(WIDTH, WIDTH), nn.Tanh())]
-    )
-    keras_net = keras.Sequential(
-        [layers.Input((WIDTH,)), *[layers.Dense(WIDTH, "tanh") for _ in range(DEPTH)]]
-    )
-    keras_net.set_weights([array.T for array in both])
+    return kernels, [normal(rng, WIDTH, scale=0.1) for _ in range(DEPTH)]
 
-    class ChainerNet(chainer.ChainList):
+
+def stacked(framework: str, kernels, biases) -> Side:
+    """Dense tanh layers one after the other: `layer_0`, `layer_1` and so on in every framework."""
+    sizes = [(kernel.shape[1], len(kernel)) for kernel in kernels]
+    if framework == "torch":
+        net = nn.Sequential()
+        for number, (size, kernel, bias) in enumerate(zip(sizes, kernels, biases, strict=True)):
+            net.add_module(f"layer_{number}", loaded(nn.Linear(*size), kernel, bias))
+            net.add_module(f"tanh_{number}", nn.Tanh())
+        return Side("torch", net.eval())
+    if framework == "keras":
+        net = keras.Sequential([layers.Input((sizes[0][0],))])
+        for number, (_, size) in enumerate(sizes):
+            net.add(layers.Dense(size, "tanh", name=f"layer_{number}"))
+        net.set_weights([a.T for two in zip(kernels, biases, strict=True) for a in two])
+        return Side("keras", net)
+
+    class ChainerNet(chainer.Chain):
         def forward(self, x):
-            for link in self:
-                x = F.tanh(link(x))
+            for number in range(len(kernels)):
+                x = F.tanh(self[f"layer_{number}"](x))
             return x
 
-    links = [
-        L.Linear(WIDTH, WIDTH, initialW=kernel, initial_bias=bias)
-        for kernel, bias in zip(kernels, biases, strict=True)
-    ]
-    forms = {
-        "torch": Side("torch", loaded(torch_net, *both)),
-        "keras": Side("keras", keras_net),
-        "chainer": Side("chainer", ChainerNet(*links)),
-    }
+    net = ChainerNet()
+    for number, (size, kernel, bias) in enumerate(zip(sizes, kernels, biases, strict=True)):
+        net.add_link(f"layer_{number}", L.Linear(*size, initialW=kernel, initial_bias=bias))
+    return Side("chainer", net)
+
+
+def chaotic(rng, gain: float) -> Forms:
+    """40 tanh layers; of gain 2 to 3 each makes a difference larger, up to the signal's size."""
+    weights = chaotic_weights(rng, gain)
+    forms = {framework: stacked(framework, *weights) for framework in ("torch", "keras", "chainer")}
     return forms, (normal(rng, 3, WIDTH),)
 
 
@@ -178,9 +187,7 @@ def fourier_convolution(rng) -> Forms:
 def winograd_convolution(rng) -> Forms:
     """A convolution, against Winograd's F(2x2, 3x3) (Lavin and Gray 2016, section 4.1)."""
     kernel = normal(rng, 5, 3, 3, 3, scale=0.3)
-    data = np.array(
-        [[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]], np.float32
-    )
+    data = np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]], np.float32)
     filters = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]], np.float32)
     back = np.array([[1, 1, 1, 0], [0, 1, -1, -1]], np.float32)
     turned = np.einsum("ia,ocab,jb->ocij", filters, kernel, filters)

@@ -14,11 +14,10 @@ import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.verdict.inputs import ALL
 from tests.scenarios.decompositions import normal
 from tests.scenarios.deeprl import chainerrl, pfrl
 from tests.scenarios.pair import Pair, Side, chainer
-
-from benchmarks.verdict.inputs import ALL
 
 from .subject import Clean
 
@@ -105,12 +104,16 @@ def _fixed(model: Any) -> Callable[..., Any]:
 
 q, p = chainerrl.q_functions, pfrl.q_functions
 links, policies = chainerrl.links, chainerrl.policies
-Built = tuple[Callable[[], Any], Callable[[], Any], Callable[[Any], Any], tuple[tuple[int, ...], ...]]
+Built = tuple[
+    Callable[[], Any], Callable[[], Any], Callable[[Any], Any], tuple[tuple[int, ...], ...]
+]
 MODELS: dict[str, Built] = {
     "NIPSDQNHead / SmallAtariCNN": (
         links.NIPSDQNHead, pfrl.nn.SmallAtariCNN, _plain, ((2, 4, 84, 84),)
     ),
-    "MLP": (lambda: links.MLP(7, 3, (11, 13)), lambda: pfrl.nn.MLP(7, 3, (11, 13)), _plain, (STATE,)),
+    "MLP": (
+        lambda: links.MLP(7, 3, (11, 13)), lambda: pfrl.nn.MLP(7, 3, (11, 13)), _plain, (STATE,)
+    ),
     "MLPBN": (
         lambda: links.MLPBN(7, 3, (11, 13), normalize_output=True),
         lambda: pfrl.nn.MLPBN(7, 3, (11, 13), normalize_output=True),

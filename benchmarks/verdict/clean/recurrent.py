@@ -82,7 +82,9 @@ def bidirectional_lstm(rng) -> Forms:
             layers.Bidirectional(layers.LSTM(UNITS, return_sequences=True)),
         ]
     )
-    keras_net.set_weights([a.T for into, own, bias in (forward, backward) for a in (into, own, bias)])
+    keras_net.set_weights(
+        [a.T for into, own, bias in (forward, backward) for a in (into, own, bias)]
+    )
 
     def torch_direction(x, weights):
         into, own, bias = map(t, weights)
@@ -147,9 +149,7 @@ def pairs() -> Iterator[Clean]:
     yield from pairs_of(
         family, gru, ("torch", "keras"), ("keras", "chainer by hand"), ("chainer by hand", "torch")
     )
-    yield from pairs_of(
-        family, bidirectional_lstm, ("torch", "keras"), ("keras", "torch by hand")
-    )
+    yield from pairs_of(family, bidirectional_lstm, ("torch", "keras"), ("keras", "torch by hand"))
     yield from pairs_of(
         family,
         chaotic_rnn,

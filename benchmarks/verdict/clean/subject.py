@@ -58,4 +58,3 @@ def _builder(
         return Pair(reference, candidate, inputs)
 
     return build
-
