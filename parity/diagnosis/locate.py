@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Indexed, Match, Pair, pair_up_leaves, rematch
 from parity.matching.order import Order, orders
@@ -178,8 +180,13 @@ def output_matches(found: Match, pair: OutputPair) -> bool:
             )
         )
         return residual(ours, theirs) <= (4 * U32 if constant else SAME)
-    matched = found.pairs.get(pair.candidate)
-    return matched is not None and sorted(ours.shape) == sorted(theirs.shape)
+    # the other layout of images, batch first, is the one other shape that is no difference
+    if ours.ndim < 3:
+        return False
+    return any(
+        moved.shape == theirs.shape and residual(moved, theirs) <= SAME
+        for moved in (np.moveaxis(ours, 1, -1), np.moveaxis(ours, -1, 1))
+    )
 
 
 def _same_numbers(found: Match, pair: OutputPair) -> bool:

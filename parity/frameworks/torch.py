@@ -107,6 +107,11 @@ class _RecordingMode(TorchDispatchMode):
         self._writes: dict[int, list[_Write]] = {}  # by storage
         self._seen: dict[int, int] = {}  # value id: how many of its storage's writes it holds
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Spares the import of torch's compiler; what is compiled runs eagerly while recording."""
+        return False
+
     def __torch_dispatch__(
         self,
         func: Any,

@@ -13,6 +13,7 @@ from parity.tape import Array
 # Beyond this ratio of the largest to the typical magnitude large numbers are compared apart: their
 # size would hide every difference elsewhere.
 _LARGE_RATIO = 1e4
+_NEGLIGIBLE = 1e-6
 # Masks are written as -inf, float32.min, -1e9, -1e8; no activation is so large and so constant.
 _SENTINEL = 1e7
 _SENTINEL_SPREAD = 1.01
@@ -130,7 +131,9 @@ def residual(reference: Array, candidate: Array, extent: Extent | None = None) -
     typical = _typical(a)
     if high > _LARGE_RATIO * typical > 0:
         large = np.abs(a) > np.sqrt(high) * np.sqrt(typical)
-        return max(_relative((a - b)[part], a[part]) for part in (large, ~large))
+        # what is far below the float32 rounding of the largest is no number of its own
+        least = _NEGLIGIBLE * high
+        return max(_relative((a - b)[part], a[part], least) for part in (large, ~large))
     return squares**0.5 / norm if norm > 0 else float("inf")
 
 
@@ -160,11 +163,10 @@ def _finite_norm(array: Array) -> float:
     return float(squared_norm(array[np.isfinite(array)]) ** 0.5)
 
 
-def _relative(gap: Array, reference: Array) -> float:
-    squares, scale = squared_norm(gap), squared_norm(reference)
-    if squares == 0.0:
-        return 0.0
-    return float(np.sqrt(squares / scale)) if scale > 0 else float("inf")
+def _relative(gap: Array, reference: Array, least: float) -> float:
+    squares = squared_norm(gap)
+    scale = max(squared_norm(reference), least * least * reference.size)
+    return float(np.sqrt(squares / scale)) if squares > 0 else 0.0
 
 
 def _typical(array: Array) -> float:

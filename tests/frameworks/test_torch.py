@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import functools
+import subprocess
+import sys
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -368,6 +370,17 @@ def test_compiled_models_run_eagerly() -> None:
     assert all(op.site.layer.endswith(("0", "1")) for op in tape.ops)
     function = record(torch.compile(lambda x: torch.tanh(x) * 2))
     assert [op.kind for op in function.ops] == ["tanh", "mul"]
+
+
+def test_recording_does_not_import_the_compiler() -> None:
+    """It takes a second or more, and would be most of a first comparison."""
+    code = (
+        "import sys, numpy, torch, parity\n"
+        "double = parity.wrap(lambda x: x * 2, 'torch')\n"
+        "parity.compare(double, double, inputs=numpy.arange(12, dtype='f').reshape(3, 4))\n"
+        "assert 'torch._dynamo' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_lazy_models_are_refused_with_advice() -> None:

@@ -112,7 +112,7 @@ def recurrence(steps, faulty):
 
 
 def test_a_fault_in_one_step_of_a_loop_is_one_divergence():
-    """Behind it the state is near the reference's again: no step after it has a fault of its own."""
+    """Behind it the state is near the reference's again, and no later step is at fault."""
     report = recurrence(30, faulty=[15])
 
     assert_first_at(report, "fault: step")
