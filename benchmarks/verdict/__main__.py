@@ -79,7 +79,7 @@ def quieten() -> None:
 
 def chosen(part: str) -> tuple[list[str], list[str]]:
     """The names of the clean pairs and of the planted kinds."""
-    from benchmarks.verdict.clean import pairs
+    from benchmarks.verdict.clean.catalogue import pairs
 
     clean = [clean.name for clean in pairs() if part in clean.name or part in clean.family]
     return clean, [kind.name for kind in _kinds() if part in kind.name or part == "planted"]
@@ -93,7 +93,7 @@ def _kinds() -> Any:
 
 def _clean(name: str, count: int) -> list[Any]:
     quieten()
-    from benchmarks.verdict.clean import pairs
+    from benchmarks.verdict.clean.catalogue import pairs
     from benchmarks.verdict.measure import measure_clean
 
     return list(measure_clean(next(one for one in pairs() if one.name == name), count))
@@ -128,7 +128,7 @@ def _map(
 
 def show(part: str, number: int) -> None:
     """Print parity's report on one input of each chosen pair."""
-    from benchmarks.verdict.clean import pairs
+    from benchmarks.verdict.clean.catalogue import pairs
     from benchmarks.verdict.inputs import draw
     from benchmarks.verdict.planted import DIRECTIONS
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.verdict.clean import pairs
+from benchmarks.verdict.clean.catalogue import pairs
 from benchmarks.verdict.inputs import draw
 
 PAIRS = {clean.name: clean for clean in pairs()}

@@ -1,17 +1,1 @@
-"""Every clean pair, by family."""
-
-from __future__ import annotations
-
-from tests.scenarios import clean as scenarios
-
-from . import attention, deep, layers, libraries, low_precision, normalization, random, recurrent
-from .subject import Clean
-
-FAMILIES = (layers, normalization, recurrent, attention, deep, low_precision, random, libraries)
-
-
-def pairs() -> list[Clean]:
-    found = [clean for family in FAMILIES for clean in family.pairs()]
-    for name, build in scenarios.PAIRS.items():
-        found.append(Clean(name, "scenarios", build))
-    return found
+"""Pairs that compute the same thing, a file per family; `catalogue.py` lists them all."""
