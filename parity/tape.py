@@ -8,6 +8,7 @@ in their `Adapter` (parity/frameworks/); what is here knows none of them.
 from __future__ import annotations
 
 import linecache
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -86,7 +87,7 @@ class Value:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
 
 @dataclass(slots=True)

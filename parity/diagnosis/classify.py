@@ -18,7 +18,6 @@ import numpy as np
 
 from parity.diagnosis.amplify import amplified, both_regions
 from parity.diagnosis.locate import Parting, Region
-from parity.matching.fingerprint import NEAR
 from parity.matching.match import Match
 from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
 from parity.numerics.null import DRAWS, null_test
@@ -54,7 +53,7 @@ def classify(repaired: Match, parting: Parting) -> Kind:
         return _random(repaired, parting)
     if any(parting.random) or parting.values is None:
         return Kind("divergence")
-    if parting.residual < NEAR and _fell_back(repaired, parting):
+    if _fell_back(repaired, parting):
         return _without_float64(repaired, parting)
     if parting.residual <= parting.explained:
         detail = amplified(repaired, parting)

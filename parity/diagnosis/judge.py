@@ -77,15 +77,15 @@ def judge(
     masks = [reason for pair in outputs if (reason := _masks(reference, candidate, pair))]
     unverified += [*reference.doubts, *candidate.doubts]
     unverified += _vacuous(matched, outputs)
-    divergences += low_precision_divergences(repaired)
-    notes += low_precision_notes(repaired)
     coverage = _coverage(matched, repaired, outputs, structure)
-    if divergences and not shapes and not masks and not any(d.detail for d in divergences):
+    if divergences and not shapes and not masks:
         whole = agree_as_a_whole(matched, outputs)
         if whole is not None:
             notes = [*notes, *(_as_note(divergence, whole) for divergence in divergences)]
             divergences = []
             ends = {end: "constant-precision" for end in ends}
+    divergences += low_precision_divergences(repaired)  # in float64 these agree
+    notes += low_precision_notes(repaired)
     if divergences or shapes or masks:
         told = [f"{len(divergences)} divergence{'s' * (len(divergences) != 1)}"] * bool(divergences)
         return Verdict(
@@ -106,7 +106,7 @@ def _as_note(divergence: Divergence, whole: float) -> Note:
         divergence.reference,
         divergence.candidate,
         divergence.residual,
-        f"as they are, the models' outputs agree to {whole:.0e} in float64",
+        f"nothing put in, the models' outputs agree to {whole:.0e} in float64",
     )
 
 

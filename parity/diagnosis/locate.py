@@ -26,6 +26,7 @@ from parity.tape import Array, Op, Tape
 
 _TRIES = 60  # pairs of values that are tried as the end of a region
 _FEW_TRIES = 3
+_ORDERS = 6  # axis orders that are tried for a pair: all, where three axes have one length
 _MUCH = 0.1  # no rounding of a parameter leaves so much, not even to bfloat16
 _PATIENCE = 40  # operations after which values that were put in must have met something
 
@@ -413,12 +414,15 @@ class _Scene:
         ends = [(pair.reference, pair.candidate) for pair in self.apart if self._one_size(pair)]
         for a, b in itertools.chain(itertools.islice(self._candidates(), _TRIES), ends):
             known = self.found.pairs.get(b)
+            steps = []
             for order in self._orders(a, b):
                 if known is not None and not order.stable:
                     continue
                 step = self._meet(a, b, order, again=known is not None)
-                if step is None:
-                    continue
+                if step is not None:
+                    steps.append(step)
+            # with axes of one length several orders fit: the right one goes on the farthest
+            for step in sorted(steps, key=lambda step: self._agreement(step[1]), reverse=True):
                 if not all(step[0].random) or self._drawn_alike(a, b):
                     return step
                 second_best = second_best or step
@@ -453,6 +457,11 @@ class _Scene:
     def _one_size(self, pair: OutputPair) -> bool:
         values = self.reference.side.tape.values, self.candidate.side.tape.values
         return values[0][pair.reference].size == values[1][pair.candidate].size
+
+    def _agreement(self, repaired: Match) -> tuple[int, int]:
+        """How many outputs agree after a repair, and how many values."""
+        outputs = sum(output_matches(repaired, pair) for pair in self.apart)
+        return outputs, sum(pair.same for pair in repaired.pairs.values())
 
     def _drawn_alike(self, a: int, b: int) -> bool:
         arrays = self.found.reference.array(a), self.candidate.side.array(b)
@@ -498,7 +507,8 @@ class _Scene:
             leaves = tuple(self.differing_leaves(*small))
             repaired = rematch(self.found, {other: array}, lambda match, op: True)
             repaired.pairs[other] = Pair(first, other, order, 0.0)
-            return Parting(*small, (first, other), order, gap, 0.0, leaves), repaired
+            explained = self.explained(small[0], first, small[1], other) if gap < _MUCH else 0.0
+            return Parting(*small, (first, other), order, gap, explained, leaves), repaired
         return None
 
     def _try(self, a: int, b: int, array: Array, order: Order | None) -> Match | None:
@@ -563,6 +573,7 @@ class _Scene:
                     yield depth_a + depth, abs(depth_a - depth), b, a
 
         swapped = [(pair.reference, pair.candidate) for pair in self._ambiguous_inputs()]
+        swapped += self._swapped_in_the_reference()
         # merged as they are asked for: a long loop has a million pairs, and few are looked at
         ranked = heapq.merge(*(ending_in(b) for b in theirs))
         return swapped + [(a, b) for _, _, b, a in itertools.islice(ranked, 4 * _TRIES)]
@@ -579,6 +590,23 @@ class _Scene:
                 pair = self._where_it_was_swapped(value)
                 if pair is not None and pair not in found:
                     found.append(pair)
+        return found[:_FEW_TRIES]
+
+    def _swapped_in_the_reference(self) -> list[tuple[int, int]]:
+        """The same where the reference transposes a square and the candidate does not."""
+        found = []
+        for op in self.region(self.reference, *(pair.reference for pair in self.apart)).ops:
+            for value in op.inputs:
+                producer = self.reference.side.tape.producer(value)
+                if producer is None or producer.static or producer.role != "move":
+                    continue
+                array, print_ = self.found.reference.array(value), self.found.reference.print(value)
+                partner = self.candidate.side.partner(array, print_)
+                if not isinstance(partner, Pair) or partner.order.stable:
+                    continue
+                ends = (value, partner.reference)
+                if ends not in found and partner.reference in self.found.pairs:
+                    found.append(ends)
         return found[:_FEW_TRIES]
 
     def _where_it_was_swapped(self, value: int) -> Pair | None:
@@ -629,7 +657,7 @@ class _Scene:
                 if len(pair.order.axes) == len(fitting[0].axes)
             }
             fitting.sort(key=lambda order: order.axes not in nearby)
-        return fitting[:_FEW_TRIES]
+        return fitting[:_ORDERS]
 
     # --- leaves -----------------------------------------------------------------------------------
 

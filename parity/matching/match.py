@@ -298,8 +298,10 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
         found.arranged[value] = partner
     elif partner is not None:
         pair = Pair(partner.reference, value, partner.order, partner.residual)
-        if not pair.same and op is not None and _stands_for_another(found, pair, op, run):
-            return
+        if not pair.same and op is not None:
+            moved_leaf = op.static and op.role == "move"  # left as it is, like the leaf itself
+            if moved_leaf or _stands_for_another(found, pair, op, run):
+                return
         found.pairs[value] = pair
         if pair.same:
             found.taken.add(pair.reference)
@@ -319,19 +321,28 @@ def _stands_for_another(found: Match, near: Pair, op: Op, run: Replay) -> bool:
     """
     if _sources(found, near.candidate) != _reference_sources(found, near.reference):
         return True
-    if found.ahead is None:
-        ahead = run.branch()
-        for later in found.side.tape.ops[op.index + 1 :]:
-            found.side.tape.step(later, ahead, found.injected)
-        found.ahead = Indexed(found.side.tape, ahead)
     reference, print_ = found.reference.array(near.reference), found.reference.print(near.reference)
-    for value in itertools.islice(found.ahead.index.look_up(print_, NEAR), _LOOK_ALIKES):
-        if value == near.candidate:
-            continue
-        order = find_order(reference, found.ahead.array(value), NEAR, print_)
-        if order is not None and order[1] < _FAR_NEARER * near.residual:
+
+    def nearest_other(ahead: Indexed) -> float:
+        apart = [near.residual]
+        for value in itertools.islice(ahead.index.look_up(print_, NEAR), _LOOK_ALIKES):
+            if value != near.candidate:
+                order = find_order(reference, ahead.array(value), NEAR, print_)
+                apart.append(order[1] if order is not None else near.residual)
+        return min(apart)
+
+    if found.ahead is not None:
+        other = nearest_other(found.ahead)
+        if other < _FAR_NEARER * near.residual:
             return True
-    return False
+        if other == near.residual:
+            return False
+    # what was replaced since then may have kept another value from coming far nearer
+    ahead = run.branch()
+    for later in found.side.tape.ops[op.index + 1 :]:
+        found.side.tape.step(later, ahead, found.injected)
+    found.ahead = Indexed(found.side.tape, ahead)
+    return nearest_other(found.ahead) < _FAR_NEARER * near.residual
 
 
 def _sources(found: Match, value: int) -> set[int]:

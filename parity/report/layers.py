@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from parity.matching.match import Match, Side
 from parity.numerics.difference import Difference, measure
 from parity.report.summary import LayerRow
@@ -123,7 +125,8 @@ def _local_errors(repaired: Match, values: Collection[int]) -> dict[int, float]:
             if ours.dtype.kind == "f" and theirs.dtype.kind == "f":
                 found[value] = measure(ours, theirs).relative
                 if found[value]:
-                    run.replace(value, ours.astype(theirs.dtype, copy=False))
+                    with np.errstate(over="ignore"):  # float16 may not hold it
+                        run.replace(value, ours.astype(theirs.dtype, copy=False))
 
     tapes[1].replay(after=after)
     return found

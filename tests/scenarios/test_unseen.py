@@ -158,3 +158,25 @@ def test_an_input_that_one_model_reverses_is_placed_where_the_other_reads_it():
     report = compare(reference, candidate, normal(14, 3, 4, 5), normal(15, 3, 6, 5))
 
     assert_first_at(report, "fault: reversed")
+
+
+def test_a_repair_among_axes_of_one_length_is_laid_out_as_what_follows_needs_it():
+    """Elementwise layers go on in any order of axes; a wrong one would make the pooling diverge."""
+    kernel, bias = normal(16, 4, 3, 2, 3, 2), normal(17, 4)
+
+    flipped = torch.from_numpy(kernel[..., ::-1].copy())
+
+    def candidate(x):
+        x = torch.nn.functional.conv3d(x, flipped, torch.from_numpy(bias))  # fault: flip
+        return torch.nn.functional.max_pool3d(torch.relu(x), 2).sum(1)
+
+    def reference(x):
+        x = tf.transpose(x, (0, 2, 3, 4, 1))
+        x = tf.nn.conv3d(x, kernel.transpose(2, 3, 4, 1, 0), [1] * 5, "VALID")  # fault: flip
+        return tf.reduce_sum(tf.nn.max_pool3d(tf.nn.relu(x + bias), 2, 2, "VALID"), -1)
+
+    sides = Side("tensorflow", reference), Side("torch", candidate)
+    report = Pair(*sides, (normal(18, 2, 3, 6, 7, 5),)).compare()
+
+    assert_first_at(report, "fault: flip")
+    assert len(report.divergences) == 1, str(report)
