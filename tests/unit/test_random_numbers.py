@@ -1,0 +1,55 @@
+"""Statistical parts: draws of one distribution, and the null distribution where no float64 is."""
+
+import numpy as np
+
+from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
+from parity.numerics.null import DRAWS, null_test
+
+random = np.random.default_rng(0)
+
+
+def test_samples_of_one_distribution_are_hardly_ever_told_apart():
+    likelihoods = [same_distribution(random.random(60), random.random(60)) for _ in range(300)]
+    assert min(likelihoods) > DRAWS_ERROR_RATE
+    assert np.mean(np.array(likelihoods) < 0.1) < 0.2
+
+
+def test_dropout_masks_of_other_rates_or_scales_are_told_apart():
+    mask = (random.random(400) < 0.6) / 0.6
+    assert same_distribution(mask, (random.random(400) < 0.6) / 0.6) > DRAWS_ERROR_RATE
+    assert same_distribution(mask, (random.random(400) < 0.3) / 0.3) < DRAWS_ERROR_RATE
+    assert same_distribution(mask, (random.random(400) < 0.6) * 1.0) < DRAWS_ERROR_RATE
+
+
+def inputs():
+    return [{0: random.normal(size=(5, 64)).astype("float32")} for _ in range(3)]
+
+
+weights = {1: random.normal(size=64).astype("float32")}
+
+
+def product(arrays):
+    return arrays[0] @ arrays.get(1, weights[1])
+
+
+def summed_otherwise(arrays):
+    terms = arrays[0] * weights[1]
+    return terms[:, ::-1].cumsum(1)[:, -1]
+
+
+def test_another_order_of_summation_is_no_larger_than_rounding():
+    assert null_test(product, summed_otherwise, inputs(), weights) > (1 / (DRAWS + 1)) ** 3
+
+
+def test_a_factor_of_one_in_a_thousand_is():
+    found = null_test(
+        product, lambda arrays: product(arrays) * np.float32(1.001), inputs(), weights
+    )
+    assert found == (1 / (DRAWS + 1)) ** 3
+
+
+def test_nan_is_no_agreement():
+    found = null_test(
+        product, lambda arrays: product(arrays) * np.float32(np.nan), inputs(), weights
+    )
+    assert found == (1 / (DRAWS + 1)) ** 3
