@@ -27,7 +27,7 @@ from parity.tape import Array, Op, Tape
 _TRIES = 60  # pairs of values that are tried as the end of a region
 _FEW_TRIES = 3
 _ORDERS = 6  # axis orders that are tried for a pair: all, where three axes have one length
-_MUCH = 0.1  # no rounding of a parameter leaves so much, not even to bfloat16
+_MUCH = 0.1  # no rounding of a float32 parameter leaves so much
 _PATIENCE = 40  # operations after which values that were put in must have met something
 
 
@@ -219,7 +219,7 @@ def _parting_of_near(found: Match, pair: Pair) -> tuple[Parting, Match]:
     scene = _Scene(found, [])
     ours = scene.region(scene.reference, pair.reference, itself=True)
     theirs = scene.region(scene.candidate, pair.candidate, itself=True)
-    explained = scene.explained(ours, pair.reference, theirs, pair.candidate)
+    explained = scene.explained(ours, pair.reference, theirs, pair.candidate, pair.residual)
     if pair.residual > explained and min(_computing(ours), _computing(theirs)) > 1:
         ends = OutputPair("", pair.reference, pair.candidate)
         step = _Scene(found, [ends]).meeting_place()
@@ -394,8 +394,14 @@ class _Scene:
         leaves = tuple(self.differing_leaves(ours, theirs))
         return Parting(ours, theirs, None, None, gap, 0.0, leaves, met=False)
 
-    def explained(self, ours: Region, a: int, theirs: Region, b: int) -> float:
+    def explained(self, ours: Region, a: int, theirs: Region, b: int, gap: float) -> float:
         """How much of what two values are apart the rounding of constants explains."""
+        if gap > _MUCH and not any(
+            region.tape.values[leaf].dtype in ("float16", "bfloat16")
+            for region in (ours, theirs)
+            for leaf in region.leaves()
+        ):
+            return 0.0
         sides = ((self.reference.side, ours, a), (self.candidate.side, theirs, b))
         return max(
             explained_by_constants(side.tape, side.run, region.ops, region.leaves(), value)
@@ -450,7 +456,7 @@ class _Scene:
                 return first
         repaired.pairs[b] = Pair(a, b, order, 0.0)
         gap = residual(array, self.candidate.side.array(b))
-        explained = self.explained(ours, a, theirs, b) if gap < _MUCH else 0.0
+        explained = self.explained(ours, a, theirs, b, gap)
         leaves = tuple(self.differing_leaves(ours, theirs))
         return Parting(ours, theirs, (a, b), order, gap, explained, leaves), repaired
 
@@ -507,7 +513,7 @@ class _Scene:
             leaves = tuple(self.differing_leaves(*small))
             repaired = rematch(self.found, {other: array}, lambda match, op: True)
             repaired.pairs[other] = Pair(first, other, order, 0.0)
-            explained = self.explained(small[0], first, small[1], other) if gap < _MUCH else 0.0
+            explained = self.explained(small[0], first, small[1], other, gap)
             return Parting(*small, (first, other), order, gap, explained, leaves), repaired
         return None
 
