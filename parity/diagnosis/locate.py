@@ -404,7 +404,7 @@ class _Scene:
             return 0.0
         sides = ((self.reference.side, ours, a), (self.candidate.side, theirs, b))
         return max(
-            explained_by_constants(side.tape, side.run, region.ops, region.leaves(), value)
+            explained_by_constants(side.tape, side.run, region.ops, region.leaves(), value, gap)
             for side, region, value in sides
         )
 
