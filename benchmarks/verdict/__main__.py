@@ -9,15 +9,15 @@ Prints Markdown. `--only` takes a part of a pair's, a family's or a fault's name
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from benchmarks.verdict import jobs
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's; it must be set before torch is imported
 
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--show", type=int, metavar="INPUT", help="print one input's reports")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables here as well")
     options = parser.parse_args(arguments)
-    quieten()
+    jobs.quieten()
     clean, planted = chosen(options.only)
     if options.show is not None:
         show(options.only, options.show)
@@ -47,16 +47,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lines: list[str] = []
     cut = 0.0
     if clean:
-        results = [r for of in _map(_clean, clean, count, options.jobs) for r in of]
+        results = [r for of in jobs.spread(jobs.clean, clean, count, options.jobs) for r in of]
         cut = max((r.rate for r in results), default=0.0)
         lines += _print(clean_tables(results))
     if planted:
-        results = [r for of in _map(_planted, planted, count, options.jobs) for r in of]
-        kinds = [kind for kind in _kinds() if kind.name in planted]
+        results = [r for of in jobs.spread(jobs.planted, planted, count, options.jobs) for r in of]
+        kinds = [kind for kind in jobs.kinds() if kind.name in planted]
         sizes = {}
         if not options.quick:
             names = [kind.name for kind in kinds if kind.continuous]
-            sizes = dict(zip(names, _map(_smallest, names, 3, options.jobs), strict=True))
+            sizes = dict(
+                zip(names, jobs.spread(jobs.smallest, names, 3, options.jobs), strict=True)
+            )
         lines += _print(planted_tables(results, cut, sizes, kinds))
     lines += _print([f"{time.perf_counter() - started:.0f} s."])
     if options.write:
@@ -64,66 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def quieten() -> None:
-    """No word from TensorFlow, and none from Gym, which says that it is old."""
-    import warnings
-
-    import numpy as np
-
-    from parity.frameworks.quiet import silence
-
-    silence()
-    warnings.simplefilter("ignore")
-    np.seterr(all="ignore")
-
-
 def chosen(part: str) -> tuple[list[str], list[str]]:
     """The names of the clean pairs and of the planted kinds."""
     from benchmarks.verdict.clean.catalogue import pairs
 
     clean = [clean.name for clean in pairs() if part in clean.name or part in clean.family]
-    return clean, [kind.name for kind in _kinds() if part in kind.name or part == "planted"]
-
-
-def _kinds() -> Any:
-    from benchmarks.verdict.planted import KINDS
-
-    return KINDS
-
-
-def _clean(name: str, count: int) -> list[Any]:
-    quieten()
-    from benchmarks.verdict.clean.catalogue import pairs
-    from benchmarks.verdict.measure import measure_clean
-
-    return list(measure_clean(next(one for one in pairs() if one.name == name), count))
-
-
-def _planted(name: str, count: int) -> list[Any]:
-    quieten()
-    from benchmarks.verdict.measure import measure_planted
-
-    return list(measure_planted(next(one for one in _kinds() if one.name == name), count))
-
-
-def _smallest(name: str, inputs: int) -> list[Any]:
-    quieten()
-    from benchmarks.verdict.measure import smallest
-    from benchmarks.verdict.planted import DIRECTIONS
-
-    kind = next(one for one in _kinds() if one.name == name)
-    return [smallest(kind, two, inputs) for two in DIRECTIONS]
-
-
-def _map(
-    work: Callable[[str, int], list[Any]], names: list[str], count: int, jobs: int
-) -> Iterator[list[Any]]:
-    if jobs == 1:
-        yield from (work(name, count) for name in names)
-        return
-    context = multiprocessing.get_context("spawn")  # frameworks do not survive a fork
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        yield from pool.map(work, names, [count] * len(names), chunksize=5)
+    return clean, [kind.name for kind in jobs.kinds() if part in kind.name or part == "planted"]
 
 
 def show(part: str, number: int) -> None:
@@ -137,7 +85,7 @@ def show(part: str, number: int) -> None:
         for one in pairs()
         if part in one.name or part in one.family
     ]
-    for kind in _kinds():
+    for kind in jobs.kinds():
         if part in kind.name:
             for two in DIRECTIONS:
                 name = f"{kind.name}, {' to '.join(two)}"
