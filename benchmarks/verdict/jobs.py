@@ -62,4 +62,4 @@ def spread(
         return
     context = multiprocessing.get_context("spawn")  # frameworks do not survive a fork
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        yield from pool.map(work, names, [count] * len(names), chunksize=5)
+        yield from pool.map(work, names, [count] * len(names))
