@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.perf_counter()
     count = 10 if options.quick else options.inputs
     lines: list[str] = []
-    cut = 0.0
+    cut = None
     if clean:
         results = [r for of in jobs.spread(jobs.clean, clean, count, options.jobs) for r in of]
         cut = max((r.rate for r in results), default=0.0)

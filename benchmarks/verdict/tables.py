@@ -68,14 +68,14 @@ def _to_look_at(results: Sequence[Result]) -> Iterator[str]:
 
 def planted_tables(
     results: Sequence[Result],
-    cut: float,
+    cut: float | None,
     found: Mapping[str, Sequence[Smallest | None]],
     kinds: Iterable[Planted],
 ) -> Iterator[str]:
     """What was found.
 
     Args:
-        cut: the highest rate that CRADLE gave a clean pair.
+        cut: the highest rate that CRADLE gave a clean pair; None if none was run.
         found: by kind, the smallest size found in each direction.
     """
     asked = [r for r in results if r.effect > ROUNDING]
@@ -86,8 +86,9 @@ def planted_tables(
     yield ""
     yield "Found, of those asked for:"
     yield ""
-    yield from _row("fault", "asked for", "parity", "placed first", *METHODS, TUNED)
-    yield from _rule(5 + len(METHODS))
+    tuned = [TUNED] * (cut is not None)
+    yield from _row("fault", "asked for", "parity", "placed first", *METHODS, *tuned)
+    yield from _rule(4 + len(METHODS) + len(tuned))
     for name, of in _groups(asked, lambda r: r.name):
         yield from _row(name, len(of), *_found(of, cut, _count))
     if asked:
@@ -134,12 +135,15 @@ def planted_tables(
             yield ""
 
 
-def _found(of: Sequence[Result], cut: float, shown: Callable[[list[bool]], str]) -> Iterator[str]:
+def _found(
+    of: Sequence[Result], cut: float | None, shown: Callable[[list[bool]], str]
+) -> Iterator[str]:
     yield shown([r.verdict == "diverged" for r in of])
     yield shown([r.placed for r in of])
     for name in METHODS:
         yield shown([r.told[name][0] for r in of if r.told])
-    yield shown([r.rate > cut for r in of if r.told])
+    if cut is not None:
+        yield shown([r.rate > cut for r in of if r.told])
 
 
 def _rate(hits: Iterable[bool]) -> tuple[str, str, str]:
