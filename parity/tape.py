@@ -237,6 +237,14 @@ class Tape:
         index = self.values[value].op
         return self.ops[index] if index >= 0 else None
 
+    def before_moves(self, value: int) -> int:
+        """The value that a chain of moves started from."""
+        op = self.producer(value)
+        while op is not None and op.role == "move" and len(op.inputs) == 1:
+            value = op.inputs[0]
+            op = self.producer(value)
+        return value
+
     def replay(
         self,
         precision: Precision = None,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.diagnosis.classify import classify
+from parity.diagnosis.diagnose import diagnose, repaired_alone
 from parity.diagnosis.locate import Leaf, OutputPair, Parting, Region, output_matches
 from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
 from parity.diagnosis.whole import agree_as_a_whole
@@ -61,7 +62,7 @@ def judge(
         if parting.values is not None:
             ends[parting.values[1]] = kind.name
         if kind.name == "divergence":
-            divergences.append(_divergence(matched, parting, kind.detail))
+            divergences.append(_divergence(matched, repaired, parting, kind.detail, outputs))
         elif kind.name in _UNVERIFIABLE:
             unverified.append(_unverified(kind.name, parting))
         else:
@@ -118,8 +119,16 @@ def _site(region: Region) -> Site:
     return region.entry.site if region.entry else Site("nothing", "")
 
 
-def _divergence(matched: Match, parting: Parting, detail: str) -> Divergence:
+def _divergence(
+    matched: Match,
+    repaired: Match,
+    parting: Parting,
+    detail: str,
+    outputs: Sequence[OutputPair],
+) -> Divergence:
     reference, candidate = _sites(parting)
+    cause, closest = diagnose(repaired, parting, outputs)
+    before, after = repaired_alone(matched, parting, outputs)
     return Divergence(
         reference=reference,
         candidate=candidate,
@@ -131,6 +140,10 @@ def _divergence(matched: Match, parting: Parting, detail: str) -> Divergence:
         met=parting.met,
         random=parting.random,
         detail=detail,
+        cause=cause,
+        closest=closest,
+        output_before=before,
+        output_after=after,
     )
 
 

@@ -9,8 +9,7 @@ chaotic network is judged as sharply as one near the input.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
@@ -19,8 +18,10 @@ from parity.tape import Array, Op, Replay, Tape
 
 _CLOSE_ENOUGH = 1e-13  # below this a replacement would change nothing
 _SMALL_LEAF = 4096  # elements; larger weights are looked up when somebody asks for them
-_FAR_NEARER = 0.1
 _LOOK_ALIKES = 16  # at most so many are compared in full, for each value
+_LOOK_AHEAD = 8  # operations after a replacement that may speak for or against it
+_CLEARLY = 2.0  # times nearer
+_ENOUGH = 2  # values that are nearer with a replacement than without
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +181,6 @@ class Match:
         taken: the reference's values that have an equal partner.
         injected: candidate's values that were put in by force, with what was put there.
         inputs: the candidate's inputs that were replaced by the reference's to begin with.
-        ahead: the candidate replayed to its end without replacing anything, from where a value
-            first came near another; made when it is needed.
     """
 
     reference: Indexed
@@ -190,7 +189,6 @@ class Match:
     arranged: dict[int, int] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
     injected: dict[int, Array] = field(default_factory=dict)
-    ahead: Indexed | None = None
     inputs: Mapping[int, Array] = field(default_factory=dict)
 
     @property
@@ -300,7 +298,7 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
         pair = Pair(partner.reference, value, partner.order, partner.residual)
         if not pair.same and op is not None:
             moved_leaf = op.static and op.role == "move"  # left as it is, like the leaf itself
-            if moved_leaf or _stands_for_another(found, pair, op, run):
+            if moved_leaf or _leads_astray(found, pair, op, run):
                 return
         found.pairs[value] = pair
         if pair.same:
@@ -311,88 +309,55 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
             found.side.forget(value)
 
 
-def _stands_for_another(found: Match, near: Pair, op: Op, run: Replay) -> bool:
-    """Whether a value that comes near one of the reference's is still not its partner.
+def _leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
+    """Whether what follows is nearer the reference if a value is left alone than if it is replaced.
 
-    Two kinds of look-alikes are told apart. A product without its bias is near the sum where the
-    bias is small, and half of `x` is near its GELU where `x` is small: another value of the
-    candidate comes far nearer. And what a recurrent step makes of its state alone is near what it
-    makes of state and input where the input is small: they are not computed from the same values.
+    That tells a look-alike from a partner. A product without its bias is near the sum where the
+    bias is small, half of `x` near its GELU where `x` is small: what the candidate lacks there it
+    adds next, and what was put in would have it twice. One value is not enough to trust a
+    replacement: `(xW + hU) + b` has a sum in common with `(xW + b) + hU` if `xW + b` is put in.
     """
-    if _sources(found, near.candidate) != _reference_sources(found, near.reference):
-        return True
-    reference, print_ = found.reference.array(near.reference), found.reference.print(near.reference)
-
-    def nearest_other(ahead: Indexed) -> float:
-        apart = [near.residual]
-        for value in itertools.islice(ahead.index.look_up(print_, NEAR), _LOOK_ALIKES):
-            if value != near.candidate:
-                order = find_order(reference, ahead.array(value), NEAR, print_)
-                apart.append(order[1] if order is not None else near.residual)
-        return min(apart)
-
-    if found.ahead is not None:
-        other = nearest_other(found.ahead)
-        if other < _FAR_NEARER * near.residual:
-            return True
-        if other == near.residual:
-            return False
-    # what was replaced since then may have kept another value from coming far nearer
-    ahead = run.branch()
-    for later in found.side.tape.ops[op.index + 1 :]:
-        found.side.tape.step(later, ahead, found.injected)
-    found.ahead = Indexed(found.side.tape, ahead)
-    return nearest_other(found.ahead) < _FAR_NEARER * near.residual
-
-
-def _sources(found: Match, value: int) -> set[int]:
-    """The reference's values from which the candidate computes a value, through nothing else."""
     tape = found.side.tape
-    sources, seen, stack = set(), {value}, [value]
-    while stack:
-        at = stack.pop()
-        if at != value and at in found.pairs and found.side.informative(at):
-            sources.add(_before_moves(found.reference.tape, found.pairs[at].reference))
-            continue
-        op = tape.producer(at)
-        if op is not None:
-            fresh = [entry for entry in op.inputs if entry not in seen]
-            seen.update(fresh)
-            stack += [entry for entry in fresh if _is_live(tape, entry)]
-    return sources
+    alone, replaced = run.branch(), run.branch()
+    replaced.replace(near.candidate, near.order.apply(found.reference.array(near.reference)))
+    nearer = 0
+    for later in _computed_from(tape, near.candidate, op):
+        for branch in (alone, replaced):
+            _step_to(tape, later, branch, found.injected)
+        for value in later.outputs:
+            gaps = [_gap(found, branch.array(value)) for branch in (alone, replaced)]
+            if max(gaps) <= SAME:
+                continue
+            if _CLEARLY * gaps[0] < gaps[1]:
+                return True
+            nearer += _CLEARLY * gaps[1] < gaps[0]
+            if nearer == _ENOUGH:
+                return False
+    return False
 
 
-def _reference_sources(found: Match, value: int) -> set[int]:
-    """The same for a value of the reference: those from which it is computed that have partners."""
-    tape = found.reference.tape
-    partners = {
-        _before_moves(tape, pair.reference)
-        for pair in found.pairs.values()
-        if found.reference.informative(pair.reference)
-    }
-    sources, seen, stack = set(), {value}, [value]
-    while stack:
-        at = stack.pop()
-        if at != value and _before_moves(tape, at) in partners:
-            sources.add(_before_moves(tape, at))
-            continue
-        op = tape.producer(at)
-        if op is not None:
-            fresh = [entry for entry in op.inputs if entry not in seen]
-            seen.update(fresh)
-            stack += [entry for entry in fresh if _is_live(tape, entry)]
-    return sources
+def _computed_from(tape: Tape, value: int, op: Op) -> Iterator[Op]:
+    """The next few operations that depend on a value of `op`, and the moves between them."""
+    touched = {value}
+    left = _LOOK_AHEAD
+    for later in tape.ops[op.index + 1 :]:
+        if left and not touched.isdisjoint(later.inputs):
+            touched.update(later.outputs)
+            left -= later.role != "move"
+            yield later
 
 
-def _before_moves(tape: Tape, value: int) -> int:
-    """The value that a chain of moves started from."""
-    op = tape.producer(value)
-    while op is not None and op.role == "move" and len(op.inputs) == 1:
-        value = op.inputs[0]
-        op = tape.producer(value)
-    return value
+def _step_to(tape: Tape, op: Op, run: Replay, injected: Collection[int]) -> None:
+    """Runs an operation, and before it whatever it needs that has not been run."""
+    for value in op.inputs:
+        producer = tape.producer(value)
+        if producer is not None and value not in run:
+            _step_to(tape, producer, run, injected)
+    tape.step(op, run, injected)
 
 
-def _is_live(tape: Tape, value: int) -> bool:
-    op = tape.producer(value)
-    return not op.static if op is not None else tape.values[value].kind == "input"
+def _gap(found: Match, array: Array) -> float:
+    """How far an array is from the value of the reference that it resembles."""
+    print_ = fingerprint(array)
+    partner = found.reference.partner(array, print_, found.taken) if array.size else None
+    return partner.residual if isinstance(partner, Pair) and print_.informative else float("inf")

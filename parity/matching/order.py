@@ -40,6 +40,14 @@ class Order:
             return _laid_out(reference, permuted, back, self.shape)
         return _laid_out(reference, self.fine, self.axes, self.shape)
 
+    def revert(self, partner: Array, shape: tuple[int, ...]) -> Array:
+        """The partner's numbers in the reference's order, with the reference's shape."""
+        if self.split:
+            return _laid_out(partner, self.fine, self.axes, shape)
+        permuted = tuple(self.fine[axis] for axis in self.axes)
+        back = sorted(range(len(self.axes)), key=self.axes.__getitem__)
+        return _laid_out(partner, permuted, back, shape)
+
     @property
     def groups(self) -> frozenset[frozenset[int]]:
         """The finer array's axes, those together that are one axis of the other array."""

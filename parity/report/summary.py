@@ -53,6 +53,49 @@ class LeafDifference:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """Why two models part, with its proof.
+
+    Attributes:
+        kind: a kind of docs/causes.md.
+        summary: one line in the field's words.
+        parameters: name to (reference's, candidate's).
+        confirmed: whether, with the repaired value put into the candidate, all that follows agrees
+            with the reference, up to the next divergence.
+        residual_before, residual_after: of the value at the divergence, in float64, without the
+            change that the cause names and with it; the latter is the worst over all inputs.
+        inputs: the number of inputs on which it was tried; all but the first are generated.
+        evidence: further facts that can be checked by eye.
+        edit: how to mend the candidate's line: (the call as it is, the call as it should be).
+        equally: kinds of causes that explain it as well and assume no more.
+    """
+
+    kind: str
+    summary: str
+    parameters: Mapping[str, tuple[Any, Any]]
+    confirmed: bool
+    residual_before: float
+    residual_after: float
+    inputs: int
+    evidence: tuple[str, ...] = ()
+    edit: tuple[str, str] | None = None
+    equally: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The proposal that comes closest where nothing explains a divergence.
+
+    Attributes:
+        share: of the residual that it removes, in 0..1.
+    """
+
+    kind: str
+    summary: str
+    share: float
+
+
+@dataclass(frozen=True)
 class Divergence:
     """A place where the candidate parts from the reference for a reason of its own.
 
@@ -67,7 +110,10 @@ class Divergence:
         met: whether all that follows agrees once this is repaired, up to the next divergence.
         random: whether random numbers are drawn there, in each model.
         detail: what else is known of it, in a sentence.
-        cause: why, if it is known.
+        cause: why, if it could be proved.
+        closest: what comes closest, where nothing explains it.
+        output_before, output_after: relative difference of the outputs in float64 as the models
+            are, and with this alone repaired; None where they cannot be subtracted.
     """
 
     reference: Site
@@ -80,7 +126,10 @@ class Divergence:
     met: bool = True
     random: tuple[bool, bool] = (False, False)
     detail: str = ""
-    cause: None = None
+    cause: Cause | None = None
+    closest: Guess | None = None
+    output_before: float | None = None
+    output_after: float | None = None
 
 
 @dataclass(frozen=True)

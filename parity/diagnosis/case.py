@@ -1,0 +1,463 @@
+"""A divergence as the causes see it: what goes in, what comes out of both sides, what is read.
+
+Everything is float64 and in the reference's layout: the candidate's value is laid back, so that a
+cause compares two arrays of one shape. Besides the user's inputs there are generated ones; both
+regions are run on all of them, and what explains a divergence must explain it on each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from parity.diagnosis.locate import Parting, Region
+from parity.matching.match import Match
+from parity.matching.order import Order, orders
+from parity.numerics.difference import residual
+from parity.tape import Array, Op, Replay, Tape, Value
+
+_ENDS = 5  # later values at which an enclosure may end
+_STEPS = 40  # operations that an enclosure may hold
+_NO_ARRAYS: Mapping[int, Array] = {}
+
+
+def _jittered(array: Array, random: np.random.Generator) -> Array:
+    """Every number by a factor of its own: signs, zeros and masks stay."""
+    return array * random.uniform(0.5, 1.5, array.shape)
+
+
+def _redrawn(array: Array, random: np.random.Generator) -> Array:
+    """Normal numbers as large as the array's, of both signs."""
+    finite = array[np.isfinite(array)]
+    size = float(np.sqrt(np.mean(finite * finite))) if finite.size else 1.0
+    return random.standard_normal(array.shape) * (size or 1.0)
+
+
+def _larger(array: Array, random: np.random.Generator) -> Array:
+    return 5.0 * _redrawn(array, random)
+
+
+_DRAWS: Sequence[Callable[[Array, np.random.Generator], Array]] = (_jittered, _redrawn, _larger)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One set of inputs, and what both sides make of it.
+
+    Attributes:
+        number: 0 for the user's inputs, 1 and more for generated ones.
+        fed: what enters, by the reference's value id; see `Case.run_reference`.
+        inputs: the floating arrays that enter the reference's region, as it reads them.
+        reference: what the reference's region makes of them.
+        candidate: what the candidate's makes of them, laid out as the reference's value.
+    """
+
+    number: int
+    fed: Mapping[int, Array]
+    inputs: tuple[Array, ...]
+    reference: Array
+    candidate: Array
+
+    @property
+    def x(self) -> Array:
+        """The largest input."""
+        return max(self.inputs, key=lambda array: array.size)
+
+    @cached_property
+    def gap(self) -> float:
+        """How far the two values are apart: relative root mean square, inf for other shapes."""
+        if self.reference.shape != self.candidate.shape:
+            return float("inf")
+        return residual(self.reference, self.candidate)
+
+
+@dataclass(frozen=True)
+class LeafView:
+    """A parameter, buffer or constant that a region reads.
+
+    Attributes:
+        id: its value id.
+        name: its path in the model; "" for a constant.
+        array: its numbers, in float64 if they are floating.
+    """
+
+    id: int
+    name: str
+    kind: str
+    array: Array
+
+
+@dataclass(frozen=True)
+class RegionView:
+    """One side's region.
+
+    Attributes:
+        tape: the side's tape.
+        ops: its operations in the order of the data flow.
+        end: the value id that it ends in.
+        leaves: the parameters and constants that it reads, also through static operations.
+    """
+
+    tape: Tape
+    ops: tuple[Op, ...]
+    end: int
+    leaves: tuple[LeafView, ...]
+
+    @cached_property
+    def computing(self) -> tuple[Op, ...]:
+        """The operations that are no mere moves."""
+        return tuple(op for op in self.ops if op.role != "move")
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of the computing operations, in lower case without punctuation."""
+        return tuple(plain_kind(op) for op in self.computing)
+
+    @cached_property
+    def value(self) -> Value:
+        return self.tape.values[self.end]
+
+    def leaf(self, value: int) -> LeafView | None:
+        """The leaf that a value is, but for static operations on the way."""
+        found = [leaf for leaf in self.leaves if leaf.id in self._sources(value)]
+        return found[0] if len(found) == 1 else None
+
+    def _sources(self, value: int) -> set[int]:
+        found, stack = set(), [value]
+        while stack:
+            at = stack.pop()
+            op = self.tape.producer(at)
+            if op is None:
+                found.add(at)
+            elif op.static:
+                stack.extend(op.inputs)
+        return found
+
+    def readers(self, steps: int = 1) -> tuple[Op, ...]:
+        """The computing operations that read the end, or what `steps` of them make of it."""
+        found: list[Op] = []
+        values = {self.end}
+        for op in self.tape.ops[self.value.op + 1 :]:
+            if values.isdisjoint(op.inputs):
+                continue
+            if op.role == "move":
+                values.update(op.outputs)
+                continue
+            found.append(op)
+            if steps > 1:
+                values.update(op.outputs)
+            if len(found) >= 4 * steps:
+                break
+        return tuple(found)
+
+
+def plain_kind(op: Op) -> str:
+    """An operation's kind in one spelling: `aten.softmax`, `_softmax` and `Softmax` are one."""
+    return op.kind.rsplit(".", 1)[-1].lower().replace("_", "")
+
+
+class Case:
+    """A pair of regions between one set of entering values and one pair of ends.
+
+    Attributes:
+        reference, candidate: the two regions.
+        order: lays the reference's end out as the candidate's; None where the shapes do not allow.
+    """
+
+    def __init__(
+        self,
+        repaired: Match,
+        reference: Region,
+        candidate: Region,
+        ends: tuple[int, int],
+        order: Order | None,
+    ) -> None:
+        self.repaired = repaired
+        self.order = order
+        self._runs = (repaired.reference.run, repaired.side.run)
+        self.reference = _view(reference, ends[0], self._runs[0])
+        self.candidate = _view(candidate, ends[1], self._runs[1])
+        self.entering = tuple(v for v in reference.boundary() if _floating(self._runs[0], v))
+        self.candidate_entering = tuple(
+            v for v in candidate.boundary() if _floating(self._runs[1], v)
+        )
+        self._trials: list[Trial | None] = []
+        self._moves = _moves_between(reference.tape, self._roots, self._cut)
+
+    # --- what enters ------------------------------------------------------------------------------
+
+    @property
+    def partners(self) -> dict[int, int]:
+        """The reference's value that each value entering the candidate's region is."""
+        pairs = self.repaired.pairs
+        return {v: pairs[v].reference for v in self.candidate_entering if v in pairs}
+
+    @property
+    def _cut(self) -> tuple[int, ...]:
+        return tuple(dict.fromkeys((*self.entering, *self.partners.values())))
+
+    @cached_property
+    def _roots(self) -> tuple[int, ...]:
+        """The reference's values to be changed: what enters either region, before mere moves."""
+        tape = self.repaired.reference.tape
+        return tuple(dict.fromkeys(tape.before_moves(value) for value in self._cut))
+
+    @cached_property
+    def same_inputs(self) -> bool:
+        """Whether both regions read the same values, but for moves."""
+        tape = self.repaired.reference.tape
+        ours = {tape.before_moves(value) for value in self.entering}
+        theirs = {tape.before_moves(value) for value in self.partners.values()}
+        return ours == theirs and len(self.partners) == len(self.candidate_entering)
+
+    # --- trials -----------------------------------------------------------------------------------
+
+    @property
+    def first(self) -> Trial:
+        """What the user's own inputs gave."""
+        return next(self.trials())
+
+    def trials(self) -> Iterator[Trial]:
+        """The user's inputs, then generated ones that leave both sides finite."""
+        for number in range(len(_DRAWS) + 1):
+            if number == len(self._trials):
+                self._trials.append(self._make(number))
+            trial = self._trials[number]
+            if trial is not None:
+                yield trial
+
+    def _make(self, number: int) -> Trial | None:
+        fed = {root: self._runs[0].array(root) for root in self._roots}
+        if number:
+            random = np.random.default_rng(number)
+            fed = {
+                root: _DRAWS[number - 1](array, random) if array.dtype.kind == "f" else array
+                for root, array in fed.items()
+            }
+        ours = self._replay(0, fed)
+        reference = ours.array(self.reference.end)
+        candidate = self.run_candidate(fed)
+        finite = np.isfinite(reference).all() and np.isfinite(candidate).all()
+        if number and not finite:
+            return None
+        inputs = tuple(ours.array(value) for value in self.entering)
+        return Trial(number, fed, inputs, reference, candidate)
+
+    def run_reference(
+        self, fed: Mapping[int, Array], leaves: Mapping[int, Array] = _NO_ARRAYS
+    ) -> Array:
+        """What the reference's region makes of a trial's `fed`, with leaves replaced."""
+        return self._replay(0, fed, leaves).array(self.reference.end)
+
+    def run_candidate(
+        self, fed: Mapping[int, Array], leaves: Mapping[int, Array] = _NO_ARRAYS
+    ) -> Array:
+        """What the candidate's region makes of it, in the reference's layout if there is one."""
+        found = self._replay(1, fed, leaves).array(self.candidate.end)
+        return self.as_reference(found)
+
+    def as_reference(self, array: Array) -> Array:
+        """An array like the candidate's end, laid out as the reference's."""
+        if self.order is None:
+            return array
+        return self.order.revert(array, self.reference.value.shape)
+
+    def candidate_axis(self, axis: int) -> int:
+        """Where an axis of the reference's end lies in the candidate's; -1 if it is the last."""
+        shape = self.reference.value.shape
+        axis %= len(shape)
+        if self.order is None:
+            return axis - len(shape) if axis == len(shape) - 1 else axis
+        steps = np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+        laid = self.order.apply(np.broadcast_to(steps, shape))
+        vary = [i for i in range(laid.ndim) if (np.diff(laid, axis=i) != 0).any()]
+        found = vary[-1] if vary else axis
+        return -1 if found == laid.ndim - 1 else found
+
+    def entering_as_candidate(self, fed: Mapping[int, Array]) -> dict[int, Array]:
+        """What enters the candidate's region, by the reference's value ids, as it lies there."""
+        ours = self._replay(0, fed)
+        return {partner: ours.array(partner) for partner in self.partners.values()}
+
+    def _replay(
+        self, side: int, fed: Mapping[int, Array], leaves: Mapping[int, Array] = _NO_ARRAYS
+    ) -> Replay:
+        view = self.candidate if side else self.reference
+        indices = {op.index for op in view.ops} | _static_before(view, leaves)
+        if not side:
+            indices |= self._moves
+            return view.tape.replay("float64", {**fed, **leaves}, self._runs[0], only=indices)
+        ours = self._runs[0].tape.replay("float64", fed, self._runs[0], only=self._moves)
+        theirs = {
+            value: self.repaired.pairs[value].order.apply(ours.array(partner))
+            for value, partner in self.partners.items()
+        }
+        # the base holds what was put in: everything that is not fed must run anew
+        unfed = {leaf.id: leaf.array for leaf in view.leaves if leaf.id not in leaves}
+        return view.tape.replay(
+            "float64", {**unfed, **theirs, **leaves}, self._runs[1], only=indices
+        )
+
+    # --- enclosures -------------------------------------------------------------------------------
+
+    def enclosures(self) -> Iterator[Case]:
+        """Larger cases around this one with a single entering value, the smallest first.
+
+        An epsilon that is added is a constant; seen with what is made of it, it is a norm's.
+        """
+        tape, other = self.repaired.reference.tape, self.repaired.side.tape
+        for (c, d), order in self._later_ends():
+            smaller = -1
+            for cut, ops in _single_entries(tape, c, {op.index for op in self.reference.ops}):
+                theirs = self._candidate_slice(cut, d)
+                if theirs is None or len(ops) == smaller:
+                    continue
+                smaller = len(ops)
+                ours = Region(tape, tuple(tape.ops[i] for i in sorted(ops)), None)
+                yield Case(self.repaired, ours, Region(other, theirs, None), (c, d), order)
+                break
+
+    def _later_ends(self) -> Iterator[tuple[tuple[int, int], Order | None]]:
+        """This case's own ends, and the next pairs of values that depend on them."""
+        a, b = self.reference.end, self.candidate.end
+        yield (a, b), self.order
+        tape, other = self.repaired.reference.tape, self.repaired.side.tape
+        after_a, after_b = {a}, {b}
+        for op in tape.ops[self.reference.value.op + 1 :]:
+            if not after_a.isdisjoint(op.inputs):
+                after_a.update(op.outputs)
+        found = 0
+        for op in other.ops[self.candidate.value.op + 1 :]:
+            if after_b.isdisjoint(op.inputs):
+                continue
+            after_b.update(op.outputs)
+            for value in op.outputs:
+                pair = self.repaired.pairs.get(value)
+                if op.role == "move" or pair is None or not pair.same:
+                    continue
+                if pair.reference in after_a:
+                    yield (pair.reference, value), pair.order
+                    found += 1
+            if found >= _ENDS:
+                return
+
+    def _candidate_slice(self, cut: int, end: int) -> tuple[Op, ...] | None:
+        """The candidate's operations between a reference's value's partners and an end."""
+        tape = self.repaired.side.tape
+        origin = self.repaired.reference.tape.before_moves(cut)
+        inside: set[int] = set()
+        stack = [end]
+        while stack:
+            value = stack.pop()
+            pair = self.repaired.pairs.get(value)
+            if pair is not None and value != end:
+                if self.repaired.reference.tape.before_moves(pair.reference) == origin:
+                    continue
+            op = tape.producer(value)
+            if op is None:
+                if tape.values[value].kind == "input":
+                    return None
+                continue
+            if op.static or op.index in inside:
+                continue
+            inside.add(op.index)
+            if len(inside) > _STEPS:
+                return None
+            stack.extend(op.inputs)
+        if not {op.index for op in self.candidate.ops if not op.static} <= inside:
+            return None
+        return tuple(tape.ops[index] for index in sorted(inside))
+
+
+def case_of(repaired: Match, parting: Parting, ends: tuple[int, int] | None) -> Case | None:
+    """A parting as a case; None where there is nothing to compute on one of the sides.
+
+    Args:
+        ends: the outputs in which it shows, for a parting after which nothing meets.
+    """
+    values = parting.values or ends
+    if values is None:
+        return None
+    order = parting.order
+    if order is None:
+        shapes = (
+            repaired.reference.tape.values[values[0]].shape,
+            repaired.side.tape.values[values[1]].shape,
+        )
+        order = next(iter(orders(*shapes)), None)
+    return Case(repaired, parting.reference, parting.candidate, values, order)
+
+
+def _view(region: Region, end: int, run: Replay) -> RegionView:
+    values = region.tape.values
+    leaves = tuple(
+        LeafView(leaf, values[leaf].name, values[leaf].kind, run.array(leaf))
+        for leaf in dict.fromkeys(region.leaves())
+    )
+    return RegionView(region.tape, region.ops, end, leaves)
+
+
+def _floating(run: Replay, value: int) -> bool:
+    return bool(run.array(value).dtype.kind == "f")
+
+
+def _moves_between(tape: Tape, roots: Collection[int], cut: Collection[int]) -> frozenset[int]:
+    """The moves that lead from the roots to the values that enter."""
+    found = set()
+    for value in cut:
+        while value not in roots:
+            op = tape.producer(value)
+            if op is None:
+                break
+            found.add(op.index)
+            value = op.inputs[0]
+    return frozenset(found)
+
+
+def _static_before(view: RegionView, leaves: Collection[int]) -> set[int]:
+    """Static operations through which leaves reach a region."""
+    if not leaves:
+        return set()
+    found: set[int] = set()
+    stack = [value for op in view.ops for value in op.inputs]
+    while stack:
+        producer = view.tape.producer(stack.pop())
+        if producer is not None and producer.static and producer.index not in found:
+            found.add(producer.index)
+            stack.extend(producer.inputs)
+    return found
+
+
+def _single_entries(
+    tape: Tape, end: int, inner: Collection[int]
+) -> Iterator[tuple[int, frozenset[int]]]:
+    """Values that are all that enters what `end` is computed from, the nearest first.
+
+    Yields:
+        Such a value, and the indices of the operations behind it up to `end`.
+    """
+    maker = tape.producer(end)
+    if maker is None:
+        return
+    cut = {end}
+    inside: set[int] = set()
+    while cut and len(inside) <= _STEPS:
+        latest = max(cut, key=lambda value: (tape.values[value].op, value))
+        op = tape.producer(latest)
+        if op is None:
+            return  # an input of the model: nothing lies before it
+        cut.discard(latest)
+        inside.add(op.index)
+        for value in op.inputs:
+            producer = tape.producer(value)
+            if producer is None and tape.values[value].kind != "input":
+                continue
+            if producer is None or not producer.static:
+                cut.add(value)
+        cut = {value for value in cut if tape.values[value].op not in inside}
+        live = {index for index in inner if not tape.ops[index].static}
+        if len(cut) == 1 and live <= inside:
+            yield next(iter(cut)), frozenset(inside)

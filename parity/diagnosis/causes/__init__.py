@@ -1,0 +1,139 @@
+"""Causes: what a divergence may come from, a function for each, a file for each family.
+
+A cause is a function that gets a case and proposes explanations: what the candidate's value would
+be if one thing were changed in what the reference computes. `parity.diagnosis.explain` computes
+them on several inputs and keeps what holds on all. So a cause may propose freely; it must be quick,
+and what it proposes must have parameters that a person can act on.
+
+A new cause is one function here, decorated with `cause`; its docstring is its page in
+docs/causes.md.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from parity.diagnosis.case import Case, Trial
+from parity.tape import Array
+
+Predict = Callable[[Trial], Array]
+
+FAMILIES = (
+    "softmax",
+    "reduction",
+    "dueling",
+    "distributional",
+    "layout",
+    "spatial",
+    "norm",
+    "activation",
+    "weights",
+    "recurrent",
+    "attention",
+    "resize",
+    "mode",
+    "inputs",
+    "distribution",
+    "precision",
+    "wiring",
+)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change to one call on the candidate's line.
+
+    Attributes:
+        functions: names of the call to change, without module; () for any call with the keyword.
+        keyword: the argument's names over the frameworks, such as ("axis", "dim"), torch's last.
+        value: the source text to put there.
+        position: where the argument stands when it is not given by name; None if it never does.
+    """
+
+    functions: tuple[str, ...]
+    keyword: tuple[str, ...]
+    value: str
+    position: int | None = None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A proposal: under this one change the reference's computation gives the candidate's value.
+
+    Attributes:
+        kind: a cause's kind.
+        summary: one line in the field's words, both sides' parameters in it.
+        candidate: from a trial the value that the candidate gives if this is the cause, in the
+            reference's layout.
+        reference: from a trial the reference's value by the same formula without the change: proof
+            that the formula is what is computed here. None where it is the tape itself that ran.
+        parameters: name to (reference's, candidate's).
+        edit: how to mend the candidate's line, if one argument does it.
+        cost: how much is assumed, among proposals of one function; the smallest is preferred.
+        evidence: further facts that a reader can check by eye.
+    """
+
+    kind: str
+    summary: str
+    candidate: Predict
+    reference: Predict | None = None
+    parameters: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    edit: Edit | None = None
+    cost: float = 0.0
+    evidence: tuple[str, ...] = ()
+
+
+Propose = Callable[[Case], Iterator[Explanation]]
+
+
+def of_x(form: Callable[..., Array], *arguments: Any) -> Predict:
+    """Predicts by a formula of a trial's largest input: form(x, *arguments)."""
+    return lambda trial: form(trial.x, *arguments)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A registered cause.
+
+    Attributes:
+        kinds: what its explanations may be called.
+        tier: how specific it is. Those of tier 0 name an operation's own parameter and are asked
+            first; tier 1 are general relations between two arrays or two weights; tier 2 last
+            resorts. A later tier is asked only where an earlier one explains nothing.
+        enclosures: whether it is also to be asked with more of the surrounding operations in view.
+        propose: the function.
+    """
+
+    kinds: tuple[str, ...]
+    tier: int
+    enclosures: bool
+    propose: Propose
+
+    @property
+    def family(self) -> str:
+        return self.propose.__module__.rsplit(".", 1)[-1]
+
+
+_REGISTERED: list[Cause] = []
+
+
+def cause(*kinds: str, tier: int = 0, enclosures: bool = False) -> Callable[[Propose], Propose]:
+    """Registers a function that proposes explanations; see `Cause`."""
+
+    def register(propose: Propose) -> Propose:
+        _REGISTERED.append(Cause(kinds, tier, enclosures, propose))
+        return propose
+
+    return register
+
+
+@cache
+def causes() -> tuple[Cause, ...]:
+    """All causes, the families in their order."""
+    for family in FAMILIES:
+        importlib.import_module(f"{__name__}.{family}")
+    return tuple(sorted(_REGISTERED, key=lambda one: FAMILIES.index(one.family)))

@@ -1,0 +1,1 @@
+"""No cause of this family yet."""

@@ -1,0 +1,81 @@
+"""From a divergence to its cause as the report tells it: explained, confirmed, with its share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from parity.diagnosis.case import case_of
+from parity.diagnosis.edit import suggest
+from parity.diagnosis.explain import Explained, explain
+from parity.diagnosis.locate import OutputPair, Parting
+from parity.matching.match import Match
+from parity.numerics.difference import residual
+from parity.report.summary import Cause, Guess
+from parity.tape import Replay
+
+
+def diagnose(
+    repaired: Match, parting: Parting, outputs: Sequence[OutputPair]
+) -> tuple[Cause | None, Guess | None]:
+    """The cause of a divergence if one can be proved, or else what comes closest.
+
+    Args:
+        repaired: the match in which every parting is repaired.
+        outputs: of the models; a parting after which nothing meets is explained at the first.
+    """
+    ends = next(((pair.reference, pair.candidate) for pair in outputs), None)
+    case = case_of(repaired, parting, ends)
+    if case is None:
+        return None, None
+    found = explain(case)
+    if found is None:
+        return None, None
+    told = found.explanation
+    if not isinstance(found, Explained):
+        return None, Guess(told.kind, told.summary, found.share)
+    site = parting.candidate.entry.site if parting.candidate.entry else None
+    return (
+        Cause(
+            kind=told.kind,
+            summary=told.summary,
+            parameters=dict(told.parameters),
+            confirmed=parting.met,
+            residual_before=parting.residual,
+            residual_after=found.after,
+            inputs=found.inputs,
+            evidence=told.evidence,
+            edit=suggest(site, told.edit) if site is not None and told.edit is not None else None,
+            equally=found.equally,
+        ),
+        None,
+    )
+
+
+def repaired_alone(
+    matched: Match, parting: Parting, outputs: Sequence[OutputPair]
+) -> tuple[float | None, float | None]:
+    """How far the outputs are apart as they are, and with one parting repaired and nothing else.
+
+    Returns:
+        The largest relative differences over the outputs, in float64; None where there is nothing
+        to be subtracted.
+    """
+    if parting.values is None or parting.order is None:
+        return None, None
+    tape = matched.side.tape
+    a, b = parting.values
+    as_it_is = tape.replay("float64", matched.inputs)
+    mended = tape.replay("float64", {b: parting.order.apply(matched.reference.array(a))}, as_it_is)
+    return _apart(matched, as_it_is, outputs), _apart(matched, mended, outputs)
+
+
+def _apart(matched: Match, run: Replay, outputs: Sequence[OutputPair]) -> float | None:
+    found = []
+    for pair in outputs:
+        ours, theirs = matched.reference.array(pair.reference), run.array(pair.candidate)
+        if ours.shape != theirs.shape:
+            return None
+        found.append(residual(ours, theirs))
+    return float(np.max(found)) if found else None
