@@ -21,6 +21,7 @@ from parity.tape import Array, Op, Replay, Tape, Value
 
 _ENDS = 5  # later values at which an enclosure may end
 _STEPS = 40  # operations that an enclosure may hold
+_NOTHING = np.empty(0)
 _NO_ARRAYS: Mapping[int, Array] = {}
 
 
@@ -63,8 +64,8 @@ class Trial:
 
     @property
     def x(self) -> Array:
-        """The largest input."""
-        return max(self.inputs, key=lambda array: array.size)
+        """The largest input; empty where none enters."""
+        return max(self.inputs, key=lambda array: array.size, default=_NOTHING)
 
     @cached_property
     def gap(self) -> float:
@@ -266,16 +267,43 @@ class Case:
         return self.order.revert(array, self.reference.value.shape)
 
     def candidate_axis(self, axis: int) -> int:
-        """Where an axis of the reference's end lies in the candidate's; -1 if it is the last."""
+        """Where an axis of the reference's end lies for a reader of the candidate's line.
+
+        Returns:
+            -1 if it is the last, else its index.
+        """
         shape = self.reference.value.shape
         axis %= len(shape)
-        if self.order is None:
-            return axis - len(shape) if axis == len(shape) - 1 else axis
-        steps = np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
-        laid = self.order.apply(np.broadcast_to(steps, shape))
-        vary = [i for i in range(laid.ndim) if (np.diff(laid, axis=i) != 0).any()]
-        found = vary[-1] if vary else axis
-        return -1 if found == laid.ndim - 1 else found
+        order = self._order_on_the_line()
+        if order is not None:
+            steps = np.arange(shape[axis]).reshape(
+                [-1 if i == axis else 1 for i in range(len(shape))]
+            )
+            laid = order.apply(np.broadcast_to(steps, shape))
+            vary = [i for i in range(laid.ndim) if (np.diff(laid, axis=i) != 0).any()]
+            axis, shape = vary[-1] if vary else axis, laid.shape
+        return -1 if axis == len(shape) - 1 else axis
+
+    def _order_on_the_line(self) -> Order | None:
+        """The order of axes in what the candidate's line gives.
+
+        A framework may transpose, take the softmax over the last axis and transpose back, all in
+        one call: the axis that its user wrote is that of the result.
+        """
+        tape, value, order = self.candidate.tape, self.candidate.end, self.order
+        site = self.candidate.ops[-1].site if self.candidate.ops else None
+        moved = True
+        while moved:
+            moved = False
+            for index in tape.consumers[value]:
+                op = tape.ops[index]
+                if op.role != "move" or site is None or op.site.frames != site.frames:
+                    continue
+                pair = self.repaired.pairs.get(op.outputs[0])
+                if pair is not None and pair.reference == self.reference.end:
+                    value, order, moved = op.outputs[0], pair.order, True
+                    break
+        return order
 
     def entering_as_candidate(self, fed: Mapping[int, Array]) -> dict[int, Array]:
         """What enters the candidate's region, by the reference's value ids, as it lies there."""

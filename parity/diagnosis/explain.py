@@ -8,6 +8,7 @@ reference's own value. The simplest is preferred; where two hold alike, both are
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -90,12 +91,16 @@ def _proposals(
     one: Cause, case: Case, around: Iterable[Case]
 ) -> Iterator[tuple[Explanation, Case]]:
     for where in itertools.chain([case], around if one.enclosures else []):
-        found = False
-        with np.errstate(all="ignore"):
-            for proposed in one.propose(where):
-                found = True
-                yield proposed, where
-        if found and where is not case:
+        try:
+            with np.errstate(all="ignore"):
+                proposals = list(one.propose(where))
+        except Exception as error:  # a cause that fails costs its explanation, not the comparison
+            name = one.propose.__name__
+            warnings.warn(f"the cause {name} could not be tried: {error!r}", stacklevel=2)
+            continue
+        for proposed in proposals:
+            yield proposed, where
+        if proposals and where is not case:
             return
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from parity.numerics.difference import Difference
 from parity.report.summary import (
     SCHEMA,
+    Cause,
     Comparison,
     Divergence,
     LayerRow,
@@ -75,8 +76,46 @@ def _divergence(found: Divergence) -> dict[str, Any]:
         "met": found.met,
         "random": list(found.random),
         "detail": found.detail,
-        "cause": None,
+        "cause": _cause(found.cause) if found.cause else None,
+        "closest": (
+            {
+                "kind": found.closest.kind,
+                "summary": found.closest.summary,
+                "share": found.closest.share,
+            }
+            if found.closest
+            else None
+        ),
+        "output_before": _number(found.output_before),
+        "output_after": _number(found.output_after),
     }
+
+
+def _cause(cause: Cause) -> dict[str, Any]:
+    return {
+        "kind": cause.kind,
+        "summary": cause.summary,
+        "parameters": {
+            name: [_plain(ours), _plain(theirs)]
+            for name, (ours, theirs) in cause.parameters.items()
+        },
+        "confirmed": cause.confirmed,
+        "residual_before": _number(cause.residual_before),
+        "residual_after": _number(cause.residual_after),
+        "inputs": cause.inputs,
+        "evidence": list(cause.evidence),
+        "edit": list(cause.edit) if cause.edit else None,
+        "equally": list(cause.equally),
+    }
+
+
+def _plain(parameter: Any) -> Any:
+    """A cause's parameter as JSON has it: numbers, text, lists of them."""
+    if isinstance(parameter, tuple | list):
+        return [_plain(one) for one in parameter]
+    if isinstance(parameter, bool | int | str) or parameter is None:
+        return parameter
+    return _number(float(parameter)) if isinstance(parameter, float) else str(parameter)
 
 
 def _site(site: Site) -> dict[str, Any]:
@@ -153,8 +192,8 @@ def _difference(found: Difference | None) -> dict[str, Any] | None:
     }
 
 
-def _number(value: float) -> float | str | None:
+def _number(value: float | None) -> float | str | None:
     """JSON has no NaN and no infinity: NaN is null, infinity a string."""
-    if math.isnan(value):
+    if value is None or math.isnan(value):
         return None
     return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")

@@ -147,13 +147,62 @@ def _divergence(
             else (report.reference.name if divergence.random[0] else comparison.candidate.name)
         )
         lines.append(Padding(Text(f"random numbers are drawn here in {side}"), (0, 0, 0, 3)))
+    lines.append(Padding(_cause(divergence), (0, 0, 0, 3)))
     after = (
         "with the reference's value put in here, what follows agrees"
         if divergence.met
         else "nothing that follows agrees again, so this may be more than one difference"
     )
     lines.append(Padding(Text(after, "dim"), (0, 0, 0, 3)))
+    effect = _effect(comparison, divergence)
+    if effect:
+        lines.append(Padding(Text(effect, "dim"), (0, 0, 0, 3)))
     return Group(*lines)
+
+
+def _cause(divergence: Divergence) -> Text:
+    """The cause with its proof, or what comes closest to one."""
+    cause, closest = divergence.cause, divergence.closest
+    text = Text()
+    if cause is None:
+        text.append("unexplained", "bold")
+        if closest is not None:
+            text.append(f"; closest is {closest.kind} ({closest.summary}), which removes ")
+            text.append(f"{closest.share:.0%} of the difference")
+        return text
+    text.append(cause.kind, "bold")
+    text.append(f"{', confirmed' if cause.confirmed else ''}: {cause.summary}")
+    for name, (ours, theirs) in cause.parameters.items():
+        text.append(f"\n{name}: {ours} -> {theirs}")
+    for fact in cause.evidence:
+        text.append(f"\n{fact}")
+    for kind in cause.equally:
+        text.append(f"\n{kind} explains it as well")
+    inputs = f"{cause.inputs} input{'s' * (cause.inputs != 1)}"
+    text.append(
+        f"\nproof: the difference falls from {cause.residual_before:.1e} to "
+        f"{cause.residual_after:.0e} on {inputs}",
+        "dim",
+    )
+    if cause.edit is not None:
+        text.append("\nmend: ")
+        text.append(cause.edit[0], "red")
+        text.append("  ->  ")
+        text.append(cause.edit[1], "green")
+    return text
+
+
+def _effect(comparison: Comparison, divergence: Divergence) -> str:
+    """What this one does to the outputs, where there are others that do something too."""
+    before, after = divergence.output_before, divergence.output_after
+    if len(comparison.divergences) < 2 or before is None or after is None:
+        return ""
+    if after > before:
+        return (
+            f"mended alone the outputs differ more, {_share(after)} instead of {_share(before)}: "
+            "it makes up for another"
+        )
+    return f"mended alone the outputs differ {_share(after)} instead of {_share(before)}"
 
 
 def _site(site: Site) -> Text:
