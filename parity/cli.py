@@ -100,6 +100,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     compare.add_argument("--seed", type=int, default=0, help="of --random; default 0")
     compare.add_argument("--json", metavar="PATH", help="write the report there as well, as JSON")
+    compare.add_argument(
+        "--save",
+        metavar="DIR",
+        help="write what enters each divergence and what comes out there, with scripts",
+    )
     compare.set_defaults(run=_compare)
 
     demo = commands.add_parser(
@@ -137,6 +142,11 @@ def _compare(options: argparse.Namespace) -> int:
             report.save(options.json)
         except OSError as error:
             raise ParityError(f"--json: {options.json} could not be written: {error}") from error
+    if options.save:
+        try:
+            report.save_divergences(options.save)
+        except OSError as error:
+            raise ParityError(f"--save: {options.save} could not be written: {error}") from error
     return _show(report)
 
 

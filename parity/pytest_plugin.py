@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
+import re
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -46,6 +48,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--parity-report",
         metavar="PATH",
         help="write every comparison of the run to PATH, as JSON",
+    )
+    group.addoption(
+        "--parity-save",
+        metavar="DIR",
+        help="write what enters each divergence and what comes out to a folder of DIR for each "
+        "test, as .npz files with scripts that show them",
     )
     group.addoption(
         "--parity-require",
@@ -159,8 +167,24 @@ class AssertParity:
             raise NotParity(f"{error}\n\n{_called_from(2)}") from None
         self._note(report)
         if report.verdict != "parity":
-            raise NotParity(f"{report}\n\n{_called_from(2)}")
+            raise NotParity(f"{report}\n{self._save(report)}\n{_called_from(2)}")
         return report
+
+    def _save(self, report: Report) -> str:
+        """Writes the divergences where `--parity-save` says; the line that tells so.
+
+        Hypothesis runs its smallest failing example last, so that is what stays.
+        """
+        folder = self._config.getoption("--parity-save")
+        if not folder or not report.divergences:
+            return ""
+        test = os.environ.get("PYTEST_CURRENT_TEST", "test").rsplit(" ", 1)[0]
+        target = self._config.invocation_params.dir / folder / re.sub(r"[^\w.-]+", "-", test)
+        try:
+            written = report.save_divergences(target)
+        except OSError as error:
+            return f"\n--parity-save: {target} could not be written: {error}\n"
+        return f"\nsaved: {', '.join(map(str, written))}\n"
 
     def _note(self, report: Report | None, error: str | None = None) -> None:
         """Keeps a comparison for the run's report, or why there was none."""

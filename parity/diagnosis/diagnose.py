@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,14 +13,21 @@ from parity.diagnosis.explain import Explained, explain
 from parity.diagnosis.locate import OutputPair, Parting
 from parity.matching.match import Match
 from parity.numerics.difference import residual
-from parity.report.summary import Cause, Guess
+from parity.report.summary import Capture, Cause, Guess
 from parity.tape import Replay
 
 
-def diagnose(
-    repaired: Match, parting: Parting, outputs: Sequence[OutputPair]
-) -> tuple[Cause | None, Guess | None]:
-    """The cause of a divergence if one can be proved, or else what comes closest.
+@dataclass(frozen=True)
+class Diagnosis:
+    """The cause of a divergence if one could be proved, else what comes closest; its arrays."""
+
+    cause: Cause | None = None
+    closest: Guess | None = None
+    capture: Capture | None = None
+
+
+def diagnose(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -> Diagnosis:
+    """Explains a divergence.
 
     Args:
         repaired: the match in which every parting is repaired.
@@ -28,15 +36,17 @@ def diagnose(
     ends = next(((pair.reference, pair.candidate) for pair in outputs), None)
     case = case_of(repaired, parting, ends)
     if case is None:
-        return None, None
+        return Diagnosis()
+    first = case.first
+    capture = Capture(first.inputs, first.reference, first.candidate)
     found = explain(case)
     if found is None:
-        return None, None
+        return Diagnosis(capture=capture)
     told = found.explanation
     if not isinstance(found, Explained):
-        return None, Guess(told.kind, told.summary, found.share)
+        return Diagnosis(None, Guess(told.kind, told.summary, found.share), capture)
     site = parting.candidate.entry.site if parting.candidate.entry else None
-    return (
+    return Diagnosis(
         Cause(
             kind=told.kind,
             summary=told.summary,
@@ -49,7 +59,7 @@ def diagnose(
             edit=suggest(site, told.edit) if site is not None and told.edit is not None else None,
             equally=found.equally,
         ),
-        None,
+        capture=capture,
     )
 
 

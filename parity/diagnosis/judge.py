@@ -127,7 +127,7 @@ def _divergence(
     outputs: Sequence[OutputPair],
 ) -> Divergence:
     reference, candidate = _sites(parting)
-    cause, closest = diagnose(repaired, parting, outputs)
+    diagnosis = diagnose(repaired, parting, outputs)
     before, after = repaired_alone(matched, parting, outputs)
     return Divergence(
         reference=reference,
@@ -140,8 +140,9 @@ def _divergence(
         met=parting.met,
         random=parting.random,
         detail=detail,
-        cause=cause,
-        closest=closest,
+        cause=diagnosis.cause,
+        closest=diagnosis.closest,
+        capture=diagnosis.capture,
         output_before=before,
         output_after=after,
     )

@@ -96,6 +96,20 @@ class Guess:
 
 
 @dataclass(frozen=True)
+class Capture:
+    """What entered a divergence and what both models made of it, in float64.
+
+    Attributes:
+        inputs: in the reference's layout.
+        candidate: in the reference's layout where it has one.
+    """
+
+    inputs: tuple[Array, ...]
+    reference: Array
+    candidate: Array
+
+
+@dataclass(frozen=True)
 class Divergence:
     """A place where the candidate parts from the reference for a reason of its own.
 
@@ -114,6 +128,7 @@ class Divergence:
         closest: what comes closest, where nothing explains it.
         output_before, output_after: relative difference of the outputs in float64 as the models
             are, and with this alone repaired; None where they cannot be subtracted.
+        capture: the arrays, for `Report.save_divergences`.
     """
 
     reference: Site
@@ -130,6 +145,7 @@ class Divergence:
     closest: Guess | None = None
     output_before: float | None = None
     output_after: float | None = None
+    capture: Capture | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -291,6 +307,16 @@ class Report:
 
         return to_dict(self)
 
+    def save_divergences(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Writes what entered each divergence and what came out, with a script that shows it.
+
+        Returns:
+            The scripts, which need NumPy alone; none where the models agree.
+        """
+        from parity.report.saved import save_divergences
+
+        return save_divergences(self, folder)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the report as JSON, whole or not at all."""
         write_json(path, self.to_dict())
@@ -298,12 +324,16 @@ class Report:
 
 def write_json(path: str | os.PathLike[str], data: Any) -> None:
     """Writes JSON to a file that appears whole or not at all."""
+    write_whole(path, (json.dumps(data, indent=1, allow_nan=False) + "\n").encode())
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Writes a file that appears whole or not at all."""
     target = Path(path)
-    text = json.dumps(data, indent=1, allow_nan=False) + "\n"
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
