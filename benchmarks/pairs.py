@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tests.pairs.cases import built, case_of_seed, compare, placed
-from tests.pairs.faults import FAULTS
+from tests.pairs.faults import CAUSES, FAULTS
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Result:
     masked: bool  # the fault changes the outputs by no more than rounding
     verdict: str  # of the report, or the name of what was raised
     placed: bool
+    cause: str  # of the first divergence; "" if it is unexplained
     first: str  # what the report named first, or the message of what was raised
 
 
@@ -83,9 +84,10 @@ def judge(seed: int, kind: str) -> Result:
         try:
             report = compare(pair)
         except Exception as error:  # a crash is a result, to be counted and mended
-            return result(type(error).__name__, False, str(error).split("\n")[0])
+            return result(type(error).__name__, False, "", str(error).split("\n")[0])
         right = placed(report, pair) if case.fault else False
-        return result(report.verdict, right, first_of(report))
+        causes = [found.cause.kind if found.cause else "" for found in report.divergences]
+        return result(report.verdict, right, causes[0] if causes else "", first_of(report))
 
 
 def first_of(report: object) -> str:
@@ -110,6 +112,9 @@ def summary(results: Sequence[Result]) -> Iterator[str]:
     yield f"{len(faulty)} pairs with a fault above rounding"
     yield rate("found", (r.verdict == "diverged" for r in faulty))
     yield rate("placed first", (r.placed for r in faulty))
+    yield rate("cause first", (r.cause in CAUSES[r.kind] for r in faulty))
+    yield rate("unexplained", (r.verdict == "diverged" and not r.cause for r in faulty))
+    yield rate("wrong cause", (wrongly_explained(r) for r in faulty))
     yield rate("unverified", (r.verdict == "unverified" for r in faulty))
     yield rate("raised", (r.verdict not in known for r in faulty))
     yield f"{len(clean)} correct pairs"
@@ -127,7 +132,15 @@ def summary(results: Sequence[Result]) -> Iterator[str]:
         (r for r in faulty if r.verdict == "diverged" and not r.placed),
         faulty,
     )
+    yield from missed("wrongly explained", filter(wrongly_explained, faulty), faulty)
+    yield from missed(
+        "unexplained", (r for r in faulty if r.verdict == "diverged" and not r.cause), faulty
+    )
     yield from missed("not parity", (r for r in clean if r.verdict != "parity"), clean)
+
+
+def wrongly_explained(result: Result) -> bool:
+    return bool(result.cause) and result.cause not in CAUSES[result.kind]
 
 
 def rate(name: str, hits: Iterable[bool]) -> str:
@@ -156,7 +169,8 @@ def missed(title: str, results: Iterable[Result], among: Sequence[Result]) -> It
     for kind, found in sorted(by_kind.items(), key=lambda item: -len(item[1])):
         yield f"  {kind}: {len(found)} of {sum(r.kind == kind for r in among)}"
         for r in found:
-            yield f"    --case {r.seed}  {r.models}: {r.verdict}; {r.first}"
+            told = r.cause or "unexplained"
+            yield f"    --case {r.seed}  {r.models}: {r.verdict}; {told}; {r.first}"
 
 
 def show(seed: int, kind: str) -> None:

@@ -532,8 +532,8 @@ class _Scene:
             nonlocal met, left
             left -= op.role != "move"
             for value in op.outputs:
-                pair, before = match.pairs.get(value), self.found.pairs.get(value)
-                if pair is None or not pair.same or (before is not None and before.same):
+                pair = match.pairs.get(value)
+                if pair is None or not pair.same or value in self.found.pairs:
                     continue
                 if order is not None and len(order.axes) == len(pair.order.axes):
                     if order.axes != pair.order.axes:

@@ -1,0 +1,81 @@
+"""Writes docs/causes.md: each cause from its own docstring, with reports and pairs of the gallery.
+
+python -m benchmarks.causes [--write docs/causes.md]
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+_HEAD = """\
+# Causes
+
+What a divergence may come from. A cause is told only with its proof: the one change that it names,
+made to what the reference computes, gives the candidate's value to rounding on the user's inputs
+and on generated ones. It is *confirmed* when the mended value, put into the candidate, lets all
+that follows agree with the reference, up to the next divergence. Where nothing holds, the report
+says `unexplained`, and what comes closest.
+
+Each cause is a function of `parity/diagnosis/causes/`, and its text here is that function's
+docstring. The pairs named are in `tests/gallery/`; the reports are public issues that they follow.
+This page is written by `python -m benchmarks.causes --write docs/causes.md`.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.causes", description=__doc__)
+    parser.add_argument("--write", type=Path, metavar="FILE")
+    options = parser.parse_args(arguments)
+    text = page()
+    if options.write:
+        options.write.write_text(text)
+    else:
+        print(text, end="")
+    return 0
+
+
+def page() -> str:
+    """The page's text."""
+    return _HEAD + "".join(f"{line}\n" for line in _families())
+
+
+def _families() -> Iterator[str]:
+    from parity.diagnosis.causes import FAMILIES, causes
+    from tests.gallery.__main__ import load
+    from tests.gallery.entry import ENTRIES
+
+    load()
+    for family in FAMILIES:
+        module = inspect.getmodule(next(c for c in causes() if c.family == family).propose)
+        yield f"\n## {family.capitalize()}\n"
+        yield inspect.getdoc(module) or ""
+        for cause in causes():
+            if cause.family != family:
+                continue
+            yield f"\n### {', '.join(f'`{kind}`' for kind in cause.kinds)}\n"
+            yield from _paragraphs(inspect.getdoc(cause.propose) or "")
+            planted = [e for e in ENTRIES.values() if set(cause.kinds) & set(e.causes)]
+            sources = sorted({e.source for e in planted if e.source})
+            if sources:
+                yield f"\n**Reported:** {'; '.join(sources)}."
+            if planted:
+                yield f"\n**Planted in:** {', '.join(f'`{e.name}`' for e in planted)}."
+
+
+def _paragraphs(docstring: str) -> Iterator[str]:
+    """A docstring as Markdown: `Looks like:` and `Proof:` begin paragraphs of their own."""
+    for line in docstring.split("\n"):
+        head = re.match(r"(Looks like|Proof|Source):\s*(.*)", line)
+        yield f"\n**{head[1]}:** {head[2]}".rstrip() if head else line.strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
