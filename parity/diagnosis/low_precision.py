@@ -3,16 +3,25 @@
 In float64 such models agree, so nothing else would show it. A model whose parameters are in float16
 or bfloat16 is what it says, and its outputs are noted with the size of the effect. A float32 model
 that computes in half precision on the way has a cast that the other one has not.
+
+A kernel that rounds what it multiplies shows no cast: TF32 on a GPU keeps 10 bits of the 23. It is
+known by its result, which is that of rounded inputs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.report.summary import Divergence, Note
-from parity.tape import Op, Site, Tape
+from parity.tape import Array, Op, Replay, Site, Tape
 
 _HALF = frozenset(["float16", "bfloat16"])
+_TF32_BITS = np.uint32(0xFFFFE000)
+_SHOWS = 2.0**-13  # of the outputs; TF32's unit roundoff is 2**-11
 
 
 def low_precision_divergences(repaired: Match) -> list[Divergence]:
@@ -39,9 +48,11 @@ def low_precision_divergences(repaired: Match) -> list[Divergence]:
 
 
 def low_precision_notes(repaired: Match) -> list[Note]:
-    """A model that is in half precision throughout, against one that is not."""
+    """A model that is in half precision throughout, or in TF32, against one that is not."""
     tape = _odd_one(repaired)
-    if tape is None or not _declared(tape):
+    if tape is None:
+        return _rounded_inside(repaired)
+    if not _declared(tape):
         return []
     op = _first(tape)
     site = op.site if op else Site("model", "")
@@ -57,6 +68,62 @@ def low_precision_notes(repaired: Match) -> list[Note]:
             f"{tape.model} is in {dtype}; in float64 the models agree",
         )
     ]
+
+
+def _rounded_inside(repaired: Match) -> list[Note]:
+    """Kernels that round their inputs to TF32, where outputs are as far apart as that leaves."""
+    effect = _effect(repaired)
+    if not _SHOWS <= effect < np.inf:
+        return []
+    notes = []
+    for tape in (repaired.reference.tape, repaired.side.tape):
+        op = next((op for op in tape.ops if not op.static and _is_tf32(tape, op)), None)
+        if op is None:
+            continue
+        other = _counterpart(repaired, tape, op)
+        ours, theirs = (op.site, other) if tape is repaired.reference.tape else (other, op.site)
+        notes.append(
+            Note(
+                "low-precision",
+                ours,
+                theirs,
+                effect,
+                f"{tape.model} multiplies in TF32 from here on, which keeps 10 bits of each "
+                "number; in float64 the models agree. `parity doctor` shows the switches",
+            )
+        )
+    return notes
+
+
+def _is_tf32(tape: Tape, op: Op) -> bool:
+    """Whether an operation gave what it gives for inputs rounded to TF32, and not for its own."""
+    single = [value for value in op.inputs if tape.values[value].dtype == "float32"]
+    if op.role != "compute" or not single or tape.values[op.outputs[0]].dtype != "float32":
+        return False
+    recorded = Replay(tape, None, dict(tape.recorded))
+    given = recorded.array(op.outputs[0]).astype(np.float64)
+    as_they_are = {value: recorded.array(value).astype(np.float64) for value in single}
+    apart = residual(_once(tape, op, as_they_are), given)
+    if not _SHOWS / 4 <= apart < np.inf:
+        return False
+    rounded = {value: to_tf32(recorded.array(value)) for value in single}
+    return residual(_once(tape, op, rounded), given) < apart / 16
+
+
+def _once(tape: Tape, op: Op, inputs: Mapping[int, Array]) -> Array:
+    base = Replay(tape, "float64", {**tape.recorded})
+    return tape.replay("float64", inputs, base, only=(op.index,)).array(op.outputs[0])
+
+
+def to_tf32(array: Array) -> Array:
+    """Float32 numbers rounded to TF32's 10 bits of mantissa, ties to even; as float64.
+
+    Source: NVIDIA, "TensorFloat-32 in the A100 GPU Accelerates AI Training, HPC" (2020).
+    """
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+    kept = (bits + np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))) & _TF32_BITS
+    finite = np.where(np.isfinite(array), kept, bits).view(np.float32)
+    return finite.astype(np.float64)
 
 
 def _odd_one(repaired: Match) -> Tape | None:
