@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from parity.numerics.difference import count_mask_differences, mask_sentinels
 from parity.report.summary import Coverage, Divergence, LeafDifference, Note
 from parity.tape import Site, Tape
 
+_ALIKE = 3  # divergences at one pair of sites that are each explained
 _UNVERIFIABLE = ("unpaired-random", "no-float64")
 
 
@@ -55,18 +56,20 @@ def judge(
         structure: outputs that have no counterpart.
     """
     reference, candidate = matched.reference.tape, matched.side.tape
-    divergences, notes, unverified = [], [], list(structure)
+    faults: list[tuple[Parting, str]] = []
+    notes, unverified = [], list(structure)
     ends: dict[int, str] = {}
     for parting in partings:
         kind = classify(repaired, parting)
         if parting.values is not None:
             ends[parting.values[1]] = kind.name
         if kind.name == "divergence":
-            divergences.append(_divergence(matched, repaired, parting, kind.detail, outputs))
+            faults.append((parting, kind.detail))
         elif kind.name in _UNVERIFIABLE:
             unverified.append(_unverified(kind.name, parting))
         else:
             notes.append(Note(kind.name, *_sites(parting), parting.residual, kind.detail))
+    divergences = _grouped(matched, repaired, faults, outputs)
     shapes = [
         f"output {pair.name!r} has shape {ours.shape} in {reference.model} "
         f"and {theirs.shape} in {candidate.model}"
@@ -117,6 +120,40 @@ def _sites(parting: Parting) -> tuple[Site, Site]:
 
 def _site(region: Region) -> Site:
     return region.entry.site if region.entry else Site("nothing", "")
+
+
+def _grouped(
+    matched: Match,
+    repaired: Match,
+    faults: Sequence[tuple[Parting, str]],
+    outputs: Sequence[OutputPair],
+) -> list[Divergence]:
+    """The divergences; those of one cause at one pair of sites are one.
+
+    A line in a loop, or one that several others read, is to be mended once. Where the first few
+    are alike, the rest are not looked into.
+    """
+    found: dict[tuple[Site, Site], list[Divergence]] = {}
+    for parting, detail in faults:
+        sites = _sites(parting)
+        here = found.setdefault(sites, [])
+        known = all(site.source or site.layer for site in sites)
+        if known and len(here) == 1 and here[0].times >= _ALIKE:
+            here[0] = replace(here[0], times=here[0].times + 1)
+            continue
+        divergence = _divergence(matched, repaired, parting, detail, outputs)
+        twin = next((one for one in here if known and _same_cause(one, divergence)), None)
+        if twin is None:
+            here.append(divergence)
+        else:
+            here[here.index(twin)] = replace(twin, times=twin.times + 1)
+    return [divergence for here in found.values() for divergence in here]
+
+
+def _same_cause(one: Divergence, other: Divergence) -> bool:
+    if one.cause is None or other.cause is None:
+        return one.cause is other.cause and one.leaves == other.leaves
+    return (one.cause.kind, one.cause.parameters) == (other.cause.kind, other.cause.parameters)
 
 
 def _divergence(

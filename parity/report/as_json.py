@@ -88,6 +88,7 @@ def _divergence(found: Divergence) -> dict[str, Any]:
         ),
         "output_before": _number(found.output_before),
         "output_after": _number(found.output_after),
+        "times": found.times,
     }
 
 

@@ -128,6 +128,8 @@ class Divergence:
         closest: what comes closest, where nothing explains it.
         output_before, output_after: relative difference of the outputs in float64 as the models
             are, and with this alone repaired; None where they cannot be subtracted.
+        times: how often it occurs at these two sites, as in a loop or for each reader; the other
+            fields are those of the first.
         capture: the arrays, for `Report.save_divergences`.
     """
 
@@ -145,6 +147,7 @@ class Divergence:
     closest: Guess | None = None
     output_before: float | None = None
     output_after: float | None = None
+    times: int = 1
     capture: Capture | None = field(default=None, repr=False, compare=False)
 
 

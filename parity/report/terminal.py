@@ -121,6 +121,8 @@ def _divergence(
         head.append(divergence.candidate.op, "bold")
     else:
         head.append(f"{divergence.reference.op} against {divergence.candidate.op}", "bold")
+    if divergence.times > 1:
+        head.append(f", {divergence.times} times")
     head.append(f": inputs agree, outputs differ {_share(divergence.residual)}")
     if divergence.shapes and sorted(divergence.shapes[0]) != sorted(divergence.shapes[1]):
         head.append(f"; shapes {_shape(divergence.shapes[0])} and {_shape(divergence.shapes[1])}")
