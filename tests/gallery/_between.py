@@ -12,6 +12,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 import torch
 from keras import layers
 from torch import nn
@@ -156,8 +157,6 @@ def _torch_convolution(kernel: np.ndarray, bias: np.ndarray) -> Callable[[Any], 
 
 
 def _tensorflow_convolution(kernel: np.ndarray, bias: np.ndarray) -> Callable[[Any], Any]:
-    import tensorflow as tf
-
     return lambda x: tf.nn.conv2d(x, kernel.transpose(2, 3, 1, 0), 1, "SAME") + bias
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keras
 import numpy as np
 import tensorflow as tf
 import torch
@@ -11,7 +12,7 @@ from torch.nn import functional as torch_f
 
 from tests.gallery._between import F, convolved, dense, tensor
 from tests.gallery.entry import clean, fault, normal, sizes
-from tests.scenarios.pair import Pair, Side
+from tests.scenarios.pair import Pair, Side, chainer
 
 MIDDLE = ("middle", "middle")
 
@@ -34,9 +35,7 @@ def keras_dense_without_relu(random: np.random.Generator) -> Pair:
     return Pair(Side("torch", reference), Side("keras", candidate), (x,))
 
 
-def keras_sequential(features: int, stack: list[layers.Layer]) -> tf.Module:
-    import keras
-
+def keras_sequential(features: int, stack: list[layers.Layer]) -> keras.Sequential:
     return keras.Sequential([layers.Input((features,)), *stack])
 
 
@@ -60,7 +59,7 @@ def mean_without_tanh(random: np.random.Generator) -> Pair:
     between = dense(random)
     limit = np.float32(random.uniform(1.5, 3))
 
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         bounded = F.tanh(x)  # mean-without-tanh: reference
         return limit * bounded
 
@@ -113,7 +112,7 @@ def relu_on_the_advantages(random: np.random.Generator) -> Pair:
         mean = tf.reduce_mean(a, -1, keepdims=True)  # relu-on-the-advantages: reference
         return x @ value + a - mean  # relu-on-the-advantages: reference
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         a = F.relu(F.matmul(x, advantage))  # relu-on-the-advantages: candidate
         v = F.broadcast_to(F.matmul(x, value), a.shape)
         return v + a - F.broadcast_to(F.mean(a, axis=1, keepdims=True), a.shape)
@@ -151,7 +150,7 @@ def sigmoid_for_tanh(random: np.random.Generator) -> Pair:
     def reference(x: tf.Tensor) -> tf.Tensor:
         return tf.tanh(x)  # sigmoid-for-tanh: reference
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return F.sigmoid(x)  # sigmoid-for-tanh: candidate
 
     return dense(random).pair("tensorflow", reference, "chainer", candidate)
@@ -164,7 +163,7 @@ def sigmoid_for_tanh(random: np.random.Generator) -> Pair:
     parameters=[{"kind": ("exp", "softplus")}],
 )
 def softplus_for_exponential(random: np.random.Generator) -> Pair:
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         return F.exp(x)  # softplus-for-exponential: reference
 
     def candidate(x: torch.Tensor) -> torch.Tensor:
@@ -206,7 +205,7 @@ def unbounded_relu(random: np.random.Generator) -> Pair:
     parameters=[{"kind": ("elu", "selu")}],
 )
 def selu_for_elu(random: np.random.Generator) -> Pair:
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         return F.elu(x)  # selu-for-elu: reference
 
     def candidate(x: tf.Tensor) -> tf.Tensor:
@@ -265,7 +264,7 @@ def quick_gelu(random: np.random.Generator) -> Pair:
 
 @fault("gelu-by-hand", "gelu-variant", family="activation", layers=[("", "middle")])
 def gelu_by_hand(random: np.random.Generator) -> Pair:
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         inner = x + np.float32(0.044715) * x**3  # gelu-by-hand: reference
         inner *= np.float32(np.sqrt(2 / np.pi))
         return np.float32(0.5) * x * (1 + F.tanh(inner))  # gelu-by-hand: reference
@@ -308,7 +307,7 @@ def darknet_leaky_slope(random: np.random.Generator) -> Pair:
     def reference(x: tf.Tensor) -> tf.Tensor:
         return tf.maximum(0.1 * x, x)  # darknet-leaky-slope: reference
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return F.leaky_relu(x)  # darknet-leaky-slope: candidate
 
     return convolved(random).pair("tensorflow", reference, "chainer", candidate)
@@ -322,7 +321,7 @@ def darknet_leaky_slope(random: np.random.Generator) -> Pair:
     parameters=[{"slope": (0.25, 0.01)}],
 )
 def prelu_read_as_leaky(random: np.random.Generator) -> Pair:
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         return F.prelu(x, np.full(x.shape[1], 0.25, np.float32))  # prelu-read-as-leaky: reference
 
     return convolved(random).pair("chainer", reference, "torch", nn.LeakyReLU())
@@ -337,7 +336,7 @@ def prelu_read_as_leaky(random: np.random.Generator) -> Pair:
     source="llvm/torch-mlir#2682",
 )
 def chainer_hard_sigmoid(random: np.random.Generator) -> Pair:
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return F.hard_sigmoid(x)  # chainer-hard-sigmoid: candidate
 
     return dense(random, scale=2).pair("torch", nn.Hardsigmoid(), "chainer", candidate)
@@ -403,7 +402,7 @@ def activation_kind_and_missing(random: np.random.Generator) -> Pair:
         gate = tf.tanh(scale * y)  # activation-kind-and-missing 2: reference
         return y * gate
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         y = F.elu(x)  # activation-kind-and-missing: candidate
         gate = F.scale(y, scale)
         return y * gate  # activation-kind-and-missing 2: candidate
@@ -421,7 +420,7 @@ def gelu_tanh_written_out(random: np.random.Generator) -> Pair:
 
 @clean("gelu-by-the-error-function", family="activation")
 def gelu_by_the_error_function(random: np.random.Generator) -> Pair:
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return x * np.float32(0.5) * (1 + F.erf(x / np.float32(2**0.5)))
 
     reference = layers.Activation("gelu", name="middle")
@@ -447,7 +446,7 @@ def leaky_as_two_relus(random: np.random.Generator) -> Pair:
 
 @clean("prelu-of-one-slope", family="activation")
 def prelu_of_one_slope(random: np.random.Generator) -> Pair:
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return F.leaky_relu(x, 0.25)
 
     return convolved(random).pair("torch", nn.PReLU(), "chainer", candidate)
@@ -455,7 +454,7 @@ def prelu_of_one_slope(random: np.random.Generator) -> Pair:
 
 @clean("relu-by-absolute-value", family="activation")
 def relu_by_absolute_value(random: np.random.Generator) -> Pair:
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return (x + F.absolute(x)) / 2
 
     return dense(random).pair("torch", nn.ReLU(), "chainer", candidate)
@@ -483,7 +482,7 @@ def relu_after_sigmoid(random: np.random.Generator) -> Pair:
 
 @clean("relu6-where-nothing-is-large", family="activation")
 def relu6_where_nothing_is_large(random: np.random.Generator) -> Pair:
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return F.relu(F.tanh(x))
 
     reference = nn.Sequential(nn.Tanh(), nn.ReLU6())
@@ -503,7 +502,7 @@ def softplus_written_out(random: np.random.Generator) -> Pair:
     def candidate(x: tf.Tensor) -> tf.Tensor:
         return tf.maximum(x, 0) + tf.math.log1p(tf.exp(-tf.abs(x)))
 
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         return F.softplus(x)
 
     return dense(random).pair("chainer", reference, "tensorflow", candidate)
@@ -522,7 +521,7 @@ def sigmoid_by_tanh(random: np.random.Generator) -> Pair:
 
 @clean("tanh-by-sigmoid", family="activation")
 def tanh_by_sigmoid(random: np.random.Generator) -> Pair:
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return 2 * F.sigmoid(2 * x) - 1
 
     return dense(random).pair("torch", nn.Tanh(), "chainer", candidate)
@@ -556,7 +555,7 @@ def hard_sigmoids_of_one_slope(random: np.random.Generator) -> Pair:
 
 @clean("chainer-hard-sigmoid-clipped", family="activation")
 def chainer_hard_sigmoid_clipped(random: np.random.Generator) -> Pair:
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         return F.hard_sigmoid(x)
 
     def candidate(x: torch.Tensor) -> torch.Tensor:
@@ -589,7 +588,7 @@ def relu_before_a_square(random: np.random.Generator) -> Pair:
     def reference(x: tf.Tensor) -> tf.Tensor:
         return tf.square(tf.nn.relu(factor * x))
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return factor * factor * F.relu(x) ** 2
 
     return dense(random).pair("tensorflow", reference, "chainer", candidate)

@@ -13,7 +13,7 @@ from torch.nn import functional as torch_f
 
 from tests.gallery._between import Between, F, L, built, dense, tensor
 from tests.gallery.entry import clean, fault, normal, sizes
-from tests.scenarios.pair import Pair
+from tests.scenarios.pair import Pair, chainer
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Heads:
         kernels = self.query, self.key, self.value
         return [tf.einsum("btw,whd->bhtd", x, kernel) for kernel in kernels]
 
-    def chainer(self, x: F.Variable) -> list[F.Variable]:
+    def chainer(self, x: chainer.Variable) -> list[chainer.Variable]:
         kernels = self.query, self.key, self.value
         return [F.einsum("btw,whd->bhtd", x, kernel) for kernel in kernels]
 
@@ -64,7 +64,7 @@ class Heads:
 def attention(random: np.random.Generator) -> tuple[Between, Heads]:
     """Self-attention between two dense layers."""
     between = dense(random, steps=True)
-    heads, depth = sizes(random, 2, 2, 5)
+    heads, depth = [size for size in sizes(random, 3, 2, 5) if size != between.width][:2]
     kernels = (normal(random, between.width, heads, depth, scale=0.6) for _ in range(3))
     return between, Heads(*kernels, normal(random, heads, depth, between.width, scale=0.4))
 
@@ -141,7 +141,7 @@ def scale_twice(random: np.random.Generator) -> Pair:
 def scale_without_root(random: np.random.Generator) -> Pair:
     between, heads = attention(random)
 
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         q, k, v = heads.chainer(x)
         scores = F.matmul(q, k, transb=True) * heads.depth**-0.5  # scale-without-root: reference
         return heads.joined(F.softmax(scores, axis=3), v)
@@ -200,7 +200,7 @@ def mask_of_ten_thousand(random: np.random.Generator) -> Pair:
         masked = scores.masked_fill(tensor(~seen), least)  # mask-of-ten-thousand: reference
         return heads.joined(masked.softmax(-1), v)
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         q, k, v = heads.chainer(x)
         scores = F.matmul(q, k, transb=True) * heads.depth**-0.5
         off = np.broadcast_to(np.where(seen, 0, -10000).astype(np.float32), scores.shape)
@@ -258,7 +258,7 @@ def padding_mask_missing(random: np.random.Generator) -> Pair:
         masked = tf.where(seen, scores, -np.inf)  # padding-mask-missing: reference
         return heads.joined(tf.nn.softmax(masked), v)
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         q, k, v = heads.chainer(x)
         scores = F.matmul(q, k, transb=True) / heads.depth**0.5
         p = F.softmax(scores, axis=3)  # padding-mask-missing: candidate
@@ -289,7 +289,7 @@ def pooled_over_the_padding(random: np.random.Generator) -> Pair:
     between = dense(random, steps=True)
     query, seen = normal(random, between.width), valid_steps(random, between)
 
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         scores = F.einsum("btw,w->bt", x, query)
         least = np.full(seen.shape, -1e9, np.float32)
         masked = F.where(seen, scores, least)  # pooled-over-the-padding: reference
@@ -344,7 +344,7 @@ def keras_positions_from_zero(random: np.random.Generator) -> Pair:
     table, ids = normal(random, steps, between.width), left_padded(random, between)
     embed = built(layers.Embedding(*table.shape, name="places"), (None, None), table)
 
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         places = F.embed_id(ids.astype(np.int32), table)  # keras-positions-from-zero: reference
         return F.tanh(x + places)  # keras-positions-from-zero: reference
 
@@ -381,7 +381,7 @@ def sinusoids_from_one(random: np.random.Generator) -> Pair:
         angles = torch.arange(steps, dtype=torch.float32)[:, None] * tensor(rates)
         return x + torch.sin(angles)  # sinusoids-from-one: reference
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         angles = np.arange(1, steps + 1, dtype=np.float32)[:, None] * rates
         return x + np.sin(angles)  # sinusoids-from-one: candidate
 
@@ -455,7 +455,7 @@ def scale_in_the_query_kernel(random: np.random.Generator) -> Pair:
     query = heads.query * np.float32(heads.depth**-0.5)
     scaled = Heads(query, heads.key, heads.value, heads.output)
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         q, k, v = scaled.chainer(x)
         return heads.joined(F.softmax(F.matmul(q, k, transb=True), axis=3), v)
 
@@ -504,7 +504,7 @@ def masks_of_both_signs(random: np.random.Generator) -> Pair:
     def reference(x: tf.Tensor) -> tf.Tensor:
         return layer(x, x, use_causal_mask=True)
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         q, k, v = heads.chainer(x)
         scores = F.matmul(q, k, transb=True) * heads.depth**-0.5
         hidden = np.broadcast_to(np.triu(np.ones_like(seen), 1), scores.shape)
@@ -554,7 +554,7 @@ def divided_after_the_sum(random: np.random.Generator) -> Pair:
     """The values are summed with unnormalised weights, as fast kernels do."""
     between, heads = attention(random)
 
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         q, k, v = heads.chainer(x)
         return heads.joined(F.softmax(F.matmul(q, k, transb=True) / heads.depth**0.5, axis=3), v)
 
@@ -598,7 +598,7 @@ def positions_counted_from_a_full_mask(random: np.random.Generator) -> Pair:
         ids = torch.ones(batch, steps, dtype=torch.int64).cumsum(1) - 1
         return torch.tanh(x + tensor(table)[ids])
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return F.tanh(x + F.broadcast_to(embed(np.arange(steps, dtype=np.int32)), x.shape))
 
     return between.pair("torch", reference, "chainer", candidate)

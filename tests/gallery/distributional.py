@@ -28,12 +28,7 @@ def _support(low: float, high: float, atoms: int) -> np.ndarray:
     return np.linspace(low, high, atoms, dtype=np.float32)
 
 
-@fault(
-    "support-from-zero",
-    "support-range",
-    family="distributional",
-    parameters=[{"range": ((-10.0, 10.0), (0.0, 10.0))}],
-)
+@fault("support-from-zero", "support-range", family="distributional")
 def support_from_zero(random: np.random.Generator) -> Pair:
     features, layer, actions, atoms = _head(random)
     ours, theirs = _support(-10, 10, atoms), _support(0, 10, atoms)

@@ -11,7 +11,7 @@ from torch.nn import functional as torch_f
 
 from tests.gallery._between import F, L, built, convolved, dense, tensor, with_state
 from tests.gallery.entry import clean, fault, normal
-from tests.scenarios.pair import Pair
+from tests.scenarios.pair import Pair, chainer
 
 MIDDLE = ("middle", "middle")
 
@@ -109,7 +109,7 @@ def fixed_batch_norm_epsilon(random: np.random.Generator) -> Pair:
             x, mean, variance, *weights[::-1], 1e-3
         )
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return F.fixed_batch_normalization(  # fixed-batch-norm-epsilon: candidate
             x, *weights, mean, variance
         )
@@ -241,7 +241,7 @@ def batch_norm_epsilon_outside(random: np.random.Generator) -> Pair:
     reference = torch_batch_norm(scale, offset, mean, variance, 0.01)
     scale, offset, mean, variance = (a[:, None, None] for a in (scale, offset, mean, variance))
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         divisor = np.sqrt(variance) + np.float32(0.01)
         standard = (x - mean) / divisor  # batch-norm-epsilon-outside: candidate
         return F.broadcast_to(F.scale(standard, scale[:, 0, 0]), x.shape) + offset
@@ -257,7 +257,7 @@ def unit_vectors_epsilon(random: np.random.Generator) -> Pair:
     def reference(x: torch.Tensor) -> torch.Tensor:
         return torch_f.normalize(x, eps=1e-3)  # unit-vectors-epsilon: reference
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return F.normalize(x, eps=1e-3)  # unit-vectors-epsilon: candidate
 
     return between.pair("torch", reference, "chainer", candidate)
@@ -295,7 +295,7 @@ def layer_norm_over_steps(random: np.random.Generator) -> Pair:
 def keras_layer_norm_axis(random: np.random.Generator) -> Pair:
     between = dense(random, steps=True)
 
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         flat = F.reshape(x, (-1, x.shape[-1]))
         ones = np.ones(x.shape[-1], np.float32)
         standard = F.layer_normalization(  # keras-layer-norm-axis: reference
@@ -389,7 +389,7 @@ def chainer_batch_statistics(random: np.random.Generator) -> Pair:
     moments = statistics(random, between.width)
     reference = torch_batch_norm(*weights, *moments, 2e-5)
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return F.batch_normalization(x, *weights)  # chainer-batch-statistics: candidate
 
     return between.pair("torch", reference, "chainer", candidate)
@@ -491,7 +491,7 @@ def advantages_sample_deviation(random: np.random.Generator) -> Pair:
     def reference(x: torch.Tensor) -> torch.Tensor:
         return (x - x.mean(0)) / (x.std(0) + 1e-8)  # advantages-sample-deviation: reference
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         centred = x - F.broadcast_to(F.mean(x, axis=0), x.shape)
         spread = F.sqrt(F.mean(centred**2, axis=0))  # advantages-sample-deviation: candidate
         return centred / F.broadcast_to(spread + np.float32(1e-8), x.shape)
@@ -549,7 +549,7 @@ def chainer_norm_with_one(random: np.random.Generator) -> Pair:
     weight = affine(random, between.width)[0]
     reference = with_state(nn.RMSNorm(between.width, eps=1e-6), weight=weight)
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         size = F.sqrt(F.mean(x * x, axis=1, keepdims=True) + np.float32(1e-6))
         standard = x / F.broadcast_to(size, x.shape)
         return F.scale(standard, weight + 1)  # chainer-norm-with-one: candidate
@@ -577,7 +577,7 @@ def lrn_bias(random: np.random.Generator) -> Pair:
     between = convolved(random, even=True)
     reference = nn.LocalResponseNorm(5, alpha=0.05)
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return F.local_response_normalization(x, n=5, alpha=0.01)  # lrn-bias: candidate
 
     return between.pair("torch", reference, "chainer", candidate)
@@ -588,7 +588,7 @@ def lrn_radius(random: np.random.Generator) -> Pair:
     """A window of 3 channels taken for 3 channels on each side."""
     between = convolved(random, even=True)
 
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         return F.local_response_normalization(x, n=3, k=1, alpha=0.2)  # lrn-radius: reference
 
     def candidate(x: tf.Tensor) -> tf.Tensor:
@@ -698,7 +698,7 @@ def instance_norm_as_group_norm(random: np.random.Generator) -> Pair:
     between = convolved(random)
     scale, offset = affine(random, between.width)
 
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         return F.group_normalization(x, between.width, scale, offset)
 
     module = nn.InstanceNorm2d(between.width, affine=True)
@@ -744,7 +744,7 @@ def unbiased_variance_corrected(random: np.random.Generator) -> Pair:
         variance = x.var(-1, keepdim=True) * ((x.shape[-1] - 1) / x.shape[-1])
         return (x - x.mean(-1, keepdim=True)) / torch.sqrt(variance + 1e-5)
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         ones = np.ones(x.shape[-1], np.float32)
         return F.layer_normalization(x, ones, 0 * ones, eps=1e-5)
 
@@ -767,7 +767,7 @@ def unit_vectors_with_a_tiny_epsilon(random: np.random.Generator) -> Pair:
     """Epsilon added, or the least divisor: no matter where nothing is near zero."""
     between = dense(random)
 
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         return F.normalize(x, eps=1e-12)
 
     def candidate(x: tf.Tensor) -> tf.Tensor:
@@ -825,7 +825,7 @@ def batch_norms_by_batch_statistics(random: np.random.Generator) -> Pair:
     between = dense(random)
     weights = affine(random, between.width)
 
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         return F.batch_normalization(x, *weights)
 
     def candidate(x: torch.Tensor) -> torch.Tensor:

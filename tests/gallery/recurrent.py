@@ -204,7 +204,7 @@ def onnx_lstm_order(random: np.random.Generator) -> Pair:
     between = dense(random, steps=True)
     w = weights(random, LSTM, between.width)
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         h = c = chainer_zeros(x, w.units)
         states = []
         for step in F.separate(x, axis=1):
@@ -344,7 +344,7 @@ def lstm_cell_hard_sigmoid(random: np.random.Generator) -> Pair:
         i, f, _, o = (tf.clip_by_value(gate, 0, 1) for gate in hard)
         return o * tf.tanh(f * c + i * tf.tanh(gates[2]))
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         gates = F.linear(x, w.into_t.T, w.bias) + F.broadcast_to(h @ w.own_t, (len(x), 4 * w.units))
         i, f, g, o = F.split_axis(gates, 4, 1)
         kept = F.sigmoid(f) * F.broadcast_to(c, f.shape)  # lstm-cell-hard-sigmoid: candidate
@@ -383,7 +383,7 @@ def forget_bias_added_twice(random: np.random.Generator) -> Pair:
     w = weights(random, LSTM, between.width)
     h, c = normal(random, 1, w.units), normal(random, 1, w.units)
 
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         gates = F.linear(x, w.into_t.T, w.bias) + F.broadcast_to(h @ w.own_t, (len(x), 4 * w.units))
         i, f, g, o = F.split_axis(gates, 4, 1)
         kept = F.sigmoid(f) * F.broadcast_to(c, f.shape)  # forget-bias-added-twice: reference
@@ -454,7 +454,7 @@ def state_reset_between_chunks(random: np.random.Generator) -> Pair:
     w = weights(random, GRU, between.width)
     layer = chainer_gru(w).link
 
-    def reference(x: F.Variable) -> F.Variable:
+    def reference(x: chainer.Variable) -> chainer.Variable:
         first = list(F.separate(x[:, :2]))
         h, before = layer(None, first)
         _, after = layer(h, list(F.separate(x[:, 2:])))  # state-reset-between-chunks: reference
@@ -532,7 +532,7 @@ def mean_over_the_padding(random: np.random.Generator) -> Pair:
         total = tf.reduce_sum(tf.tanh(x) * valid, 1)  # mean-over-the-padding: reference
         return total / tf.reduce_sum(valid, 1)
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return F.mean(F.tanh(x), axis=1)  # mean-over-the-padding: candidate
 
     return between.pair("tensorflow", reference, "chainer", candidate)
@@ -572,7 +572,7 @@ def both_directions_forward(random: np.random.Generator) -> Pair:
     kernel = normal(random, 2 * between.width, between.width, scale=0.5)
     one, other = (chainer_gru(w) for w in (ahead, back))
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         both = F.concat([one(x), other(x)], axis=2)
         return F.linear(both, kernel.T, n_batch_axes=2)
 
@@ -591,7 +591,7 @@ def chainer_gru_forward(random: np.random.Generator) -> Pair:
     def reference(x: tf.Tensor) -> tf.Tensor:
         return layer(x)[:, -1]  # chainer-gru-forward: reference
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return ported(x)[:, -1]
 
     return between.pair("keras", reference, "chainer", candidate)
@@ -760,7 +760,7 @@ def backward_states_turned(random: np.random.Generator) -> Pair:
     def reference(x: tf.Tensor) -> tf.Tensor:
         return tf.reverse(layer(x), [1])
 
-    def candidate(x: F.Variable) -> F.Variable:
+    def candidate(x: chainer.Variable) -> chainer.Variable:
         return F.flip(ported(F.flip(x, 1)), 1)
 
     return between.pair("keras", reference, "chainer", candidate)

@@ -59,6 +59,7 @@ def centred_over_features(random: np.random.Generator) -> Pair:
     "reduction-axis",
     family="reduction",
     parameters=[{"axis": (-1, 0)}],
+    also={"reduction-axis": ("norm-axis",)},
 )
 def unit_length_over_the_batch(random: np.random.Generator) -> Pair:
     batch, features, hidden, outputs = sizes(random, 4)
@@ -82,7 +83,7 @@ def unit_length_over_the_batch(random: np.random.Generator) -> Pair:
     "channel-mean-over-the-width",
     "reduction-axis",
     family="reduction",
-    parameters=[{"axis": (1, -2)}],
+    parameters=[{"axis": (1, 2)}],
     source="PINTO0309/onnx2tf#368",
 )
 def channel_mean_over_the_width(random: np.random.Generator) -> Pair:
