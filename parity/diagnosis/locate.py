@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -217,8 +217,7 @@ def _parting_of_near(found: Match, pair: Pair) -> tuple[Parting, Match]:
         The parting; and the match, which is another one where a larger difference was repaired.
     """
     scene = _Scene(found, [])
-    ours = scene.region(scene.reference, pair.reference, itself=True)
-    theirs = scene.region(scene.candidate, pair.candidate, itself=True)
+    ours, theirs = scene.regions(pair.reference, pair.candidate)
     explained = scene.explained(ours, pair.reference, theirs, pair.candidate, pair.residual)
     if pair.residual > explained and min(_computing(ours), _computing(theirs)) > 1:
         ends = OutputPair("", pair.reference, pair.candidate)
@@ -239,6 +238,11 @@ def _one_operation_each(ours: Region, theirs: Region) -> bool:
         for region in (ours, theirs)
     ]
     return kinds[0].replace("_", "") == kinds[1].replace("_", "")
+
+
+def _made(region: Region) -> set[int]:
+    """What a region's operations give, used or not."""
+    return {value for op in region.ops for value in op.outputs}
 
 
 def _computing(region: Region) -> int:
@@ -283,14 +287,9 @@ class _Scene:
         return known
 
     def _has_partner(self, walk: _Walk, value: int) -> bool:
-        if walk is self.candidate:
-            pair = self.found.pairs.get(value)
-            if value in self.found.injected:
-                return True
-            other = pair.reference if pair else None
-        else:
-            pair = self.partners.get(value)
-            other = pair.candidate if pair else self._find_in_candidate(value)
+        if walk is self.candidate and value in self.found.injected:
+            return True
+        other = self._partner(walk, value)
         if other is None:
             return False
         if walk.side.informative(value):
@@ -299,6 +298,14 @@ class _Scene:
         opposite = self.reference if walk is self.candidate else self.candidate
         op = opposite.side.tape.producer(other)
         return op is not None and not op.static
+
+    def _partner(self, walk: _Walk, value: int) -> int | None:
+        """The value of the other side that a value is."""
+        if walk is self.candidate:
+            pair = self.found.pairs.get(value)
+            return pair.reference if pair else None
+        pair = self.partners.get(value)
+        return pair.candidate if pair else self._find_in_candidate(value)
 
     def _find_in_candidate(self, value: int) -> int | None:
         array = self.found.reference.array(value)
@@ -309,8 +316,27 @@ class _Scene:
 
     # --- regions ----------------------------------------------------------------------------------
 
-    def region(self, walk: _Walk, *values: int, itself: bool = False) -> Region:
-        """What lies between values and those behind them that have a partner."""
+    def regions(self, a: int, b: int, itself: bool = True) -> tuple[Region, Region]:
+        """What lies between two values and those behind them that have a partner.
+
+        What one side's operations give besides, as a fused norm its mean, the other side computes
+        within its region too.
+        """
+        again = itself or self.is_settled(self.reference, a)
+        ours = self.region(self.reference, a, itself=again)
+        theirs = self.region(self.candidate, b, itself=itself, besides=_made(ours) - {a})
+        ours = self.region(self.reference, a, itself=again, besides=_made(theirs) - {b})
+        return ours, theirs
+
+    def region(
+        self, walk: _Walk, *values: int, itself: bool = False, besides: Collection[int] = ()
+    ) -> Region:
+        """What lies between values and those behind them that have a partner.
+
+        Args:
+            itself: whether to go on from `values` that have a partner.
+            besides: values of the other side whose partners do not end the region.
+        """
         tape = walk.side.tape
         inside: set[int] = set()
         stack = list(values)
@@ -322,7 +348,8 @@ class _Scene:
             if op is None or op.index in inside or (op.static and not static):
                 continue
             if self.is_settled(walk, value) and not (itself and value in values):
-                continue
+                if not besides or self._partner(walk, value) not in besides:
+                    continue
             inside.add(op.index)
             stack.extend(op.inputs)
         ops = tuple(tape.ops[index] for index in sorted(inside))
@@ -445,9 +472,7 @@ class _Scene:
         repaired = self._try(a, b, array, order if again else None)
         if repaired is None:
             return None
-        ours = self.region(self.reference, a, itself=self.is_settled(self.reference, a))
-        theirs = self.region(self.candidate, b, itself=again)
-        ours, theirs = self._with_counterparts(ours, theirs)
+        ours, theirs = self._with_counterparts(*self.regions(a, b, itself=again))
         ours = self._or_where_it_is_read(self.reference, ours, a)
         theirs = self._or_where_it_is_read(self.candidate, theirs, b)
         if min(_computing(ours), _computing(theirs)) > 1:

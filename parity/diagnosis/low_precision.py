@@ -16,10 +16,11 @@ import numpy as np
 
 from parity.matching.match import Match
 from parity.numerics.difference import residual
-from parity.report.summary import Divergence, Note
+from parity.report.summary import Cause, Divergence, Note
 from parity.tape import Array, Op, Replay, Site, Tape
 
 _HALF = frozenset(["float16", "bfloat16"])
+_SMALL_SHARE = 0.01  # of the difference that is left in float64
 _TF32_BITS = np.uint32(0xFFFFE000)
 _SHOWS = 2.0**-13  # of the outputs; TF32's unit roundoff is 2**-11
 
@@ -43,6 +44,7 @@ def low_precision_divergences(repaired: Match) -> list[Divergence]:
             residual=effect,
             detail=f"{tape.model} computes in {dtype} from here on, the other model does not; in "
             f"float64 they agree, as they ran their outputs differ by {effect:.1e} of their size",
+            cause=_cause(repaired, effect),
         )
     ]
 
@@ -125,6 +127,31 @@ def to_tf32(array: Array) -> Array:
     kept = (bits + np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))) & _TF32_BITS
     finite = np.where(np.isfinite(array), kept, bits).view(np.float32)
     return finite.astype(np.float64)
+
+
+def _cause(repaired: Match, effect: float) -> Cause | None:
+    """Half precision, if the same operations agree in float64."""
+    tapes = repaired.reference.tape, repaired.side.tape
+    left = [0.0]
+    for name, value in tapes[0].outputs.items():
+        other = tapes[1].outputs.get(name)
+        if other is None or tapes[0].values[value].shape != tapes[1].values[other].shape:
+            continue
+        left.append(residual(repaired.reference.array(value), repaired.side.array(other)))
+    if not max(left) < _SMALL_SHARE * effect:
+        return None
+    formats = [sorted(_formats(tape)) or ["float32"] for tape in tapes]
+    ours, theirs = (" and ".join(names) for names in formats)
+    return Cause(
+        kind="low-precision",
+        summary=f"computes in {theirs}, the reference in {ours}",
+        parameters={"dtype": (ours, theirs)},
+        confirmed=True,
+        residual_before=effect,
+        residual_after=max(left),
+        inputs=1,
+        evidence=("run in float64, the same operations agree",),
+    )
 
 
 def _odd_one(repaired: Match) -> Tape | None:

@@ -1,0 +1,111 @@
+"""Values that come near another without being its partner, and what may be put in their place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+import parity
+
+draw = np.random.default_rng(31)
+LARGE = 1e6 * draw.standard_normal((5, 7)).astype("f")
+SMALL = 1e-6 * draw.standard_normal((5, 6)).astype("f")
+
+
+def weights(*shape: int) -> torch.Tensor:
+    return torch.from_numpy(draw.standard_normal(shape).astype("f"))
+
+
+INNER, OUTER, BIAS = weights(6, 7), weights(6, 6), weights(6)
+
+
+def compare(reference, candidate, *inputs):
+    models = (parity.wrap(one, framework="torch") for one in (reference, candidate))
+    return parity.compare(*models, inputs=inputs)
+
+
+def gates(x, h):
+    return torch.tanh((F.linear(x, INNER, BIAS) + F.linear(h, OUTER)) * 1e-7)
+
+
+def gates_with_the_bias_last(x, h):
+    return torch.tanh((x @ INNER.T + h @ OUTER.T + BIAS) * torch.tensor(1e-7))
+
+
+def gates_without_a_bias(x, h):
+    return torch.tanh((x @ INNER.T + h @ OUTER.T) * torch.tensor(1e-7))
+
+
+def test_a_product_without_its_small_bias_is_no_sum():
+    report = compare(gates, gates_with_the_bias_last, LARGE, LARGE[:, :6])
+
+    assert report.verdict == "parity", str(report)
+
+
+def test_a_small_bias_that_is_never_added_is_missed():
+    report = compare(gates, gates_without_a_bias, LARGE, LARGE[:, :6])
+
+    assert report.verdict == "diverged", str(report)
+    assert report.divergences[0].reference.op == "addmm"
+
+
+MEAN, VARIANCE, GAMMA, BETA = weights(7), weights(7).abs() + 0.5, weights(7), weights(7)
+SCALE = GAMMA / torch.sqrt(VARIANCE + 1e-3)
+
+
+def normalized(x):
+    return torch.tanh(1e-6 * ((x - MEAN) / torch.sqrt(VARIANCE + 1e-3) * GAMMA + BETA))
+
+
+def folded(shift):
+    return lambda x: torch.tanh(1e-6 * (x * SCALE + shift))
+
+
+def test_a_scaled_input_without_its_small_shift_is_no_sum():
+    report = compare(normalized, folded(BETA - MEAN * SCALE), LARGE)
+
+    assert report.verdict == "parity", str(report)
+
+
+def residual_net(norm, seed):
+    kernels = np.random.default_rng(seed).standard_normal((3, 6, 6)).astype("f") / 2
+
+    def net(x):
+        for kernel in kernels:
+            x = x + F.gelu(norm(x) @ torch.from_numpy(kernel))
+        return x
+
+    return net
+
+
+def fused(x):
+    return F.layer_norm(x, (6,))
+
+
+def by_hand(epsilon):
+    def norm(x):
+        mean = x.mean(1, keepdim=True)
+        variance = ((x - mean) ** 2).mean(1, keepdim=True)
+        return (x - mean) / torch.sqrt(variance + torch.tensor(epsilon))
+
+    return norm
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_norm_of_little_variance_is_its_decomposition(seed):
+    report = compare(residual_net(fused, seed), residual_net(by_hand(1e-5), seed), SMALL)
+    assert report.verdict == "parity", str(report)
+    report = compare(residual_net(fused, seed), residual_net(by_hand(1.001e-5), seed), SMALL)
+    assert report.verdict == "diverged", str(report)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_epsilon_that_is_off_by_a_thousandth_is_seen_through_a_fused_norm(turned):
+    """A mean that the fused norm tells besides is part of the norm on both sides."""
+    models = [residual_net(fused, 0), residual_net(by_hand(1.001e-5), 0)]
+    report = compare(*(models[::-1] if turned else models), 1e6 * SMALL)
+
+    assert report.verdict == "diverged", str(report)
+    assert "smaller" in report.divergences[0].detail
