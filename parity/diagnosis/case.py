@@ -21,6 +21,7 @@ from parity.tape import Array, Op, Replay, Tape, Value
 
 _ENDS = 5  # later values at which an enclosure may end
 _STEPS = 40  # operations that an enclosure may hold
+_LINKED = 16  # operations between what enters one side and what enters the other
 _NOTHING = np.empty(0)
 _NO_ARRAYS: Mapping[int, Array] = {}
 
@@ -186,7 +187,8 @@ class Case:
             v for v in candidate.boundary() if _floating(self._runs[1], v)
         )
         self._trials: list[Trial | None] = []
-        self._moves = _moves_between(reference.tape, self._roots, self._cut)
+        starts = (*self._roots, *self._links)
+        self._moves = _moves_between(reference.tape, starts, self._cut).union(*self._links.values())
 
     # --- what enters ------------------------------------------------------------------------------
 
@@ -201,10 +203,26 @@ class Case:
         return tuple(dict.fromkeys((*self.entering, *self.partners.values())))
 
     @cached_property
+    def _links(self) -> dict[int, frozenset[int]]:
+        """Operations that make what enters out of the rest of what enters, by the value made.
+
+        One side may read v + a where the other reads v and a: drawn apart they would not fit.
+        """
+        tape = self.repaired.reference.tape
+        starts = {tape.before_moves(value) for value in self._cut}
+        found = {}
+        for start in starts:
+            ops = _made_from(tape, start, starts - {start})
+            if ops is not None:
+                found[start] = ops
+        return found
+
+    @cached_property
     def _roots(self) -> tuple[int, ...]:
         """The reference's values to be changed: what enters either region, before mere moves."""
         tape = self.repaired.reference.tape
-        return tuple(dict.fromkeys(tape.before_moves(value) for value in self._cut))
+        starts = dict.fromkeys(tape.before_moves(value) for value in self._cut)
+        return tuple(start for start in starts if start not in self._links)
 
     @cached_property
     def same_inputs(self) -> bool:
@@ -234,18 +252,44 @@ class Case:
         fed = {root: self._runs[0].array(root) for root in self._roots}
         if number:
             random = np.random.default_rng(number)
-            fed = {
-                root: _DRAWS[number - 1](array, random) if array.dtype.kind == "f" else array
-                for root, array in fed.items()
-            }
+            fed = self.redrawn(lambda array: _DRAWS[number - 1](array, random))
+        trial = self.probe(fed, number)
+        finite = np.isfinite(trial.reference).all() and np.isfinite(trial.candidate).all()
+        return trial if finite or not number else None
+
+    def redrawn(self, draw: Callable[[Array], Array]) -> dict[int, Array]:
+        """What enters, drawn anew, by the ids of a trial's `fed`; integers stay.
+
+        Values that are equal, as x and 1 * x, are one: they get one draw.
+        """
+        fed: dict[int, Array] = {}
+        drawn: list[tuple[Array, Array]] = []
+        for root in self._roots:
+            array = self._runs[0].array(root)
+            fed[root] = array
+            if array.dtype.kind != "f":
+                continue
+            found = next((new for old, new in drawn if _one(old, array)), None)
+            fed[root] = draw(array) if found is None else found
+            drawn.append((array, fed[root]))
+        return fed
+
+    def probe(self, fed: Mapping[int, Array], number: int = 0) -> Trial:
+        """What both regions make of inputs of the asker's, by the ids of a trial's `fed`."""
         ours = self._replay(0, fed)
-        reference = ours.array(self.reference.end)
-        candidate = self.run_candidate(fed)
-        finite = np.isfinite(reference).all() and np.isfinite(candidate).all()
-        if number and not finite:
-            return None
         inputs = tuple(ours.array(value) for value in self.entering)
-        return Trial(number, fed, inputs, reference, candidate)
+        reference = _as_floats(ours.array(self.reference.end))
+        return Trial(number, fed, inputs, reference, _as_floats(self.run_candidate(fed)))
+
+    def reference_values(self, fed: Mapping[int, Array], values: Collection[int]) -> list[Array]:
+        """Values of the reference's region on a trial's `fed`."""
+        run = self._replay(0, fed)
+        return [run.array(value) for value in values]
+
+    def candidate_values(self, fed: Mapping[int, Array], values: Collection[int]) -> list[Array]:
+        """Values of the candidate's region on a trial's `fed`, as they lie there."""
+        run = self._replay(1, fed)
+        return [run.array(value) for value in values]
 
     def run_reference(
         self, fed: Mapping[int, Array], leaves: Mapping[int, Array] = _NO_ARRAYS
@@ -409,6 +453,9 @@ def case_of(repaired: Match, parting: Parting, ends: tuple[int, int] | None) -> 
     values = parting.values or ends
     if values is None:
         return None
+    runs = repaired.reference.run, repaired.side.run
+    if any(run.array(end).dtype.kind == "c" for run, end in zip(runs, values, strict=True)):
+        return None  # no cause knows complex numbers
     order = parting.order
     if order is None:
         shapes = (
@@ -419,6 +466,11 @@ def case_of(repaired: Match, parting: Parting, ends: tuple[int, int] | None) -> 
     return Case(repaired, parting.reference, parting.candidate, values, order)
 
 
+def _as_floats(array: Array) -> Array:
+    """Masks and counts as numbers, so that every cause can compute with them."""
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
 def _view(region: Region, end: int, run: Replay) -> RegionView:
     values = region.tape.values
     leaves = tuple(
@@ -426,6 +478,13 @@ def _view(region: Region, end: int, run: Replay) -> RegionView:
         for leaf in dict.fromkeys(region.leaves())
     )
     return RegionView(region.tape, region.ops, end, leaves)
+
+
+def _one(a: Array, b: Array) -> bool:
+    """Whether two arrays are the same value, and not only both zero."""
+    if a.shape != b.shape or a.size < 2 or a.flat[0] != b.flat[0]:
+        return False
+    return bool(np.array_equal(a, b) and (a != a.flat[0]).any())
 
 
 def _floating(run: Replay, value: int) -> bool:
@@ -443,6 +502,28 @@ def _moves_between(tape: Tape, roots: Collection[int], cut: Collection[int]) -> 
             found.add(op.index)
             value = op.inputs[0]
     return frozenset(found)
+
+
+def _made_from(tape: Tape, value: int, others: Collection[int]) -> frozenset[int] | None:
+    """The few operations that make a value of others alone; None where there are no such."""
+    inside: set[int] = set()
+    stack = [value]
+    while stack:
+        at = stack.pop()
+        op = tape.producer(at)
+        if at in others and at != value:
+            continue
+        if op is None:
+            if tape.values[at].kind == "input":
+                return None
+            continue
+        if op.static or op.index in inside:
+            continue
+        if op.role == "random" or len(inside) == _LINKED:
+            return None
+        inside.add(op.index)
+        stack.extend(op.inputs)
+    return frozenset(inside) or None
 
 
 def _static_before(view: RegionView, leaves: Collection[int]) -> set[int]:
