@@ -9,19 +9,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from parity.comparison import compare
+    from parity.comparison import compare, structure
     from parity.errors import ParityError
     from parity.model import Model, wrap
-    from parity.report.summary import Report
+    from parity.report.summary import Report, Structure
 
 __version__ = "0.1.0"
-__all__ = ["Model", "ParityError", "Report", "compare", "wrap"]
+__all__ = ["Model", "ParityError", "Report", "Structure", "compare", "structure", "wrap"]
 
 _HOMES = {
     "compare": "parity.comparison",
     "Model": "parity.model",
     "ParityError": "parity.errors",
     "Report": "parity.report.summary",
+    "Structure": "parity.report.summary",
+    "structure": "parity.comparison",
     "wrap": "parity.model",
 }
 

@@ -8,12 +8,21 @@ from typing import Any
 
 from parity.diagnosis.judge import judge
 from parity.diagnosis.locate import OutputPair, locate
+from parity.diagnosis.structure import structural_differences
 from parity.errors import InputError
 from parity.frameworks import load
 from parity.matching.match import Indexed, match
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
 from parity.report.layers import layer_rows
-from parity.report.summary import Comparison, ModelSummary, Report, odd_one_out, output_rows
+from parity.report.summary import (
+    Comparison,
+    ModelSummary,
+    Report,
+    StructuralDifference,
+    Structure,
+    odd_one_out,
+    output_rows,
+)
 from parity.tape import Tape
 
 
@@ -60,10 +69,10 @@ def compare(reference: Any, *candidates: Any, inputs: Inputs = None) -> Report:
 
 def _compare(reference: Indexed, candidate: Tape) -> Comparison:
     """One candidate against the reference."""
-    pairs, structure = pair_outputs(reference.tape, candidate)
+    pairs, problems = pair_outputs(reference.tape, candidate)
     matched = match(reference, candidate)
     partings, repaired = locate(matched, pairs)
-    verdict = judge(matched, repaired, partings, pairs, structure)
+    verdict = judge(matched, repaired, partings, pairs, problems)
     return Comparison(
         candidate=ModelSummary(candidate.model, candidate.framework, len(candidate.ops)),
         verdict=verdict.verdict,
@@ -74,8 +83,49 @@ def _compare(reference: Indexed, candidate: Tape) -> Comparison:
         layers=layer_rows(repaired, verdict.ends),
         outputs=output_rows(reference, candidate, pairs),
         coverage=verdict.coverage,
+        structure=(
+            () if verdict.verdict == "parity" else _structure(reference.tape, candidate, pairs)
+        ),
         final_values={pair.name: matched.side.run.array(pair.candidate) for pair in pairs},
     )
+
+
+def structure(reference: Any, candidate: Any, inputs: Inputs = None) -> Structure:
+    """What two models are made of, compared without their weights.
+
+    For models that share no weights yet, where values tell nothing. Both run once on the inputs.
+
+    Args:
+        reference: a model of any framework, or `parity.wrap` of one.
+        candidate: the model to be held against it.
+        inputs: as for `compare`; only their shapes and types matter.
+
+    Returns:
+        The differences in layers, activations and their parameters. What cannot be known of one
+        of the models is no difference.
+
+    Raises:
+        ParityError: as for `compare`.
+    """
+    models = _with_distinct_names([wrap(model) for model in (reference, candidate)])
+    tapes = []
+    for model in models:
+        arrays = _inputs_of(model, models[0], inputs)
+        _check(model, arrays)
+        tapes.append(load(model.framework).record(model, arrays))
+    ours, theirs = tapes
+    return Structure(
+        reference=ModelSummary(ours.model, ours.framework, len(ours.ops)),
+        candidate=ModelSummary(theirs.model, theirs.framework, len(theirs.ops)),
+        differences=_structure(ours, theirs, pair_outputs(ours, theirs)[0]),
+    )
+
+
+def _structure(
+    reference: Tape, candidate: Tape, pairs: Sequence[OutputPair]
+) -> tuple[StructuralDifference, ...]:
+    outputs = [(pair.reference, pair.candidate) for pair in pairs]
+    return structural_differences(reference, candidate, outputs)
 
 
 def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], list[str]]:

@@ -16,6 +16,7 @@ from parity.report.summary import (
     Note,
     OutputRow,
     Report,
+    StructuralDifference,
 )
 from parity.rl.decisions import Decisions
 from parity.tape import Site
@@ -46,6 +47,7 @@ def _comparison(found: Comparison) -> dict[str, Any]:
         "divergences": [_divergence(divergence) for divergence in found.divergences],
         "notes": [_note(note) for note in found.notes],
         "caveats": list(found.caveats),
+        "structure": [_structural(one) for one in found.structure],
         "layers": [_layer(row) for row in found.layers],
         "outputs": [_output(row) for row in found.outputs],
         "coverage": {
@@ -58,6 +60,17 @@ def _comparison(found: Comparison) -> dict[str, Any]:
             "outputs_compared": found.coverage.outputs_compared,
             "outputs_total": found.coverage.outputs_total,
         },
+    }
+
+
+def _structural(found: StructuralDifference) -> dict[str, Any]:
+    return {
+        "kind": found.kind,
+        "step": found.step,
+        "name": found.name,
+        "text": found.text,
+        "reference": _site(found.reference) if found.reference else None,
+        "candidate": _site(found.candidate) if found.candidate else None,
     }
 
 

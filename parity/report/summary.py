@@ -169,6 +169,56 @@ class Note:
 
 
 @dataclass(frozen=True)
+class StructuralDifference:
+    """A step of which the models are made otherwise, whatever their weights are.
+
+    Attributes:
+        kind: `"parameter"`, `"missing"` (in the candidate), `"extra"`, or `"other"` (another step
+            in its place).
+        step: in the field's words: `batch norm`, `convolution`.
+        name: of the parameter, or "".
+        text: what differs, the reference's first: `epsilon: 1e-05 -> 0.001`.
+        reference, candidate: where; on the side that lacks the step the one before it, or None.
+    """
+
+    kind: str
+    step: str
+    name: str
+    text: str
+    reference: Site | None
+    candidate: Site | None
+
+    @property
+    def headline(self) -> str:
+        """The text with the step that it is about."""
+        return f"{self.step}, {self.text}" if self.kind == "parameter" else self.text
+
+    def __str__(self) -> str:
+        places = [
+            (site.layer or site.source or site.op) if site is not None else "-"
+            for site in (self.reference, self.candidate)
+        ]
+        return f"{self.headline} ({places[0]} | {places[1]})"
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What two models are made of, compared without their weights; see `parity.structure`."""
+
+    reference: ModelSummary
+    candidate: ModelSummary
+    differences: tuple[StructuralDifference, ...]
+
+    def __str__(self) -> str:
+        names = f"{self.reference.name} and {self.candidate.name}"
+        if not self.differences:
+            return f"{names}: no structural difference is known"
+        count = len(self.differences)
+        lines = [f"{names}: {count} structural difference{'s' * (count != 1)}"]
+        return "\n".join([*lines, *(f"- {one}" for one in self.differences)])
+
+
+@dataclass(frozen=True)
 class LayerRow:
     """A layer, or a line of code outside layers, on both sides.
 
@@ -240,6 +290,7 @@ class Comparison:
         reasons: why it is not parity, the most important first.
         notes: what is told without being an alarm.
         caveats: what could not be seen of the models.
+        structure: steps that are made otherwise, found without values; () on parity.
     """
 
     candidate: ModelSummary
@@ -251,6 +302,7 @@ class Comparison:
     layers: tuple[LayerRow, ...]
     outputs: tuple[OutputRow, ...]
     coverage: Coverage
+    structure: tuple[StructuralDifference, ...] = ()
     final_values: Mapping[str, Array] = field(default_factory=dict, repr=False, compare=False)
 
 

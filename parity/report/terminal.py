@@ -40,6 +40,7 @@ _STYLES = {
     "same": "green",
 }
 _MANY_ROWS = 60
+_MANY_STEPS = 15
 _WHY_NO_FAULT = {
     "constant-precision": "as much as constants rounded to float32 explain",
     "rounding": "it shrinks with the precision: the operation is ill-conditioned",
@@ -106,6 +107,7 @@ def _comparison(report: Report, comparison: Comparison) -> Iterator[RenderableTy
         yield _note(notes)
     for caveat in comparison.caveats:
         yield Padding(Text(f"- note: {caveat}"), (0, 0, 0, 2))
+    yield from _structure(comparison)
     if comparison.layers:
         yield Text("")
         yield _layers(report, comparison)
@@ -252,6 +254,24 @@ def _note(notes: Sequence[Note]) -> RenderableType:
     why = _WHY_NO_FAULT.get(note.kind, "")
     text += "".join(f"; {part}" for part in (note.detail, why) if part)
     return Padding(Text(text, "yellow"), (0, 0, 0, 2))
+
+
+def _structure(comparison: Comparison) -> Iterator[RenderableType]:
+    """What differs in the layers themselves, whatever the weights are."""
+    found = comparison.structure
+    if not found:
+        return
+    yield Text("\nstructure, without values", "bold")
+    for one in found[:_MANY_STEPS]:
+        places = [
+            (site.layer or relative(site.source) or site.op) if site is not None else "-"
+            for site in (one.reference, one.candidate)
+        ]
+        line = Text(f"- {one.headline}")
+        line.append(f"  {places[0]} | {places[1]}", "dim")
+        yield Padding(line, (0, 0, 0, 2))
+    if len(found) > _MANY_STEPS:
+        yield Padding(Text(f"- and {len(found) - _MANY_STEPS} more", "dim"), (0, 0, 0, 2))
 
 
 def _layers(report: Report, comparison: Comparison) -> Table:
