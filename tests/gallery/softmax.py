@@ -239,20 +239,20 @@ def boltzmann_temperature_missing(random: np.random.Generator) -> Pair:
 
 
 @fault(
-    "attention-temperature-two-and-three",
+    "attention-temperature-in-halves",
     "softmax-temperature",
     family="softmax",
-    parameters=[{"temperature": (2.0, 3.0)}],
+    parameters=[{"temperature": (2.5, 3.5)}],
 )
-def attention_temperature_two_and_three(random: np.random.Generator) -> Pair:
+def attention_temperature_in_halves(random: np.random.Generator) -> Pair:
     def reference(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         scores = q @ k.transpose(-1, -2)
-        p = torch.softmax(scores / 2.0, -1)  # attention-temperature-two-and-three: reference
+        p = torch.softmax(scores / 2.5, -1)  # attention-temperature-in-halves: reference
         return p @ v
 
     def candidate(q: tf.Tensor, k: tf.Tensor, v: tf.Tensor) -> tf.Tensor:
         scores = tf.matmul(q, k, transpose_b=True)
-        p = tf.nn.softmax(scores / 3.0)  # attention-temperature-two-and-three: candidate
+        p = tf.nn.softmax(scores / 3.5)  # attention-temperature-in-halves: candidate
         return tf.matmul(p, v)
 
     return Pair(Side("torch", reference), Side("tensorflow", candidate), _attention(random))

@@ -1,1 +1,497 @@
-"""No cause of this family yet."""
+"""Distributions of actions: their scale, squashing, log-probabilities, and what logits are."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+import numpy as np
+
+from parity.diagnosis.case import Case, plain_kind
+from parity.diagnosis.causes import Explanation, cause, of_x
+from parity.diagnosis.causes._parts import (
+    Inside,
+    alone,
+    as_it_is,
+    close,
+    constants_before,
+    fits,
+    in_candidate,
+    inside_candidate,
+    inside_reference,
+    is_of,
+    is_probabilities,
+    rounded,
+    sums_to_one,
+    with_value,
+)
+from parity.diagnosis.causes._reduced import changes
+from parity.tape import Array, Op
+
+_OF_NORMALS = (math.log(2 * math.pi), 2 * math.pi, math.sqrt(2 * math.pi))
+_LATER = 3
+_TO_THE_END = 8  # operations after an action was squashed, at most
+_SAMPLE = 256
+_BENDING = 1e-4  # absolute: an epsilon in the correction is smaller where tanh bends
+
+
+def is_log_probability(case: Case, value: int) -> bool:
+    """Whether a value of the reference is made with the constant of normal densities."""
+    ours = constants_before(case.reference.tape, value, case.repaired.reference.run)
+    theirs = constants_before(case.candidate.tape, case.candidate.end, case.repaired.side.run)
+    return any(_is_of_normals(one) for one in ours) and any(_is_of_normals(one) for one in theirs)
+
+
+def _is_of_normals(number: float) -> bool:
+    return any(
+        math.isclose(abs(number), factor * known, rel_tol=1e-5)
+        for known in _OF_NORMALS
+        for factor in (0.5, 1.0)
+    )
+
+
+def softplus(x: Array) -> Array:
+    """log(1 + exp(x)), without overflow."""
+    result: Array = np.logaddexp(0.0, x)
+    return result
+
+
+SCALES: Mapping[str, Callable[[Array], Array]] = {
+    "x": alone,
+    "exp(x)": np.exp,
+    "exp(2 x)": lambda x: np.exp(2 * x),
+    "exp(x / 2)": lambda x: np.exp(x / 2),
+    "softplus(x)": softplus,
+    "softplus(x)^2": lambda x: softplus(x) ** 2,
+    "sqrt(softplus(x))": lambda x: np.sqrt(softplus(x)),
+}
+
+
+@cause("scale-parameterisation")
+def scale_parameterisation(case: Case) -> Iterator[Explanation]:
+    """What the network gives is taken for another form of the scale: log-std, std or variance.
+
+    Looks like: samples too wide or too narrow, log-probabilities that are off with them; a raw
+        scale may be negative.
+    Proof: the reference's operations with the other function of the same raw value give the
+        candidate's value.
+    """
+    ours = inside_reference(case)
+    for value in ours.values:
+        for source in (value, *(one for one in ours.values if one in ours.sources(value))):
+            x, made = ours.array(source), ours.array(value)
+            if x.shape != made.shape or not x.size or not _scales(case, value):
+                continue
+            name = "x" if source == value else _scale(x, made)
+            if name is None:
+                continue
+            for other, form in SCALES.items():
+                predict = with_value(case, value, form, source)
+                if other == name or not fits(predict, case.first, case.first.candidate):
+                    continue
+                yield Explanation(
+                    "scale-parameterisation",
+                    f"the scale is {other} of what the network gives; the reference's is {name}",
+                    predict,
+                    parameters={"scale": (name, other)},
+                    cost=-0.5,  # told in place of an activation, which it also is
+                )
+                return
+
+
+def _scale(x: Array, made: Array) -> str | None:
+    return next(
+        (name for name, form in SCALES.items() if name != "x" and is_of(form, x, made)), None
+    )
+
+
+def _scales(case: Case, value: int) -> bool:
+    """Whether a value is multiplied with noise, or divides a deviation, soon after."""
+    tape = case.reference.tape
+    reached = {value}
+    count = 0
+    for op in tape.ops[max(tape.values[value].op, 0) :]:
+        if reached.isdisjoint(op.inputs):
+            continue
+        kind = op.kind.lower()
+        others = [one for one in op.inputs if one not in reached]
+        live = [one for one in others if _is_live(case, one)]
+        if ("mul" in kind and "mat" not in kind or "div" in kind) and live:
+            return True
+        reached.update(op.outputs)
+        count += op.role != "move"
+        if count > _LATER:
+            return False
+    return False
+
+
+def _is_live(case: Case, value: int) -> bool:
+    producer = case.reference.tape.producer(value)
+    if producer is None:
+        return case.reference.tape.values[value].kind == "input"
+    return not producer.static
+
+
+@cause("squash-missing")
+def squash_missing(case: Case) -> Iterator[Explanation]:
+    """The action is not squashed into its bounds.
+
+    Looks like: actions outside their bounds; near zero they are right.
+    Proof: the reference's operations without the squashing function give the candidate's value.
+    """
+    ours = inside_reference(case)
+    for value in ours.computed:
+        for source in ours.sources(value):
+            if source not in ours.arrays or ours.array(source).shape != ours.array(value).shape:
+                continue
+            if not is_of(np.tanh, ours.array(source), ours.array(value)):
+                continue
+            predict = with_value(case, value, alone, source)
+            if _bounds_an_action(case, value) and fits(predict, case.first, case.first.candidate):
+                yield Explanation(
+                    "squash-missing",
+                    "the action is not squashed; the reference squashes it by tanh",
+                    predict,
+                    parameters={"squash": ("tanh", "none")},
+                    cost=-0.5,  # told in place of an activation, which it also is
+                )
+                return
+
+
+def _bounds_an_action(case: Case, value: int) -> bool:
+    """Whether a squashed value is only scaled and shifted on its way to an output."""
+    tape = case.reference.tape
+    outputs = {tape.before_moves(one) for one in tape.outputs.values()}
+    reached, scaled = {value}, 0
+    for op in tape.ops[tape.values[value].op + 1 :]:
+        if reached.isdisjoint(op.inputs):
+            continue
+        if op.role != "move":
+            if not _is_affine(case, op, reached) or scaled == _TO_THE_END:
+                return False
+            scaled += 1
+        reached.update(op.outputs)
+    return scaled > 0 and not outputs.isdisjoint(reached)
+
+
+def _is_affine(case: Case, op: Op, reached: set[int]) -> bool:
+    """Whether an operation scales and shifts each element, or each feature, by constants."""
+    tape, run = case.reference.tape, case.repaired.reference.run
+    live = [one for one in op.inputs if one in reached]
+    if len(live) != 1 or any(_is_live(case, one) for one in op.inputs if one != live[0]):
+        return False
+    x, y = run.array(live[0]), run.array(op.outputs[0])
+    if x.size != y.size or tape.values[op.outputs[0]].shape[-1:] != x.shape[-1:] or not x.ndim:
+        return False
+    x, y = (one.reshape(-1, one.shape[-1]) for one in (x, y))
+    if len(x) < 3:
+        return False
+    centred = x - x.mean(0)
+    slope = (centred * (y - y.mean(0))).sum(0) / np.maximum((centred**2).sum(0), 1e-300)
+    return close(y.mean(0) + slope * centred, y)
+
+
+@cause("log-prob-reduction")
+def log_prob_reduction(case: Case) -> Iterator[Explanation]:
+    """The log-probabilities of an action's components are not added up, or are averaged.
+
+    Looks like: a log-probability for each component, or the ratio of both sides is everywhere the
+        number of components.
+    Proof: the reference's operations with the other reduction of the components, or none, give the
+        candidate's value.
+    """
+    for change in changes(case):
+        one = change.reduction
+        if not is_log_probability(case, one.source):
+            continue
+        if change.kind == "none":
+            told = "the components' log-probabilities are not added up"
+            parameters = {"kind": (one.kind, "none")}
+        elif change.kind != one.kind:
+            told = f"the {change.kind} of the components' log-probabilities"
+            parameters = {"kind": (one.kind, change.kind)}
+        else:
+            told = f"the components' log-probabilities are reduced over axis {change.named[1]}"
+            yield Explanation(
+                "log-prob-reduction",
+                f"{told}; the reference reduces them over axis {change.named[0]}",
+                change.predict,
+                parameters={"axis": change.named},
+            )
+            continue
+        yield Explanation(
+            "log-prob-reduction",
+            f"{told}; the reference takes their {one.kind}",
+            change.predict,
+            parameters=parameters,
+        )
+
+
+@cause("log-prob-correction")
+def log_prob_correction(case: Case) -> Iterator[Explanation]:
+    """The log-probability of a squashed action lacks its correction, or corrects another value.
+
+    Looks like: log-probabilities that are right for small actions, and off more and more towards
+        the bounds.
+    Proof: the reference's log-probability without the correction, or with that of the value that
+        the candidate reads, gives the candidate's.
+    """
+    ours, theirs = inside_reference(case), inside_candidate(case)
+    mine = list(_corrections(ours))
+    yield from _unscaled(case, ours)
+    if mine:
+        yield from _left_out(case, ours, mine)
+        yield from _of_another(case, ours)
+        yield from _clamped(case, ours, theirs)
+    for value in _after(theirs, list(_corrections(theirs))):
+        mended = in_candidate(case, value, np.zeros_like)
+        if fits(mended, case.first, case.first.reference):
+            yield Explanation(
+                "log-prob-correction",
+                "the log-probability is corrected for tanh; the reference's is not",
+                as_it_is,
+                mended,
+                {"correction": ("none", "log(1 - tanh(x)^2)")},
+            )
+            return
+
+
+# log(1 - tanh(u)^2) of a value before tanh, or after it
+_STRETCHES: tuple[Callable[[Array], Array], ...] = (
+    lambda u: np.log1p(-(np.tanh(u) ** 2)),
+    lambda y: np.log1p(-(y**2)),
+)
+
+
+def _corrections(inside: Inside) -> Iterator[int]:
+    """Values in proportion to log(1 - tanh(u)^2) or log(1 - y^2), but for a small epsilon."""
+    for value in inside.computed:
+        sources = inside.sources(value)
+        for source in inside.values:
+            if source not in sources or inside.array(source).shape != inside.array(value).shape:
+                continue
+            u, made = inside.array(source), inside.array(value)
+            if any(_corrects(form, u, made) for form in _STRETCHES):
+                yield value
+                break
+
+
+def _corrects(form: Callable[[Array], Array], u: Array, made: Array) -> bool:
+    """Whether a value is in proportion to a form where tanh does not saturate."""
+    for count in (_SAMPLE, u.size):
+        few, others = u.ravel()[:count], made.ravel()[:count]
+        small = np.abs(few) < 0.9
+        if small.sum() < 3 or not _in_proportion(others[small], form(few[small])):
+            return False
+    return True
+
+
+def _in_proportion(made: Array, form: Array) -> bool:
+    square = float(form @ form)
+    factor = float(form @ made) / square if square else 0.0
+    return abs(factor) > 0.1 and np.allclose(made, factor * form, 0, _BENDING)
+
+
+def _after(inside: Inside, corrections: list[int]) -> Iterator[int]:
+    """Corrections, and what is made of them alone."""
+    for value in inside.computed:
+        if value in corrections or any(one in inside.sources(value) for one in corrections):
+            yield value
+
+
+def _left_out(case: Case, ours: Inside, corrections: list[int]) -> Iterator[Explanation]:
+    for value in _after(ours, corrections):
+        predict = with_value(case, value, np.zeros_like)
+        if fits(predict, case.first, case.first.candidate):
+            yield Explanation(
+                "log-prob-correction",
+                "the log-probability of the squashed action is not corrected; the reference's is",
+                predict,
+                parameters={"correction": ("log(1 - tanh(x)^2)", "none")},
+            )
+            return
+
+
+def _unscaled(case: Case, ours: Inside) -> Iterator[Explanation]:
+    """The action is scaled after tanh, and the slope 1 - tanh(x)^2 is not."""
+    if not any("log" in plain_kind(op) for op in case.reference.readers(_LATER)):
+        return
+    for value in ours.computed:
+        slope = ours.array(value)
+        for source in ours.values:
+            x = ours.array(source)
+            if source not in ours.sources(value) or x.shape != slope.shape or not x.all():
+                continue
+            factor = float(np.median(slope / x))
+            if not close(factor * x, slope) or not 0 < x.max() <= 1 or abs(factor - 1) < 1e-6:
+                continue
+            predict = with_value(case, value, alone, source)
+            if _is_slope(case, source) and fits(predict, case.first, case.first.candidate):
+                yield Explanation(
+                    "log-prob-correction",
+                    f"the correction lacks the scale of the action, {factor:g}",
+                    predict,
+                    parameters={"scale": (rounded(factor), 1.0)},
+                )
+                return
+
+
+def _is_slope(case: Case, value: int) -> bool:
+    """Whether a value of the reference is 1 - y^2 of a value close before it."""
+    tape, run = case.reference.tape, case.repaired.reference.run
+    near = [value]
+    for _ in range(_LATER):
+        near = [one for at in near for op in [tape.producer(at)] if op for one in op.inputs]
+        for one in near:
+            y = run.array(one)
+            if y.shape == run.array(value).shape and close(1 - y**2, run.array(value)):
+                return True
+    return False
+
+
+def _of_another(case: Case, ours: Inside) -> Iterator[Explanation]:
+    for value in ours.entering:
+        for other in case.partners.values():
+            if other == value or case.reference.tape.values[other].shape != ours.array(value).shape:
+                continue
+            predict = with_value(case, value, alone, other)
+            if fits(predict, case.first, case.first.candidate):
+                yield Explanation(
+                    "log-prob-correction",
+                    "the correction for tanh is taken of another value than the squashed action, "
+                    "such as the scaled one",
+                    predict,
+                    parameters={"correction of": ("squashed action", "another value")},
+                )
+                return
+
+
+def _clamped(case: Case, ours: Inside, theirs: Inside) -> Iterator[Explanation]:
+    """The candidate goes back from an action that was clamped: larger values are lost."""
+    for value in ours.entering:
+        u = ours.array(value)
+        for other in theirs.computed:
+            found = theirs.array(other)
+            if found.size != u.size or not found.size:
+                continue
+            limit = float(np.abs(found).max())
+            if not 0 < limit < np.abs(u).max():
+                continue
+            predict = with_value(case, value, partial(np.clip, a_min=-limit, a_max=limit))
+            if fits(predict, case.first, case.first.candidate):
+                bound = rounded(math.tanh(limit))
+                yield Explanation(
+                    "log-prob-correction",
+                    f"the value before tanh is had back from an action clamped to {bound:g}; the "
+                    f"reference keeps the value",
+                    predict,
+                    parameters={"clamp": (None, bound)},
+                )
+                return
+
+
+def _normalised(x: Array, axis: int) -> Array:
+    result: Array = x / x.sum(axis=axis, keepdims=True)
+    return result
+
+
+def _softmax(x: Array, axis: int) -> Array:
+    return _normalised(np.exp(x - x.max(axis=axis, keepdims=True)), axis)
+
+
+def _log_softmax(x: Array, axis: int) -> Array:
+    shifted = x - x.max(axis=axis, keepdims=True)
+    result: Array = shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+    return result
+
+
+# what a distribution makes of its parameters, by what it takes them for
+_READINGS: Mapping[str, Mapping[str, Callable[[Array, int], Array]]] = {
+    "logits": {"p": _softmax, "log p": _log_softmax},
+    "probabilities": {"p": _normalised, "log p": lambda x, axis: np.log(_normalised(x, axis))},
+    "normalised probabilities": {"log p": lambda x, axis: np.log(x)},
+}
+
+
+@cause("logits-vs-probabilities", enclosures=True)
+def logits_for_probabilities(case: Case) -> Iterator[Explanation]:
+    """Logits are taken for probabilities, or probabilities for logits.
+
+    Looks like: probabilities that are nearly alike, or NaN where a logit is negative.
+    Proof: the softmax of what enters, or what enters over its sum, gives the candidate's value,
+        and the other of the two the reference's; in a loss, the reference's with the sigmoid of
+        what enters.
+    """
+    x = case.first.x
+    yield from _of_sigmoid(case)
+    if x.shape != case.first.reference.shape or x.shape != case.first.candidate.shape:
+        return
+    single = {
+        name: [
+            axes[0] for axes in sums_to_one(_plain(case.first.reference, name)) if len(axes) == 1
+        ]
+        for name in ("p", "log p")
+    }
+    for ours, theirs in itertools.permutations(_READINGS, 2):
+        if "logits" not in (ours, theirs):
+            continue
+        for name in ("p", "log p"):
+            forms = _READINGS[ours].get(name), _READINGS[theirs].get(name)
+            for axis in single[name]:
+                if forms[0] is None or not close(forms[0](x, axis), case.first.reference):
+                    continue
+                if forms[1] is None or not close(forms[1](x, axis), case.first.candidate):
+                    continue
+                if name == "p" and is_probabilities(x) is not None:
+                    continue  # what is a probability already is not read: a second softmax
+                yield Explanation(
+                    "logits-vs-probabilities",
+                    f"what enters is taken for {theirs}; the reference takes it for {ours}",
+                    of_x(forms[1], axis),
+                    of_x(forms[0], axis),
+                    {"taken for": (ours, theirs)},
+                )
+
+
+# what a loss of two classes makes of a probability, or of a logit
+_OF_TWO: tuple[Callable[[Array], Array], ...] = (
+    np.log,
+    lambda p: np.log1p(-p),
+    lambda p: np.logaddexp(0, p),
+    lambda p: np.logaddexp(0, -p),
+    lambda p: -np.logaddexp(0, p),
+    lambda p: -np.logaddexp(0, -p),
+)
+
+
+def _plain(array: Array, name: str) -> Array:
+    if name == "p" or not array.size or array.max() > 0:
+        return array
+    result: Array = np.exp(array)
+    return result
+
+
+def _of_sigmoid(case: Case) -> Iterator[Explanation]:
+    """A loss of two classes: the candidate takes the sigmoid of what is a probability already."""
+    ours = inside_reference(case)
+    for value in ours.entering:
+        p = ours.array(value)
+        made = [ours.array(one) for one in ours.computed]
+        if not any(is_of(form, p, one) for form in _OF_TWO for one in made):
+            continue
+        predict = with_value(case, value, _sigmoid)
+        if fits(predict, case.first, case.first.candidate):
+            yield Explanation(
+                "logits-vs-probabilities",
+                "probabilities are taken for logits: their sigmoid is taken once more",
+                predict,
+                parameters={"taken for": ("probabilities", "logits")},
+            )
+            return
+
+
+def _sigmoid(x: Array) -> Array:
+    result: Array = np.exp(-np.logaddexp(0.0, -x))
+    return result

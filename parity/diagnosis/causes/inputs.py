@@ -1,1 +1,225 @@
-"""No cause of this family yet."""
+"""What is done to the inputs first: their scale, normalisation, and the order of their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._parts import (
+    Inside,
+    close,
+    fits,
+    in_candidate_layout,
+    inside_candidate,
+    inside_reference,
+    rounded,
+    spell,
+    with_value,
+)
+from parity.tape import Array, Tape
+
+_PREPARED = 4  # operations between an input and what is made of it beforehand
+_FEW = 6  # that are rolled by any number
+_PARTS = 16  # channels or frames, at most
+_SAMPLES = 3  # of each channel, to tell its scale and offset
+
+
+def from_input(tape: Tape, value: int) -> bool:
+    """Whether a value is an input of the model, or one that was only prepared."""
+    size, steps = tape.values[value].size, 0
+    op = tape.producer(value)
+    while op is not None:
+        live = [one for one in op.inputs if not _is_constant(tape, one)]
+        steps += op.role != "move"
+        if len(live) != 1 or tape.values[live[0]].size != size or steps > _PREPARED:
+            return False
+        value = live[0]
+        op = tape.producer(value)
+    return tape.values[value].kind == "input"
+
+
+def _is_constant(tape: Tape, value: int) -> bool:
+    op = tape.producer(value)
+    return tape.values[value].kind != "input" if op is None else op.static
+
+
+@cause("input-channel-order", "frame-order")
+def input_order(case: Case) -> Iterator[Explanation]:
+    """The channels of an image, or the frames of a stack, come in another order.
+
+    Looks like: colours exchanged (BGR for RGB), motion that runs backwards; grey images agree.
+    Proof: the reference's operations on its input with the channels reordered give the candidate's
+        value.
+    """
+    ours = inside_reference(case)
+    for value in ours.entering:
+        x = ours.array(value)
+        if not from_input(case.reference.tape, value):
+            continue
+        for axis in range(1, x.ndim):
+            count = x.shape[axis]
+            if not 2 <= count <= _PARTS:
+                continue
+            for name, order in _orders(count):
+                predict = with_value(case, value, partial(np.take, indices=order, axis=axis))
+                if not fits(predict, case.first, case.first.candidate):
+                    continue
+                colours = x.ndim == 4 and count == 3
+                mine, theirs = spell((axis,), x.ndim), in_candidate_layout(case, value, (axis,))
+                parts = "channels" if colours else "frames"
+                yield Explanation(
+                    "input-channel-order" if colours else "frame-order",
+                    f"the {count} {parts} of the input, axis {theirs}, are {name} against the "
+                    f"reference's",
+                    predict,
+                    parameters={"order": (tuple(range(count)), order), "axis": (mine, theirs)},
+                    cost=-0.5,  # told in place of a layout, which it also is
+                )
+                return
+
+
+def _orders(count: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+    parts = tuple(range(count))
+    yield "reversed", parts[::-1]
+    for shift in range(1, count) if count <= _FEW else (1, count - 1):
+        yield f"rolled by {shift}", parts[-shift:] + parts[:-shift]
+    if count == 3:
+        for order in ((0, 2, 1), (1, 0, 2)):
+            yield f"reordered to {order}", order
+
+
+@dataclass(frozen=True)
+class Affine:
+    """What is made of an input: scale * x + offset, one pair for all or one for each channel.
+
+    Attributes:
+        scale, offset: as they multiply and add to the input, in its side's layout.
+    """
+
+    scale: Array
+    offset: Array
+
+    @property
+    def alike(self) -> bool:
+        return self.scale.size == 1
+
+    @property
+    def mean(self) -> float | tuple[float, ...]:
+        return _numbers(-self.offset / self.scale)
+
+    @property
+    def std(self) -> float | tuple[float, ...]:
+        return _numbers(1 / self.scale)
+
+
+def _numbers(array: Array) -> float | tuple[float, ...]:
+    size = float(np.abs(array).max())
+    numbers = [rounded(float(one), 5) if abs(one) > 1e-6 * size else 0.0 for one in array.ravel()]
+    return numbers[0] if len(numbers) == 1 else tuple(numbers)
+
+
+@cause("input-scale", "input-normalisation")
+def input_scale(case: Case) -> Iterator[Explanation]:
+    """The input is scaled or normalised otherwise, twice, or not at all.
+
+    Looks like: everything differs from the first layer on; pixels up to 255 where they should be
+        up to 1.
+    Proof: scale and offset are read off both sides; the reference's operations on an input that
+        makes up for them give the candidate's value.
+    """
+    ours, theirs = inside_reference(case), inside_candidate(case)
+    if len(ours.entering) != 1 or not from_input(case.reference.tape, ours.entering[0]):
+        return
+    value = ours.entering[0]
+    pairs = [one for one, partner in case.partners.items() if partner == value]
+    if not theirs.view.ops:
+        pairs = [case.candidate.end]
+    if len(pairs) != 1:
+        return
+    x = ours.array(value)
+    mine, other = _made(ours, value), _made(theirs, pairs[0])
+    pair = case.repaired.pairs.get(pairs[0])
+    if mine is None or other is None or pair is None:
+        return
+    shape = theirs.array(pairs[0]).shape
+    scale, offset = (
+        pair.order.revert(np.broadcast_to(one, shape), x.shape)
+        for one in (other.scale, other.offset)
+    )
+    form = partial(_made_up, mine=mine, scale=scale, offset=offset)
+    predict = with_value(case, value, form)
+    if close(form(x), x) or not fits(predict, case.first, case.first.candidate):
+        return
+    if mine.alike and other.alike and not mine.offset.any() and not other.offset.any():
+        scales = rounded(float(mine.scale.ravel()[0])), rounded(float(other.scale.ravel()[0]))
+        yield Explanation(
+            "input-scale",
+            f"the input is {_multiplied(scales[1])}; the reference's is {_multiplied(scales[0])}",
+            predict,
+            parameters={"scale": scales},
+            cost=0.6,  # a norm of the input is told as a norm
+        )
+        return
+    means, stds = (mine.mean, other.mean), (mine.std, other.std)
+    yield Explanation(
+        "input-normalisation",
+        f"the input is normalised with mean {_short(means[1])} and deviation {_short(stds[1])}; "
+        f"the reference's with {_short(means[0])} and {_short(stds[0])}",
+        predict,
+        parameters={"mean": means, "std": stds},
+        cost=0.6,
+    )
+
+
+def _made_up(x: Array, mine: Affine, scale: Array, offset: Array) -> Array:
+    """The input of which the reference makes what the candidate makes of x."""
+    result: Array = (scale * x + offset - mine.offset) / mine.scale
+    return result
+
+
+def _made(inside: Inside, value: int) -> Affine | None:
+    """The scale and offset of the last value that is the input scaled and shifted."""
+    found = Affine(np.ones(1), np.zeros(1))
+    x = inside.array(value)
+    for made in inside.computed:
+        if value in inside.sources(made) and inside.array(made).shape == x.shape:
+            affine = _affine(x, inside.array(made))
+            found = affine if affine is not None else found
+    return found
+
+
+def _affine(x: Array, made: Array) -> Affine | None:
+    axes = [None, *(axis for axis in range(x.ndim - 1, -1, -1) if axis != 0)]
+    for axis in axes:
+        over = tuple(i for i in range(x.ndim) if i != axis)
+        if axis is not None and x.size < _SAMPLES * x.shape[axis]:
+            continue
+        mean, centre = x.mean(over, keepdims=True), made.mean(over, keepdims=True)
+        spread = ((x - mean) ** 2).sum(over, keepdims=True)
+        if not (spread > 0).all():
+            continue
+        scale = ((x - mean) * (made - centre)).sum(over, keepdims=True) / spread
+        offset = centre - scale * mean
+        size = np.abs(made).max()
+        offset = np.where(np.abs(offset) < 1e-6 * size, 0.0, offset)
+        if (scale != 0).all() and close(scale * x + offset, made):
+            return Affine(scale, offset)
+    return None
+
+
+def _multiplied(scale: float) -> str:
+    if scale == 1:
+        return "taken as it is"
+    return f"multiplied by {scale:g}" if scale > 1 else f"divided by {1 / scale:.6g}"
+
+
+def _short(numbers: float | tuple[float, ...]) -> str:
+    if isinstance(numbers, float):
+        return f"{numbers:g}"
+    more = ", ..." if len(numbers) > 4 else ""
+    return f"({', '.join(f'{one:g}' for one in numbers[:4])}{more})"

@@ -1,1 +1,517 @@
-"""No cause of this family yet."""
+"""Normalisation with another epsilon, axes, statistics or variance, or without its affine part."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Edit, Explanation, cause
+from parity.diagnosis.normalisation import (
+    Affine,
+    Form,
+    Normalisation,
+    Probes,
+    describe,
+    describe_local,
+    of_form,
+    plain,
+    same,
+)
+from parity.tape import Array
+
+# Only to save time: without one of these nothing takes a mean or a root.
+_STATISTICAL = re.compile(r"norm|sqrt|var|std|moment|mean|avg|sum|pow|square|div|muladd|mul|scale")
+
+
+@cause(
+    "norm-epsilon",
+    "norm-epsilon-placement",
+    "norm-axis",
+    "norm-not-centered",
+    "norm-affine-missing",
+    "variance-ddof",
+    "rmsnorm-offset",
+    enclosures=True,
+)
+def normalisation(case: Case) -> Iterator[Explanation]:
+    """A layer, batch, group, instance or RMS normalisation with one thing different.
+
+    Looks like: everything after it is off by a little (epsilon: most where inputs are small), or
+        wrongly scaled (another variance, no scale, a scale of w in place of 1 + w).
+    Proof: both sides are described as (x - mean) / divisor * scale + offset from their responses
+        to huge and tiny inputs; with one thing changed the reference's formula gives the
+        candidate's value, and unchanged the reference's.
+    """
+    forms = _forms(case)
+    if forms is None:
+        return
+    ours, theirs = forms
+    if isinstance(ours, Normalisation) and isinstance(theirs, Normalisation):
+        yield from _between_normalisations(case, ours, theirs)
+    elif isinstance(ours, Affine) and isinstance(theirs, Affine):
+        yield from _between_scales(case, ours, theirs)
+
+
+@cause("norm-epsilon", "norm-epsilon-placement", "norm-affine-missing", "norm-batch-statistics")
+def batch_normalisation(case: Case) -> Iterator[Explanation]:
+    """Batch normalisation by running statistics with another epsilon, or by the batch's own.
+
+    Looks like: channels with a small running variance differ most; with the batch's own
+        statistics a row's output depends on the other rows.
+    Proof: the running mean and variance, scale and offset are found among the parameters, so that
+        they give the reference's value; with the one change they give the candidate's.
+    """
+    forms = _forms(case)
+    if forms is None:
+        return
+    ours, theirs = forms
+    leaves = _vectors(case)
+    if isinstance(ours, Affine):
+        for roles in _roles(ours, leaves):
+            if isinstance(theirs, Affine):
+                yield from _by_running_statistics(case, ours, roles, theirs)
+            else:
+                yield from _statistics_of_the_batch(case, roles, ours, theirs, swapped=False)
+    elif isinstance(theirs, Affine):
+        for roles in _roles(theirs, leaves):
+            yield from _statistics_of_the_batch(case, roles, theirs, ours, swapped=True)
+
+
+@cause("norm-affine-missing")
+def affine_missing(case: Case) -> Iterator[Explanation]:
+    """What is normalised is not scaled, or not shifted, before the next layer.
+
+    Looks like: the next layer's outputs differ, while what enters here has mean 0 and variance 1.
+    Proof: the reference's own operations, run with the scale at 1 or the offset at 0, give the
+        candidate's value.
+    """
+    if len(case.first.inputs) != 1 or not _is_standardised(case.first.x):
+        return
+    vectors = [leaf for leaf in case.reference.leaves if _is_vector(leaf.array)][:6]
+    ones = [(leaf, np.ones_like(leaf.array), "scale") for leaf in vectors]
+    zeros = [(leaf, np.zeros_like(leaf.array), "offset") for leaf in vectors]
+    single = [(one,) for one in (*ones, *zeros)]
+    double = [pair for pair in itertools.product(ones, zeros) if pair[0][0].id != pair[1][0].id]
+    for chosen in (*single, *double):
+        leaves = {leaf.id: array for leaf, array, _ in chosen}
+        if any(np.array_equal(leaf.array, array) for leaf, array, _ in chosen):
+            continue
+        found = case.run_reference(case.first.fed, leaves)
+        if found.shape != case.first.candidate.shape or not same(found, case.first.candidate):
+            continue
+        missing = " and ".join(what for _, _, what in chosen)
+        yield Explanation(
+            "norm-affine-missing",
+            f"what is normalised is used without the {missing} that the reference applies",
+            lambda trial, leaves=leaves: case.run_reference(trial.fed, leaves),  # type: ignore[misc]
+            parameters={what: (True, False) for _, _, what in chosen},
+            cost=len(chosen) - 1,
+        )
+        return
+
+
+@cause("lrn-parameters")
+def local_response(case: Case) -> Iterator[Explanation]:
+    """Local response normalisation with another size, alpha, beta or bias.
+
+    Looks like: activations scaled down too much or too little, most where neighbours are large;
+        torch divides alpha by the size of the window, TensorFlow and Chainer do not.
+    Proof: x / (bias + alpha * sum of squares over a window of channels) ** beta is the reference's
+        value with the reference's parameters, and the candidate's with the candidate's; all are
+        solved for from the responses to huge and tiny inputs.
+    """
+    if not _has_single_input(case):
+        return
+    probes = Probes(case)
+    ours = describe_local(probes, 0)
+    theirs = describe_local(probes, 1) if ours is not None else None
+    if ours is None or theirs is None or ours.axis != theirs.axis:
+        return
+    pairs = zip(ours.parameters.items(), theirs.parameters.values(), strict=True)
+    stated = {name: (a, b) for (name, a), b in pairs if a != b}
+    words = "; ".join(f"{name} {b:.6g}, the reference {a:.6g}" for name, (a, b) in stated.items())
+    yield Explanation(
+        "lrn-parameters",
+        f"local response normalisation with {words} (alpha as it multiplies the sum of squares)",
+        of_form(case, theirs),
+        of_form(case, ours),
+        stated,
+    )
+
+
+# --- two normalisations by the input's own statistics ---------------------------------------------
+
+
+def _between_normalisations(
+    case: Case, ours: Normalisation, theirs: Normalisation
+) -> Iterator[Explanation]:
+    """What has to be changed in the reference's to have the candidate's, thing by thing."""
+    made = ours
+    kinds: list[str] = []
+    words: list[str] = []
+    parameters: dict[str, tuple[Any, Any]] = {}
+    if ours.statistics != theirs.statistics:
+        kind, stated = _statistics_changed(case, ours, theirs)
+        kinds.append(kind)
+        parameters.update(stated)
+        words += [f"{name} {pair[1]}, the reference {pair[0]}" for name, pair in stated.items()]
+        scale = made.scale
+        if ours.to_unit_length:  # the sum over other axes has another number of terms
+            scale = np.full_like(scale, theirs.statistics.count(scale.shape) ** -0.5)
+        least = ours.least if not ours.to_unit_length else theirs.least
+        made = replace(made, statistics=theirs.statistics, scale=scale, least=least)
+    count = theirs.statistics.count(made.scale.shape)
+    if not same(made.scale, theirs.scale):
+        changed = _scale_changed(made, theirs, count)
+        if changed is None:
+            return
+        kind, stated, made = changed
+        kinds.append(kind)
+        parameters.update(stated)
+        words += [f"{name} {pair[1]}, the reference {pair[0]}" for name, pair in stated.items()]
+    size = float(np.abs(made.scale).max())
+    if not np.allclose(made.offset, theirs.offset, rtol=1e-6, atol=1e-7 * size):
+        if not np.allclose(theirs.offset, 0.0, atol=1e-7 * size):
+            return
+        kinds.append("norm-affine-missing")
+        parameters["offset"] = (True, False)
+        words.append("no offset, the reference has one")
+        made = replace(made, offset=np.zeros_like(made.offset))
+    if made.placement != theirs.placement and max(made.least, theirs.least) > 0:
+        kinds.append("norm-epsilon-placement")
+        parameters["placement"] = (ours.placement, theirs.placement)
+        words.append(
+            f"epsilon {_PLACES[theirs.placement]}, the reference {_PLACES[ours.placement]}"
+        )
+        made = replace(made, placement=theirs.placement).with_epsilon(made.epsilon)
+    if not same(np.array(made.least), np.array(theirs.least)):
+        if not kinds:
+            kinds.append("norm-epsilon")
+        stated_epsilon = theirs.epsilon * (ours.epsilon / made.epsilon if made.epsilon else 1.0)
+        parameters["epsilon"] = (ours.epsilon, plain(stated_epsilon))
+        words.append(f"epsilon {plain(stated_epsilon):g}, the reference {ours.epsilon:g}")
+        made = made.with_epsilon(theirs.epsilon)
+    if not kinds:
+        return
+    yield Explanation(
+        kinds[0],
+        f"normalisation with {'; '.join(words)}",
+        of_form(case, made),
+        of_form(case, ours),
+        parameters,
+        _edit(kinds, parameters),
+        cost=len(parameters) - 1,
+    )
+
+
+_PLACES = {
+    "inside": "added to the variance",
+    "outside": "added to the standard deviation",
+    "least": "as the least divisor",
+}
+
+
+def _statistics_changed(
+    case: Case, ours: Normalisation, theirs: Normalisation
+) -> tuple[str, dict[str, tuple[Any, Any]]]:
+    a, b = ours.statistics, theirs.statistics
+    if a.centred != b.centred and a.axes == b.axes and a.groups == b.groups:
+        return "norm-not-centered", {"centred": (a.centred, b.centred)}
+    if a.axes == b.axes:
+        return "norm-axis", {"groups": (a.groups, b.groups)}
+    rank = ours.scale.ndim
+    flattened = rank > case.first.reference.ndim  # in the reference: named as in the candidate
+    axes = (
+        [-1 if axis == rank - 1 else axis for axis in a.axes],
+        [
+            (-1 if axis == rank - 1 else axis) if flattened else case.candidate_axis(axis)
+            for axis in b.axes
+        ],
+    )
+    stated: list[Any] = [one[0] if len(one) == 1 else tuple(_ordered(one)) for one in axes]
+    return "norm-axis", {"axis": (stated[0], stated[1])}
+
+
+def _ordered(axes: Sequence[int]) -> list[int]:
+    return sorted(axes, key=lambda axis: (axis < 0, axis))
+
+
+def _scale_changed(
+    made: Normalisation, theirs: Normalisation, count: int
+) -> tuple[str, dict[str, tuple[Any, Any]], Normalisation] | None:
+    """Why the scales differ, and the reference's with that changed."""
+    bessel = float(np.sqrt((count - 1) / count)) if count > 1 else 1.0
+    for factor, ddof in ((bessel, (0, 1)), (1 / bessel, (1, 0))):
+        if bessel < 1 and same(made.scale * factor, theirs.scale):
+            scaled = replace(made, scale=made.scale * factor, least=made.least * factor)
+            return "variance-ddof", {"ddof": ddof}, scaled
+    if made.to_unit_length != theirs.to_unit_length and _constant(made.scale / theirs.scale):
+        root = float(count) ** (0.5 if made.to_unit_length else -0.5)
+        if same(made.scale * root, theirs.scale):
+            kinds = ("sum", "mean") if made.to_unit_length else ("mean", "sum")
+            return "reduction-kind", {"kind": kinds}, replace(made, scale=made.scale * root)
+    changed = _without_scale_or_one(made.scale, theirs.scale)
+    if changed is None:
+        return None
+    kind, stated = changed
+    return kind, stated, replace(made, scale=theirs.scale)
+
+
+def _without_scale_or_one(
+    ours: Array, theirs: Array
+) -> tuple[str, dict[str, tuple[Any, Any]]] | None:
+    if same(theirs, np.ones_like(theirs)):
+        return "norm-affine-missing", {"scale": (True, False)}
+    gap = theirs - ours
+    if _constant(gap) and not _constant(ours) and same(np.abs(gap), np.ones_like(gap)):
+        kept = ("1 + w", "w") if gap.flat[0] < 0 else ("w", "1 + w")
+        return "rmsnorm-offset", {"scale": kept}
+    return None
+
+
+def _constant(array: Array) -> bool:
+    low, high = float(array.min()), float(array.max())
+    return high - low <= 1e-6 * max(abs(low), abs(high))
+
+
+def _edit(kinds: list[str], parameters: dict[str, tuple[Any, Any]]) -> Edit | None:
+    if kinds == ["norm-epsilon"]:
+        return Edit((), ("epsilon", "eps"), repr(parameters["epsilon"][0]))
+    if kinds == ["variance-ddof"]:
+        return Edit((), ("ddof", "correction"), repr(parameters["ddof"][0]))
+    return None
+
+
+# --- scales by fixed numbers ----------------------------------------------------------------------
+
+
+def _between_scales(case: Case, ours: Affine, theirs: Affine) -> Iterator[Explanation]:
+    """The scale after an RMS norm, when only it is in view."""
+    if not _is_standardised(case.first.x) or not same(ours.offset, theirs.offset):
+        return
+    changed = _without_scale_or_one(ours.scale, theirs.scale)
+    if changed is None or changed[0] != "rmsnorm-offset":
+        return
+    kept = changed[1]["scale"]
+    yield Explanation(
+        "rmsnorm-offset",
+        f"what is normalised is scaled by {kept[1]}, the reference scales by {kept[0]}",
+        of_form(case, Affine(ours.scale + (1.0 if kept[0] == "w" else -1.0), ours.offset)),
+        of_form(case, ours),
+        changed[1],
+        evidence=("the candidate's scale less the reference's is the same 1 in every channel",),
+    )
+
+
+@dataclass(frozen=True)
+class _Roles:
+    """Running statistics and affine part of a batch normalisation, each like a value."""
+
+    mean: Array
+    variance: Array
+    scale: Array
+    offset: Array
+    epsilon: float
+    axis: int
+
+    def affine(self, divisor: Array, scale: Array | None = None) -> Affine:
+        factor = (self.scale if scale is None else scale) / divisor
+        return Affine(factor, self.offset - self.mean * factor)
+
+    @cached_property
+    def divisor(self) -> Array:
+        found: Array = np.sqrt(self.variance + self.epsilon)
+        return found
+
+
+def _by_running_statistics(
+    case: Case, ours: Affine, roles: _Roles, theirs: Affine
+) -> Iterator[Explanation]:
+    for kind, found, stated in _changes_of_running(roles, theirs):
+        words = "; ".join(
+            f"{name} {pair[1]}, the reference {pair[0]}" for name, pair in stated.items()
+        )
+        yield Explanation(
+            kind,
+            f"batch normalisation with {words}",
+            of_form(case, found),
+            of_form(case, ours),
+            stated,
+            _edit([kind], stated) if kind == "norm-epsilon" else None,
+            cost=len(stated) - 1,
+        )
+
+
+def _changes_of_running(
+    roles: _Roles, theirs: Affine
+) -> Iterator[tuple[str, Affine, dict[str, tuple[Any, Any]]]]:
+    epsilon = _constant_epsilon((roles.scale / theirs.scale) ** 2 - roles.variance, roles.variance)
+    if epsilon is not None and epsilon != roles.epsilon:
+        yield (
+            "norm-epsilon",
+            roles.affine(np.sqrt(roles.variance + epsilon)),
+            {"epsilon": (roles.epsilon, epsilon)},
+        )
+    spread = np.sqrt(roles.variance)
+    epsilon = _constant_epsilon(roles.scale / theirs.scale - spread, spread)
+    if epsilon:
+        stated: dict[str, tuple[Any, Any]] = {"placement": ("inside", "outside")}
+        if epsilon != roles.epsilon:
+            stated["epsilon"] = (roles.epsilon, epsilon)
+        yield "norm-epsilon-placement", roles.affine(spread + epsilon), stated
+    whole, bare = roles.affine(roles.divisor), roles.affine(roles.divisor, np.ones_like(spread))
+    flat = np.zeros_like(spread)
+    for made, stated in (
+        (bare, {"scale": (True, False)}),
+        (Affine(whole.scale, whole.offset - roles.offset), {"offset": (True, False)}),
+        (
+            Affine(bare.scale, bare.offset - roles.offset),
+            {"scale": (True, False), "offset": (True, False)},
+        ),
+    ):
+        if same(made.scale, theirs.scale) and np.allclose(made.offset, theirs.offset, 1e-6, 1e-7):
+            if not same(made.scale, whole.scale) or not np.allclose(roles.offset, flat):
+                yield "norm-affine-missing", made, stated
+
+
+def _statistics_of_the_batch(
+    case: Case, roles: _Roles, fixed: Affine, other: Form, swapped: bool
+) -> Iterator[Explanation]:
+    """One side by running statistics, the other by those of the batch."""
+    assert isinstance(other, Normalisation)
+    batch = tuple(axis for axis in range(fixed.scale.ndim) if axis != roles.axis)
+    shape = fixed.scale.shape
+    long = tuple(axis for axis in batch if shape[axis] > 1)
+    if tuple(axis for axis in other.statistics.axes if shape[axis] > 1) != long:
+        return
+    if not same(other.scale, roles.scale) or not np.allclose(
+        other.offset, roles.offset, 1e-6, 1e-7
+    ):
+        return
+    used = ("batch", "running") if swapped else ("running", "batch")
+    forms = (other, fixed) if swapped else (fixed, other)
+    stated: dict[str, tuple[Any, Any]] = {"statistics": used}
+    epsilons = (other.epsilon, roles.epsilon) if swapped else (roles.epsilon, other.epsilon)
+    if not same(np.array(epsilons[0]), np.array(epsilons[1])):
+        stated["epsilon"] = epsilons
+    yield Explanation(
+        "norm-batch-statistics",
+        f"batch normalisation by the {used[1]} statistics; the reference takes the {used[0]} ones",
+        of_form(case, forms[1]),
+        of_form(case, forms[0]),
+        stated,
+        Edit((), ("training",), "False" if not swapped else "True"),
+        cost=len(stated) - 1,
+    )
+
+
+def _roles(fixed: Affine, leaves: Sequence[Array]) -> Iterator[_Roles]:
+    """Which of the vectors are running mean and variance, scale and offset; all that fits.
+
+    A constant may hold the variance with the epsilon added: then another vector fits as well.
+    """
+    axis = _channel_axis(fixed)
+    if axis is None:
+        return
+    shape = fixed.scale.shape
+    like = [-1 if at == axis else 1 for at in range(len(shape))]
+    vectors = [leaf.reshape(like) for leaf in leaves if leaf.size == shape[axis]]
+    one, none = np.ones(like and [1] * len(shape)), np.zeros([1] * len(shape))
+    for v, g in itertools.product(range(len(vectors)), range(len(vectors) + 1)):
+        variance, scale = vectors[v], [*vectors, one][g]
+        if v == g or variance.min() < 0:
+            continue
+        epsilon = _constant_epsilon((scale / fixed.scale) ** 2 - variance, variance)
+        if epsilon is None:
+            continue
+        rest = [vector for at, vector in enumerate(vectors) if at not in (v, g)]
+        for mean, offset in itertools.product([*rest, none], repeat=2):
+            if mean is offset and mean is not none:
+                continue
+            if np.allclose(offset - mean * fixed.scale, fixed.offset, 1e-6, 1e-7):
+                ones = np.ones(shape)
+                yield _Roles(
+                    mean * ones, variance * ones, scale * ones, offset * ones, epsilon, axis
+                )
+                break
+
+
+def _constant_epsilon(found: Array, compared: Array) -> float | None:
+    """The epsilon that is the same in every channel, as a person writes it."""
+    slack = 1e-6 * float(np.abs(compared).max())
+    low, high = float(found.min()), float(found.max())
+    epsilon = float(np.median(found))
+    if not high - low <= slack + 1e-6 * abs(epsilon) or not -slack <= epsilon <= 1.0:
+        return None
+    size = float(np.abs(compared).max())
+    if epsilon <= 1e-9 * size and epsilon < 1e-9:
+        return 0.0
+    return plain(epsilon, max(1e-6, (high - low + 1e-13 * size) / epsilon))
+
+
+def _channel_axis(fixed: Affine) -> int | None:
+    """The only axis along which scale and offset vary."""
+    both = (fixed.scale, fixed.offset)
+    vary = {
+        axis
+        for array in both
+        for axis in range(array.ndim)
+        if array.shape[axis] > 1
+        and not np.allclose(np.diff(array, axis=axis), 0.0, atol=1e-9 * float(np.abs(array).max()))
+    }
+    return vary.pop() if len(vary) == 1 else None
+
+
+# --- what is asked of a case ----------------------------------------------------------------------
+
+
+def _forms(case: Case) -> tuple[Form, Form] | None:
+    """What both sides compute, if both are normalisations of their only input."""
+    if not _has_single_input(case):
+        return None
+    kinds = (*case.reference.kinds, *case.candidate.kinds)
+    if not any(_STATISTICAL.search(kind) for kind in kinds):
+        return None
+    probes = Probes(case)
+    ours = describe(probes, 0)
+    theirs = describe(probes, 1) if ours is not None else None
+    return (ours, theirs) if ours is not None and theirs is not None else None
+
+
+def _has_single_input(case: Case) -> bool:
+    """Whether all depends on one array, and has its shape."""
+    first = case.first
+    shapes = {first.x.shape, first.reference.shape, first.candidate.shape}
+    return len(first.fed) == len(first.inputs) == len(shapes) == 1
+
+
+def _vectors(case: Case) -> list[Array]:
+    """The parameters and constants of both sides with one axis, none twice."""
+    found: list[Array] = []
+    for leaf in (*case.reference.leaves, *case.candidate.leaves):
+        flat = leaf.array.ravel()
+        if _is_vector(leaf.array) and not any(np.array_equal(flat, other) for other in found):
+            found.append(flat)
+    return found[:8]
+
+
+def _is_vector(array: Array) -> bool:
+    return array.dtype.kind == "f" and 1 < array.size == max(array.shape, default=0)
+
+
+def _is_standardised(x: Array) -> bool:
+    """Whether the mean square is 1 over some of the axes, wherever one looks."""
+    for count in range(1, x.ndim + 1):
+        for axes in itertools.combinations(range(x.ndim), count):
+            if np.prod([x.shape[axis] for axis in axes]) < 2:
+                continue
+            if np.allclose(np.square(x).mean(axis=axes), 1.0, atol=0.05):
+                return True
+    return False

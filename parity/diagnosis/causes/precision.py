@@ -1,1 +1,98 @@
-"""No cause of this family yet."""
+"""A constant with too few digits. (Half precision is told where it enters: see low_precision.)"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Explanation, cause, of_x
+from parity.diagnosis.normalisation import plain
+from parity.tape import Array
+
+_MOST = 0.02  # relative: two digits are the fewest that anyone leaves
+_LEAST = 3e-7  # what is closer is the same number in float32
+
+
+def _plus(x: Array, constant: float) -> Array:
+    return x + constant
+
+
+def _times(x: Array, constant: float) -> Array:
+    return x * constant
+
+
+@cause("constant-precision")
+def constant_precision(case: Case) -> Iterator[Explanation]:
+    """A constant is the reference's, written with fewer digits or rounded to half precision.
+
+    Looks like: a small difference, the same everywhere or in proportion.
+    Proof: x plus (or times) the reference's constant is the reference's value, with the rounded
+        one the candidate's, and the one is the other rounded.
+    """
+    first = case.first
+    if len(first.inputs) != 1 or not 2 <= first.x.size == first.reference.size:
+        return
+    x = first.x.reshape(first.reference.shape)
+    if first.candidate.shape != x.shape:
+        return
+    for form, solve in ((_plus, _offset), (_times, _factor)):
+        ours, theirs = solve(x, first.reference), solve(x, first.candidate)
+        if ours is None or theirs is None or not _LEAST < abs(theirs / ours - 1) < _MOST:
+            continue
+        for one, other, sign in ((ours, theirs, "candidate"), (theirs, ours, "reference")):
+            how = _rounded_to(one, other)
+            if how is None:
+                continue
+            a, b = plain(ours), plain(theirs)
+            yield Explanation(
+                "constant-precision",
+                f"the constant is {b:.9g}, the reference's {a:.9g}: the {sign}'s has {how}",
+                of_x(_shaped(form, x.shape), b),
+                of_x(_shaped(form, x.shape), a),
+                {"constant": (a, b)},
+                cost=-1,
+            )
+            return
+
+
+def _shaped(
+    form: Callable[[Array, float], Array], shape: tuple[int, ...]
+) -> Callable[[Array, float], Array]:
+    return lambda x, constant: form(x.reshape(shape), constant)
+
+
+def _offset(x: Array, y: Array) -> float | None:
+    """The constant that is added to x."""
+    gap = y - x
+    constant = float(np.median(gap))
+    size = float(np.abs(x).max()) + abs(constant)
+    fits = np.abs(gap - constant).max() <= 1e-9 * size
+    return constant if fits and abs(constant) > 1e-6 * size else None
+
+
+def _factor(x: Array, y: Array) -> float | None:
+    """The constant that x is multiplied by."""
+    constant = float(np.vdot(x, y) / np.vdot(x, x))
+    fits = np.abs(y - constant * x).max() <= 1e-9 * abs(constant) * np.abs(x).max()
+    return constant if fits and constant else None
+
+
+def _rounded_to(constant: float, other: float) -> str | None:
+    """In what way the second is the first, rounded."""
+    half = np.float32(other)
+    with np.errstate(over="ignore"):
+        if half == np.float16(constant):
+            return "the 11 bits of float16"
+    bits = int(np.float32(constant).view(np.uint32))
+    nearest = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) << 16
+    if half == np.uint32(nearest).view(np.float32):
+        return "the 8 bits of bfloat16"
+    for digits in range(2, 7):
+        # cut off or rounded: either way within one unit of the last digit
+        unit = 10.0 ** (np.floor(np.log10(abs(constant))) - digits + 1)
+        written = round(other / unit) * unit
+        if abs(written - other) <= 1e-7 * abs(other) and abs(other - constant) < unit:
+            return f"{digits} digits"
+    return None

@@ -1,1 +1,88 @@
-"""No cause of this family yet."""
+"""Reductions over another axis, of another kind, or not taken at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Edit, Explanation, cause
+from parity.diagnosis.causes._parts import in_candidate_layout, spell
+from parity.diagnosis.causes._reduced import Change, by_count, changes, mixed
+from parity.diagnosis.causes.distribution import is_log_probability
+from parity.diagnosis.causes.distributional import is_weighted
+from parity.diagnosis.causes.dueling import centres_advantages
+
+_PLAIN = 0.5  # a hand-written softmax or norm is more than the sum that is in it
+
+
+@cause("reduction-axis", "reduction-kind", "reduction-missing")
+def reduction(case: Case) -> Iterator[Explanation]:
+    """A mean, sum or maximum is over another axis, of another kind, or is not taken.
+
+    Looks like: another shape, or the ratio of both sides is everywhere the length of an axis (a
+        mean for a sum); over the batch, a row that changes with its neighbours.
+    Proof: the reference's operations with the other reduction in the place of its own give the
+        candidate's value; where it is missing, with what should have been reduced.
+    """
+    for change in changes(case):
+        one = change.reduction
+        if centres_advantages(case, one) or is_log_probability(case, one.source):
+            continue
+        if is_weighted(case, one) and change.kind == one.kind:
+            continue
+        yield _explanation(case, change)
+    for one, some, predict in mixed(case):
+        rank = len(case.reference.tape.values[one.source].shape)
+        other = "mean" if one.kind == "sum" else "sum"
+        mixture = f"{other} over axis {spell(some, rank)}, {one.kind} over the rest"
+        yield Explanation(
+            "reduction-kind",
+            f"{mixture}; the reference takes the {one.kind} over axis {spell(one.axes, rank)}",
+            predict,
+            parameters={"kind": (one.kind, mixture)},
+            cost=_PLAIN,
+        )
+    kinds = by_count(case)
+    if kinds is not None:
+        factor = float(case.first.x.size // case.first.reference.size)
+        factor = factor if kinds[1] == "sum" else 1 / factor
+        yield Explanation(
+            "reduction-kind",
+            f"the {kinds[1]} of a loss; the reference takes the {kinds[0]}",
+            lambda trial: trial.reference * factor,
+            parameters={"kind": kinds},
+            cost=_PLAIN,
+        )
+
+
+def _explanation(case: Case, change: Change) -> Explanation:
+    one = change.reduction
+    ours, theirs = change.named
+    over = "" if ours == () else f" over axis {ours}"
+    if change.kind == "none":
+        return Explanation(
+            "reduction-missing",
+            f"what the reference takes the {one.kind} of{over} is not reduced",
+            change.predict,
+            parameters={"kind": (one.kind, "none")},
+            cost=_PLAIN,
+        )
+    if change.kind == one.kind:
+        wanted = in_candidate_layout(case, one.source, one.axes)
+        return Explanation(
+            "reduction-axis",
+            f"{one.kind} over axis {theirs}; the reference takes it over axis {ours}",
+            change.predict,
+            parameters={"axis": (ours, theirs)},
+            edit=Edit(
+                (one.kind, f"reduce_{one.kind}", f"a{one.kind}"), ("axis", "dim"), repr(wanted), 1
+            ),
+            cost=_PLAIN,
+        )
+    return Explanation(
+        "reduction-kind",
+        f"the {change.kind}{over}; the reference takes the {one.kind}",
+        change.predict,
+        parameters={"kind": (one.kind, change.kind)},
+        cost=_PLAIN,
+    )

@@ -1,1 +1,198 @@
-"""No cause of this family yet."""
+"""Images resized from other coordinates, to another neighbour, or by another method."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from parity.diagnosis.case import Case, Trial
+from parity.diagnosis.causes import Edit, Explanation, Predict, cause
+from parity.tape import Array
+
+_FEW = 4  # images and channels that are looked at first
+_CUBIC = {"cubic": -0.75, "cubic (a = -0.5)": -0.5}
+_COORDINATES = ("half-pixel", "asymmetric", "align-corners")
+_ROUNDINGS = ("floor", "half down", "half up", "ceil")
+
+
+@dataclass(frozen=True)
+class Resize:
+    """How an axis is sampled.
+
+    Attributes:
+        method: "nearest", "linear", "cubic" of two kinds, "area", or those with antialiasing.
+        coordinates: of sample i among `n` of `m` pixels: (i + 1/2) m/n - 1/2, i m/n, or
+            i (m - 1)/(n - 1).
+        rounding: of the nearest pixel's coordinate; "" for the others.
+    """
+
+    method: str
+    coordinates: str
+    rounding: str = ""
+
+    def __str__(self) -> str:
+        rounding = f", rounded {self.rounding}" if self.rounding else ""
+        return f"{self.method} at {self.coordinates} coordinates{rounding}"
+
+
+@cause("resize-coordinates", "resize-rounding", "resize-method")
+def resized(case: Case) -> Iterator[Explanation]:
+    """An image is resized from other coordinates, to another neighbour, or by another method.
+
+    Looks like: a picture shifted by a fraction of a pixel; with `align_corners` only the corners
+        agree.
+    Proof: the image sampled anew by the formula with the candidate's coordinates and rounding gives
+        the candidate's value, and with the reference's the reference's.
+    """
+    x, end = case.first.x, case.first.reference
+    if x.ndim not in (3, 4, 5) or x.ndim != end.ndim or end.shape != case.first.candidate.shape:
+        return
+    axes = _space(case, x)
+    if x.shape == end.shape or any(
+        x.shape[axis] != end.shape[axis] for axis in range(x.ndim) if axis not in axes
+    ):
+        return
+    ours, theirs = (
+        [one for one in _all() if _fits(one, x, value, axes)]
+        for value in (end, case.first.candidate)
+    )
+    if not ours or not theirs:
+        return
+    a, b = min(itertools.product(ours, theirs), key=lambda pair: _unlike(*pair))
+    if a == b:
+        return
+    named = {"coordinates": (a.coordinates, b.coordinates)}
+    if a.rounding != b.rounding:
+        named["rounding"] = a.rounding, b.rounding
+    if a.method != b.method:
+        kind, named["method"] = "resize-method", (a.method, b.method)
+    else:
+        kind = "resize-rounding" if a.rounding != b.rounding else "resize-coordinates"
+    parameters = {name: pair for name, pair in named.items() if pair[0] != pair[1]}
+    corners = "align-corners" in named["coordinates"]
+    yield Explanation(
+        kind,
+        f"{b}; the reference is {a}",
+        _predict(b, axes),
+        _predict(a, axes),
+        parameters,
+        Edit((), ("align_corners",), repr(a.coordinates == "align-corners")) if corners else None,
+    )
+
+
+def _space(case: Case, x: Array) -> tuple[int, ...]:
+    last = case.reference.tape.framework in ("tensorflow", "keras")
+    return tuple(range(1, x.ndim - 1)) if last else tuple(range(2, x.ndim))
+
+
+def _all() -> Iterator[Resize]:
+    for coordinates in _COORDINATES:
+        yield Resize("linear", coordinates)
+        for rounding in _ROUNDINGS:
+            yield Resize("nearest", coordinates, rounding)
+        for method in _CUBIC:
+            yield Resize(method, coordinates)
+    yield Resize("area", "half-pixel")
+    yield Resize("antialiased linear", "half-pixel")
+    yield Resize("antialiased cubic", "half-pixel")
+
+
+def _unlike(a: Resize, b: Resize) -> int:
+    """How much is assumed to differ; a mean of one pixel is rather its neighbour."""
+    areas = sum(one.method == "area" for one in (a, b))
+    return (
+        8 * (a.method != b.method)
+        + 2 * areas
+        + (a.coordinates != b.coordinates)
+        + (a.rounding != b.rounding)
+    )
+
+
+def _fits(one: Resize, x: Array, value: Array, axes: tuple[int, ...]) -> bool:
+    few = tuple(slice(None) if axis in axes else slice(_FEW) for axis in range(x.ndim))
+    found = resize(x[few], tuple(value.shape[axis] for axis in axes), axes, one)
+    wanted = value[few]
+    return bool(np.allclose(found, wanted, 0, 1e-5 * float(np.abs(wanted).max(initial=0.0))))
+
+
+def _predict(one: Resize, axes: tuple[int, ...]) -> Predict:
+    def predict(trial: Trial) -> Array:
+        return resize(trial.x, tuple(trial.reference.shape[axis] for axis in axes), axes, one)
+
+    return predict
+
+
+def resize(x: Array, size: tuple[int, ...], axes: tuple[int, ...], one: Resize) -> Array:
+    """An array sampled anew along some axes, in float64."""
+    for axis, length in zip(axes, size, strict=True):
+        weights = samples(x.shape[axis], length, one)
+        x = np.moveaxis(np.moveaxis(x, axis, -1) @ weights.T, -1, axis)
+    return x
+
+
+def samples(pixels: int, count: int, one: Resize) -> Array:
+    """What each pixel counts in each sample: (count, pixels)."""
+    scale = pixels / count
+    i = np.arange(count)
+    if one.method == "area":
+        return _area(pixels, count)
+    if one.coordinates == "half-pixel":
+        at = (i + 0.5) * scale - 0.5
+    elif one.coordinates == "asymmetric":
+        at = i * scale
+    else:
+        at = i * ((pixels - 1) / max(count - 1, 1))
+    if one.method == "nearest":
+        at = np.round(at, 9)  # what is a whole number is one
+        rounded = {
+            "floor": np.floor(at),
+            "half down": np.ceil(at - 0.5),
+            "half up": np.floor(at + 0.5),
+            "ceil": np.ceil(at),
+        }[one.rounding]
+        return _taps(pixels, [(rounded, np.ones(count))])
+    if one.method.startswith("antialiased"):
+        distance = (np.arange(pixels) - at[:, None]) / max(scale, 1.0)
+        weights = (
+            np.maximum(1 - np.abs(distance), 0)
+            if "linear" in one.method
+            else _cubic(distance, -0.5)
+        )
+        result: Array = weights / weights.sum(1, keepdims=True)
+        return result
+    low = np.floor(np.clip(at, 0, pixels - 1) if one.method == "linear" else at)
+    part = (np.clip(at, 0, pixels - 1) if one.method == "linear" else at) - low
+    if one.method == "linear":
+        return _taps(pixels, [(low, 1 - part), (low + 1, part)])
+    a = _CUBIC[one.method]
+    return _taps(pixels, [(low + k, _cubic(part - k, a)) for k in (-1, 0, 1, 2)])
+
+
+def _cubic(distance: Array, a: float) -> Array:
+    """Keys' cubic kernel."""
+    d = np.abs(distance)
+    near = (a + 2) * d**3 - (a + 3) * d**2 + 1
+    far = a * (d**3 - 5 * d**2 + 8 * d - 4)
+    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
+
+
+def _taps(pixels: int, taps: list[tuple[Array, Array]]) -> Array:
+    """A table of weights from (pixel, weight) for each sample; beyond the image is its border."""
+    result = np.zeros((len(taps[0][0]), pixels))
+    for at, weight in taps:
+        index = np.clip(at, 0, pixels - 1).astype(np.int64)
+        np.add.at(result, (np.arange(len(index)), index), weight)
+    return result
+
+
+def _area(pixels: int, count: int) -> Array:
+    """Means over the pixels that a sample covers, in full."""
+    i = np.arange(count)
+    start, end = i * pixels // count, -(-(i + 1) * pixels // count)
+    columns = np.arange(pixels)
+    inside = (columns >= start[:, None]) & (columns < end[:, None])
+    result: Array = inside / inside.sum(1, keepdims=True)
+    return result

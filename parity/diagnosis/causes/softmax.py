@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Edit, Explanation, cause, of_x
+from parity.diagnosis.causes import Edit, Explanation, Predict, cause, of_x
+from parity.diagnosis.causes._parts import (
+    Inside,
+    alone,
+    as_it_is,
+    close,
+    fits,
+    in_candidate,
+    inside_candidate,
+    inside_reference,
+    is_probabilities,
+    shortest,
+    sums_to_one,
+    with_value,
+)
 from parity.tape import Array
 
 Axes = tuple[int, ...]
@@ -44,8 +60,8 @@ def softmax_axis(case: Case) -> Iterator[Explanation]:
     if x.shape != case.first.reference.shape or x.ndim < 2:
         return
     for name, form in FORMS.items():
-        ours = next((k for k in _axes(x) if _is(form(x, k), case.first.reference)), None)
-        theirs = next((k for k in _axes(x) if _is(form(x, k), case.first.candidate)), None)
+        ours = _over(x, case.first.reference, name)
+        theirs = _over(x, case.first.candidate, name) if ours is not None else None
         if ours is None or theirs is None or ours == theirs:
             continue
         kind = "softmax-axis" if len(theirs) == 1 else "softmax-flattened"
@@ -66,6 +82,20 @@ def softmax_axis(case: Case) -> Iterator[Explanation]:
         )
 
 
+def _over(x: Array, y: Array, name: str) -> Axes | None:
+    """The axes over which y is softmax of x, or its logarithm; None if it is not."""
+    return next((axes for axes in _sums(y, name) if _is(FORMS[name](x, axes), y)), None)
+
+
+def _sums(y: Array, name: str) -> Iterator[Axes]:
+    """Axes over which numbers, or their exponentials, add up to 1."""
+    if name == "log_softmax" and y.size:
+        if y.max() > 0:
+            return
+        y = np.exp(y)
+    yield from sums_to_one(y)
+
+
 def _axes(x: Array) -> Iterator[Axes]:
     """Single axes, the last first; then several."""
     last_first = range(x.ndim - 1, -1, -1)
@@ -80,8 +110,205 @@ def _named(case: Case, axes: Axes, as_candidate: bool) -> int | tuple[int, ...]:
         case.candidate_axis(axis) if as_candidate else (-1 if axis == rank - 1 else axis)
         for axis in sorted(axes)
     ]
+    if len(set(named)) < len(named):  # flattened in the candidate: the reference's are clearer
+        return _named(case, axes, False)
     return named[0] if len(named) == 1 else tuple(named)
 
 
 def _is(predicted: Array, actual: Array) -> bool:
     return predicted.shape == actual.shape and bool(np.allclose(predicted, actual, 1e-5, 1e-7))
+
+
+@cause("log-softmax-vs-softmax", "double-softmax", enclosures=True)
+def log_softmax_for_softmax(case: Case) -> Iterator[Explanation]:
+    """One model gives probabilities, the other their logarithms.
+
+    Looks like: one side is positive and adds up to 1, the other is negative.
+    Proof: the logarithm of the reference's probabilities is the candidate's value, or its
+        exponential, with the softmax of the same logits on both sides.
+    """
+    x = case.first.x
+    if x.shape != case.first.reference.shape or x.ndim < 1:
+        return
+    for ours, theirs in (("softmax", "log_softmax"), ("log_softmax", "softmax")):
+        axes = _over(x, case.first.reference, ours)
+        if axes is None or not _is(FORMS[theirs](x, axes), case.first.candidate):
+            continue
+        if theirs == "softmax" and _read_by_log_softmax(case, axes):
+            yield _double(of_x(softmax, axes), None, (1, 2))
+            return
+        yield Explanation(
+            "log-softmax-vs-softmax",
+            f"{theirs}; the reference takes {ours}",
+            of_x(FORMS[theirs], axes),
+            of_x(FORMS[ours], axes),
+            {"function": (ours, theirs)},
+        )
+
+
+def _read_by_log_softmax(case: Case, axes: Axes) -> bool:
+    """Whether the candidate goes on with log-softmax: of log-probabilities it changes nothing."""
+    run = case.repaired.side.run
+    end = run.array(case.candidate.end)
+    read = [run.array(value) for op in case.candidate.readers() for value in op.outputs]
+    return end.ndim == case.first.reference.ndim and any(
+        close(log_softmax(end, axes), one) for one in read if one is not end
+    )
+
+
+@cause("softmax-temperature", enclosures=True)
+def softmax_temperature(case: Case) -> Iterator[Explanation]:
+    """The logits are divided by another temperature before softmax.
+
+    Looks like: probabilities in the same order, all flatter or all sharper.
+    Proof: softmax of the logits over the candidate's temperature gives its probabilities, over the
+        reference's the reference's.
+    """
+    x = case.first.x
+    if x.shape != case.first.reference.shape or x.shape != case.first.candidate.shape:
+        return
+    for name, form in FORMS.items():
+        for axes in _sums(case.first.reference, name):
+            ours = _temperature(x, case.first.reference, axes, name)
+            theirs = _temperature(x, case.first.candidate, axes, name) if ours else None
+            if ours is None or theirs is None or np.isclose(ours, theirs, 1e-6):
+                continue
+            yield Explanation(
+                "softmax-temperature",
+                f"{name} of the logits over {theirs:g}; the reference divides them by {ours:g}",
+                of_x(_tempered, form, axes, theirs),
+                of_x(_tempered, form, axes, ours),
+                {"temperature": (ours, theirs)},
+            )
+            return
+    yield from _read_by_softmax(case)
+
+
+def _read_by_softmax(case: Case) -> Iterator[Explanation]:
+    """The same seen before softmax: logits divided by two temperatures, which softmax reads."""
+    x, run = case.first.x, case.repaired.reference.run
+    square = float(np.vdot(x, x))
+    made = [value for op in case.reference.readers(2) for value in op.outputs]
+    if not square or not any(_sums_to_one(run.array(value)) for value in made):
+        return
+    ours = float(np.vdot(x, case.first.reference)) / square
+    theirs = float(np.vdot(x, case.first.candidate)) / square
+    if min(ours, theirs) <= 0 or np.isclose(ours, theirs, 1e-6):
+        return
+    if close(x * ours, case.first.reference) and close(x * theirs, case.first.candidate):
+        temperatures = _written(1 / ours), _written(1 / theirs)
+        yield Explanation(
+            "softmax-temperature",
+            f"the logits are divided by {temperatures[1]:g} before softmax; the reference divides "
+            f"them by {temperatures[0]:g}",
+            of_x(np.divide, temperatures[1]),
+            of_x(np.divide, temperatures[0]),
+            {"temperature": temperatures},
+            # an attention's scale is one over the root of a length; another is a temperature
+            cost=-0.1 if not _scales_products(case, temperatures) else 0.0,
+        )
+
+
+def _scales_products(case: Case, temperatures: tuple[float, float]) -> bool:
+    """Whether a temperature is the root of the length that products of queries and keys add up."""
+    tape = case.reference.tape
+    op = tape.producer(tape.before_moves(case.entering[0])) if case.entering else None
+    length = tape.values[op.inputs[0]].shape[-1:] if op is not None and op.inputs else ()
+    return any(np.isclose(one**2, length).any() for one in temperatures)
+
+
+def _sums_to_one(array: Array) -> bool:
+    if array.dtype.kind != "f" or not array.size:
+        return False
+    return any(is_probabilities(one) is not None for one in (array, np.exp(array)))
+
+
+def _tempered(x: Array, form: Any, axes: Axes, temperature: float) -> Array:
+    result: Array = form(x / temperature, axes)
+    return result
+
+
+def _temperature(x: Array, y: Array, axes: Axes, name: str) -> float | None:
+    """The temperature at which a softmax of x is y: both logarithms are in proportion."""
+    with np.errstate(all="ignore"):
+        logs = np.log(y) if name == "softmax" else y
+    if not np.isfinite(logs).all():
+        return None
+    centred = x - x.mean(axis=axes, keepdims=True)
+    slope = float(np.vdot(centred, logs - logs.mean(axis=axes, keepdims=True)))
+    square = float(np.vdot(centred, centred))
+    if slope <= 0 or not square or not _is(_tempered(x, FORMS[name], axes, square / slope), y):
+        return None
+    return _written(square / slope)
+
+
+def _written(exact: float) -> float:
+    return shortest(exact, lambda one: abs(one / exact - 1) < 1e-6)
+
+
+@cause("double-softmax")
+def double_softmax(case: Case) -> Iterator[Explanation]:
+    """Softmax is taken of what is a softmax already.
+
+    Looks like: probabilities that are nearly alike, none of them near 0 or 1.
+    Proof: the reference's operations on softmax of its probabilities give the candidate's value;
+        or the candidate's, without its second softmax, the reference's.
+    """
+    ours, theirs = inside_reference(case), inside_candidate(case)
+    for value in ours.values:
+        axes = is_probabilities(ours.array(value)) or _softmax_of(ours, value)
+        if axes is None:
+            continue
+        predict = with_value(case, value, partial(softmax, axes=axes))
+        if fits(predict, case.first, case.first.candidate):
+            yield _double(predict, None, (1, 2))
+            return
+    for value in theirs.computed:
+        for source in theirs.sources(value):
+            if source not in theirs.arrays:
+                continue
+            p = theirs.array(source)
+            axes = is_probabilities(p)
+            if axes is None or not close(softmax(p, axes), theirs.array(value)):
+                continue
+            mended = in_candidate(case, value, alone, source)
+            if fits(mended, case.first, case.first.reference):
+                yield _double(as_it_is, mended, (1, 2))
+                return
+    for value in ours.computed:
+        for source in ours.sources(value):
+            axes = is_probabilities(ours.array(source)) if source in ours.arrays else None
+            if axes is None or not close(softmax(ours.array(source), axes), ours.array(value)):
+                continue
+            predict = with_value(case, value, alone, source)
+            if fits(predict, case.first, case.first.candidate):
+                yield _double(predict, None, (2, 1))
+                return
+
+
+def _softmax_of(inside: Inside, value: int) -> Axes | None:
+    """The axes over which the region takes softmax of a value that enters; None if it does not."""
+    x = inside.array(value)
+    if value not in inside.entering or not any(
+        word in kind for kind in inside.view.kinds for word in ("softmax", "entropy", "exp")
+    ):
+        return None
+    same = [inside.array(one) for one in inside.computed if inside.array(one).shape == x.shape]
+    for axes in _axes(x):
+        for made in same:
+            if close(softmax(x, axes), made) or close(log_softmax(x, axes), made):
+                return axes
+    fused = any("entropy" in kind for kind in inside.view.kinds)
+    return (min(1, x.ndim - 1),) if fused and x.ndim else None
+
+
+def _double(candidate: Predict, reference: Predict | None, times: tuple[int, int]) -> Explanation:
+    words = {1: "once", 2: "twice"}
+    return Explanation(
+        "double-softmax",
+        f"softmax is taken {words[times[1]]}; the reference takes it {words[times[0]]}",
+        candidate,
+        reference,
+        {"times": times},
+        cost=0.2,
+    )

@@ -1,1 +1,504 @@
-"""No cause of this family yet."""
+"""Convolutions and pools whose windows stand elsewhere: padding, strides, dilation, groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from parity.diagnosis.case import Case, Trial, plain_kind
+from parity.diagnosis.causes import Edit, Explanation, Predict, cause
+from parity.diagnosis.causes._windows import Window, read_off, slide
+from parity.tape import Array, Op
+
+_CONVOLUTIONS = {
+    *("convolution", "conv1d", "conv2d", "conv3d", "depthwiseconv2dnative"),
+    *("convolution2dfunction", "convolutionnd"),
+}
+_TRANSPOSED = {
+    *("conv2dbackpropinput", "conv3dbackpropinputv2"),
+    *("deconvolution2dfunction", "deconvolutionnd"),
+}
+_MAXIMA = {
+    *("maxpool", "maxpoolv2", "maxpool3d", "maxpool2dwithindices", "maxpool3dwithindices"),
+    *("maxpool1d", "maxpool2d", "maxpooling2d", "maxpoolingnd"),
+}
+_MEANS = {
+    *("avgpool", "avgpool1d", "avgpool2d", "avgpool3d"),
+    *("averagepooling2d", "averagepoolingnd"),
+}
+_CROPS = {"getitem", "slice", "stridedslice", "batchtospacend", "clone", "contiguous", "identity"}
+_NO_RESULT = np.empty(0)
+
+
+@dataclass(frozen=True)
+class Site:
+    """One side's convolution or pool.
+
+    Attributes:
+        last: whether channels come last.
+        base: value id of its input before padding.
+        at: value id of its result, after what is cut off it.
+        kernel: as `_windows` has it; None for a pool.
+        bias: (out,), of an operation that adds one itself.
+        window: kind, size, groups, and the rest as far as it is told.
+    """
+
+    as_candidate: bool
+    op: Op
+    last: bool
+    base: int
+    at: int
+    kernel: Array | None
+    bias: Array | None
+    window: Window
+
+
+@cause(
+    *("padding-asymmetry", "padding-size", "padding-value", "pool-ceil", "count-include-pad"),
+    *("stride", "dilation", "transposed-conv-crop"),
+)
+def windows(case: Case) -> Iterator[Explanation]:
+    """A convolution's or a pool's windows stand elsewhere, or hold something else at the border.
+
+    Looks like: a result of another size; or of the same size, shifted by a pixel, or different at
+        the border only. "Same" padding with a stride pads after the image only, `padding=1` on all
+        sides; ceiling and floor differ by one window at the end.
+    Proof: the convolution or pool, computed anew with the candidate's padding, stride, dilation and
+        filling from the reference's input and weights, gives the candidate's value, and with the
+        reference's the reference's.
+    """
+    sites = _site(case, False), _site(case, True)
+    for source in sites:
+        if source is None:
+            continue
+        x = _base(case, case.first, source)
+        ours = _window_of(case, False, sites[0], source, x, case.first)
+        theirs = _window_of(case, True, sites[1], source, x, case.first) if ours else None
+        told = _told(ours, theirs, sites, x.shape[2:]) if ours and theirs else None
+        if ours is None or theirs is None or told is None:
+            continue
+        kind, summary, parameters, edit = told
+        target = sites[0] if sites[0] and sites[0].window.kind == source.window.kind else None
+        yield Explanation(
+            kind,
+            summary,
+            _predict(case, source, target, theirs, source.kernel),
+            _predict(case, source, target, ours, source.kernel),
+            parameters,
+            edit,
+        )
+        return
+
+
+@cause("groups")
+def groups(case: Case) -> Iterator[Explanation]:
+    """A convolution's channels are in one group where they were in several, or the other way.
+
+    Looks like: a kernel that is repeated along its input channels to make the shapes fit.
+    Proof: the convolution computed anew with the candidate's groups, and the reference's kernel
+        repeated (or cut) to fit them, gives the candidate's value.
+    """
+    ours, theirs = _site(case, False), _site(case, True)
+    if ours is None or theirs is None or ours.kernel is None or theirs.kernel is None:
+        return
+    numbers = ours.window.groups, theirs.window.groups
+    if numbers[0] == numbers[1] or ours.window.kind != "conv" or theirs.window.kind != "conv":
+        return
+    wide, narrow = sorted((ours.kernel, theirs.kernel), key=lambda k: -k.shape[1])
+    if wide.shape[0] != narrow.shape[0] or wide.shape[1] % narrow.shape[1]:
+        return
+    repeats = wide.shape[1] // narrow.shape[1]
+    repeated = np.concatenate([narrow] * repeats, 1)
+    if repeated.shape != wide.shape or not np.allclose(repeated, wide, 1e-6, 1e-9):
+        if not np.allclose(narrow, wide[:, : narrow.shape[1]], 1e-6, 1e-9):
+            return
+    x = _base(case, case.first, ours)
+    window = _window_of(case, False, ours, ours, x, case.first)
+    if window is None:
+        return
+    other = replace(window, groups=numbers[1])
+    yield Explanation(
+        "groups",
+        f"{numbers[1]} group{'s' * (numbers[1] != 1)} of channels; the reference has {numbers[0]}",
+        _predict(case, ours, ours, other, theirs.kernel),
+        _predict(case, ours, ours, window, ours.kernel),
+        {"groups": numbers},
+        Edit((), ("groups", "group"), repr(numbers[0])),
+    )
+
+
+# --- what differs ---------------------------------------------------------------------------------
+
+Told = tuple[str, str, dict[str, tuple[Any, Any]], Edit | None]
+
+
+def _told(
+    ours: Window, theirs: Window, sites: Sequence[Site | None], space: Sequence[int]
+) -> Told | None:
+    """What differs between two windows: the cause that says most, with all that goes with it."""
+    shown = [i for i, n in enumerate(space) if n > 1 or ours.size[i] > 1] or [0]
+    parameters: dict[str, tuple[Any, Any]] = {}
+    for name in ("dilation", "stride"):
+        pair = tuple(tuple(getattr(w, name)[i] for i in shown) for w in (ours, theirs))
+        if pair[0] != pair[1]:
+            parameters[name] = pair[0], pair[1]
+    stated = [_stated(w, site, space) for w, site in zip((ours, theirs), sites, strict=True)]
+    pads = tuple(tuple(one[i] for i in shown) for one in stated)
+    places = [_places(w, space) for w in (ours, theirs)]
+    before = [[b for b, _ in w.pads] for w in (ours, theirs)]
+    if parameters:
+        kind = next(iter(parameters))
+        if pads[0] != pads[1]:
+            parameters["padding"] = pads[0], pads[1]
+        return kind, _line(parameters), parameters, _edit(kind, parameters[kind][0])
+    if before[0] != before[1] or places[0] != places[1]:
+        return _told_of_pads(ours, before, places, pads)
+    if ours.fill != theirs.fill:
+        parameters["value"] = _written(ours.fill), _written(theirs.fill)
+        return "padding-value", _line(parameters), parameters, None
+    if ours.counted != theirs.counted:
+        parameters["counted"] = ours.counted, theirs.counted
+        edit = Edit((), ("count_include_pad",), repr(ours.counted != "inside"))
+        names = {
+            "all": "all places of the window",
+            "inside": "those inside the image",
+            "padded": "those inside the padded image",
+        }
+        text = f"divides by {names[theirs.counted]}; the reference by {names[ours.counted]}"
+        return "count-include-pad", text, parameters, edit
+    return None
+
+
+def _told_of_pads(
+    ours: Window, before: Sequence[list[int]], places: Sequence[tuple[int, ...]], pads: Any
+) -> Told:
+    if ours.kind == "transposed":
+        parameters = {"crop": (pads[0], pads[1])}
+        return "transposed-conv-crop", _line(parameters), parameters, None
+    if before[0] == before[1] and ours.kind in ("max", "mean"):
+        ceil = sum(places[1]) > sum(places[0])
+        text = f"{places[1]} windows; the reference has {places[0]}: "
+        text += (
+            "the last, incomplete one is kept" if ceil else "the last, incomplete one is left out"
+        )
+        parameters = {"ceil": (not ceil, ceil)}
+        return "pool-ceil", text, parameters, Edit((), ("ceil_mode", "cover_all"), repr(not ceil))
+    parameters = {"padding": (pads[0], pads[1])}
+    symmetric = all(b == a for one in pads for b, a in one)
+    kind = "padding-asymmetry" if places[0] == places[1] and not symmetric else "padding-size"
+    return kind, _line(parameters), parameters, None
+
+
+def _line(parameters: Mapping[str, tuple[Any, Any]]) -> str:
+    return "; ".join(f"{name} {b}, the reference's is {a}" for name, (a, b) in parameters.items())
+
+
+def _edit(kind: str, ours: tuple[int, ...]) -> Edit:
+    names = {
+        "stride": ("strides", "stride"),
+        "dilation": ("dilations", "dilation_rate", "dilate", "dilation"),
+    }
+    return Edit((), names[kind], repr(ours[0] if len(set(ours)) == 1 else ours))
+
+
+def _written(fill: float | str) -> float | str:
+    return fill if isinstance(fill, str) or np.isfinite(fill) else str(fill)
+
+
+def _places(window: Window, space: Sequence[int]) -> tuple[int, ...]:
+    """How many windows there are, along each axis."""
+    if window.kind == "transposed":
+        return tuple(
+            (n - 1) * s + span - b - a
+            for n, s, span, (b, a) in zip(
+                space, window.stride, window.span, window.pads, strict=True
+            )
+        )
+    return tuple(
+        (n + b + a - span) // s + 1
+        for n, s, span, (b, a) in zip(space, window.stride, window.span, window.pads, strict=True)
+    )
+
+
+def _stated(window: Window, site: Site | None, space: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Padding as it was written: what no window reaches is still padding if it is written so."""
+    if window.kind == "transposed":
+        return window.pads
+    found = []
+    for axis, (before, after) in enumerate(window.pads):
+        both = window.pads[:axis] + ((before, before),) + window.pads[axis + 1 :]
+        same_count = _places(replace(window, pads=both), space) == _places(window, space)
+        if site is not None and _is_symmetric(site.op) and before > 0 and same_count:
+            found.append((before, before))
+        else:
+            found.append((before, max(after, 0)))
+    return tuple(found)
+
+
+def _is_symmetric(op: Op) -> bool:
+    """Whether an operation is given one number for both sides of an axis."""
+    padding = op.attributes.get("padding", op.attributes.get("pad", op.attributes.get("ph")))
+    numbers = padding if isinstance(padding, list | tuple) else [padding]
+    return any(isinstance(number, int) and number > 0 for number in numbers)
+
+
+# --- where it is ----------------------------------------------------------------------------------
+
+
+def _site(case: Case, as_candidate: bool) -> Site | None:
+    """The first convolution or pool of a side's region, or its padding if there is none."""
+    view = case.candidate if as_candidate else case.reference
+    kinds = [(op, kind) for op in view.ops if (kind := _kind(op)) is not None]
+    if not kinds:
+        kinds = [(op, "pad") for op in view.ops if "pad" in plain_kind(op)]
+    if not kinds:
+        return None
+    op, kind = kinds[0]
+    side = case.repaired.side if as_candidate else case.repaired.reference
+    tape = view.tape
+    mine = view.tape.framework in ("tensorflow", "keras")
+    layout = op.attributes.get("data_format", "NHWC" if mine else "NCHW")
+    last = mine and str(layout).endswith("C")
+    at, size = 1 if kind == "transposed" and mine else 0, None
+    kernel = bias = None
+    groups_ = 1
+    if kind in ("conv", "transposed"):
+        weight = op.inputs[1 - at]
+        producer = tape.producer(weight)
+        if tape.values[weight].kind == "input" or (producer is not None and not producer.static):
+            return None
+        channels = tape.values[op.inputs[at]].shape[-1 if last else 1]
+        kernel, groups_ = _kernel(side.array(weight), op, kind, mine, channels)
+        size = kernel.shape[2:]
+        if not mine and len(op.inputs) > 2:
+            bias = side.array(op.inputs[2])
+    elif kind == "pad":
+        size = (1,) * (len(tape.values[op.inputs[0]].shape) - 2)
+    else:
+        size = _size(op, len(tape.values[op.inputs[0]].shape) - 2, last)
+    if not size:
+        return None
+    rank = len(size)
+    window = Window(
+        kind,
+        tuple(int(n) for n in size),
+        ((0, 0),) * rank,
+        _numbers(op, ("stride", "strides"), ("sy", "sx"), rank, last),
+        _numbers(op, ("dilation", "dilations", "dilate"), ("dy", "dx"), rank, last),
+        groups_,
+    )
+    inside = {one.index for one in view.ops}
+    return Site(
+        as_candidate,
+        op,
+        last,
+        _before_padding(
+            case, op.outputs[0] if kind == "pad" else op.inputs[at], inside, as_candidate
+        ),
+        _after_crops(case, op.outputs[0], inside, as_candidate),
+        kernel,
+        bias,
+        window,
+    )
+
+
+def _kind(op: Op) -> str | None:
+    name = plain_kind(op)
+    if name in _TRANSPOSED or (name in _CONVOLUTIONS and op.attributes.get("transposed")):
+        return "transposed"
+    for kind, names in (("conv", _CONVOLUTIONS), ("max", _MAXIMA), ("mean", _MEANS)):
+        if name in names:
+            return kind
+    return None
+
+
+def _kernel(
+    weight: Array, op: Op, kind: str, space_first: bool, channels: int
+) -> tuple[Array, int]:
+    """A kernel with its channels first, and the number of groups."""
+    weight = weight.astype(np.float64)
+    if not space_first:
+        return weight, int(op.attributes.get("groups", 1))
+    turned = np.moveaxis(weight, (-2, -1), (0, 1))  # (in, out, *size), or (out, in) if transposed
+    if kind == "transposed":
+        return turned.swapaxes(0, 1), 1
+    if "depthwise" in plain_kind(op):
+        return turned.reshape(-1, 1, *turned.shape[2:]), len(turned)
+    return turned.swapaxes(0, 1), channels // len(turned)
+
+
+def _size(op: Op, rank: int, last: bool) -> tuple[int, ...] | None:
+    """A pool's window."""
+    for name in ("kernel_size", "ksize"):
+        if name in op.attributes:
+            return _numbers(op, (name,), (), rank, last)
+    if "kh" in op.attributes:
+        return _numbers(op, (), ("kh", "kw"), rank, last)
+    return None
+
+
+def _numbers(
+    op: Op, names: Sequence[str], single: Sequence[str], rank: int, last: bool
+) -> tuple[int, ...]:
+    """An attribute with one number for each axis of space; ones where there is none."""
+    if single and all(name in op.attributes for name in single):
+        return tuple(int(op.attributes[name]) for name in single)
+    for name in names:
+        found = op.attributes.get(name)
+        if isinstance(found, int):
+            return (found,) * rank
+        if isinstance(found, list | tuple) and found:
+            numbers = tuple(int(n) for n in found)
+            if len(numbers) == rank + 2:
+                return numbers[1:-1] if last else numbers[2:]
+            return numbers if len(numbers) == rank else numbers[:1] * rank
+    return (1,) * rank
+
+
+def _before_padding(case: Case, value: int, inside: set[int], as_candidate: bool) -> int:
+    tape = (case.candidate if as_candidate else case.reference).tape
+    while True:
+        op = tape.producer(value)
+        if op is None or op.index not in inside:
+            return value
+        name = plain_kind(op)
+        if "pad" not in name and name != "spacetobatchnd":
+            return value
+        value = op.inputs[0]
+
+
+def _after_crops(case: Case, value: int, inside: set[int], as_candidate: bool) -> int:
+    tape = (case.candidate if as_candidate else case.reference).tape
+    while True:
+        readers = [tape.ops[i] for i in tape.consumers[value]]
+        if len(readers) != 1 or readers[0].index not in inside:
+            return value
+        op = readers[0]
+        shapes = [tape.values[one].shape for one in (value, op.outputs[0])]
+        if plain_kind(op) not in _CROPS or len(shapes[0]) != len(shapes[1]):
+            return value
+        value = op.outputs[0]
+
+
+# --- what it gives --------------------------------------------------------------------------------
+
+
+def _window_of(
+    case: Case, as_candidate: bool, site: Site | None, source: Site, x: Array, trial: Trial
+) -> Window | None:
+    """A side's window, read off what it gives from the source's input and kernel."""
+    guess = _as_wide(site.window if site else source.window, x.ndim - 2)
+    guess = replace(
+        guess, kind=source.window.kind, size=source.window.size, groups=source.window.groups
+    )
+    for value in _observed(case, as_candidate, site, source, trial):
+        lifted = _with_rank(value, x.ndim)
+        found = read_off(lifted, x, guess, source.kernel) if lifted is not None else None
+        if found is not None:
+            return found
+    return None
+
+
+def _observed(
+    case: Case, as_candidate: bool, site: Site | None, source: Site, trial: Trial
+) -> Iterator[Array]:
+    """What a side's convolution gives, channels first and without bias: its result, the end."""
+    values = case.candidate_values if as_candidate else case.reference_values
+    if site is not None:
+        result = values(trial.fed, [site.at])[0]
+        if result.ndim == len(site.window.size) + 2:
+            result = _channels_first(result, site.last)
+            yield result if site.bias is None else result - _along_channels(site.bias, result)
+    end = trial.candidate if as_candidate else trial.reference
+    last = case.reference.tape.framework in ("tensorflow", "keras")
+    if source.as_candidate and not as_candidate and case.order is not None:
+        end, last = case.order.apply(end), source.last
+    if end.ndim < 3:
+        return
+    end = _channels_first(end, last)
+    yield end
+    view = case.candidate if as_candidate else case.reference
+    for leaf in view.leaves:
+        if leaf.array.dtype.kind == "f" and leaf.array.shape == (end.shape[1],):
+            yield end - _along_channels(leaf.array, end)
+
+
+def _predict(
+    case: Case, source: Site, target: Site | None, window: Window, kernel: Array | None
+) -> Predict:
+    """Predicts by the reference's operations with its window's result computed anew.
+
+    Args:
+        source: whose input and kernel it is computed from.
+        target: the reference's; None where other operations compute it, up to the end.
+    """
+
+    def predict(trial: Trial) -> Array:
+        result = slide(_base(case, trial, source), window, kernel)
+        if target is None:
+            return _as_end(case, source, result)
+        fitting = _with_rank(result, len(target.window.size) + 2)
+        if fitting is None:
+            return _NO_RESULT
+        if target.bias is not None:
+            fitting = fitting + _along_channels(target.bias, fitting)
+        if target.last:
+            fitting = np.moveaxis(fitting, 1, -1)
+        try:
+            return case.run_reference(trial.fed, {target.at: np.ascontiguousarray(fitting)})
+        except Exception:  # whatever a framework says to a size that does not fit
+            return _NO_RESULT
+
+    return predict
+
+
+def _as_end(case: Case, source: Site, result: Array) -> Array:
+    """A result as the reference's end, which some other operations compute."""
+    if source.last:
+        result = np.moveaxis(result, 1, -1)
+    view = case.candidate if source.as_candidate else case.reference
+    if result.size != view.value.size:
+        return result
+    result = result.reshape(view.value.shape)
+    return case.as_reference(result) if source.as_candidate else result
+
+
+def _base(case: Case, trial: Trial, site: Site) -> Array:
+    values = case.candidate_values if site.as_candidate else case.reference_values
+    return _channels_first(values(trial.fed, [site.base])[0], site.last)
+
+
+def _channels_first(array: Array, last: bool) -> Array:
+    return np.moveaxis(array, -1, 1) if last else array
+
+
+def _along_channels(bias: Array, array: Array) -> Array:
+    return bias.reshape(-1, *(1 for _ in array.shape[2:]))
+
+
+def _with_rank(array: Array, rank: int) -> Array | None:
+    """The same with axes of length 1 before the others of space, or without them."""
+    if array.ndim < rank:
+        return array.reshape(*array.shape[:2], *(1,) * (rank - array.ndim), *array.shape[2:])
+    extra = array.ndim - rank
+    if any(n != 1 for n in array.shape[2 : 2 + extra]):
+        return None
+    return array.reshape(*array.shape[:2], *array.shape[2 + extra :])
+
+
+def _as_wide(window: Window, rank: int) -> Window:
+    """A window with as many axes of space; further ones are of length 1 and come first."""
+
+    def fit(numbers: tuple[int, ...]) -> tuple[int, ...]:
+        return ((1,) * rank + numbers)[-rank:]
+
+    return replace(
+        window,
+        size=fit(window.size),
+        pads=((0, 0),) * rank,
+        stride=fit(window.stride),
+        dilation=fit(window.dilation),
+    )

@@ -1,1 +1,274 @@
-"""No cause of this family yet."""
+"""Weights that hold other numbers: another scale, precision, another layer's, no bias or twice."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from parity.diagnosis.case import Case, LeafView, RegionView, Trial, plain_kind
+from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes._leaves import Change, changes, gives, same, with_changes, with_leaves
+from parity.matching.order import orders
+from parity.tape import Array
+
+_FACTOR = 1e6  # no one scales a weight by more
+
+
+@cause("bias-missing", "bias-doubled")
+def bias(case: Case) -> Iterator[Explanation]:
+    """A bias is not added, or added twice.
+
+    Looks like: a difference that does not depend on the input and is the same for every sample.
+    Proof: the reference with its bias set to zero, or to twice itself, gives the candidate's value.
+    """
+    if any("norm" in kind for kind in case.reference.kinds):
+        return
+    for leaf in case.reference.leaves:
+        if not _is_bias(leaf) or not leaf.array.any() or not _added(case.reference, leaf):
+            continue
+        for kind, factor in (("bias-missing", 0.0), ("bias-doubled", 2.0)):
+            predict = with_leaves(case, {leaf.id: factor * leaf.array})
+            if not gives(case, predict):
+                continue
+            named = leaf.name or f"of {leaf.array.shape}"
+            text = "is not added" if not factor else "is added twice"
+            yield Explanation(
+                kind, f"the bias {named} {text}", predict, parameters={"bias": (1, int(factor))}
+            )
+
+
+@cause("bias-doubled")
+def bias_added_again(case: Case) -> Iterator[Explanation]:
+    """A bias that what came before holds already is added once more.
+
+    Looks like: `linear(x, w, b) + b`.
+    Proof: the reference's operations on its input plus the candidate's bias give the candidate's
+        value, and that bias is one of the reference's.
+    """
+    entering = [v for v in case.first.fed if case.first.fed[v].dtype.kind == "f"]
+    if len(entering) != 1:
+        return
+    root = entering[0]
+    known = _held(case)
+    for leaf in case.candidate.leaves:
+        if not _is_bias(leaf) or not any(same(leaf.array.ravel(), one.ravel()) for one in known):
+            continue
+        for axis in _axes_of_length(case.first.fed[root], leaf.array.size):
+            predict = _plus(case, root, axis, leaf.array.ravel())
+            if gives(case, predict):
+                named = leaf.name or f"of {leaf.array.shape}"
+                yield Explanation(
+                    "bias-doubled",
+                    f"the bias {named} is added although it was added before",
+                    predict,
+                    parameters={"bias": (1, 2)},
+                )
+                return
+
+
+@cause("weight-scale", "weight-precision", "weight-swapped")
+def weight(case: Case) -> Iterator[Explanation]:
+    """A weight is another multiple of itself, is rounded, or is another layer's.
+
+    Looks like: a value off by a factor; a difference of a few parts in a thousand everywhere; or
+        one that has nothing in common with the reference's.
+    Proof: the reference with the candidate's weight gives the candidate's value, and that weight is
+        the multiple, the rounded weight, or one of the reference's other weights.
+    """
+    found = changes(case)
+    told = [one for change in found if (one := _relation(case, change)) is not None]
+    if not found or len(told) < len(found) or len({kind for kind, *_ in told}) > 1:
+        return
+    kind = told[0][0]
+    parameters = {name: pair for _, _, (name, pair) in told[:1]}
+    summary = "; ".join(dict.fromkeys(text for _, text, _ in told))
+    yield Explanation(kind, summary, with_changes(case, found), parameters=parameters)
+
+
+@cause("weight-swapped", tier=1)
+def operands_swapped(case: Case) -> Iterator[Explanation]:
+    """Two values that are computed alike, with weights of one shape, have changed places.
+
+    Looks like: scores that are the reference's transposed (query and key), or a gate that lets
+        through what it should have been.
+    Proof: the reference's operations with the two values exchanged give the candidate's value.
+    """
+    fed = case.first.fed
+    tape = case.reference.tape
+    for a, b in itertools.combinations(fed, 2):
+        if fed[a].shape != fed[b].shape or np.array_equal(fed[a], fed[b]):
+            continue
+        makers = tape.producer(a), tape.producer(b)
+        if any(op is None or not _with_weight(case, op.inputs) for op in makers):
+            continue
+        predict = _exchanged(case, a, b)
+        if gives(case, predict):
+            yield Explanation(
+                "weight-swapped",
+                f"two values of {fed[a].shape} are exchanged, or the weights that they are made by",
+                predict,
+            )
+
+
+@cause("weight-values", tier=1)
+def weight_values(case: Case) -> Iterator[Explanation]:
+    """A weight holds other numbers: another checkpoint, one never loaded, one trained further.
+
+    Looks like: every output differs, whatever the input; a table's row differs only where it is
+        looked up.
+    Proof: the reference with the candidate's weight in place of its own gives the candidate's
+        value.
+    """
+    found = changes(case)
+    if not found or any(_is_mask(change.leaf.array) for change in found):
+        return
+    yield Explanation(
+        "weight-values",
+        "other numbers in " + ", ".join(_shares(change) for change in found),
+        with_changes(case, found),
+        cost=len(found),
+    )
+
+
+def _shares(change: Change) -> str:
+    ours, now = change.leaf.array, change.now
+    apart = ~np.isclose(now, ours, 1e-6, 1e-7)
+    off = float(np.linalg.norm(now - ours) / (np.linalg.norm(ours) or 1.0))
+    return f"{change.name} ({apart.sum()} of {apart.size} differ, by {off:.2g} of its norm)"
+
+
+Told = tuple[str, str, tuple[str, tuple[object, object]]]
+
+
+def _relation(case: Case, change: Change) -> Told | None:
+    """(kind, summary, (parameter, (reference's, candidate's))) of a changed weight."""
+    ours, now = change.leaf.array, change.now
+    factor = float(np.vdot(ours, now) / np.vdot(ours, ours)) if ours.any() else 0.0
+    if 1 / _FACTOR < abs(factor) < _FACTOR and same(factor * ours, now) and not _is_mask(ours):
+        scale = _short(factor)
+        return (
+            "weight-scale",
+            f"{change.name} is {scale:.6g} times the reference's",
+            ("scale", (1.0, scale)),
+        )
+    for name, rounded in _rounded(ours):
+        if np.array_equal(rounded, now.astype(np.float32)):
+            return (
+                "weight-precision",
+                f"{change.name} is rounded to {name}",
+                ("dtype", ("float32", name)),
+            )
+    other = _elsewhere(case, change)
+    if other is not None:
+        return (
+            "weight-swapped",
+            f"{change.name} holds the numbers of {other.name or 'another weight'}",
+            ("weight", (change.name, other.name or "another")),
+        )
+    return None
+
+
+def _is_mask(array: Array) -> bool:
+    """Whether an array holds two numbers only, zero and another."""
+    return len(np.unique(array)) <= 2
+
+
+def _short(number: float) -> float:
+    """The shortest decimal that is the number but for float32 rounding."""
+    for digits in range(1, 8):
+        shorter = float(f"{number:.{digits}g}")
+        if abs(shorter - number) <= 1e-6 * abs(number):
+            return shorter
+    return number
+
+
+def _rounded(array: Array) -> Iterator[tuple[str, Array]]:
+    narrow = array.astype(np.float32)
+    with np.errstate(over="ignore"):
+        yield "float16", narrow.astype(np.float16).astype(np.float32)
+    bits = narrow.view(np.uint32).astype(np.uint64)
+    nearest = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) << 16
+    yield "bfloat16", nearest.astype(np.uint32).view(np.float32)
+
+
+def _elsewhere(case: Case, change: Change) -> LeafView | None:
+    """Another of the reference's weights that holds the candidate's numbers."""
+    side = case.repaired.reference
+    bag = np.sort(change.now, axis=None)
+    for value in side.tape.values:
+        if value.op >= 0 or value.kind == "input" or value.size != bag.size:
+            continue
+        array = side.array(value.id)
+        if value.id == change.leaf.id or array.dtype.kind != "f":
+            continue
+        if same(np.sort(array, axis=None), bag) and _in_some_layout(array, change.now):
+            return LeafView(value.id, value.name, value.kind, array)
+    return None
+
+
+def _in_some_layout(array: Array, other: Array) -> bool:
+    return any(
+        same(order.apply(array), other)
+        for order in itertools.islice(orders(array.shape, other.shape), 24)
+    )
+
+
+def _held(case: Case) -> list[Array]:
+    side = case.repaired.reference
+    arrays = [
+        side.array(value.id)
+        for value in side.tape.values
+        if value.op < 0 and value.kind != "input" and len(value.shape) == 1
+    ]
+    return [array for array in arrays if array.dtype.kind == "f"]
+
+
+def _is_bias(leaf: LeafView) -> bool:
+    """Whether a leaf has one number for each entry of one axis."""
+    array = leaf.array
+    return array.dtype.kind == "f" and array.size > 1 and array.size in array.shape
+
+
+def _added(view: RegionView, leaf: LeafView) -> bool:
+    """Whether a region reads a leaf itself, and does not subtract it (that is a centre)."""
+    for op in view.ops:
+        stack = list(op.inputs) if "sub" not in plain_kind(op) else []
+        while stack:
+            value = stack.pop()
+            if value == leaf.id:
+                return True
+            maker = view.tape.producer(value)
+            # a bias may be added to what no input reaches, such as a first state's product
+            if maker is not None and maker.static:
+                if maker.role == "move" or "add" in plain_kind(maker):
+                    stack.extend(maker.inputs)
+    return False
+
+
+def _axes_of_length(array: Array, length: int) -> list[int]:
+    return [axis for axis in range(array.ndim - 1, -1, -1) if array.shape[axis] == length]
+
+
+def _plus(case: Case, root: int, axis: int, bias: Array) -> Predict:
+    def predict(trial: Trial) -> Array:
+        x = trial.fed[root]
+        shape = [-1 if i == axis else 1 for i in range(x.ndim)]
+        return case.run_reference({**trial.fed, root: x + bias.reshape(shape)})
+
+    return predict
+
+
+def _with_weight(case: Case, inputs: tuple[int, ...]) -> bool:
+    tape = case.reference.tape
+    for value in inputs:
+        producer = tape.producer(value)
+        if tape.values[value].kind in ("parameter", "constant") or (producer and producer.static):
+            if tape.values[value].size > 1:
+                return True
+    return False
+
+
+def _exchanged(case: Case, a: int, b: int) -> Predict:
+    return lambda trial: case.run_reference({**trial.fed, a: trial.fed[b], b: trial.fed[a]})

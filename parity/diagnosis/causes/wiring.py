@@ -1,1 +1,184 @@
-"""No cause of this family yet."""
+"""Another value is read, an operation or a branch is missing, or is there and should not be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from parity.diagnosis.case import Case, Trial
+from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._parts import (
+    Inside,
+    alone,
+    as_it_is,
+    fits,
+    in_candidate,
+    inside_candidate,
+    inside_reference,
+    varies,
+    with_value,
+)
+from parity.tape import Array, Op
+
+_BYPASSED = 0.01  # what each operation more that is left out costs
+_OTHER = 0.5
+_SWAPS = 4  # values of one shape that are exchanged
+
+
+@cause("op-missing", "branch-missing", tier=2)
+def missing(case: Case) -> Iterator[Explanation]:
+    """An operation, or a branch that is added to another, is missing.
+
+    Looks like: the value before the operation is the one that goes on.
+    Proof: the reference's operations without it give the candidate's value.
+    """
+    ours = inside_reference(case)
+    for value, source, left_out in _bypasses(ours):
+        predict = with_value(case, value, alone, source)
+        if not fits(predict, case.first, case.first.candidate):
+            continue
+        branch = _joins(case, ours, source, left_out)
+        names = ", ".join(dict.fromkeys(op.kind for op in left_out if op.role != "move"))
+        yield Explanation(
+            "branch-missing" if branch else "op-missing",
+            f"the branch that {names} brings in is missing" if branch else f"{names} is missing",
+            predict,
+            parameters={"operations": (names, "none")},
+            cost=_BYPASSED * len(left_out),
+        )
+        return
+
+
+@cause("op-extra", tier=2)
+def extra(case: Case) -> Iterator[Explanation]:
+    """The candidate has an operation that the reference has not.
+
+    Looks like: the value before the operation is the reference's.
+    Proof: the candidate's operations without it give the reference's value.
+    """
+    theirs = inside_candidate(case)
+    for value, source, left_out in _bypasses(theirs):
+        mended = in_candidate(case, value, alone, source)
+        if not fits(mended, case.first, case.first.reference):
+            continue
+        names = ", ".join(dict.fromkeys(op.kind for op in left_out if op.role != "move"))
+        yield Explanation(
+            "op-extra",
+            f"{names} is not in the reference",
+            as_it_is,
+            mended,
+            {"operations": ("none", names)},
+            cost=_BYPASSED * len(left_out),
+        )
+        return
+
+
+def _bypasses(inside: Inside) -> Iterator[tuple[int, int, list[Op]]]:
+    """Values, others of their shape that they are made of, and what lies between; the least first.
+
+    Yields:
+        The id of a value, of the one that may stand in its place, and the operations between.
+    """
+    found = []
+    for value in inside.computed:
+        made = inside.array(value)
+        sources = inside.sources(value)
+        for source in inside.values:
+            if source in sources and inside.array(source).shape == made.shape and varies(made):
+                between = _between(inside, source, value)
+                if any(op.role != "move" for op in between):
+                    found.append((value, source, between))
+    yield from sorted(found, key=lambda one: len(one[2]))
+
+
+def _between(inside: Inside, source: int, value: int) -> list[Op]:
+    """The operations that a value needs besides a source of it, in the region."""
+    needed: list[Op] = []
+    stack = [value]
+    inner = {op.index for op in inside.view.ops}
+    while stack:
+        at = stack.pop()
+        op = inside.view.tape.producer(at)
+        if at == source or op is None or op.index not in inner or op.static or op in needed:
+            continue
+        needed.append(op)
+        stack.extend(op.inputs)
+    return sorted(needed, key=lambda op: op.index)
+
+
+def _joins(case: Case, inside: Inside, source: int, left_out: list[Op]) -> bool:
+    """Whether what is left out brings in another value than the source, or adds one made of it."""
+    made = {value for op in left_out for value in op.outputs} | {source}
+    for op in left_out:
+        if any(one in inside.entering and one not in made for one in op.inputs):
+            return True
+    last = left_out[-1]
+    live = [one for one in last.inputs if one in made]
+    return "add" in last.kind.lower() and len(set(live)) > 1
+
+
+@cause("wrong-source", tier=2)
+def wrong_source(case: Case) -> Iterator[Explanation]:
+    """The candidate reads another value than the reference does.
+
+    Looks like: both operations do the same, on different numbers.
+    Proof: the reference's operations on the value that the candidate reads give the candidate's.
+    """
+    ours = inside_reference(case)
+    tape = case.reference.tape
+    read = tuple(dict.fromkeys((*case.partners.values(), *ours.entering)))
+    for value in ours.values:
+        shape = ours.array(value).shape
+        for other in read:
+            if other == value or tape.values[other].size != ours.array(value).size:
+                continue
+            if other in ours.sources(value) or tape.before_moves(other) == tape.before_moves(value):
+                continue
+
+            def form(array: Array, shape: tuple[int, ...] = shape) -> Array:
+                return array.reshape(shape)
+
+            predict = with_value(case, value, form, other)
+            if fits(predict, case.first, case.first.candidate):
+                yield Explanation(
+                    "wrong-source",
+                    f"{_told(case, other)} is read; the reference reads {_told(case, value)}",
+                    predict,
+                    parameters={"source": (_told(case, value), _told(case, other))},
+                    cost=_OTHER if value in ours.entering else 2 * _OTHER,
+                )
+                return
+    yield from _exchanged(case, ours)
+
+
+def _exchanged(case: Case, ours: Inside) -> Iterator[Explanation]:
+    entering = ours.entering[:_SWAPS]
+    for i, first in enumerate(entering):
+        for second in entering[i + 1 :]:
+            if ours.array(first).shape != ours.array(second).shape:
+                continue
+
+            def predict(trial: Trial, first: int = first, second: int = second) -> Array:
+                a, b = case.reference_values(trial.fed, (first, second))
+                return case.run_reference(trial.fed, {first: b, second: a})
+
+            if fits(predict, case.first, case.first.candidate):
+                told = _told(case, first), _told(case, second)
+                yield Explanation(
+                    "wrong-source",
+                    f"{told[0]} and {told[1]} have changed places",
+                    predict,
+                    parameters={"source": (told, told[::-1])},
+                    cost=_OTHER,
+                )
+                return
+
+
+def _told(case: Case, value: int) -> str:
+    """A value of the reference in words: its name, or what made it and where."""
+    tape = case.reference.tape
+    value = tape.before_moves(value)
+    op = tape.producer(value)
+    if op is None:
+        return f"the input {tape.values[value].name!r}"
+    where = op.site.layer or op.site.source.rsplit("/", 1)[-1]
+    return f"the result of {op.kind}" + (f" ({where})" if where else "")

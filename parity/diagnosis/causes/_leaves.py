@@ -1,0 +1,138 @@
+"""Which of the reference's weights the candidate holds other numbers for, proved by running them.
+
+The reference's own operations are run with the candidate's weights, laid out as the reference keeps
+them. Which layout is the right one is not assumed: it is the one that gives the candidate's value.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from parity.diagnosis.case import Case, LeafView, RegionView, Trial
+from parity.diagnosis.causes import Predict
+from parity.matching.order import orders
+from parity.numerics.difference import residual
+from parity.tape import Array
+
+CLOSE = 1e-6  # relative: what float32 constants leave of a value computed in float64
+_TRIES = 64
+_LAYOUTS = 24
+_LEAVES = 6  # that may differ at once
+_NO_RESULT = np.empty(0)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A weight of the reference's for which the candidate holds other numbers.
+
+    Attributes:
+        leaf: the reference's.
+        theirs: the candidate's.
+        now: the candidate's numbers, laid out as the leaf.
+    """
+
+    leaf: LeafView
+    theirs: LeafView
+    now: Array
+
+    @property
+    def name(self) -> str:
+        return self.leaf.name or self.theirs.name or f"constant of {self.leaf.array.shape}"
+
+
+@lru_cache(maxsize=2)
+def changes(case: Case) -> tuple[Change, ...]:
+    """The fewest weights that, replaced by the candidate's, make the reference give its value."""
+    for ours, theirs in (
+        (_floating(case.reference.leaves), _floating(case.candidate.leaves)),
+        (_read(case, False), _read(case, True)),
+    ):
+        for tried in itertools.islice(_combinations(ours, theirs), _TRIES):
+            if gives(case, with_changes(case, tried)):
+                return tried
+    return ()
+
+
+def with_changes(case: Case, changed: Sequence[Change]) -> Predict:
+    """Predicts by the reference's own operations with other weights."""
+    return with_leaves(case, {change.leaf.id: change.now for change in changed})
+
+
+def with_leaves(case: Case, leaves: dict[int, Array]) -> Predict:
+    """Predicts by the reference's own operations with values replaced; empty where they fail."""
+
+    def predict(trial: Trial) -> Array:
+        try:
+            return case.run_reference(trial.fed, leaves)
+        except Exception:  # whatever a framework says to shapes that do not fit
+            return _NO_RESULT
+
+    return predict
+
+
+def gives(case: Case, predict: Predict) -> bool:
+    """Whether a prediction is the candidate's value on the user's inputs."""
+    found, wanted = predict(case.first), case.first.candidate
+    return found.shape == wanted.shape and residual(wanted, found) <= CLOSE
+
+
+def same(a: Array, b: Array) -> bool:
+    """Whether two weights are equal but for float32 rounding."""
+    if a.shape != b.shape:
+        return False
+    bound = 1e-7 * float(np.abs(a).max())
+    few = (..., slice(16)) if a.ndim else ...
+    return bool(np.allclose(a[few], b[few], 1e-6, bound) and np.allclose(a, b, 1e-6, bound))
+
+
+def _floating(leaves: Sequence[LeafView]) -> list[LeafView]:
+    return [leaf for leaf in leaves if leaf.array.dtype.kind == "f" and leaf.array.size > 1]
+
+
+def _read(case: Case, as_candidate: bool) -> list[LeafView]:
+    """Static values as the operations read them: weights after scaling, rounding, transposing."""
+    view: RegionView = case.candidate if as_candidate else case.reference
+    side = case.repaired.side if as_candidate else case.repaired.reference
+    found = []
+    for value in dict.fromkeys(value for op in view.ops for value in op.inputs):
+        op = view.tape.producer(value)
+        leaf = view.leaf(value)
+        if leaf is not None and (op is None or op.static):
+            found.append(LeafView(value, leaf.name, leaf.kind, side.array(value)))
+    return _floating(found)
+
+
+def _combinations(
+    ours: Sequence[LeafView], theirs: Sequence[LeafView]
+) -> Iterator[tuple[Change, ...]]:
+    """Sets of changes, those of few weights first."""
+    options = [found for leaf in ours if (found := _options(leaf, theirs))]
+    for count in range(1, min(len(options), _LEAVES) + 1):
+        for chosen in itertools.combinations(options, count):
+            yield from itertools.product(*chosen)
+
+
+def _options(leaf: LeafView, theirs: Sequence[LeafView]) -> list[Change]:
+    """What may stand in a weight's place: the candidate's most alike, in every fitting layout."""
+    alike = [other for other in theirs if other.array.size == leaf.array.size]
+    if not alike:
+        return []
+    bag = np.sort(leaf.array, axis=None) if len(alike) > 1 else leaf.array
+    other = min(alike, key=lambda one: _unlike(bag, one.array)) if len(alike) > 1 else alike[0]
+    found: list[Array] = []
+    for order in itertools.islice(orders(leaf.array.shape, other.array.shape), _LAYOUTS):
+        laid = order.revert(other.array, leaf.array.shape)
+        if not same(leaf.array, laid) and not any(np.array_equal(laid, one) for one in found):
+            found.append(laid)
+    return [Change(leaf, other, laid) for laid in found]
+
+
+def _unlike(bag: Array, other: Array) -> float:
+    """How far apart two bags of numbers are; 0 for the same numbers in another order."""
+    apart = np.abs(bag - np.sort(other, axis=None)).max()
+    return float(apart) if apart > 1e-6 * np.abs(bag).max() else 0.0

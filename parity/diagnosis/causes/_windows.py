@@ -1,0 +1,347 @@
+"""Convolutions and pools in NumPy, and how one is read off what it gives.
+
+A convolution at every place of an amply padded image holds, at some offset and stride, whatever
+any padding and stride would give. So padding and stride are found by looking a value up in it, no
+matter how a framework names them or what else computes the same.
+
+Arrays are float64 with channels first, (batch, channels, *space); kernels are (out, in / groups,
+*size), of transposed convolutions (in, out / groups, *size).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from parity.tape import Array
+
+Pads = tuple[tuple[int, int], ...]  # before and after, for each axis of space
+Fill = float | str  # a number, or a mode of numpy.pad
+
+_MARGIN = 2  # places beyond the window's own size: padding a 1x1 convolution is odd, but done
+_STRIDES = range(1, 9)
+_STARTS = 8
+_CORNER = 6  # places along each axis that are looked up
+_STEPS = 4  # strides that are reckoned with where none is told
+_BATCH, _OUTPUTS = 2, 8  # what is looked up; the explanation is held against everything
+
+
+@dataclass(frozen=True)
+class Window:
+    """What slides over an image.
+
+    Attributes:
+        kind: "conv", "transposed", "max", "mean", or "pad" alone, whose windows are single places.
+        size: of the window.
+        pads: of the input; of a transposed convolution what is cut off the whole result.
+        fill: what padding holds.
+        counted: of a mean, what it is divided by: the window's "all" places, those "inside" the
+            image, or those inside the image and its "padded" border (not beyond it).
+    """
+
+    kind: str
+    size: tuple[int, ...]
+    pads: Pads
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int = 1
+    fill: Fill = 0.0
+    counted: str = "all"
+    border: Pads = ()
+
+    @property
+    def span(self) -> tuple[int, ...]:
+        """How many places the window reaches over."""
+        return tuple((k - 1) * d + 1 for k, d in zip(self.size, self.dilation, strict=True))
+
+
+def slide(x: Array, window: Window, kernel: Array | None = None) -> Array:
+    """What a window gives, (batch, out, *places)."""
+    if window.kind == "transposed":
+        assert kernel is not None
+        return crop(spread(x, window, kernel), window.pads)
+    padded = pad(x, window.pads, window.fill)
+    if window.kind == "pad":
+        return padded
+    if window.kind == "conv":
+        assert kernel is not None
+        return _correlate(padded, window, kernel)
+    taps = _taps(padded, window)
+    if window.kind == "max":
+        return functools.reduce(np.maximum, taps)
+    total = functools.reduce(np.add, taps)
+    mean: Array = total / _counts(x.shape[2:], window)
+    return mean
+
+
+def pad(x: Array, pads: Pads, fill: Fill) -> Array:
+    """Pads the axes of space; what is negative is cut off."""
+    wide = [(0, 0), (0, 0), *((max(b, 0), max(a, 0)) for b, a in pads)]
+    if isinstance(fill, str):
+        x = np.pad(x, wide, fill)  # type: ignore[call-overload]
+    else:
+        x = np.pad(x, wide, constant_values=fill)
+    return crop(x, tuple((max(-b, 0), max(-a, 0)) for b, a in pads))
+
+
+def crop(x: Array, sides: Pads) -> Array:
+    """Cuts off what is positive, adds zeros where it is negative."""
+    add = [(0, 0), (0, 0), *((max(-b, 0), max(-a, 0)) for b, a in sides)]
+    if any(n for pair in add for n in pair):
+        x = np.pad(x, add)
+    ends = [n - max(a, 0) for n, (_, a) in zip(x.shape[2:], sides, strict=True)]
+    cut = tuple(slice(max(b, 0), end) for (b, _), end in zip(sides, ends, strict=True))
+    return x[_at(cut)]
+
+
+def _at(places: Iterable[slice | int]) -> tuple[slice | int, ...]:
+    """An index of places in all images and channels."""
+    return (slice(None), slice(None), *places)
+
+
+def _taps(padded: Array, window: Window) -> Iterator[Array]:
+    """For each place of the window, what lies under it at every step."""
+    counts = [
+        (n - span) // s + 1
+        for n, span, s in zip(padded.shape[2:], window.span, window.stride, strict=True)
+    ]
+    for tap in itertools.product(*map(range, window.size)):
+        yield padded[
+            _at(
+                slice(t * d, t * d + (count - 1) * s + 1, s)
+                for t, d, s, count in zip(tap, window.dilation, window.stride, counts, strict=True)
+            )
+        ]
+
+
+def _correlate(padded: Array, window: Window, kernel: Array) -> Array:
+    out, inner = kernel.shape[:2]
+    groups = window.groups
+    weights = kernel.reshape(groups, out // groups, inner, -1)
+    result: Array | None = None
+    for i, under in enumerate(_taps(padded, window)):
+        batch, _, *places = under.shape
+        columns = under.reshape(batch, groups, inner, -1)
+        product = np.matmul(weights[None, ..., i], columns)
+        result = product if result is None else np.add(result, product, out=result)
+        shape = (batch, out, *places)
+    assert result is not None
+    return result.reshape(shape)
+
+
+def spread(x: Array, window: Window, kernel: Array) -> Array:
+    """The whole result of a transposed convolution, before anything is cut off."""
+    batch, channels, *places = x.shape
+    groups = window.groups
+    inner, out = kernel.shape[:2]
+    weights = kernel.reshape(groups, inner // groups, out, -1)
+    columns = x.reshape(batch, groups, channels // groups, -1)
+    whole = [
+        (n - 1) * s + span for n, s, span in zip(places, window.stride, window.span, strict=True)
+    ]
+    result = np.zeros((batch, groups * out, *whole))
+    for i, tap in enumerate(itertools.product(*map(range, window.size))):
+        product = np.matmul(weights[None, ..., i].swapaxes(-1, -2), columns)
+        at = tuple(
+            slice(t * d, t * d + (n - 1) * s + 1, s)
+            for t, d, n, s in zip(tap, window.dilation, places, window.stride, strict=True)
+        )
+        result[_at(at)] += product.reshape(batch, groups * out, *places)
+    return result
+
+
+def _counts(space: Sequence[int], window: Window) -> Array | float:
+    if window.counted == "all":
+        return float(np.prod(window.size))
+    border = window.border if window.counted == "padded" else tuple((0, 0) for _ in space)
+    counts: Array | float = 1.0
+    for axis, n in enumerate(space):
+        (before, after), (more, most) = window.pads[axis], border[axis]
+        span, step, dilation = window.span[axis], window.stride[axis], window.dilation[axis]
+        starts = np.arange((n + before + after - span) // step + 1) * step - before
+        taps = starts[:, None] + dilation * np.arange(window.size[axis])
+        inside = ((taps >= -more) & (taps < n + most)).sum(1)
+        shape = [-1 if i == axis else 1 for i in range(len(space))]
+        counts = counts * inside.reshape(shape)
+    return np.maximum(counts, 1.0)
+
+
+# --- reading a window off a value -----------------------------------------------------------------
+
+
+def read_off(value: Array, x: Array, guess: Window, kernel: Array | None) -> Window | None:
+    """The window that gives `value` from `x`: strides, pads, dilation, fill and what is counted.
+
+    Args:
+        value: (batch, out, *places).
+        guess: its kind, size and groups are taken as they are, the rest tried first.
+    """
+    if value.ndim != x.ndim or len(value) != len(x):
+        return None
+    if kernel is not None and guess.groups == 1 and guess.kind == "conv":
+        kernel, value = kernel[:_OUTPUTS], value[:, :_OUTPUTS]
+    if guess.kind in ("max", "mean", "pad"):
+        x, value = x[:, :_OUTPUTS], value[:, :_OUTPUTS]
+    x, value = x[:_BATCH], value[:_BATCH]
+    if guess.kind == "transposed":
+        return _read_transposed(value, x, guess, kernel)
+    for tried in _variants(guess):
+        for found in _look_up(value, x, tried, kernel):
+            if _equal(slide(x, found, kernel), value):
+                return found
+    return None
+
+
+def _variants(guess: Window) -> Iterator[Window]:
+    """Windows of other dilations, fillings and counts, the guess first."""
+    fills: dict[str, tuple[Fill, ...]] = {
+        "conv": (0.0, "reflect", "edge", "symmetric", "wrap"),
+        "max": (-np.inf, 0.0, "reflect", "symmetric", "wrap"),
+        "mean": (0.0, "edge", "reflect", "symmetric"),
+        "pad": (0.0, "reflect", "edge", "symmetric", "wrap"),
+    }
+    dilations = [guess.dilation] + [(d,) * len(guess.size) for d in (1, 2, 3, 4)]
+    if guess.kind in ("mean", "pad") or all(k == 1 for k in guess.size):
+        dilations = dilations[:1]
+    counts = ("all", "inside", "padded") if guess.kind == "mean" else ("all",)
+    for fill in fills[guess.kind]:
+        for dilation in dict.fromkeys(dilations):
+            for counted in counts if fill == 0.0 else ("all",):
+                yield replace(guess, dilation=dilation, fill=fill, counted=counted)
+
+
+def _look_up(value: Array, x: Array, tried: Window, kernel: Array | None) -> Iterator[Window]:
+    """Windows with the strides and pads at which a value's first places are found."""
+    space, places = x.shape[2:], value.shape[2:]
+    corner = [min(_CORNER, n) for n in places]
+    reach = [
+        _CORNER * max(s, _STEPS) + 2 * span
+        for s, span in zip(tried.stride, tried.span, strict=True)
+    ]
+    near = x if tried.fill == "wrap" or tried.kind == "pad" else x[_at(slice(n) for n in reach)]
+    beyond = [
+        span - 1 + _MARGIN + (max(m - n, 0) if tried.kind == "pad" else 0)
+        for span, n, m in zip(tried.span, space, places, strict=True)
+    ]
+    if isinstance(tried.fill, str):  # an image is mirrored once
+        beyond = [min(m, n - 1) for m, n in zip(beyond, near.shape[2:], strict=True)]
+    ample = tuple((m, m) for m in beyond)
+    counted = "all" if tried.counted == "padded" else tried.counted
+    everywhere = replace(tried, pads=ample, stride=(1,) * len(space), counted=counted)
+    values = slide(near, everywhere, kernel)
+    wanted = value[_at(slice(n) for n in corner)]
+    inner_only = tried.counted == "padded"
+    for start, stride in _places(values, wanted, tried.stride, inner_only):
+        pads = _pads(start, stride, beyond, places, space, tried.span)
+        border = tuple((max(b, 0), max(b, 0)) for b, _ in pads)
+        yield replace(tried, pads=pads, stride=stride, border=border)
+
+
+def _pads(
+    start: Sequence[int],
+    stride: Sequence[int],
+    offsets: Sequence[int],
+    places: Sequence[int],
+    space: Sequence[int],
+    span: Sequence[int],
+) -> Pads:
+    pads = []
+    for axis, n in enumerate(space):
+        before = offsets[axis] - start[axis]
+        pads.append((before, (places[axis] - 1) * stride[axis] + span[axis] - n - before))
+    return tuple(pads)
+
+
+def _places(
+    values: Array, wanted: Array, guess: Sequence[int], inner_only: bool = False
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """(start, stride) at which `wanted` is found in `values`.
+
+    Args:
+        inner_only: whether only the places around the middle need to agree.
+    """
+    if values.shape[:2] != wanted.shape[:2] or not wanted.size:
+        return
+    count, space = wanted.shape[2:], values.shape[2:]
+    middle = tuple(n // 2 for n in count) if inner_only else _most(wanted)
+    scale = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0))
+    bound = 1e-6 * scale
+    target = wanted[_at(slice(m, m + 1) for m in middle)]
+    apart = np.abs(values - target)
+    starts = np.argwhere(apart.max(axis=(0, 1)) <= bound)
+    for at in starts[:_STARTS]:
+        options = [
+            list(_strides(values, wanted, middle, tuple(at), axis, guess[axis], bound))
+            for axis in range(len(space))
+        ]
+        for stride in itertools.product(*options):
+            start = tuple(int(p) - m * s for p, m, s in zip(at, middle, stride, strict=True))
+            ends = [b + (n - 1) * s for b, n, s in zip(start, count, stride, strict=True)]
+            if min(start) < 0 or any(e >= n for e, n in zip(ends, space, strict=True)):
+                continue
+            if inner_only:
+                yield start, stride
+                continue
+            steps = tuple(slice(b, e + 1, s) for b, e, s in zip(start, ends, stride, strict=True))
+            if _equal(values[_at(steps)], wanted):
+                yield start, stride
+
+
+def _most(wanted: Array) -> tuple[int, ...]:
+    """The place whose numbers are largest: zeros, as a ReLU leaves them, are found anywhere."""
+    size = np.where(np.isfinite(wanted), np.abs(wanted), 0.0).sum((0, 1))
+    return tuple(int(i) for i in np.unravel_index(int(size.argmax()), size.shape))
+
+
+def _strides(
+    values: Array,
+    wanted: Array,
+    middle: tuple[int, ...],
+    at: tuple[int, ...],
+    axis: int,
+    guess: int,
+    bound: float,
+) -> Iterator[int]:
+    """Strides along an axis at which the neighbour of the middle is found."""
+    if wanted.shape[2 + axis] == 1:
+        yield guess
+        return
+    sign = 1 if middle[axis] + 1 < wanted.shape[2 + axis] else -1
+    beside = tuple(m + sign * (i == axis) for i, m in enumerate(middle))
+    for stride in dict.fromkeys((guess, *_STRIDES)):
+        there = tuple(p + sign * stride * (i == axis) for i, p in enumerate(at))
+        if not 0 <= there[axis] < values.shape[2 + axis]:
+            continue
+        here, other = values[_at(there)], wanted[_at(beside)]
+        if np.abs(here - other).max() <= bound:
+            yield stride
+
+
+def _read_transposed(value: Array, x: Array, guess: Window, kernel: Array | None) -> Window | None:
+    assert kernel is not None
+    rank = len(guess.size)
+    for stride in dict.fromkeys([guess.stride, *((s,) * rank for s in (2, 1, 3, 4))]):
+        tried = replace(guess, stride=stride)
+        whole = spread(x, tried, kernel)
+        ample = crop(whole, tuple((-_MARGIN - s,) * 2 for s in stride))
+        for start, _ in _places(ample, value, (1,) * rank):
+            pads = tuple(
+                (b - _MARGIN - s, n - (b - _MARGIN - s) - count)
+                for b, s, n, count in zip(
+                    start, stride, whole.shape[2:], value.shape[2:], strict=True
+                )
+            )
+            return replace(tried, pads=pads)
+    return None
+
+
+def _equal(a: Array, b: Array) -> bool:
+    if a.shape != b.shape:
+        return False
+    finite = np.isfinite(b)
+    scale = float(np.abs(b[finite]).max(initial=0.0))
+    return bool(np.allclose(a, b, 0, 1e-6 * scale))

@@ -1,0 +1,347 @@
+"""What a region computes, as a normalisation: found by asking it, not by its operations.
+
+A normalisation is (x - mean) / divisor * scale + offset, the divisor made of the spread of x and of
+an epsilon. On huge inputs the epsilon is nothing, and what is left tells over which axes the spread
+is taken, and the scale; on tiny inputs it is nearly all there is; the odd and the even part of
+the response tell scale and offset apart. So each is read off by itself, whatever the size of the
+user's inputs, and however the framework computes it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Literal
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Predict
+from parity.tape import Array
+
+# An inside epsilon is added to the variance, an outside one to its root; else it is the least
+# divisor that there is.
+Placement = Literal["inside", "outside", "least"]
+
+_HUGE = {1: 1e7, 2: 1e10}  # by the draw: what is bounded does not grow
+_SMALL = (1e-2, 1e-4, 1e-6, 1e-8, 1e-11)
+_ITERATIONS = 6
+_FITS = 1e-6  # relative: constants may be baked in float32
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Over what the mean and the spread are taken.
+
+    Attributes:
+        axes: that are averaged over, none of them negative.
+        groups: of neighbouring channels, into which the axis `split` of `axes` falls apart.
+        centred: whether the mean is taken off.
+    """
+
+    axes: tuple[int, ...]
+    groups: int = 1
+    split: int = -1
+    centred: bool = True
+
+    def count(self, shape: tuple[int, ...]) -> int:
+        """How many numbers one mean is over."""
+        return int(np.prod([shape[axis] for axis in self.axes])) // self.groups
+
+    def of(self, x: Array) -> tuple[Array, Array]:
+        """x, centred if that is done, and its spread, the root mean square, both like x."""
+        folded, axes = x, self.axes
+        if self.groups > 1:
+            shape = x.shape
+            at = self.split
+            parts = (self.groups, shape[at] // self.groups)
+            folded = x.reshape(*shape[:at], *parts, *shape[at + 1 :])
+            axes = tuple(axis + (axis >= at) for axis in axes)
+        if self.centred:
+            folded = folded - folded.mean(axis=axes, keepdims=True)
+        spread = np.sqrt(np.square(folded).mean(axis=axes, keepdims=True))
+        return folded.reshape(x.shape), np.broadcast_to(spread, folded.shape).reshape(x.shape)
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """(x - mean) / divisor * scale + offset.
+
+    Attributes:
+        least: the divisor where the spread is zero: the epsilon, or its root if it is inside.
+        scale, offset: like x, or to be broadcast to it.
+    """
+
+    statistics: Statistics
+    placement: Placement
+    least: float
+    scale: Array
+    offset: Array
+
+    def __call__(self, x: Array) -> Array:
+        centred, spread = self.statistics.of(x)
+        result: Array = centred / self.divisor(spread) * self.scale + self.offset
+        return result
+
+    def divisor(self, spread: Array) -> Array:
+        if self.placement == "inside":
+            result = np.sqrt(np.square(spread) + self.least**2)
+        elif self.placement == "outside":
+            result = spread + self.least
+        else:
+            result = np.maximum(spread, self.least)
+        found: Array = result
+        return found
+
+    @property
+    def epsilon(self) -> float:
+        """As a person writes it; for unit vectors it goes with the sum, not with the mean."""
+        factor = self.statistics.count(self.scale.shape) ** 0.5 if self.to_unit_length else 1.0
+        return plain((self.least * factor) ** (2 if self.placement == "inside" else 1))
+
+    @property
+    def to_unit_length(self) -> bool:
+        """Whether the divisor is the root of the sum of squares, not of their mean."""
+        count = self.statistics.count(self.scale.shape)
+        return count > 1 and same(self.scale, np.full_like(self.scale, count**-0.5))
+
+    def with_epsilon(self, epsilon: float) -> Normalisation:
+        """The same with another epsilon, in the terms of `epsilon`."""
+        factor = self.statistics.count(self.scale.shape) ** 0.5 if self.to_unit_length else 1.0
+        least = epsilon ** (0.5 if self.placement == "inside" else 1.0) / factor
+        return replace(self, least=least)
+
+
+@dataclass(frozen=True)
+class Affine:
+    """x * scale + offset with fixed numbers: a batch normalisation by its running statistics."""
+
+    scale: Array
+    offset: Array
+
+    def __call__(self, x: Array) -> Array:
+        result: Array = x * self.scale + self.offset
+        return result
+
+
+@dataclass(frozen=True)
+class LocalResponse:
+    """x / (bias + alpha * sum of the squares of `size` neighbours along `axis`) ** beta."""
+
+    axis: int
+    size: int
+    alpha: float
+    beta: float
+    bias: float
+
+    def __call__(self, x: Array) -> Array:
+        divisor = (
+            self.bias + self.alpha * window_sum(np.square(x), self.axis, self.size)
+        ) ** self.beta
+        result: Array = x / divisor
+        return result
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        return {"size": self.size, "alpha": self.alpha, "beta": self.beta, "bias": self.bias}
+
+
+Form = Normalisation | Affine
+
+
+def layout(case: Case) -> tuple[int, ...]:
+    """The reference's shape, or the candidate's if that has only split the reference's axes."""
+    order = case.order
+    if order is not None and order.split and order.identity:
+        return order.shape
+    return case.first.reference.shape
+
+
+def of_form(case: Case, form: Callable[[Array], Array]) -> Predict:
+    """Predicts by a form that was found in the layout of a case."""
+    shape = layout(case)
+    return lambda trial: form(trial.x.reshape(shape)).reshape(trial.x.shape)
+
+
+class Probes:
+    """The responses of both sides of a case to inputs made up for the purpose."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self._shape = layout(case)
+        self._at = cache(self._ask)
+
+    def response(self, side: int, draw: int, factor: float) -> tuple[Array, Array, Array]:
+        """Normal numbers times a factor, and the odd and the even part of what is made of them.
+
+        Args:
+            side: 0 for the reference, 1 for the candidate.
+            draw: which normal numbers.
+        """
+        x, values = self._at(draw, factor)
+        there, back = (value[side].reshape(self._shape) for value in values)
+        return x.reshape(self._shape), (there - back) / 2, (there + back) / 2
+
+    def _ask(self, draw: int, factor: float) -> tuple[Array, list[tuple[Array, Array]]]:
+        random = np.random.default_rng(draw)
+        fed = self._case.redrawn(lambda array: factor * random.standard_normal(array.shape))
+        there = self._case.probe(fed)
+        back = self._case.probe({root: -array for root, array in fed.items()})
+        return there.x, [(one.reference, one.candidate) for one in (there, back)]
+
+
+def describe(probes: Probes, side: int) -> Form | None:
+    """What one side of a case computes, if it is a normalisation of its single input."""
+    draws = [probes.response(side, draw, factor) for draw, factor in _HUGE.items()]
+    x, odd, offset = draws[0]
+    if x.shape != odd.shape or x.ndim < 1 or x.size < 4:
+        return None
+    if not all(np.isfinite(part).all() for draw in draws for part in draw):
+        return None
+    if not _small(offset - draws[1][2], odd):
+        return None
+    scale = _ratio([(x, odd) for x, odd, _ in draws])
+    if scale is not None:
+        ours = [probes.response(side, draw, 1.0) for draw in (1, 2)]
+        return Affine(scale, ours[0][2])
+    if _size(draws[1][1]) > 30 * _size(odd):
+        return None
+    for statistics in _statistics(x.shape):
+        scale = _ratio([(_standard(statistics, x), odd) for x, odd, _ in draws])
+        if scale is not None:
+            return _with_divisor(probes, side, statistics, scale, offset)
+    return None
+
+
+def _with_divisor(
+    probes: Probes, side: int, statistics: Statistics, scale: Array, offset: Array
+) -> Normalisation | None:
+    """The normalisation of which all but the epsilon is known."""
+    found = Normalisation(statistics, "inside", 0.0, scale, offset)
+    near = _magnitude_of_least(probes, side, found)
+    if near is None:
+        return found
+    draws = [probes.response(side, 1, factor * near) for factor in (1e-4, 1.0)]
+    placements: tuple[Placement, ...] = ("inside", "outside", "least")
+    for placement in placements:
+        found = replace(found, placement=placement, least=near)
+        for _ in range(_ITERATIONS):  # the response to small inputs is as 1 / least
+            response = found(draws[0][0]) - offset
+            share = float(np.vdot(response, draws[0][1]) / np.vdot(response, response))
+            if not share > 0:
+                break
+            found = replace(found, least=found.least / share)
+        if all(_small(found(x) - offset - odd, odd) for x, odd, _ in draws):
+            return found
+    return None
+
+
+def _magnitude_of_least(probes: Probes, side: int, whole: Normalisation) -> float | None:
+    """How small inputs have to be for the epsilon to count; None if it never does."""
+    for factor in _SMALL:
+        x, odd, _ = probes.response(side, 1, factor)
+        full = _size(whole(x) - whole.offset)
+        share = _size(odd) / full if full > 0 else 1.0
+        if share <= 0:
+            return None
+        if share < 0.5:
+            return factor / share
+    return None
+
+
+def describe_local(probes: Probes, side: int) -> LocalResponse | None:
+    """What one side of a case computes, if it is a local response normalisation."""
+    x, odd, offset = probes.response(side, 1, 1e-9)
+    if x.ndim < 3 or not _size(offset) <= _FITS * _size(odd):
+        return None
+    small = float(np.vdot(x, odd) / np.vdot(x, x))
+    if small <= 0 or not _small(odd - small * x, odd):
+        return None
+    x, odd, _ = probes.response(side, 1, 1e9)
+    logarithm = np.log(x / odd)
+    if not np.isfinite(logarithm).all():
+        return None
+    for axis in {1, x.ndim - 1}:
+        for size in range(1, 2 * x.shape[axis]):
+            squares = np.log(window_sum(np.square(x), axis, size))
+            beta, constant = np.polyfit(squares.ravel(), logarithm.ravel(), 1)
+            if beta > 0 and _size(logarithm - beta * squares - constant) <= _FITS:
+                alpha, bias = np.exp(constant / beta), small ** (-1 / beta)
+                return LocalResponse(axis, size, plain(alpha), plain(beta), plain(bias))
+    return None
+
+
+def window_sum(array: Array, axis: int, size: int) -> Array:
+    """The sum over `size` neighbours along an axis, of an even size one more before than after."""
+    moved = np.moveaxis(array, axis, -1)
+    length = moved.shape[-1]
+    before, after = size // 2, (size - 1) // 2
+    padded = np.pad(moved, [(0, 0)] * (moved.ndim - 1) + [(before, after)])
+    total = sum(padded[..., start : start + length] for start in range(size))
+    return np.moveaxis(np.asarray(total), -1, axis)
+
+
+def _statistics(shape: tuple[int, ...]) -> Iterator[Statistics]:
+    """Last axes first, then all but the batch, then any; then groups of channels."""
+    rank = len(shape)
+    subsets = [
+        axes
+        for count in range(1, rank + 1)
+        for axes in itertools.combinations(range(rank), count)
+        if np.prod([shape[axis] for axis in axes]) > 1
+    ]
+    usual = [(rank - 1,), tuple(range(1, rank)), tuple(range(2, rank)), tuple(range(1, rank - 1))]
+    seen = set()
+    for axes in [*usual, *subsets]:
+        long = tuple(axis for axis in axes if shape[axis] > 1)
+        if long in seen or not long or axes not in subsets:
+            continue
+        seen.add(long)
+        yield from (Statistics(axes), Statistics(axes, centred=False))
+    whole = tuple(range(1, rank))
+    for split in {1, rank - 1} if rank > 1 else set():
+        for groups in range(2, shape[split]):
+            if shape[split] % groups == 0:
+                yield Statistics(whole, groups, split)
+
+
+def _standard(statistics: Statistics, x: Array) -> Array:
+    centred, spread = statistics.of(x)
+    result: Array = centred / spread
+    return result
+
+
+def _ratio(pairs: list[tuple[Array, Array]]) -> Array | None:
+    """The factor, the same for every draw, that makes the second of each pair of the first."""
+    sizes = [_size(a) for a, _ in pairs]
+    weights = np.sum([np.square(a / size) for (a, _), size in zip(pairs, sizes, strict=True)], 0)
+    products = np.sum([a * (b / size**2) for (a, b), size in zip(pairs, sizes, strict=True)], 0)
+    ratio: Array = products / weights
+    if not np.isfinite(ratio).all():
+        return None
+    return ratio if all(_small(b - ratio * a, b) for a, b in pairs) else None
+
+
+def _small(gap: Array, compared: Array) -> bool:
+    size = _size(compared)
+    return size > 0 and _size(gap) <= _FITS * size
+
+
+def _size(array: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(array))))
+
+
+def same(a: Array, b: Array) -> bool:
+    """Whether two arrays of numbers, broadcast, are one but for rounding to float32."""
+    return bool(np.allclose(a, b, rtol=_FITS, atol=1e-7 * float(np.abs(b).max(initial=0.0))))
+
+
+def plain(number: float, within: float = 1e-7) -> float:
+    """The decimal of few digits that is the number within a relative distance, or itself."""
+    for digits in range(1, 6):
+        short = float(f"{number:.{digits - 1}e}")
+        if abs(short - number) <= within * abs(number):
+            return short
+    return number

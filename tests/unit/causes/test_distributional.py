@@ -1,0 +1,71 @@
+"""Distributional heads: support, expectation, order of atoms, fractions."""
+
+from __future__ import annotations
+
+import torch
+
+from tests.unit.causes.told import kind, numbers, tensor, told
+
+X = numbers(4, 7)
+LOGITS = tensor(numbers(7, 3 * 5))
+
+
+def probabilities(x):
+    return (x @ LOGITS).view(-1, 3, 5).softmax(-1)
+
+
+def expectation(support):
+    return lambda x: (probabilities(x) * support).sum(-1)
+
+
+def test_the_range_is_solved_for():
+    cause = told(
+        expectation(torch.linspace(-10, 10, 5)), expectation(torch.linspace(-10, 2.5, 5)), X
+    )
+    assert cause.kind == "support-range"
+    assert cause.parameters["range"] == ((-10.0, 10.0), (-10.0, 2.5))
+
+
+def test_the_range_of_a_support_that_is_computed_in_a_product():
+    def candidate(x):
+        return probabilities(x) @ (torch.arange(5) * 0.5)
+
+    cause = told(lambda x: probabilities(x) @ torch.linspace(-1, 1, 5), candidate, X)
+    assert (cause.kind, cause.parameters["range"]) == ("support-range", ((-1.0, 1.0), (0.0, 2.0)))
+
+
+def test_the_other_way_round():
+    z = torch.linspace(-3, 10, 5)
+    assert kind(expectation(z), expectation(z.flip(0)), X) == "support-order"
+
+
+def test_the_axis_of_the_expectation():
+    z = torch.linspace(-3, 10, 5)
+    cause = told(expectation(z), lambda x: (probabilities(x) * z).sum(1), X)
+    assert (cause.kind, cause.parameters["axis"]) == ("expectation-axis", (-1, 1))
+
+
+def test_atoms_before_actions():
+    def candidate(x):
+        return (x @ LOGITS).view(-1, 5, 3).softmax(1).transpose(1, 2)
+
+    assert kind(probabilities, candidate, X) == "atoms-actions-order"
+
+
+def test_fractions():
+    z = numbers(4, 5)
+    steps = torch.arange(5.0)
+
+    def loss(fractions):
+        return lambda z: ((fractions - (z < 0).float()).abs() * z.abs()).mean(-1)
+
+    cause = told(loss((steps + 0.5) / 5), loss((steps + 1) / 5), z)
+    assert cause.kind == "quantile-fractions"
+    assert cause.parameters["fractions"] == ("(i + 0.5) / n", "(i + 1) / n")
+
+
+def test_uneven_atoms_are_no_range():
+    found = kind(
+        expectation(torch.linspace(-10, 10, 5)), expectation(torch.linspace(-3, 3, 5) ** 3), X
+    )
+    assert not found.startswith("support")

@@ -1,0 +1,55 @@
+"""Dueling heads."""
+
+from __future__ import annotations
+
+import torch
+
+from tests.unit.causes.told import kind, numbers, tensor, told
+
+X = numbers(5, 7)
+ADVANTAGE, VALUE = tensor(numbers(7, 6)), tensor(numbers(7, 1))
+
+
+def head(centre):
+    def q(x):
+        h = torch.tanh(x)
+        a, v = h @ ADVANTAGE, h @ VALUE
+        return v + (a - centre(a, v))
+
+    return q
+
+
+def mean(a, v):
+    return a.mean(1, keepdim=True)
+
+
+def test_over_the_batch():
+    cause = told(head(mean), head(lambda a, v: a.mean(0)), X)
+    assert (cause.kind, cause.parameters["axis"]) == ("dueling-mean-axis", (-1, 0))
+
+
+def test_by_the_maximum():
+    cause = told(head(mean), head(lambda a, v: a.max(1, keepdim=True)[0]), X)
+    assert (cause.kind, cause.parameters["kind"]) == ("dueling-max-centered", ("mean", "max"))
+
+
+def test_not_at_all():
+    assert kind(head(mean), lambda x: torch.tanh(x) @ VALUE + torch.tanh(x) @ ADVANTAGE, X) == (
+        "dueling-not-centered"
+    )
+
+
+def test_the_mean_of_the_values():
+    assert kind(head(mean), head(lambda a, v: v.mean(0, keepdim=True)), X) == "dueling-wrong-tensor"
+
+
+def test_a_mean_without_a_value_stream_is_no_dueling_head():
+    def centred(axis):
+        return lambda x: torch.relu(torch.tanh(x) - torch.tanh(x).mean(axis, keepdim=True))
+
+    assert kind(centred(1), centred(0), X) == "reduction-axis"
+
+
+def test_the_median_is_another_fault():
+    found = kind(head(mean), head(lambda a, v: a.median(1, keepdim=True)[0]), X)
+    assert not found.startswith("dueling")

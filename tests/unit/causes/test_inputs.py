@@ -1,0 +1,64 @@
+"""What is done to the inputs first."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from tests.unit.causes.told import kind, numbers, tensor, told
+
+IMAGES = np.random.default_rng(4).integers(0, 256, (3, 3, 8, 9)).astype(np.float32)
+STACK = np.random.default_rng(5).integers(0, 256, (3, 4, 8, 9)).astype(np.float32)
+KERNEL, OTHER = tensor(numbers(5, 3, 3, 3)), tensor(numbers(5, 4, 3, 3))
+
+
+def through(prepare, kernel=KERNEL):
+    return lambda x: torch.relu(F.conv2d(prepare(x), kernel))
+
+
+def test_the_scale_of_both_sides():
+    cause = told(through(lambda x: x / 255), through(lambda x: x), IMAGES)
+    assert cause.kind == "input-scale"
+    assert cause.parameters["scale"] == pytest.approx((1 / 255, 1.0), rel=1e-5)
+
+
+def test_bytes():
+    cause = told(
+        through(lambda x: x.float() / 255), through(lambda x: x.float()), IMAGES.astype(np.uint8)
+    )
+    assert cause.kind == "input-scale"
+
+
+def test_means_and_deviations():
+    mean = torch.tensor([0.4, 0.5, 0.6])[:, None, None]
+
+    cause = told(through(lambda x: (x / 255 - mean) / 0.25), through(lambda x: x / 255), IMAGES)
+    assert cause.kind == "input-normalisation"
+    assert cause.parameters["mean"] == ((0.4, 0.5, 0.6), 0.0)  # both divide by 255: of x / 255
+    assert cause.parameters["std"] == ((0.25, 0.25, 0.25), 1.0)
+
+
+def test_blue_first():
+    assert kind(through(lambda x: x), through(lambda x: x.flip(1)), IMAGES) == "input-channel-order"
+
+
+def test_frames():
+    for order in ([3, 2, 1, 0], [1, 2, 3, 0]):
+        assert (
+            kind(through(lambda x: x, OTHER), through(lambda x, o=order: x[:, o], OTHER), STACK)
+            == "frame-order"
+        )
+
+
+def test_a_scale_in_the_middle_of_the_model_is_not_the_inputs():
+    def scaled(by):
+        return lambda x: torch.sin(F.conv2d(x / 255, KERNEL) * by)
+
+    assert not kind(scaled(1.0), scaled(0.7), IMAGES).startswith("input")
+
+
+def test_a_root_is_no_scale():
+    found = kind(through(lambda x: x / 255), through(lambda x: (x / 255).sqrt()), IMAGES)
+    assert not found.startswith("input")

@@ -1,0 +1,155 @@
+"""The same numbers in another order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from parity.diagnosis.causes._arrange import arrangement
+from tests.unit.causes.told import kind, numbers, tensor, told
+
+ROWS, IMAGES = numbers(5, 7), numbers(3, 4, 6, 8)
+SQUARE, KERNEL = numbers(7, 7), numbers(5, 4, 3, 3)
+
+
+def conv(kernel, **options):
+    weight = torch.from_numpy(np.ascontiguousarray(kernel))
+    return lambda x: F.relu(F.conv2d(torch.tanh(x), weight, **options)) * 2
+
+
+def dense(weight):
+    weight = torch.from_numpy(np.ascontiguousarray(weight))
+    return lambda x: torch.sigmoid(torch.tanh(x) @ weight)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (KERNEL[:, :, ::-1, ::-1], "kernel-flipped"),
+        (KERNEL[:, :, :, ::-1], "kernel-flipped"),
+        (KERNEL.swapaxes(2, 3), "spatial-swap"),
+        (KERNEL.reshape(3, 3, 4, 5).transpose(3, 2, 0, 1), "weight-reshaped"),
+        (KERNEL[:, [2, 0, 3, 1]], "channel-order"),
+        (KERNEL[::-1], "channel-order"),
+    ],
+)
+def test_kernels_in_another_order(kernel, expected):
+    assert kind(conv(KERNEL), conv(kernel), IMAGES) == expected
+
+
+def test_a_square_weight_that_is_not_transposed():
+    assert kind(dense(SQUARE), dense(SQUARE.T), ROWS) == "weight-not-transposed"
+
+
+def test_a_weight_in_no_order_that_can_be_named():
+    shuffled = np.random.default_rng(3).permutation(SQUARE.ravel()).reshape(SQUARE.shape)
+    assert kind(dense(SQUARE), dense(shuffled), ROWS) == "weight-values"
+
+
+def test_features_flattened_in_another_order():
+    head = tensor(numbers(4 * 6 * 8, 3))
+    cause = told(
+        lambda x: torch.tanh(x).flatten(1) @ head,
+        lambda x: torch.tanh(x).permute(0, 2, 3, 1).flatten(1) @ head,
+        IMAGES,
+    )
+    assert (cause.kind, cause.parameters["order"]) == ("flatten-order", ("NCHW", "NHWC"))
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_channels_for_places_in_another_order(by_hand):
+    last = tensor(numbers(3, 2, 3, 3))
+
+    def by_blocks(x):
+        n, c, h, w = x.shape
+        parts = x.view(n, 2, 2, c // 4, h, w).permute(0, 3, 4, 1, 5, 2)
+        return parts.reshape(n, c // 4, 2 * h, 2 * w)
+
+    models = [
+        lambda x: F.conv2d(F.pixel_shuffle(torch.tanh(x), 2), last),
+        lambda x: F.conv2d(by_blocks(torch.tanh(x)), last),
+    ]
+    found = kind(*(models[::-1] if by_hand else models), numbers(3, 8, 6, 5))
+    assert found == "pixel-shuffle-order"
+
+
+def test_parts_joined_in_another_order():
+    a, b, c = (tensor(numbers(7, n)) for n in (3, 4, 5))
+    last = tensor(numbers(12, 3))
+
+    def joined(order):
+        def model(x):
+            parts = [torch.tanh(x @ a), torch.sigmoid(x @ b), torch.relu(x @ c)]
+            return torch.cat([parts[i] for i in order], 1) @ last
+
+        return model
+
+    assert kind(joined((0, 1, 2)), joined((2, 0, 1)), ROWS) == "concat-order"
+
+
+def test_heads_taken_apart_otherwise():
+    query, key = tensor(numbers(12, 12)), tensor(numbers(12, 12))
+
+    def scores(split):
+        return lambda x: torch.softmax(split(x @ query) @ split(x @ key).mT, -1).mean(1)
+
+    assert (
+        kind(
+            scores(lambda h: h.view(3, 5, 4, 3).transpose(1, 2)),
+            scores(lambda h: h.view(3, 5, 3, 4).permute(0, 3, 1, 2)),
+            numbers(3, 5, 12),
+        )
+        == "head-split-order"
+    )
+
+
+def test_halves_for_neighbours():
+    steps, half = 5, 4
+    angles = np.arange(steps)[:, None] / 10.0 ** np.arange(half)
+    cos, sin = tensor(np.cos(angles)), tensor(np.sin(angles))
+
+    def turned(take):
+        def model(x):
+            one, two = take(torch.tanh(x))
+            return torch.cat([one * cos - two * sin, one * sin + two * cos], -1)
+
+        return model
+
+    cause = told(
+        turned(lambda x: (x[..., ::2], x[..., 1::2])),
+        turned(lambda x: x.chunk(2, -1)),
+        numbers(3, steps, 2 * half),
+    )
+    assert (cause.kind, cause.parameters["step"]) == ("rope-pairing", (2, 1))
+
+
+def test_rows_in_another_order_of_the_batch_are_no_channels():
+    assert kind(lambda x: torch.tanh(x) * 2, lambda x: torch.tanh(x).flip(0) * 2, ROWS) != (
+        "channel-order"
+    )
+
+
+def test_arrangements_are_found_and_undone():
+    random = np.random.default_rng(0)
+    x = random.standard_normal((4, 6, 5))
+    for target in (
+        x[:, ::-1],
+        x[:, [3, 1, 0, 5, 4, 2]],
+        x.reshape(4, 2, 3, 5).swapaxes(1, 2).reshape(4, 6, 5),
+        x.transpose(0, 2, 1).reshape(4, 30),
+        x.reshape(2, 2, 6, 5).transpose(2, 0, 3, 1)[:, ::-1].reshape(6, 2, 10),
+    ):
+        found = arrangement(x, target)
+        assert found is not None
+        assert np.array_equal(found(x), target)
+
+
+def test_what_is_in_no_order_is_no_arrangement():
+    random = np.random.default_rng(0)
+    x = random.standard_normal((4, 6, 5))
+    assert arrangement(x, x) is None
+    assert arrangement(x, random.permutation(x.ravel()).reshape(x.shape)) is None
+    assert arrangement(x, x + 1) is None
+    assert arrangement(np.ones((4, 6)), np.ones((6, 4))) is None

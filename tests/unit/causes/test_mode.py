@@ -1,0 +1,40 @@
+"""Dropout."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional as F
+
+from tests.unit.causes.told import kind, numbers, tensor, told
+
+X = numbers(20, 7)
+WEIGHT, OUT = tensor(numbers(7, 60)), tensor(numbers(60, 3))
+
+
+def hidden(x):
+    return torch.sin(x @ WEIGHT)
+
+
+def test_dropout_on_one_side_only():
+    def plain(x):
+        return hidden(x) @ OUT
+
+    def active(x):
+        return F.dropout(hidden(x), 0.35) @ OUT
+
+    cause = told(plain, active, X)
+    assert (cause.kind, cause.parameters["rate"]) == ("dropout-active", (0.0, 0.35))
+    cause = told(active, plain, X)
+    assert (cause.kind, cause.parameters["rate"]) == ("dropout-active", (0.35, 0.0))
+
+
+def test_another_share():
+    cause = told(lambda x: F.dropout(hidden(x), 0.1), lambda x: F.dropout(hidden(x), 0.7), X)
+    assert (cause.kind, cause.parameters["rate"]) == ("dropout-rate", (0.1, 0.7))
+
+
+def test_noise_that_is_added_is_no_dropout():
+    def noisy(x):
+        return (hidden(x) + 0.1 * torch.randn(20, 60)) @ OUT
+
+    assert not kind(lambda x: hidden(x) @ OUT, noisy, X).startswith("dropout")

@@ -1,0 +1,62 @@
+"""Resized images."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from parity.diagnosis.causes.resize import Resize, resize
+from tests.unit.causes.told import kind, numbers, tensor, told
+
+IMAGES = numbers(2, 3, 9, 10)
+
+
+def resized(size=(15, 13), **options):
+    return lambda x: F.interpolate(torch.tanh(x), size=size, **options) * 2
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_coordinates(mode):
+    cause = told(resized(mode=mode), resized(mode=mode, align_corners=True), IMAGES)
+    assert cause.kind == "resize-coordinates"
+    assert cause.parameters["coordinates"] == ("half-pixel", "align-corners")
+
+
+def test_rounding_of_the_nearest():
+    ours, theirs = resized(mode="nearest"), resized(mode="nearest-exact")
+    assert kind(ours, theirs, IMAGES) == "resize-rounding"
+
+
+def test_another_method():
+    cause = told(resized(mode="bilinear"), resized((18, 20), mode="nearest"), IMAGES)
+    assert cause is None  # of another size
+    cause = told(resized((18, 20), mode="bilinear"), resized((18, 20), mode="nearest"), IMAGES)
+    assert (cause.kind, cause.parameters["method"]) == ("resize-method", ("linear", "nearest"))
+
+
+def test_a_resized_image_times_two_is_not_resized_otherwise():
+    theirs = resized(mode="bilinear")
+    found = kind(resized(mode="bilinear"), lambda x: theirs(x) * x.mean(), IMAGES)
+    assert found not in {"resize-coordinates", "resize-rounding", "resize-method"}
+
+
+@pytest.mark.parametrize(
+    ("options", "one"),
+    [
+        ({"mode": "bilinear"}, Resize("linear", "half-pixel")),
+        ({"mode": "bilinear", "align_corners": True}, Resize("linear", "align-corners")),
+        ({"mode": "bilinear", "antialias": True}, Resize("antialiased linear", "half-pixel")),
+        ({"mode": "bicubic", "antialias": True}, Resize("antialiased cubic", "half-pixel")),
+        ({"mode": "bicubic"}, Resize("cubic", "half-pixel")),
+        ({"mode": "nearest"}, Resize("nearest", "asymmetric", "floor")),
+        ({"mode": "nearest-exact"}, Resize("nearest", "half-pixel", "half up")),
+        ({"mode": "area"}, Resize("area", "half-pixel")),
+    ],
+)
+@pytest.mark.parametrize("size", [(15, 13), (4, 7)])
+def test_formulas_are_torchs(options, one, size):
+    x = tensor(IMAGES).double()
+    expected = F.interpolate(x, size=size, **options).numpy()
+    found = resize(x.numpy(), size, (2, 3), one)
+    assert abs(found - expected).max() < 1e-9

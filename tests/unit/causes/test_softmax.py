@@ -1,0 +1,91 @@
+"""Softmax: its axis, temperature, logarithm, and a second one."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional as F
+
+from tests.unit.causes.told import kind, numbers, tensor, told
+
+X = numbers(5, 7)
+WEIGHT = tensor(numbers(7, 6))
+OUT = tensor(numbers(6, 4))
+
+
+def logits(x):
+    return torch.tanh(x @ WEIGHT) * 3
+
+
+def test_another_axis_by_hand():
+    def by_hand(x):
+        e = torch.exp(logits(x))
+        return (e / e.sum(0, keepdim=True)) @ OUT
+
+    cause = told(lambda x: logits(x).softmax(-1) @ OUT, by_hand, X)
+    assert (cause.kind, cause.parameters["axis"]) == ("softmax-axis", (-1, 0))
+
+
+def test_flattened_axes_are_told_in_the_references_numbers():
+    z = numbers(3, 4, 5)
+    cause = told(
+        lambda z: torch.sin(z).softmax(-1),
+        lambda z: torch.sin(z).flatten(1).softmax(1).view_as(z),
+        z,
+    )
+    assert (cause.kind, cause.parameters["axis"]) == ("softmax-flattened", (-1, (1, -1)))
+
+
+def test_probabilities_and_their_logarithms():
+    def by_hand(x):
+        return logits(x) - logits(x).exp().sum(-1, keepdim=True).log()
+
+    assert kind(lambda x: logits(x).softmax(-1), by_hand, X) == "log-softmax-vs-softmax"
+
+
+def test_the_temperature_is_solved_for():
+    cause = told(
+        lambda x: (logits(x) / 0.7).softmax(-1), lambda x: F.softmax(logits(x) * 1.25, 1), X
+    )
+    assert (cause.kind, cause.parameters["temperature"]) == ("softmax-temperature", (0.7, 0.8))
+
+
+def test_the_temperature_of_logits_that_are_masked_afterwards():
+    mask = tensor(numbers(5, 6)) > 0
+
+    def at(temperature):
+        return lambda x: (logits(x) / temperature).masked_fill(mask, -1e9).softmax(-1) @ OUT
+
+    cause = told(at(2.0), at(0.5), X)
+    assert (cause.kind, cause.parameters["temperature"]) == ("softmax-temperature", (2.0, 0.5))
+
+
+def test_twice_on_either_side():
+    def once(x):
+        return logits(x).softmax(-1) @ OUT
+
+    def twice(x):
+        return logits(x).softmax(-1).softmax(-1) @ OUT
+
+    assert kind(once, twice, X) == "double-softmax"
+    assert kind(twice, once, X) == "double-softmax"
+
+
+def test_twice_in_a_cross_entropy():
+    y = torch.arange(5) % 6
+    assert (
+        kind(
+            lambda x: F.cross_entropy(logits(x), y),
+            lambda x: F.cross_entropy(logits(x).softmax(1), y),
+            X,
+        )
+        == "double-softmax"
+    )
+
+
+def test_another_function_of_the_logits_is_no_softmax():
+    def sparse(x):
+        return F.normalize(torch.relu(logits(x)), p=1, dim=-1) @ OUT
+
+    assert not kind(lambda x: logits(x).softmax(-1) @ OUT, sparse, X).startswith(
+        ("softmax", "log-softmax", "double")
+    )

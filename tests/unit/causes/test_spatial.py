@@ -1,0 +1,165 @@
+"""Windows of convolutions and pools."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from parity.diagnosis.causes._windows import Window, read_off, slide
+from tests.unit.causes.told import kind, numbers, tensor, told
+
+IMAGES, KERNEL = numbers(3, 4, 12, 14), tensor(numbers(5, 4, 3, 3))
+
+
+def conv(before=(0, 0, 0, 0), mode="constant", value=None, kernel=KERNEL, **options):
+    def model(x):
+        x = torch.tanh(x)
+        if any(before):
+            x = F.pad(x, before, mode, value)
+        return F.relu(F.conv2d(x, kernel, **options)).mean((2, 3))
+
+    return model
+
+
+def pool(function, **options):
+    return lambda x: function(torch.tanh(x), **options).sum((2, 3)) * 2
+
+
+@pytest.mark.parametrize(
+    ("theirs", "expected", "parameters"),
+    [
+        (conv(), "padding-size", {"padding": (((1, 1), (1, 1)), ((0, 0), (0, 0)))}),
+        (conv(padding=1, stride=2), "stride", {"stride": ((1, 1), (2, 2))}),
+        (conv(padding=2, dilation=2), "dilation", {"dilation": ((1, 1), (2, 2))}),
+        (conv((1, 1, 1, 1), "reflect"), "padding-value", {"value": (0.0, "reflect")}),
+        (conv((1, 1, 1, 1), "replicate"), "padding-value", {"value": (0.0, "edge")}),
+        (
+            conv((2, 0, 0, 2)),
+            "padding-asymmetry",
+            {"padding": (((1, 1), (1, 1)), ((0, 2), (2, 0)))},
+        ),
+    ],
+)
+def test_convolutions(theirs, expected, parameters):
+    cause = told(conv(padding=1), theirs, IMAGES)
+    assert cause.kind == expected
+    assert parameters.items() <= dict(cause.parameters).items()
+
+
+def test_padding_after_only_with_a_stride():
+    ours, theirs = conv(padding=1, stride=2), conv((0, 1, 0, 1), stride=2)
+    cause = told(ours, theirs, IMAGES)
+    assert (cause.kind, cause.parameters) == (
+        "padding-asymmetry",
+        {"padding": (((1, 1), (1, 1)), ((0, 1), (0, 1)))},
+    )
+
+
+def test_a_convolution_written_by_hand():
+    kernel = tensor(numbers(5, 4, 3))
+
+    def by_hand(x):
+        windows = F.pad(torch.tanh(x), (2, 0)).unfold(2, 3, 1)
+        return torch.einsum("bctk,ock->bot", windows, kernel) * 2
+
+    def ready(x):
+        return F.conv1d(torch.tanh(x), kernel, padding=1) * 2
+
+    x = numbers(3, 4, 12)
+    assert kind(ready, by_hand, x) == kind(by_hand, ready, x) == "padding-asymmetry"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        (
+            pool(F.max_pool2d, kernel_size=3, stride=2),
+            pool(F.max_pool2d, kernel_size=3, stride=2, ceil_mode=True),
+            "pool-ceil",
+        ),
+        (
+            pool(F.avg_pool2d, kernel_size=3, stride=2, padding=1),
+            pool(F.avg_pool2d, kernel_size=3, stride=2, padding=1, count_include_pad=False),
+            "count-include-pad",
+        ),
+        (
+            pool(F.max_pool2d, kernel_size=3, stride=2, padding=1),
+            lambda x: F.max_pool2d(F.pad(torch.tanh(x), (1, 1, 1, 1)), 3, 2).sum((2, 3)) * 2,
+            "padding-value",
+        ),
+    ],
+)
+def test_pools(ours, theirs, expected):
+    assert kind(ours, theirs, IMAGES) == expected
+
+
+def test_a_transposed_convolution_cut_elsewhere():
+    kernel = tensor(numbers(4, 5, 3, 3))
+
+    def up(cut, **options):
+        def model(x):
+            y = F.conv_transpose2d(torch.tanh(x), kernel, stride=2, **options)
+            return torch.sigmoid(y[:, :, : y.shape[2] - cut, : y.shape[3] - cut])
+
+        return model
+
+    cause = told(up(0, padding=1, output_padding=1), up(1), IMAGES)
+    assert cause.kind == "transposed-conv-crop"
+    assert cause.parameters["crop"] == (((1, 0), (1, 0)), ((0, 1), (0, 1)))
+
+
+def test_groups_of_a_repeated_kernel():
+    narrow = numbers(6, 2, 3, 3)
+    ours = conv(kernel=tensor(narrow), groups=2)
+    theirs = conv(kernel=tensor(np.tile(narrow, (1, 2, 1, 1))))
+    cause = told(ours, theirs, IMAGES)
+    assert (cause.kind, cause.parameters) == ("groups", {"groups": (2, 1)})
+
+
+def test_other_weights_and_other_padding_at_once_are_not_one_cause():
+    other = conv((2, 0, 0, 2), kernel=KERNEL + 1)
+    assert kind(conv(padding=1), other, IMAGES) == ""
+
+
+@pytest.mark.parametrize("kind_", ["conv", "max", "mean", "transposed"])
+def test_a_window_is_read_off_what_it_gives(kind_):
+    random = np.random.default_rng(1)
+    x = random.standard_normal((2, 6, 11, 13))
+    kernel = {
+        "conv": random.standard_normal((4, 3, 3, 2)),
+        "transposed": random.standard_normal((6, 4, 3, 2)),
+    }.get(kind_)
+    window = Window(
+        kind_,
+        (3, 2),
+        ((1, 0), (0, 2)),
+        (2, 3),
+        (1, 1),
+        2 if kind_ == "conv" else 1,
+        -np.inf if kind_ == "max" else 0.0,
+        "inside" if kind_ == "mean" else "all",
+    )
+    guess = Window(kind_, (3, 2), ((0, 0), (0, 0)), (2, 3), (1, 1), window.groups)
+    found = read_off(slide(x, window, kernel), x, guess, kernel)
+    assert found is not None
+    assert (found.stride, found.fill, found.counted) == (window.stride, window.fill, window.counted)
+    assert [before for before, _ in found.pads] == [1, 0]
+    assert np.allclose(slide(x, found, kernel), slide(x, window, kernel))
+
+
+def test_no_window_is_read_off_other_numbers():
+    random = np.random.default_rng(1)
+    x = random.standard_normal((2, 3, 11, 13))
+    guess = Window("max", (2, 2), ((0, 0), (0, 0)), (1, 1), (1, 1))
+    assert read_off(random.standard_normal((2, 3, 10, 12)), x, guess, None) is None
+
+
+def test_convolutions_are_torchs():
+    x, kernel = numbers(2, 6, 9, 10), numbers(4, 3, 3, 2)
+    window = Window("conv", (3, 2), ((1, 1), (2, 2)), (2, 1), (2, 3), 2)
+    expected = F.conv2d(
+        tensor(x), tensor(kernel), stride=(2, 1), padding=(1, 2), dilation=(2, 3), groups=2
+    )
+    assert np.allclose(slide(x, window, kernel), expected, atol=1e-5)

@@ -1,0 +1,67 @@
+"""Weights that hold other numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tests.unit.causes.told import kind, numbers, tensor, told
+
+X, WEIGHT, BIAS = numbers(5, 7), numbers(7, 6), numbers(6)
+
+
+def dense(weight=WEIGHT, bias=BIAS):
+    weight = tensor(weight)
+    if bias is None:
+        return lambda x: torch.tanh(torch.tanh(x) @ weight) * 2
+    bias = tensor(bias)
+    return lambda x: torch.tanh(torch.tanh(x) @ weight + bias) * 2
+
+
+def test_a_bias_that_is_missing_or_added_twice():
+    assert kind(dense(), dense(bias=None), X) == "bias-missing"
+    assert kind(dense(), dense(bias=2 * BIAS), X) == "bias-doubled"
+
+
+def test_a_bias_of_other_numbers():
+    assert kind(dense(), dense(bias=numbers(6, scale=2.0)), X) == "weight-values"
+
+
+@pytest.mark.parametrize("factor", [0.5, -1.0, 0.0125])
+def test_a_weight_of_another_scale(factor):
+    cause = told(dense(), dense(weight=np.float32(factor) * WEIGHT), X)
+    assert cause.kind == "weight-scale"
+    assert cause.parameters["scale"] == (1.0, factor)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_rounded_weight(dtype):
+    rounded = torch.from_numpy(WEIGHT).to(getattr(torch, dtype)).float().numpy()
+    cause = told(dense(), dense(weight=rounded), X)
+    assert (cause.kind, cause.parameters["dtype"][1]) == ("weight-precision", dtype)
+
+
+def test_weights_of_two_layers_swapped():
+    one, two = numbers(7, 7), numbers(7, 7, scale=0.5)
+
+    def model(first, second):
+        first, second = tensor(first), tensor(second)
+        return lambda x: torch.tanh(torch.sigmoid(torch.tanh(x) @ first) @ second)
+
+    assert kind(model(one, two), model(two, one), X) == "weight-swapped"
+
+
+def test_one_row_of_other_numbers():
+    other = WEIGHT.copy()
+    other[2] += 1
+    cause = told(dense(), dense(weight=other), X)
+    assert cause.kind == "weight-values"
+    assert "6 of 42 differ" in cause.summary
+
+
+def test_equal_weights_under_another_function_are_no_weights():
+    weight = tensor(WEIGHT)
+    assert kind(
+        lambda x: torch.tanh(x) @ weight + 1, lambda x: torch.tanh(x) ** 3 @ weight + 1, X
+    ) not in {"weight-values", "weight-scale", "weight-swapped", "weight-precision"}

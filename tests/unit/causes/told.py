@@ -1,0 +1,38 @@
+"""What a comparison of two torch functions tells: for the tests of single causes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+import parity
+
+random = np.random.default_rng(3)
+
+
+def numbers(*shape: int, scale: float = 1.0) -> np.ndarray:
+    return (scale * random.standard_normal(shape)).astype(np.float32)
+
+
+def tensor(array: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array))
+
+
+def told(reference: Callable[..., Any], candidate: Callable[..., Any], *inputs: np.ndarray) -> Any:
+    """The cause of the first divergence; None if there is a divergence and no cause."""
+    report = parity.compare(
+        parity.wrap(reference, framework="torch"),
+        parity.wrap(candidate, framework="torch"),
+        inputs=inputs if len(inputs) > 1 else inputs[0],
+    )
+    assert report.verdict == "diverged"
+    return report.divergences[0].cause
+
+
+def kind(reference: Callable[..., Any], candidate: Callable[..., Any], *inputs: np.ndarray) -> str:
+    """The kind of the cause, "" for none."""
+    cause = told(reference, candidate, *inputs)
+    return "" if cause is None else str(cause.kind)
