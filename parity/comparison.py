@@ -6,9 +6,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from parity.architecture import structural_differences
 from parity.diagnosis.judge import judge
-from parity.diagnosis.locate import OutputPair, locate
-from parity.diagnosis.structure import structural_differences
+from parity.diagnosis.locate import locate
+from parity.diagnosis.region import OutputPair
 from parity.errors import InputError
 from parity.frameworks import load
 from parity.matching.match import Indexed, match

@@ -33,3 +33,7 @@ class InputError(ParityError):
 
 class ReplayError(ParityError):
     """A recorded operation could not be run again."""
+
+
+class FileError(ParityError):
+    """A file of weights is damaged, unsafe or of no known kind, or cannot be written."""

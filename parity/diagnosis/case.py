@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from parity.diagnosis.locate import Parting, Region
+from parity.diagnosis.region import Parting, Region
 from parity.matching.match import Match
 from parity.matching.order import Order, orders
 from parity.numerics.difference import residual
-from parity.tape import Array, Op, Replay, Tape, Value
+from parity.tape import Array, Op, Precision, Replay, Tape, Value
 
 _ENDS = 5  # later values at which an enclosure may end
 _STEPS = 40  # operations that an enclosure may hold
@@ -179,7 +179,7 @@ class Case:
     ) -> None:
         self.repaired = repaired
         self.order = order
-        self._runs = (repaired.reference.run, repaired.side.run)
+        self._runs: tuple[Replay, ...] = (repaired.reference.run, repaired.side.run)
         self.reference = _view(reference, ends[0], self._runs[0])
         self.candidate = _view(candidate, ends[1], self._runs[1])
         self.entering = tuple(v for v in reference.boundary() if _floating(self._runs[0], v))
@@ -187,7 +187,7 @@ class Case:
             v for v in candidate.boundary() if _floating(self._runs[1], v)
         )
         self._trials: list[Trial | None] = []
-        starts = (*self._roots, *self._links)
+        starts = (*self.roots, *self._links)
         self._moves = _moves_between(reference.tape, starts, self._cut).union(*self._links.values())
 
     # --- what enters ------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ class Case:
         return found
 
     @cached_property
-    def _roots(self) -> tuple[int, ...]:
+    def roots(self) -> tuple[int, ...]:
         """The reference's values to be changed: what enters either region, before mere moves."""
         tape = self.repaired.reference.tape
         starts = dict.fromkeys(tape.before_moves(value) for value in self._cut)
@@ -249,7 +249,7 @@ class Case:
                 yield trial
 
     def _make(self, number: int) -> Trial | None:
-        fed = {root: self._runs[0].array(root) for root in self._roots}
+        fed = {root: self._runs[0].array(root) for root in self.roots}
         if number:
             random = np.random.default_rng(number)
             fed = self.redrawn(lambda array: _DRAWS[number - 1](array, random))
@@ -264,7 +264,7 @@ class Case:
         """
         fed: dict[int, Array] = {}
         drawn: list[tuple[Array, Array]] = []
-        for root in self._roots:
+        for root in self.roots:
             array = self._runs[0].array(root)
             fed[root] = array
             if array.dtype.kind != "f":
@@ -354,24 +354,45 @@ class Case:
         ours = self._replay(0, fed)
         return {partner: ours.array(partner) for partner in self.partners.values()}
 
+    def replays(
+        self, fed: Mapping[int, Array], precision: Precision = "float64"
+    ) -> tuple[Replay, Replay]:
+        """Both regions run on a trial's `fed`, in float64 or in the precision of the recording."""
+        return self._replay(0, fed, precision=precision), self._replay(1, fed, precision=precision)
+
+    def ends(self, ours: Replay, theirs: Replay) -> tuple[Array, Array]:
+        """What both regions gave, in the reference's layout."""
+        candidate = self.as_reference(theirs.array(self.candidate.end))
+        return ours.array(self.reference.end), candidate
+
     def _replay(
-        self, side: int, fed: Mapping[int, Array], leaves: Mapping[int, Array] = _NO_ARRAYS
+        self,
+        side: int,
+        fed: Mapping[int, Array],
+        leaves: Mapping[int, Array] = _NO_ARRAYS,
+        precision: Precision = "float64",
     ) -> Replay:
+        bases = self._runs
+        if precision is None:
+            tapes = self.reference.tape, self.candidate.tape
+            bases = tuple(Replay(tape, None, dict(tape.recorded)) for tape in tapes)
+            fed = {root: _like(array, bases[0].array(root)) for root, array in fed.items()}
         view = self.candidate if side else self.reference
         indices = {op.index for op in view.ops} | _static_before(view, leaves)
         if not side:
             indices |= self._moves
-            return view.tape.replay("float64", {**fed, **leaves}, self._runs[0], only=indices)
-        ours = self._runs[0].tape.replay("float64", fed, self._runs[0], only=self._moves)
+            return view.tape.replay(precision, {**fed, **leaves}, bases[0], only=indices)
+        ours = self.reference.tape.replay(precision, fed, bases[0], only=self._moves)
         theirs = {
             value: self.repaired.pairs[value].order.apply(ours.array(partner))
             for value, partner in self.partners.items()
         }
-        # the base holds what was put in: everything that is not fed must run anew
-        unfed = {leaf.id: leaf.array for leaf in view.leaves if leaf.id not in leaves}
-        return view.tape.replay(
-            "float64", {**unfed, **theirs, **leaves}, self._runs[1], only=indices
-        )
+        unfed = {}
+        if precision is None:
+            theirs = {value: _like(array, bases[1].array(value)) for value, array in theirs.items()}
+        else:  # the base holds what was put in: everything that is not fed must run anew
+            unfed = {leaf.id: leaf.array for leaf in view.leaves if leaf.id not in leaves}
+        return view.tape.replay(precision, {**unfed, **theirs, **leaves}, bases[1], only=indices)
 
     # --- enclosures -------------------------------------------------------------------------------
 
@@ -444,7 +465,7 @@ class Case:
         return tuple(tape.ops[index] for index in sorted(inside))
 
 
-def case_of(repaired: Match, parting: Parting, ends: tuple[int, int] | None) -> Case | None:
+def case_of(repaired: Match, parting: Parting, ends: tuple[int, int] | None = None) -> Case | None:
     """A parting as a case; None where there is nothing to compute on one of the sides.
 
     Args:
@@ -464,6 +485,10 @@ def case_of(repaired: Match, parting: Parting, ends: tuple[int, int] | None) -> 
         )
         order = next(iter(orders(*shapes)), None)
     return Case(repaired, parting.reference, parting.candidate, values, order)
+
+
+def _like(array: Array, recorded: Array) -> Array:
+    return array.astype(recorded.dtype, copy=False)
 
 
 def _as_floats(array: Array) -> Array:

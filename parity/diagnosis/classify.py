@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity.diagnosis.amplify import amplified, both_regions
-from parity.diagnosis.locate import Parting, Region
+from parity.diagnosis.amplify import amplified
+from parity.diagnosis.case import case_of
+from parity.diagnosis.region import Parting, Region
 from parity.matching.match import Match
 from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
 from parity.numerics.null import DRAWS, null_test
@@ -95,21 +96,21 @@ def _fell_back(repaired: Match, parting: Parting) -> bool:
 
 def _without_float64(repaired: Match, parting: Parting) -> Kind:
     """Judged against what rounding does to these operations, if that can be measured."""
-    both = both_regions(repaired, parting)
-    if both is None:
+    case = case_of(repaired, parting)
+    if case is None or not case.same_inputs:
         return Kind("no-float64")
     tape = repaired.reference.tape
 
     def ours(arrays: dict[int, Array]) -> Array:
-        return both.ends(*both.run(arrays, None))[0]
+        return case.ends(*case.replays(arrays, None))[0]
 
     def theirs(arrays: dict[int, Array]) -> Array:
-        return both.ends(*both.run(arrays, None))[1]
+        return case.ends(*case.replays(arrays, None))[1]
 
     def recorded_array(value: int) -> Array:
         return tape.adapter.to_numpy(tape.recorded[value])
 
-    recorded = {value: recorded_array(value) for value in both.entries}
+    recorded = {value: recorded_array(value) for value in case.roots}
     weights = {leaf: recorded_array(leaf) for leaf in parting.reference.leaves()}
     random = np.random.default_rng(0)
     inputs = [recorded]

@@ -10,7 +10,8 @@ import numpy as np
 from parity.diagnosis.case import case_of
 from parity.diagnosis.edit import suggest
 from parity.diagnosis.explain import Explained, explain
-from parity.diagnosis.locate import OutputPair, Parting
+from parity.diagnosis.locate import output_matches
+from parity.diagnosis.region import OutputPair, Parting
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.report.summary import Capture, Cause, Guess
@@ -33,7 +34,8 @@ def diagnose(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -
         repaired: the match in which every parting is repaired.
         outputs: of the models; a parting after which nothing meets is explained at the first.
     """
-    ends = next(((pair.reference, pair.candidate) for pair in outputs), None)
+    apart = [pair for pair in outputs if not output_matches(repaired, pair)]
+    ends = next(((pair.reference, pair.candidate) for pair in apart or outputs), None)
     case = case_of(repaired, parting, ends)
     if case is None:
         return Diagnosis()
@@ -51,7 +53,8 @@ def diagnose(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -
             kind=told.kind,
             summary=told.summary,
             parameters=dict(told.parameters),
-            confirmed=parting.met,
+            # an explanation of the output itself mends it: nothing follows that could disagree
+            confirmed=parting.met or (parting.values is None and len(apart) == 1),
             residual_before=parting.residual,
             residual_after=found.after,
             inputs=found.inputs,

@@ -9,8 +9,9 @@ import numpy as np
 
 from parity.diagnosis.classify import classify
 from parity.diagnosis.diagnose import diagnose, repaired_alone
-from parity.diagnosis.locate import Leaf, OutputPair, Parting, Region, output_matches
+from parity.diagnosis.locate import output_matches
 from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
+from parity.diagnosis.region import Leaf, OutputPair, Parting, Region
 from parity.diagnosis.whole import agree_as_a_whole
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences, mask_sentinels

@@ -11,117 +11,32 @@ from __future__ import annotations
 import heapq
 import itertools
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from parity.diagnosis.region import (
+    OutputPair,
+    Parting,
+    Region,
+    Scene,
+    Walk,
+    ancestors,
+    descendants,
+    only_moves,
+)
 from parity.matching.fingerprint import SAME
-from parity.matching.match import Indexed, Match, Pair, pair_up_leaves, rematch
+from parity.matching.match import Match, Pair, rematch
 from parity.matching.order import Order, orders
 from parity.numerics.difference import residual
 from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
-from parity.numerics.rounding import U32, explained_by_constants
+from parity.numerics.rounding import U32
 from parity.tape import Array, Op, Tape
 
 _TRIES = 60  # pairs of values that are tried as the end of a region
 _FEW_TRIES = 3
 _ORDERS = 6  # axis orders that are tried for a pair: all, where three axes have one length
-_MUCH = 0.1  # no rounding of a float32 parameter leaves so much
 _PATIENCE = 40  # operations after which values that were put in must have met something
-
-
-@dataclass(frozen=True)
-class Region:
-    """Operations of one tape between values that have a partner and one that has none.
-
-    Attributes:
-        ops: in the order of the data flow.
-        entry: the first that computes something new (or arranges it anew): where the models part.
-    """
-
-    tape: Tape
-    ops: tuple[Op, ...]
-    entry: Op | None
-
-    def boundary(self) -> Iterator[int]:
-        """What enters the region: inputs, and values that operations outside it computed."""
-        inside = {value for op in self.ops for value in op.outputs}
-        for value in dict.fromkeys(value for op in self.ops for value in op.inputs):
-            producer = self.tape.producer(value)
-            if value in inside or (producer is not None and producer.static):
-                continue
-            if producer is not None or self.tape.values[value].kind == "input":
-                yield value
-
-    def leaves(self) -> Iterator[int]:
-        """Parameters and constants that the operations read, also through static operations."""
-        seen: set[int] = set()
-        stack = [value for op in self.ops for value in op.inputs]
-        while stack:
-            value = stack.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            op = self.tape.producer(value)
-            if op is None:
-                if self.tape.values[value].kind != "input":
-                    yield value
-            elif op.static:
-                stack.extend(op.inputs)
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """A parameter, buffer or constant that has no equal on the other side.
-
-    Attributes:
-        reference, candidate: value ids; either may be missing.
-        relation: `"arranged"` (the same numbers in another order), `"near"` or `"other"`.
-    """
-
-    reference: int | None
-    candidate: int | None
-    relation: str
-
-
-@dataclass(frozen=True)
-class Parting:
-    """A pair of regions at which the two models part, and the values that end them.
-
-    Attributes:
-        values: value ids in the reference and the candidate, or None where nothing meets later.
-        residual: of the candidate's value, computed from the reference's inputs, in float64.
-        explained: how much of it float32 rounding of the region's constants explains.
-        leaves: parameters and constants entering the region that differ.
-        met: whether later values meet again once the reference's value is put in.
-    """
-
-    reference: Region
-    candidate: Region
-    values: tuple[int, int] | None
-    order: Order | None
-    residual: float
-    explained: float = 0.0
-    leaves: tuple[Leaf, ...] = ()
-    met: bool = True
-
-    @property
-    def random(self) -> tuple[bool, bool]:
-        """Whether random numbers are drawn in the reference's and in the candidate's region."""
-        return (
-            any(op.role == "random" for op in self.reference.ops),
-            any(op.role == "random" for op in self.candidate.ops),
-        )
-
-
-@dataclass(frozen=True)
-class OutputPair:
-    """Two outputs that ought to be equal: name, and value id on both sides."""
-
-    name: str
-    reference: int
-    candidate: int
 
 
 def locate(found: Match, outputs: Sequence[OutputPair]) -> tuple[list[Parting], Match]:
@@ -144,10 +59,10 @@ def locate(found: Match, outputs: Sequence[OutputPair]) -> tuple[list[Parting], 
         ]
         if not apart:
             break
-        scene = _Scene(found, apart)
-        step = scene.meeting_place()
+        search = _Search(found, apart)
+        step = search.meeting_place()
         if step is None:
-            partings.append(scene.up_to_the_outputs())
+            partings.append(search.up_to_the_outputs())
             given_up.update(pair.name for pair in apart)
             continue
         parting, found = step
@@ -199,7 +114,7 @@ def _same_numbers(found: Match, pair: OutputPair) -> bool:
 def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
     """Pairs that are close but not equal, among what the outputs depend on, in their order."""
     tape = found.side.tape
-    needed = _ancestors(tape, [pair.candidate for pair in outputs])
+    needed = ancestors(tape, [pair.candidate for pair in outputs])
     near = []
     for pair in found.pairs.values():
         op = tape.producer(pair.candidate)
@@ -216,22 +131,22 @@ def _parting_of_near(found: Match, pair: Pair) -> tuple[Parting, Match]:
     Returns:
         The parting; and the match, which is another one where a larger difference was repaired.
     """
-    scene = _Scene(found, [])
-    ours, theirs = scene.regions(pair.reference, pair.candidate)
-    explained = scene.explained(ours, pair.reference, theirs, pair.candidate, pair.residual)
-    if pair.residual > explained and min(_computing(ours), _computing(theirs)) > 1:
+    search = _Search(found, [])
+    ours, theirs = search.regions(pair.reference, pair.candidate)
+    explained = search.explained(ours, pair.reference, theirs, pair.candidate, pair.residual)
+    if pair.residual > explained and min(ours.computing, theirs.computing) > 1:
         ends = OutputPair("", pair.reference, pair.candidate)
-        step = _Scene(found, [ends]).meeting_place()
+        step = _Search(found, [ends]).meeting_place()
         if step is not None and step[0].residual > step[0].explained:
             return step
-    leaves = tuple(scene.differing_leaves(ours, theirs))
+    leaves = tuple(search.differing_leaves(ours, theirs))
     ends_ = (pair.reference, pair.candidate)
     return Parting(ours, theirs, ends_, pair.order, pair.residual, explained, leaves), found
 
 
 def _one_operation_each(ours: Region, theirs: Region) -> bool:
     """Whether two regions are one operation each, of one kind but for how frameworks write it."""
-    if _computing(ours) != 1 or _computing(theirs) != 1:
+    if ours.computing != 1 or theirs.computing != 1:
         return False
     kinds = [
         re.sub(r"v\d+$", "", next(op.kind for op in region.ops if op.role != "move").lower())
@@ -240,212 +155,27 @@ def _one_operation_each(ours: Region, theirs: Region) -> bool:
     return kinds[0].replace("_", "") == kinds[1].replace("_", "")
 
 
-def _made(region: Region) -> set[int]:
-    """What a region's operations give, used or not."""
-    return {value for op in region.ops for value in op.outputs}
-
-
-def _computing(region: Region) -> int:
-    return sum(op.role != "move" for op in region.ops)
-
-
 def _place(parting: Parting) -> tuple[int, int]:
     ours, theirs = parting.reference.entry, parting.candidate.entry
     return (theirs.index if theirs else 10**9, ours.index if ours else 10**9)
 
 
-@dataclass
-class _Walk:
-    """One tape as seen from outputs that part."""
-
-    side: Indexed
-    settled: dict[int, bool] = field(default_factory=dict)
-    depth: dict[int, int] = field(default_factory=dict)  # unsettled value: computing ops behind it
-    roots: dict[int, set[tuple[int, float]]] = field(default_factory=dict)  # what it starts from
-
-
-class _Scene:
-    """Both tapes, what has a partner, and what lies between that and the outputs that part."""
-
-    def __init__(self, found: Match, apart: Sequence[OutputPair]) -> None:
-        self.found = found
-        self.reference = _Walk(found.reference)
-        self.candidate = _Walk(Indexed(found.side.tape, found.side.run, found.side))
-        self.partners = found.by_reference
-        self.apart = apart
-        # an output that parts is unsettled, whatever else its numbers may resemble
-        for pair in apart:
-            self.reference.settled[pair.reference] = False
-            self.candidate.settled[pair.candidate] = False
-
-    # --- which values have a partner --------------------------------------------------------------
-
-    def is_settled(self, walk: _Walk, value: int) -> bool:
-        known = walk.settled.get(value)
-        if known is None:
-            known = walk.settled[value] = self._has_partner(walk, value)
-        return known
-
-    def _has_partner(self, walk: _Walk, value: int) -> bool:
-        if walk is self.candidate and value in self.found.injected:
-            return True
-        other = self._partner(walk, value)
-        if other is None:
-            return False
-        if walk.side.informative(value):
-            return True
-        # the same few numbers stand in many places: they count only where both were computed
-        opposite = self.reference if walk is self.candidate else self.candidate
-        op = opposite.side.tape.producer(other)
-        return op is not None and not op.static
-
-    def _partner(self, walk: _Walk, value: int) -> int | None:
-        """The value of the other side that a value is."""
-        if walk is self.candidate:
-            pair = self.found.pairs.get(value)
-            return pair.reference if pair else None
-        pair = self.partners.get(value)
-        return pair.candidate if pair else self._find_in_candidate(value)
-
-    def _find_in_candidate(self, value: int) -> int | None:
-        array = self.found.reference.array(value)
-        if not array.size:
-            return None
-        partner = self.candidate.side.partner(array, self.found.reference.print(value))
-        return partner.reference if isinstance(partner, Pair) and partner.same else None
-
-    # --- regions ----------------------------------------------------------------------------------
-
-    def regions(self, a: int, b: int, itself: bool = True) -> tuple[Region, Region]:
-        """What lies between two values and those behind them that have a partner.
-
-        What one side's operations give besides, as a fused norm its mean, the other side computes
-        within its region too.
-        """
-        again = itself or self.is_settled(self.reference, a)
-        ours = self.region(self.reference, a, itself=again)
-        theirs = self.region(self.candidate, b, itself=itself, besides=_made(ours) - {a})
-        ours = self.region(self.reference, a, itself=again, besides=_made(theirs) - {b})
-        return ours, theirs
-
-    def region(
-        self, walk: _Walk, *values: int, itself: bool = False, besides: Collection[int] = ()
-    ) -> Region:
-        """What lies between values and those behind them that have a partner.
-
-        Args:
-            itself: whether to go on from `values` that have a partner.
-            besides: values of the other side whose partners do not end the region.
-        """
-        tape = walk.side.tape
-        inside: set[int] = set()
-        stack = list(values)
-        makers = [op for value in values if (op := tape.producer(value)) is not None]
-        static = itself or all(op.static for op in makers)  # no input reaches what is asked for
-        while stack:
-            value = stack.pop()
-            op = tape.producer(value)
-            if op is None or op.index in inside or (op.static and not static):
-                continue
-            if self.is_settled(walk, value) and not (itself and value in values):
-                if not besides or self._partner(walk, value) not in besides:
-                    continue
-            inside.add(op.index)
-            stack.extend(op.inputs)
-        ops = tuple(tape.ops[index] for index in sorted(inside))
-        return Region(tape, ops, self._entry(walk, ops))
-
-    def _entry(self, walk: _Walk, ops: Sequence[Op]) -> Op | None:
-        live = [op for op in ops if not op.static] or ops
-        for op in live:
-            if op.role != "move" or self._arranges(walk, op):
-                return op
-        return live[0] if live else None
-
-    def _arranges(self, walk: _Walk, op: Op) -> bool:
-        """Whether a move puts numbers that the other side has in an order that it has not."""
-        if walk is self.candidate:
-            return any(value in self.found.arranged for value in op.outputs)
-        arrays = [(walk.side.array(value), walk.side.print(value)) for value in op.outputs]
-        return any(isinstance(self.candidate.side.partner(*pair), int) for pair in arrays)
-
-    def _with_counterparts(self, ours: Region, theirs: Region) -> tuple[Region, Region]:
-        """Where one side arranges numbers anew, the other's place is where it arranges the same."""
-        return (
-            self._from_counterpart(self.reference, ours, self.candidate, theirs),
-            self._from_counterpart(self.candidate, theirs, self.reference, ours),
-        )
-
-    def _from_counterpart(
-        self, walk: _Walk, region: Region, other: _Walk, others: Region
-    ) -> Region:
-        entry = others.entry
-        if entry is None or entry.role != "move":
-            return region
-        for value in entry.outputs:
-            if other is self.candidate:
-                counterpart = self.found.arranged.get(value)
-            else:
-                array = other.side.array(value)
-                found = walk.side.partner(array, other.side.print(value))
-                counterpart = found if isinstance(found, int) else None
-            op = None if counterpart is None else walk.side.tape.producer(counterpart)
-            if op is not None and op.role == "move":
-                ops = region.ops if op in region.ops else (op, *region.ops)
-                return Region(region.tape, ops, op)
-        return region
-
-    def _or_where_it_is_read(self, walk: _Walk, region: Region, value: int) -> Region:
-        """An input that one model changes and the other takes as it is: the place is its reader."""
-        if region.entry is not None:
-            return region
-        tape = walk.side.tape
-        ends = [pair.candidate if walk is self.candidate else pair.reference for pair in self.apart]
-        apart = {op.index for op in self.region(walk, *ends).ops}
-        for moved in sorted(_only_moves(tape, value)):
-            for index in tape.consumers[moved]:
-                if index in apart:
-                    return Region(tape, region.ops, tape.ops[index])
-        return region
-
-    def up_to_the_outputs(self) -> Parting:
-        """The whole of what parts, where nothing later meets."""
-        ours = self.region(self.reference, *(pair.reference for pair in self.apart))
-        theirs = self.region(self.candidate, *(pair.candidate for pair in self.apart))
-        gap = float("inf")
-        for pair in self.apart:
-            a = self.found.reference.array(pair.reference)
-            b = self.candidate.side.array(pair.candidate)
-            if a.shape == b.shape:
-                gap = residual(a, b)
-        leaves = tuple(self.differing_leaves(ours, theirs))
-        return Parting(ours, theirs, None, None, gap, 0.0, leaves, met=False)
-
-    def explained(self, ours: Region, a: int, theirs: Region, b: int, gap: float) -> float:
-        """How much of what two values are apart the rounding of constants explains."""
-        if gap > _MUCH and not any(
-            region.tape.values[leaf].dtype in ("float16", "bfloat16")
-            for region in (ours, theirs)
-            for leaf in region.leaves()
-        ):
-            return 0.0
-        sides = ((self.reference.side, ours, a), (self.candidate.side, theirs, b))
-        return max(
-            explained_by_constants(side.tape, side.run, region.ops, region.leaves(), value, gap)
-            for side, region, value in sides
-        )
-
-    # --- where they meet again --------------------------------------------------------------------
+class _Search(Scene):
+    """Tries pairs of values as the end of a region: where what follows meets again, it ends."""
 
     def meeting_place(self) -> tuple[Parting, Match] | None:
         """The smallest pair of regions after which the models go on as one.
 
         Random draws end in pairs that could be of one distribution, if there are such: a mask put
-        in the place of the uniform numbers that it is made from works too, and tells less.
+        in the place of the uniform numbers that it is made from works too, and tells less. But not
+        in what is computed from dropped values on both sides: sums of unlike draws look alike.
         """
-        second_best = None
+        second_best: tuple[Parting, Match] | None = None
+        beyond: tuple[set[int], set[int]] | None = None
         ends = [(pair.reference, pair.candidate) for pair in self.apart if self._one_size(pair)]
         for a, b in itertools.chain(itertools.islice(self._candidates(), _TRIES), ends):
+            if beyond is not None and a in beyond[0] and b in beyond[1]:
+                continue
             known = self.found.pairs.get(b)
             steps = []
             for order in self._orders(a, b):
@@ -458,8 +188,29 @@ class _Scene:
             for step in sorted(steps, key=lambda step: self._agreement(step[1]), reverse=True):
                 if not all(step[0].random) or self._drawn_alike(a, b):
                     return step
-                second_best = second_best or step
+                if second_best is None:
+                    second_best = step
+                    walks = self.reference, self.candidate
+                    beyond = self._made_of_dropped(walks[0]), self._made_of_dropped(walks[1])
         return second_best
+
+    def _made_of_dropped(self, walk: Walk) -> set[int]:
+        """Values computed from what random draws and the model's data were first combined to."""
+        drawn: set[int] = set()
+        combined: set[int] = set()
+        found: set[int] = set()
+        for op in walk.side.tape.ops:
+            read = set(op.inputs)
+            if read & (combined | found):
+                (combined if op.role == "move" and not read & found else found).update(op.outputs)
+            elif op.role == "random" or read & drawn:
+                data = [value for value in read - drawn if _is_live(walk.side.tape, value)]
+                if op.role == "random":  # it may read a tensor for its shape alone
+                    data = [
+                        v for v in data if walk.side.informative(v) and self.is_settled(walk, v)
+                    ]
+                (combined if data else drawn).update(op.outputs)
+        return found
 
     def _meet(self, a: int, b: int, order: Order, again: bool) -> tuple[Parting, Match] | None:
         """The parting that two values end, if the models go on as one after them.
@@ -472,10 +223,10 @@ class _Scene:
         repaired = self._try(a, b, array, order if again else None)
         if repaired is None:
             return None
-        ours, theirs = self._with_counterparts(*self.regions(a, b, itself=again))
-        ours = self._or_where_it_is_read(self.reference, ours, a)
-        theirs = self._or_where_it_is_read(self.candidate, theirs, b)
-        if min(_computing(ours), _computing(theirs)) > 1:
+        ours, theirs = self.with_counterparts(*self.regions(a, b, itself=again))
+        ours = self.or_where_it_is_read(self.reference, ours, a)
+        theirs = self.or_where_it_is_read(self.candidate, theirs, b)
+        if min(ours.computing, theirs.computing) > 1:
             first = self._first_of_several(ours, a, theirs, b)
             if first is not None:
                 return first
@@ -526,11 +277,11 @@ class _Scene:
             fresh = rematch(
                 self.found, {other: array}, lambda match, op: op.index <= theirs.ops[-1].index
             )
-            rest = _Scene(fresh, self.apart)
+            rest = _Search(fresh, self.apart)
             rest.reference.settled[first] = True
             remaining = rest.region(rest.reference, a), rest.region(rest.candidate, b)
             if not _one_operation_each(*remaining) and not (
-                min(_computing(region) for region in remaining) > 1
+                min(region.computing for region in remaining) > 1
                 and rest._first_of_several(remaining[0], a, remaining[1], b)
             ):
                 continue
@@ -548,7 +299,7 @@ class _Scene:
         Args:
             order: the order of axes in which it must meet, if that matters.
         """
-        after_a = _descendants(self.found.reference.tape, a)
+        after_a = descendants(self.found.reference.tape, a)
         outputs = {pair.candidate: pair.reference for pair in self.apart}
         met = False
         left = _PATIENCE
@@ -577,8 +328,8 @@ class _Scene:
     def _reaches_output_by_moves(self, a: int, b: int) -> bool:
         """Whether two values are outputs but for reshapes, so that nothing later can meet."""
         ends = (
-            _only_moves(self.found.reference.tape, a),
-            _only_moves(self.candidate.side.tape, b),
+            only_moves(self.found.reference.tape, a),
+            only_moves(self.candidate.side.tape, b),
         )
         return any(pair.reference in ends[0] and pair.candidate in ends[1] for pair in self.apart)
 
@@ -654,7 +405,7 @@ class _Scene:
                 return first
             first, value = pair, op.inputs[0]
 
-    def _measure(self, walk: _Walk, outputs: Sequence[int]) -> list[int]:
+    def _measure(self, walk: Walk, outputs: Sequence[int]) -> list[int]:
         """The unsettled values before `outputs`, with how far and from what they were computed."""
         tape = walk.side.tape
         found = []
@@ -690,65 +441,12 @@ class _Scene:
             fitting.sort(key=lambda order: order.axes not in nearby)
         return fitting[:_ORDERS]
 
-    # --- leaves -----------------------------------------------------------------------------------
-
-    def differing_leaves(self, ours: Region, theirs: Region) -> Iterator[Leaf]:
-        """Parameters and constants that enter the candidate's region and have no equal."""
-        known = set(ours.leaves())
-        pair_up_leaves(self.found, theirs.leaves())
-        self.partners = self.found.by_reference
-        for leaf in theirs.leaves():
-            if not self.candidate.side.informative(leaf):
-                continue
-            pair = self.found.pairs.get(leaf)
-            if pair is not None and not pair.same:
-                yield Leaf(pair.reference, leaf, "near")
-            elif pair is None:
-                arranged = self.found.arranged.get(leaf)
-                if arranged is not None:
-                    yield Leaf(arranged, leaf, "arranged")
-                    continue
-                size = self.candidate.side.tape.values[leaf].size
-                alike = [
-                    value
-                    for value in known
-                    if self.found.reference.tape.values[value].size == size
-                    and value not in self.partners
-                ]
-                yield Leaf(alike[0] if alike else None, leaf, "other")
-
 
 def _is_exact(dtype: str) -> bool:
     return not dtype.startswith(("float", "bfloat", "complex"))
 
 
-def _ancestors(tape: Tape, values: Sequence[int]) -> set[int]:
-    """Indices of the operations that values depend on."""
-    found: set[int] = set()
-    stack = list(values)
-    while stack:
-        op = tape.producer(stack.pop())
-        if op is not None and op.index not in found:
-            found.add(op.index)
-            stack.extend(op.inputs)
-    return found
-
-
-def _descendants(tape: Tape, value: int) -> set[int]:
-    """Values that depend on a value, without itself."""
-    found = {value}
-    producer = tape.producer(value)
-    for op in tape.ops[producer.index + 1 if producer else 0 :]:
-        if not found.isdisjoint(op.inputs):
-            found.update(op.outputs)
-    found.discard(value)
-    return found
-
-
-def _only_moves(tape: Tape, value: int) -> set[int]:
-    """A value and what is made of it by moves alone."""
-    found = {value}
-    for op in tape.ops:
-        if op.role == "move" and not found.isdisjoint(op.inputs):
-            found.update(op.outputs)
-    return found
+def _is_live(tape: Tape, value: int) -> bool:
+    """Whether an input of the model reaches a value."""
+    op = tape.producer(value)
+    return tape.values[value].kind == "input" if op is None else not op.static

@@ -267,9 +267,9 @@ def describe_local(probes: Probes, side: int) -> LocalResponse | None:
         for size in range(1, 2 * x.shape[axis]):
             squares = np.log(window_sum(np.square(x), axis, size))
             beta, constant = np.polyfit(squares.ravel(), logarithm.ravel(), 1)
-            if beta > 0 and _size(logarithm - beta * squares - constant) <= _FITS:
-                alpha, bias = np.exp(constant / beta), small ** (-1 / beta)
-                return LocalResponse(axis, size, plain(alpha), plain(beta), plain(bias))
+            if beta > 1e-2 and _size(logarithm - beta * squares - constant) <= _FITS:
+                alpha, bias = float(np.exp(constant / beta)), small ** (-1 / beta)
+                return LocalResponse(axis, size, plain(alpha), plain(float(beta)), plain(bias))
     return None
 
 

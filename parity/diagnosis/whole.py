@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parity.diagnosis.locate import OutputPair
+from parity.diagnosis.region import OutputPair
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual

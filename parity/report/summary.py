@@ -17,7 +17,7 @@ from parity.rl.decisions import Decisions, decide
 from parity.tape import Array, Site, Tape
 
 if TYPE_CHECKING:
-    from parity.diagnosis.locate import OutputPair
+    from parity.diagnosis.region import OutputPair
     from parity.matching.match import Indexed
 
 SCHEMA = 1

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import parity
+from parity.architecture import single
 from parity.report.terminal import render
 
 torch = pytest.importorskip("torch")
@@ -289,6 +290,19 @@ def test_tensorflows_same_is_not_a_padding_of_one() -> None:
     assert parity.structure(nn.Conv2d(3, 4, 3, 2, 1), same, inputs=even).differences == ()
 
 
+def test_tensorflows_layout_is_known_where_an_operation_does_not_name_it() -> None:
+    tf = pytest.importorskip("tensorflow")
+    kernel = tf.ones((3, 3, 3, 2))
+
+    def depthwise(x: Any) -> Any:
+        return tf.nn.relu(tf.nn.depthwise_conv2d(tf.tanh(x), kernel, (1, 1, 1, 1), "VALID"))
+
+    model = nn.Sequential(nn.Tanh(), nn.Conv2d(3, 6, 3, groups=3, bias=False), nn.ReLU())
+    reference = parity.wrap(model, input_layout="NCHW")
+    candidate = parity.wrap(depthwise, framework="tensorflow", input_layout="NHWC")
+    assert differences(reference, candidate) == ()
+
+
 def test_the_report_has_it_where_there_is_no_parity() -> None:
     reference = plain(nn.ReLU())
     report = parity.compare(reference, plain(nn.Tanh()), inputs=FEATURES)
@@ -300,6 +314,16 @@ def test_the_report_has_it_where_there_is_no_parity() -> None:
     assert "relu -> tanh  1 | 1" in render(report)
     same = parity.compare(reference, reference, inputs=FEATURES)
     assert same.worst.structure == () and "structure" not in render(same)
+
+
+def test_what_cannot_be_read_stays_loose(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = plain(nn.ELU()), plain(nn.Tanh())
+    assert len(parity.structure(*pair, inputs=FEATURES).differences) == 1
+    # no framework tells a number in this form today
+    monkeypatch.setitem(single._BY_KIND, "elu", lambda graph, op, kind: float(op.kind))
+    with pytest.warns(UserWarning, match="the structure of elu could not be read: ValueError"):
+        report = parity.compare(*pair, inputs=FEATURES)
+    assert report.verdict == "diverged" and report.worst.structure == ()
 
 
 def test_a_long_list_is_cut_short_in_text() -> None:

@@ -173,26 +173,30 @@ def _counts(space: Sequence[int], window: Window) -> Array | float:
 # --- reading a window off a value -----------------------------------------------------------------
 
 
-def read_off(value: Array, x: Array, guess: Window, kernel: Array | None) -> Window | None:
-    """The window that gives `value` from `x`: strides, pads, dilation, fill and what is counted.
+def read_off(
+    values: Sequence[Array], x: Array, guess: Window, kernel: Array | None
+) -> Window | None:
+    """The window that gives one of `values` from `x`: strides, pads, dilation, fill, count.
 
     Args:
-        value: (batch, out, *places).
+        values: each (batch, out, *places).
         guess: its kind, size and groups are taken as they are, the rest tried first.
     """
-    if value.ndim != x.ndim or len(value) != len(x):
-        return None
+    values = [value for value in values if value.ndim == x.ndim and len(value) == len(x)]
     if kernel is not None and guess.groups == 1 and guess.kind == "conv":
-        kernel, value = kernel[:_OUTPUTS], value[:, :_OUTPUTS]
+        kernel, values = kernel[:_OUTPUTS], [value[:, :_OUTPUTS] for value in values]
     if guess.kind in ("max", "mean", "pad"):
-        x, value = x[:, :_OUTPUTS], value[:, :_OUTPUTS]
-    x, value = x[:_BATCH], value[:_BATCH]
+        x, values = x[:, :_OUTPUTS], [value[:, :_OUTPUTS] for value in values]
+    x, values = x[:_BATCH], [value[:_BATCH] for value in values]
     if guess.kind == "transposed":
-        return _read_transposed(value, x, guess, kernel)
+        found = (_read_transposed(value, x, guess, kernel) for value in values)
+        return next((one for one in found if one is not None), None)
     for tried in _variants(guess):
-        for found in _look_up(value, x, tried, kernel):
-            if _equal(slide(x, found, kernel), value):
-                return found
+        made: dict[Pads, Array] = {}
+        for value in values:
+            for one in _look_up(value, x, tried, kernel, made):
+                if _equal(slide(x, one, kernel), value):
+                    return one
     return None
 
 
@@ -214,8 +218,14 @@ def _variants(guess: Window) -> Iterator[Window]:
                 yield replace(guess, dilation=dilation, fill=fill, counted=counted)
 
 
-def _look_up(value: Array, x: Array, tried: Window, kernel: Array | None) -> Iterator[Window]:
-    """Windows with the strides and pads at which a value's first places are found."""
+def _look_up(
+    value: Array, x: Array, tried: Window, kernel: Array | None, made: dict[Pads, Array]
+) -> Iterator[Window]:
+    """Windows with the strides and pads at which a value's first places are found.
+
+    Args:
+        made: what the window gives everywhere, by how amply the image is padded; for all values.
+    """
     space, places = x.shape[2:], value.shape[2:]
     corner = [min(_CORNER, n) for n in places]
     reach = [
@@ -232,7 +242,9 @@ def _look_up(value: Array, x: Array, tried: Window, kernel: Array | None) -> Ite
     ample = tuple((m, m) for m in beyond)
     counted = "all" if tried.counted == "padded" else tried.counted
     everywhere = replace(tried, pads=ample, stride=(1,) * len(space), counted=counted)
-    values = slide(near, everywhere, kernel)
+    if ample not in made:
+        made[ample] = slide(near, everywhere, kernel)
+    values = made[ample]
     wanted = value[_at(slice(n) for n in corner)]
     inner_only = tried.counted == "padded"
     for start, stride in _places(values, wanted, tried.stride, inner_only):

@@ -83,10 +83,13 @@ class Curve:
     Attributes:
         name: "gelu erf", "leaky_relu".
         slope: of those that have one: below zero of a leaky ReLU, in the middle of a hard sigmoid.
+        within: where a hard sigmoid is cut off; where only one of its two clips is in view, the
+            other end is open.
     """
 
     name: str
     slope: float | None = None
+    within: tuple[float, float] = (0.0, 1.0)
 
     def __call__(self, x: Array) -> Array:
         if self.slope is None:
@@ -96,7 +99,7 @@ class Curve:
         elif self.name == "elu":
             result = np.where(x > 0, x, self.slope * np.expm1(np.minimum(x, 0)))
         else:
-            result = np.clip(self.slope * x + 0.5, 0.0, 1.0)
+            result = np.clip(self.slope * x + 0.5, *self.within)
             result = x * result if self.name == "hard_swish" else result
         return result
 
@@ -128,7 +131,11 @@ def _with_slope(x: Array, y: Array) -> Iterator[Curve]:
         inside = (gate > 1e-3) & (gate < 1 - 1e-3) & (np.abs(x) > 1e-3)
         if inside.any():
             slopes = (gate[inside] - 0.5) / x[inside]
-            yield Curve(name, plain(float(np.median(slopes))))
+            slope = plain(float(np.median(slopes)))
+            yield Curve(name, slope)
+            if name == "hard_sigmoid":
+                yield Curve(name, slope, (-math.inf, 1.0))
+                yield Curve(name, slope, (0.0, math.inf))
 
 
 def _near(a: Array, b: Array) -> bool:

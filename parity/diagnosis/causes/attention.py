@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -303,10 +303,12 @@ class Attention:
     Attributes:
         roles: which inputs are query, key and value.
         steps: the axis of steps in all of them; the last axis is the features'.
+        turned: whether the result has its steps there too, not before the features.
     """
 
     roles: tuple[int, int, int]
     steps: int
+    turned: bool
     scale: float
     causal: bool
 
@@ -315,7 +317,8 @@ class Attention:
         scores = self.scale * (query @ np.swapaxes(key, -1, -2))
         if self.causal:
             scores = np.where(np.tri(*scores.shape[-2:]) > 0, scores, -np.inf)
-        return np.moveaxis(softmax(scores) @ value, -2, self.steps)
+        found = softmax(scores) @ value
+        return np.moveaxis(found, -2, self.steps) if self.turned else found
 
 
 @cause("attention-scale", "attention-mask-missing")
@@ -327,17 +330,35 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
         computes of the query, key and value that enter.
     """
     first = case.first
-    if len(first.inputs) != 3 or not any(
-        "matmul" in k or "attention" in k or "bmm" in k or "einsum" in k
-        for k in (*case.reference.kinds, *case.candidate.kinds)
-    ):
+    kinds_there = (*case.reference.kinds, *case.candidate.kinds)
+    if not any(word in kind for kind in kinds_there for word in _PRODUCTS):
         return
-    ours = next(_attentions(first.inputs, first.reference), None)
-    theirs = next(_attentions(first.inputs, first.candidate), None)
-    if ours is None or theirs is None or ours == theirs:
-        return
-    if (ours.roles, ours.steps) != (theirs.roles, theirs.steps):
-        return
+    for entering in (_as_read, _before_moves):
+        if len(entering(first)) != 3:
+            continue
+        ours = next(_attentions(entering(first), first.reference), None)
+        theirs = next(_attentions(entering(first), first.candidate), None)
+        if ours is None or theirs is None or ours == theirs:
+            continue
+        if replace(theirs, scale=ours.scale, causal=ours.causal) == ours:
+            yield _attention_explained(ours, theirs, entering)
+            return
+
+
+_PRODUCTS = ("mm", "matmul", "attention", "einsum")
+
+
+def _as_read(trial: Trial) -> tuple[Array, ...]:
+    return trial.inputs
+
+
+def _before_moves(trial: Trial) -> tuple[Array, ...]:
+    return tuple(trial.fed.values())
+
+
+def _attention_explained(
+    ours: Attention, theirs: Attention, entering: Callable[[Trial], tuple[Array, ...]]
+) -> Explanation:
     kinds: list[str] = []
     words: list[str] = []
     changed: dict[str, tuple[bool | float, bool | float]] = {}
@@ -349,11 +370,11 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
         kinds.append("attention-scale")
         changed["scale"] = (ours.scale, theirs.scale)
         words.append(f"scores times {theirs.scale:.6g}, the reference's times {ours.scale:.6g}")
-    yield Explanation(
+    return Explanation(
         kinds[0],
         "; ".join(words),
-        lambda trial: theirs(trial.inputs),
-        lambda trial: ours(trial.inputs),
+        lambda trial: theirs(entering(trial)).reshape(trial.candidate.shape),
+        lambda trial: ours(entering(trial)).reshape(trial.reference.shape),
         changed,
         cost=len(changed) - 1,
     )
@@ -361,24 +382,25 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
 
 def _attentions(inputs: tuple[Array, ...], found: Array) -> Iterator[Attention]:
     """What gives a value of three inputs."""
-    for roles in itertools.permutations(range(3)):
-        query, key, value = (inputs[role] for role in roles)
-        if (
-            query.ndim < 2
-            or not query.ndim == key.ndim == value.ndim
-            or key.shape[:-1] != value.shape[:-1]
-        ):
+    for a, b, c in itertools.permutations(range(3)):
+        query, key, value = inputs[a], inputs[b], inputs[c]
+        if not query.ndim == key.ndim == value.ndim >= 2 or key.shape[:-1] != value.shape[:-1]:
             continue
-        for steps in {query.ndim - 2, 1, 0} if query.ndim > 2 else {0}:
-            # the scale that is usual, and none: what else there is, is a temperature
-            for scale, causal in itertools.product((query.shape[-1] ** -0.5, 1.0), (False, True)):
-                one = Attention((roles[0], roles[1], roles[2]), steps, scale, causal)
-                with np.errstate(all="ignore"):
-                    try:
-                        predicted = one(inputs)
-                    except ValueError:  # shapes that cannot be multiplied
-                        continue
-                if _same(predicted, found):
+        if query.shape[-1] != key.shape[-1]:
+            continue
+        # the scale that is usual, and none: what else there is, is a temperature
+        scales = (query.shape[-1] ** -0.5, 1.0)
+        axes = {query.ndim - 2, *range(max(1, query.ndim - 2))}
+        for steps, turned in itertools.product(axes, (True, False)):
+            if (
+                query.shape[:steps] + query.shape[steps + 1 :]
+                != key.shape[:steps] + key.shape[steps + 1 :]
+            ):
+                continue
+            for scale, causal in itertools.product(scales, (False, True)):
+                one = Attention((a, b, c), steps, turned, scale, causal)
+                predicted = one(inputs)
+                if predicted.size == found.size and _same(predicted.reshape(found.shape), found):
                     yield one
 
 

@@ -117,7 +117,7 @@ def affine_missing(case: Case) -> Iterator[Explanation]:
         return
 
 
-@cause("lrn-parameters")
+@cause("lrn-parameters", enclosures=True)
 def local_response(case: Case) -> Iterator[Explanation]:
     """Local response normalisation with another size, alpha, beta or bias.
 
@@ -489,7 +489,8 @@ def _has_single_input(case: Case) -> bool:
     """Whether all depends on one array, and has its shape."""
     first = case.first
     shapes = {first.x.shape, first.reference.shape, first.candidate.shape}
-    return len(first.fed) == len(first.inputs) == len(shapes) == 1
+    floating = first.reference.dtype.kind == first.candidate.dtype.kind == "f"
+    return floating and len(first.fed) == len(first.inputs) == len(shapes) == 1
 
 
 def _vectors(case: Case) -> list[Array]:

@@ -142,7 +142,7 @@ def test_a_window_is_read_off_what_it_gives(kind_):
         "inside" if kind_ == "mean" else "all",
     )
     guess = Window(kind_, (3, 2), ((0, 0), (0, 0)), (2, 3), (1, 1), window.groups)
-    found = read_off(slide(x, window, kernel), x, guess, kernel)
+    found = read_off([slide(x, window, kernel)], x, guess, kernel)
     assert found is not None
     assert (found.stride, found.fill, found.counted) == (window.stride, window.fill, window.counted)
     assert [before for before, _ in found.pads] == [1, 0]
@@ -153,7 +153,7 @@ def test_no_window_is_read_off_other_numbers():
     random = np.random.default_rng(1)
     x = random.standard_normal((2, 3, 11, 13))
     guess = Window("max", (2, 2), ((0, 0), (0, 0)), (1, 1), (1, 1))
-    assert read_off(random.standard_normal((2, 3, 10, 12)), x, guess, None) is None
+    assert read_off([random.standard_normal((2, 3, 10, 12))], x, guess, None) is None
 
 
 def test_convolutions_are_torchs():

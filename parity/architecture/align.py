@@ -1,0 +1,90 @@
+"""Which step of one program is which of another's."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
+
+from parity.architecture.program import Around, Program
+
+
+def align(ours: Program, theirs: Program) -> dict[int, int]:
+    """The reference's steps to the candidate's that they are: the surest first.
+
+    Steps match by all that leads to them and all that follows, then by one of both, so that a
+    difference keeps nothing behind it or before it from matching, in whatever order branches ran.
+    """
+    past, future = (
+        [_histories(program, backwards) for program in (ours, theirs)]
+        for backwards in (False, True)
+    )
+    both = [list(zip(*histories, strict=True)) for histories in zip(past, future, strict=True)]
+    pairs: dict[int, int] = {}
+    for histories in (both, past, future):
+        _pair_equal(histories[0], histories[1], pairs)
+    _spread(ours, theirs, pairs)
+    _in_order(ours, theirs, pairs)
+    _spread(ours, theirs, pairs)
+    return dict(sorted(pairs.items()))
+
+
+def _histories(program: Program, backwards: bool) -> list[Hashable]:
+    """For each step one number for itself and all that leads to it (or follows)."""
+    steps, nearest = program.steps, program.after if backwards else program.before
+    found: list[Hashable] = [None] * len(steps)
+    for number in reversed(range(len(steps))) if backwards else range(len(steps)):
+        around = (str(found[one]) if isinstance(one, int) else one for one in nearest[number])
+        found[number] = hash((steps[number].key, *sorted(around)))
+    return found
+
+
+def _pair_equal(left: Sequence[Hashable], right: Sequence[Hashable], pairs: dict[int, int]) -> None:
+    """Pairs steps that have something in common with as many on the other side, in their order."""
+    ours, theirs = _places(left, pairs), _places(right, pairs.values())
+    for what, numbers in ours.items():
+        if len(numbers) == len(theirs[what]):
+            pairs.update(zip(numbers, theirs[what], strict=True))
+
+
+def _places(words: Sequence[Hashable], taken: Iterable[int]) -> dict[Hashable, list[int]]:
+    """Where each word stands, but for what is taken."""
+    found: dict[Hashable, list[int]] = defaultdict(list)
+    for number in sorted(set(range(len(words))).difference(taken)):
+        found[words[number]].append(number)
+    return found
+
+
+def _spread(ours: Program, theirs: Program, pairs: dict[int, int]) -> None:
+    """Pairs steps that are alike next to steps that are paired, until there are no more."""
+    alike = _places([step.key for step in theirs.steps], pairs.values())
+    changed = True
+    while changed:
+        changed = False
+        for a, step in enumerate(ours.steps):
+            if a in pairs:
+                continue
+            before, after = _partners(ours.before[a], pairs), _partners(ours.after[a], pairs)
+            fits = [b for b in alike[step.key] if before == theirs.before[b]
+                    or after == theirs.after[b]]  # fmt: skip
+            if len(fits) == 1:
+                pairs[a] = fits[0]
+                alike[step.key].remove(fits[0])
+                changed = True
+
+
+def _partners(numbers: Around, pairs: Mapping[int, int]) -> Around | None:
+    """The candidate's steps that are these; None where one has no partner."""
+    if any(isinstance(one, int) and one not in pairs for one in numbers):
+        return None
+    return frozenset(pairs[one] if isinstance(one, int) else one for one in numbers)
+
+
+def _in_order(ours: Program, theirs: Program, pairs: dict[int, int]) -> None:
+    """Pairs what is left and alike in the same order on both sides."""
+    taken = set(pairs.values())
+    left = [number for number in range(len(ours.steps)) if number not in pairs]
+    right = [number for number in range(len(theirs.steps)) if number not in taken]
+    keys = [ours.steps[n].key for n in left], [theirs.steps[n].key for n in right]
+    for a, b, size in SequenceMatcher(None, *keys, autojunk=False).get_matching_blocks():
+        pairs.update(zip(left[a : a + size], right[b : b + size], strict=True))

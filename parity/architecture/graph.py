@@ -1,0 +1,98 @@
+"""A tape's operations and what can be asked of them, before and while they become steps."""
+
+from __future__ import annotations
+
+from parity.architecture.step import Step
+from parity.tape import Op, Tape
+
+
+class Graph:
+    """The live part of a tape.
+
+    Attributes:
+        live: operations that lead from inputs to outputs, by index, in the order of the tape.
+        owner: the step of an operation that has one, by its index.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.live = _live(tape)
+        self.owner: dict[int, Step] = {}
+        self._weights: dict[int, frozenset[int]] = {}
+
+    @property
+    def followed(self) -> bool:
+        """Whether an input reaches an output."""
+        values = self.tape.values
+        return any(values[v].kind == "input" for op in self.live.values() for v in op.inputs)
+
+    def take(self, step: Step) -> None:
+        """Makes a step of its operations, but for those that are another's already."""
+        step.ops = tuple(index for index in step.ops if index not in self.owner)
+        self.owner.update(dict.fromkeys(step.ops, step))
+
+    def layers(self) -> dict[str, list[Op]]:
+        """Operations by their layer, static ones too; what is in no layer is left out."""
+        found: dict[str, list[Op]] = {}
+        for op in self.tape.ops:
+            if op.site.layer:
+                found.setdefault(op.site.layer, []).append(op)
+        return found
+
+    def source(self, value: int) -> Op | None:
+        """The operation that made a value, with moves left out."""
+        op = self.tape.producer(value)
+        while op is not None and op.role == "move" and op.inputs:
+            op = self.tape.producer(op.inputs[0])
+        return op
+
+    def only_reader(self, value: int) -> Op | None:
+        """The one live operation that reads a value, with moves left out."""
+        while True:
+            readers = [self.live[i] for i in self.tape.consumers[value] if i in self.live]
+            if len(readers) != 1:
+                return None
+            if readers[0].role != "move" or len(readers[0].outputs) != 1:
+                return readers[0]
+            value = readers[0].outputs[0]
+
+    def is_static(self, value: int) -> bool:
+        """Whether no input of the model reaches a value."""
+        producer = self.tape.producer(value)
+        return self.tape.values[value].kind != "input" if producer is None else producer.static
+
+    def weights(self, value: int) -> frozenset[int]:
+        """The leaves with several numbers that a static value is made of."""
+        if value not in self._weights:
+            found, seen, stack = set(), {value}, [value]
+            while stack:
+                at = stack.pop()
+                producer = self.tape.producer(at)
+                if producer is None and self.tape.values[at].size > 1:
+                    found.add(at)
+                new = set(producer.inputs if producer else ()) - seen
+                seen |= new
+                stack.extend(new)
+            self._weights[value] = frozenset(found)
+        return self._weights[value]
+
+    def scalar(self, op: Op) -> float | None:
+        """The single number that an operation takes beside its tensors."""
+        for name in ("other", "value", "exponent", "rhs"):
+            given = op.attributes.get(name)
+            if isinstance(given, (int, float)) and not isinstance(given, bool):
+                return float(given)
+        for value in op.inputs:
+            if self.tape.values[value].size == 1 and self.tape.values[value].kind == "constant":
+                return float(self.tape.adapter.to_numpy(self.tape.recorded[value]).reshape(()))
+        return None
+
+
+def _live(tape: Tape) -> dict[int, Op]:
+    needed = set(tape.outputs.values())
+    found = []
+    for op in reversed(tape.ops):
+        if not op.static and not needed.isdisjoint(op.outputs):
+            found.append(op)
+            needed.update(op.inputs)
+    return {op.index: op for op in reversed(found)}

@@ -1,0 +1,207 @@
+"""Steps of many operations: recurrences, attention, and norms and activations written by hand."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from parity.architecture.graph import Graph
+from parity.architecture.step import BIAS, DENSE, KINDS, Step, axes_of, plain
+from parity.tape import Op, Tape
+
+_CELLS = frozenset("mkldnnrnnlayer lstm gru rnntanh rnnrelu cudnnrnn lstmcell grucell".split())
+_FUSED_ATTENTION = "scaleddotproduct"
+
+
+def recurrences(graph: Graph) -> Iterator[Step]:
+    """A loop over time, fused or rolled out: a weight meets what it helped to compute."""
+    ops = graph.tape.ops
+    merged: list[set[int]] = []
+    for seeds in _loops(graph):
+        places = {_place(ops[index]) for index in seeds}
+        cell = {i for i, op in graph.live.items() if i in seeds or _place(op) in places}
+        for other in [one for one in merged if one & cell]:
+            cell |= other
+            merged.remove(other)
+        merged.append(cell)
+    for cell in merged:
+        yield _opaque(graph, "recurrence", cell)
+
+
+def _loops(graph: Graph) -> Iterator[Collection[int]]:
+    """Operations of each loop: some at each of its places are enough."""
+    reads: dict[frozenset[int], list[int]] = defaultdict(list)
+    for op in graph.live.values():
+        word = plain(op)
+        if word in _CELLS:
+            yield [op.index, *_products_before(graph, op)]
+        elif word in DENSE:
+            for value in op.inputs:
+                if graph.is_static(value) and graph.weights(value):
+                    reads[graph.weights(value)].append(op.index)
+    for weights, indices in reads.items():
+        names = " ".join(graph.tape.values[leaf].name for leaf in weights)
+        if "weight_hh" in names or "recurrent_kernel" in names:
+            yield indices
+        elif len(indices) > 1:
+            turn = _between(graph.tape, indices[0], indices[1])
+            if turn:
+                yield {*turn, *_between(graph.tape, indices[0], indices[-1]), indices[-1]}
+
+
+def _products_before(graph: Graph, op: Op) -> Iterator[int]:
+    """The products that feed a cell's gates through nothing but sums, and the sums."""
+    stack = list(op.inputs)
+    while stack:
+        producer = graph.tape.producer(stack.pop())
+        if producer is None or producer.index not in graph.live:
+            continue
+        if plain(producer) in DENSE | BIAS:
+            yield producer.index
+        if plain(producer) in BIAS:
+            stack.extend(producer.inputs)
+
+
+def _between(tape: Tape, first: int, last: int) -> set[int]:
+    """Operations on a path from one to another, both included; none where there is no path."""
+    reached, path = set(tape.ops[first].outputs), [first]
+    for op in tape.ops[first + 1 : last + 1]:
+        if not reached.isdisjoint(op.inputs):
+            reached.update(op.outputs)
+            path.append(op.index)
+    if path[-1] != last:
+        return set()
+    needed, found = set(tape.ops[last].outputs), set()
+    for op in (tape.ops[index] for index in reversed(path)):
+        if not needed.isdisjoint(op.outputs):
+            needed.update(op.inputs)
+            found.add(op.index)
+    return found
+
+
+def _place(op: Op) -> tuple[str, str]:
+    """The layer and line of an operation: one turn of a loop is where the others are."""
+    return op.site.layer, op.site.source
+
+
+def _opaque(graph: Graph, kind: str, ops: Collection[int]) -> Step:
+    ordered = tuple(sorted(ops))
+    return Step(kind, graph.tape.ops[ordered[0]].site, ordered, opaque=True)
+
+
+def attentions(graph: Graph) -> Iterator[Step]:
+    """Attention in a layer of its own: that layer and those below it, however they are split."""
+    for layer in dict.fromkeys(
+        op.site.layer for op in graph.live.values() if op.site.layer and _attends(graph, op)
+    ):
+        below = tuple(layer + mark for mark in "./")
+        ops = {
+            i: plain(op)
+            for i, op in graph.live.items()
+            if op.site.layer == layer or op.site.layer.startswith(below)
+        }
+        heads = [
+            word
+            for word in ops.values()
+            if KINDS.get(word) == "softmax" or word.startswith(_FUSED_ATTENTION)
+        ]
+        if len(heads) == 1:
+            yield _opaque(graph, "attention", ops)
+
+
+def _attends(graph: Graph, op: Op) -> bool:
+    word = plain(op)
+    if word.startswith(_FUSED_ATTENTION):
+        return True
+    return word in DENSE and sum(not graph.is_static(v) for v in op.inputs) > 1
+
+
+def norms(graph: Graph) -> Iterator[Step]:
+    """Norms in small operations, in a layer that does nothing else.
+
+    What tells them is `rsqrt(variance + epsilon)`; the variance is a buffer, or a mean of squares.
+    """
+    for ops in graph.layers().values():
+        live = tuple(op.index for op in ops if op.index in graph.live)
+        roots = [op for op in ops if plain(op) in ("rsqrt", "sqrt")]
+        if not live or len(roots) != 1 or _names_a_step(graph, live):
+            continue
+        added = graph.tape.producer(roots[0].inputs[0])
+        if added is None or plain(added) not in BIAS:
+            continue
+        epsilon = graph.scalar(added)
+        variance = [v for v in added.inputs if graph.tape.values[v].size > 1]
+        if epsilon is None or not 0 < epsilon < 0.1 or len(variance) != 1:
+            continue
+        first = graph.tape.ops[live[0]]
+        kind, parameters = _which_norm(graph, variance[0], first)
+        if kind:
+            yield Step(kind, first.site, live, {"epsilon": epsilon, **parameters})
+
+
+def _names_a_step(graph: Graph, ops: Sequence[int]) -> bool:
+    """Whether any of some operations is a step, or of one, by itself."""
+    return any(index in graph.owner or plain(graph.tape.ops[index]) in KINDS for index in ops)
+
+
+def _which_norm(graph: Graph, variance: int, first: Op) -> tuple[str, dict[str, Any]]:
+    """The norm whose variance a value is, and what it tells; "" where that cannot be known."""
+    values = graph.tape.values
+    if graph.is_static(variance):
+        return "batch_norm", {}
+    mean = graph.source(variance)
+    if mean is None or plain(mean) not in ("mean", "reducemean", "average"):
+        return "", {}
+    shape = values[mean.inputs[0]].shape
+    rank, axes = len(shape), axes_of(mean, len(shape))
+    if not axes or not _is_centred_square(graph.tape, mean.inputs[0]):
+        return "", {}
+    if 0 in axes:
+        return "batch_norm", {}
+    if rank > len(values[first.inputs[0]].shape):
+        kept = [n for axis, n in enumerate(shape) if axis and axis not in axes]
+        return "group_norm", {"groups": kept[0]} if len(kept) == 1 else {}
+    if axes != tuple(range(rank - len(axes), rank)):
+        return "", {}
+    return "layer_norm", {"normalised": math.prod(shape[a] for a in axes)}
+
+
+def _is_centred_square(tape: Tape, value: int) -> bool:
+    square = tape.producer(value)
+    if square is None or plain(square) == "squareddifference":
+        return square is not None
+    inner = tape.producer(square.inputs[0])
+    return plain(square) in ("square", "pow", "mul") and inner is not None and plain(inner) == "sub"
+
+
+def silus(graph: Graph) -> Iterator[Step]:
+    """SiLU as a product with its own sigmoid, whose input may be scaled by 1."""
+    for op in graph.live.values():
+        if plain(op) != "mul" or len(op.inputs) != 2 or op.index in graph.owner:
+            continue
+        for x, gate in (op.inputs, op.inputs[::-1]):
+            sigmoid = graph.tape.producer(gate)
+            if sigmoid is None or plain(sigmoid) != "sigmoid":
+                continue
+            ops = [sigmoid.index, op.index]
+            scaled = graph.tape.producer(sigmoid.inputs[0])
+            if sigmoid.inputs[0] != x:
+                if scaled is None or plain(scaled) != "mul" or x not in scaled.inputs:
+                    continue
+                if graph.scalar(scaled) != 1:
+                    continue
+                ops = [scaled.index, *ops]
+            if all(index in graph.live for index in ops):
+                yield Step("silu", op.site, tuple(ops))
+                break
+
+
+def gelus(graph: Graph) -> Iterator[Step]:
+    """GELU by the error function, in a layer of its own."""
+    for ops in graph.layers().values():
+        errors = [op for op in ops if plain(op) in ("erf", "erfc")]
+        if len(errors) == 1 and not _names_a_step(graph, [op.index for op in ops]):
+            live = tuple(op.index for op in ops if op.index in graph.live)
+            yield Step("gelu", errors[0].site, live, {"approximate": "none"})

@@ -1,0 +1,138 @@
+"""A tape as a program of steps, what is loose between them, and the data flow among both."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from parity.architecture.graph import Graph
+from parity.architecture.patterns import attentions, gelus, norms, recurrences, silus
+from parity.architecture.single import singles
+from parity.architecture.step import BIAS, Step, plain
+from parity.tape import Op, Tape
+
+# One word for what is the same arithmetic in several spellings.
+_ARITHMETIC = {
+    **dict.fromkeys(
+        "add addv2 biasadd bias sub rsub addn addconstant subfromconstant".split(), "+"
+    ),
+    **dict.fromkeys("mul div realdiv mulconstant divfromconstant truediv".split(), "*"),
+    **dict.fromkeys("square powvarconst".split(), "pow"),
+    **dict.fromkeys("amax maxreduce".split(), "max"),
+}
+_SIGNLESS = ("neg", "negative", "identity")
+
+# Steps, or "input" and the names of outputs.
+Around = frozenset[Any]
+Flow = tuple[dict[int, Around], dict[int, Around]]  # before and after, by index of an operation
+
+
+class Program:
+    """A model as steps.
+
+    Attributes:
+        steps: in the order of the tape.
+        before, after: for each step those that come directly before and after it.
+    """
+
+    def __init__(self, tape: Tape, outputs: Mapping[int, str]) -> None:
+        """Reads the steps off a tape.
+
+        Args:
+            outputs: names of the outputs by value id, where they have any in common with another
+                program's.
+        """
+        self.graph = Graph(tape)
+        self._outputs = {v: outputs.get(v, "output") for v in tape.outputs.values()}
+        for pattern in (recurrences, attentions, norms, silus, gelus):
+            self._take(pattern.__name__, pattern, self.graph)
+        for op in self.graph.live.values():
+            if op.index not in self.graph.owner:
+                self._take(op.kind, singles, self.graph, op)
+        self.steps = sorted(set(self.graph.owner.values()), key=lambda step: step.ops[0])
+        for step in self.steps:
+            self._absorb_bias(step)
+        self._number = {index: n for n, step in enumerate(self.steps) for index in step.ops}
+        before, after = self.flow({number: number for number in range(len(self.steps))})
+        self.before = [before[step.ops[0]] for step in self.steps]
+        self.after = [after[step.ops[0]] for step in self.steps]
+
+    def _take(self, what: str, read: Callable[..., Iterable[Step]], *arguments: Any) -> None:
+        """Takes the steps that are read; what cannot be read stays loose."""
+        try:
+            steps = list(read(*arguments))
+        except Exception as error:  # a framework may tell an attribute in a form not known here
+            warnings.warn(f"the structure of {what} could not be read: {error!r}", stacklevel=2)
+            return
+        for step in steps:
+            self.graph.take(step)
+
+    def _absorb_bias(self, step: Step) -> None:
+        """The addition of a bias belongs to the product before it."""
+        tape = self.graph.tape
+        reader = self.graph.only_reader(tape.ops[step.ops[-1]].outputs[0]) if step.width else None
+        if reader is None or reader.index in self.graph.owner or plain(reader) not in BIAS:
+            return
+        static = [value for value in reader.inputs if self.graph.is_static(value)]
+        if len(static) == 1 and tape.values[static[0]].size == step.width:
+            self.graph.owner[reader.index] = step
+            step.ops = (*step.ops, reader.index)
+
+    def flow(self, shown: Mapping[int, int]) -> Flow:
+        """For each operation the nearest shown steps before it and after it.
+
+        All operations of a shown step have the same.
+
+        Args:
+            shown: steps by number, and the number that stands for them.
+        """
+        ops, values = list(self.graph.live.values()), self.graph.tape.values
+        inputs = {v: "input" for op in ops for v in op.inputs if values[v].kind == "input"}
+        return (
+            self._nearest([(op.index, op.inputs, op.outputs) for op in ops], inputs, shown),
+            self._nearest(
+                [(op.index, op.outputs, op.inputs) for op in reversed(ops)], self._outputs, shown
+            ),
+        )
+
+    def _nearest(
+        self,
+        ops: Iterable[tuple[int, tuple[int, ...], tuple[int, ...]]],
+        ends: Mapping[int, str],
+        shown: Mapping[int, int],
+    ) -> dict[int, Around]:
+        """The nearest shown steps in one direction.
+
+        Args:
+            ops: index of each operation, the values on the side one looks to, those on the other.
+            ends: values at which the program ends on that side, with their names.
+        """
+        reached: dict[int, Around] = defaultdict(frozenset)
+        reached.update({value: frozenset((name,)) for value, name in ends.items()})
+        found: dict[int, Around] = {}
+        of_step: dict[int, Around] = defaultdict(frozenset)
+        for index, near, far in ops:
+            around = found[index] = frozenset().union(*(reached[value] for value in near))
+            number = self._number.get(index, -1)
+            if number in shown:
+                of_step[number] |= around - {shown[number]}
+                around = frozenset((shown[number],))
+            for value in far:
+                reached[value] |= around
+        found.update({i: of_step[n] for i, n in self._number.items() if n in shown})
+        return found
+
+    def loose(self) -> Iterator[tuple[int, str]]:
+        """Operations that compute and belong to no step, each with one word for it."""
+        for op in self.graph.live.values():
+            word = plain(op)
+            if op.index in self._number or op.role == "move" or word in _SIGNLESS:
+                continue
+            if self._is_floating(op):
+                yield op.index, _ARITHMETIC.get(word, word)
+
+    def _is_floating(self, op: Op) -> bool:
+        values = self.graph.tape.values
+        return any(values[v].dtype.startswith(("float", "bfloat")) for v in op.outputs)

@@ -1,0 +1,121 @@
+"""A step of a model: what an operation, or several, are called in the field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from parity.tape import Op, Site
+
+# Steps and the operations that are one by themselves, by their plain kind (see `plain`).
+_ACTIVATIONS = {
+    **{k: k for k in "relu tanh sigmoid elu selu celu gelu softplus softsign mish".split()},
+    "relu6": "relu6 clippedrelu",
+    "leaky_relu": "leakyrelu",
+    "silu": "silu swish",
+    "hard_sigmoid": "hardsigmoid",
+    "hard_swish": "hardswish",
+    "softmax": "softmax safesoftmax",
+    "log_softmax": "logsoftmax",
+    "log_sigmoid": "logsigmoidforward",
+}
+_SPELLINGS = {
+    **_ACTIVATIONS,
+    "batch_norm": "nativebatchnorm cudnnbatchnorm miopenbatchnorm nativebatchnormlegit "
+    "nativebatchnormlegitnotraining batchnormalization fixedbatchnormalization fusedbatchnorm "
+    "fusedbatchnormv2 fusedbatchnormv3",
+    "layer_norm": "nativelayernorm layernormalization",
+    "group_norm": "nativegroupnorm groupnormalization",
+    "rms_norm": "rmsnorm fusedrmsnorm",
+    "dense": "addmm mm linear matmul batchmatmul batchmatmulv2 linearfunction bmm einsum mv",
+    "convolution": "convolution convolutionoverrideable mkldnnconvolution conv2d conv3d "
+    "depthwiseconv2dnative convolution2dfunction convolutionnd",
+    "transposed_convolution": "conv2dbackpropinput conv3dbackpropinputv2 deconvolution2dfunction "
+    "deconvolutionnd",
+    "max_pool": "maxpool2dwithindices maxpool3dwithindices maxpool1dwithindices maxpool1d "
+    "maxpool2d maxpool3d mkldnnmaxpool2d maxpool maxpooling2d maxpoolingnd",
+    "average_pool": "avgpool1d avgpool2d avgpool3d avgpool averagepooling2d averagepoolingnd",
+    "embedding": "embedding gatherv2 resourcegather embedidfunction",
+}
+KINDS = {word: kind for kind, words in _SPELLINGS.items() for word in words.split()}
+DENSE = frozenset(_SPELLINGS["dense"].split())
+# Steps that stand in for one another at one place without any other change.
+FAMILIES = frozenset(_ACTIVATIONS), frozenset(("max_pool", "average_pool"))
+BIAS = frozenset("add addv2 biasadd bias".split())
+
+# What tells a step from others of its kind.
+_SIZES = {
+    "dense": ("units",),
+    "convolution": ("filters", "kernel"),
+    "transposed_convolution": ("filters", "kernel"),
+    "embedding": ("features",),
+}
+
+Read = tuple[str, dict[str, Any]]  # what an operation tells: a step's kind and its parameters
+
+
+@dataclass(eq=False)
+class Step:
+    """A step of a model.
+
+    Attributes:
+        kind: in the field's words, with underscores.
+        ops: indices of its operations, in the order of the tape.
+        parameters: what the tape tells of it, by name; comparable across frameworks.
+        opaque: holds whatever a recurrence or an attention is made of.
+    """
+
+    kind: str
+    site: Site
+    ops: tuple[int, ...]
+    parameters: dict[str, Any] = field(default_factory=dict)
+    opaque: bool = False
+
+    @property
+    def size(self) -> tuple[Any, ...]:
+        """What tells it from others of its kind: units, filters and kernel."""
+        return tuple(self.parameters[name] for name in _SIZES.get(self.kind, ()))
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (self.kind, *self.size)
+
+    @property
+    def width(self) -> int | None:
+        """How many features it multiplies to; None where it has no weights to multiply by."""
+        return self.parameters.get("units") or self.parameters.get("filters")
+
+    def alike(self, other: Step) -> bool:
+        return self.kind == other.kind or bool(self.width and other.width)
+
+    @property
+    def words(self) -> str:
+        return self.kind.replace("_", " ")
+
+
+def plain(op: Op) -> str:
+    """An operation's kind in one spelling."""
+    return op.kind.rsplit(".", 1)[-1].lower().replace("_", "")
+
+
+def first(given: Mapping[str, Any], *names: str, default: Any = None) -> Any:
+    """The attribute that goes by one of several names."""
+    return next((given[name] for name in names if name in given), default)
+
+
+def axes_of(op: Op, rank: int) -> tuple[int, ...]:
+    """The axes that an operation is told to work on; () where it is told none."""
+    given = first(op.attributes, "dim", "axis")
+    axes = (given,) if isinstance(given, int) else given
+    if not isinstance(axes, (list, tuple)) or not all(isinstance(axis, int) for axis in axes):
+        return ()
+    return tuple(sorted(axis % rank for axis in axes)) if rank else ()
+
+
+def text(value: Any) -> str:
+    """A parameter as it is shown; a tuple of equal numbers as one."""
+    if isinstance(value, tuple):
+        same = len(set(value)) == 1
+        return str(value[0]) if same else f"({', '.join(map(str, value))})"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

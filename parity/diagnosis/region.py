@@ -1,0 +1,360 @@
+"""What lies between values that have a partner and one that has none: the regions.
+
+From an output without a partner one walks back to the values that have one. What lies between is
+the region in which the models part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from parity.matching.match import Indexed, Match, Pair, pair_up_leaves
+from parity.matching.order import Order
+from parity.numerics.difference import residual
+from parity.numerics.rounding import explained_by_constants
+from parity.tape import Op, Tape
+
+_MUCH = 0.1  # no rounding of a float32 parameter leaves so much
+
+
+@dataclass(frozen=True)
+class Region:
+    """Operations of one tape between values that have a partner and one that has none.
+
+    Attributes:
+        ops: in the order of the data flow.
+        entry: the first that computes something new (or arranges it anew): where the models part.
+    """
+
+    tape: Tape
+    ops: tuple[Op, ...]
+    entry: Op | None
+
+    @property
+    def computing(self) -> int:
+        """How many of the operations do more than move numbers."""
+        return sum(op.role != "move" for op in self.ops)
+
+    @property
+    def made(self) -> set[int]:
+        """What the operations give, used or not."""
+        return {value for op in self.ops for value in op.outputs}
+
+    def boundary(self) -> Iterator[int]:
+        """What enters the region: inputs, and values that operations outside it computed."""
+        inside = self.made
+        for value in dict.fromkeys(value for op in self.ops for value in op.inputs):
+            producer = self.tape.producer(value)
+            if value in inside or (producer is not None and producer.static):
+                continue
+            if producer is not None or self.tape.values[value].kind == "input":
+                yield value
+
+    def leaves(self) -> Iterator[int]:
+        """Parameters and constants that the operations read, also through static operations."""
+        seen: set[int] = set()
+        stack = [value for op in self.ops for value in op.inputs]
+        while stack:
+            value = stack.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            op = self.tape.producer(value)
+            if op is None:
+                if self.tape.values[value].kind != "input":
+                    yield value
+            elif op.static:
+                stack.extend(op.inputs)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A parameter, buffer or constant that has no equal on the other side.
+
+    Attributes:
+        reference, candidate: value ids; either may be missing.
+        relation: `"arranged"` (the same numbers in another order), `"near"` or `"other"`.
+    """
+
+    reference: int | None
+    candidate: int | None
+    relation: str
+
+
+@dataclass(frozen=True)
+class Parting:
+    """A pair of regions at which the two models part, and the values that end them.
+
+    Attributes:
+        values: value ids in the reference and the candidate, or None where nothing meets later.
+        residual: of the candidate's value, computed from the reference's inputs, in float64.
+        explained: how much of it float32 rounding of the region's constants explains.
+        leaves: parameters and constants entering the region that differ.
+        met: whether later values meet again once the reference's value is put in.
+    """
+
+    reference: Region
+    candidate: Region
+    values: tuple[int, int] | None
+    order: Order | None
+    residual: float
+    explained: float = 0.0
+    leaves: tuple[Leaf, ...] = ()
+    met: bool = True
+
+    @property
+    def random(self) -> tuple[bool, bool]:
+        """Whether random numbers are drawn in the reference's and in the candidate's region."""
+        return (
+            any(op.role == "random" for op in self.reference.ops),
+            any(op.role == "random" for op in self.candidate.ops),
+        )
+
+
+@dataclass(frozen=True)
+class OutputPair:
+    """Two outputs that ought to be equal: name, and value id on both sides."""
+
+    name: str
+    reference: int
+    candidate: int
+
+
+@dataclass
+class Walk:
+    """One tape as seen from outputs that part.
+
+    Attributes:
+        settled: whether a value has a partner, as far as asked.
+        depth: of an unsettled value the computing operations behind it.
+        roots: what an unsettled value starts from: sizes and norms.
+    """
+
+    side: Indexed
+    settled: dict[int, bool] = field(default_factory=dict)
+    depth: dict[int, int] = field(default_factory=dict)
+    roots: dict[int, set[tuple[int, float]]] = field(default_factory=dict)
+
+
+class Scene:
+    """Both tapes, what has a partner, and what lies between that and the outputs that part."""
+
+    def __init__(self, found: Match, apart: Sequence[OutputPair]) -> None:
+        self.found = found
+        self.reference = Walk(found.reference)
+        self.candidate = Walk(Indexed(found.side.tape, found.side.run, found.side))
+        self.partners = found.by_reference
+        self.apart = apart
+        # an output that parts is unsettled, whatever else its numbers may resemble
+        for pair in apart:
+            self.reference.settled[pair.reference] = False
+            self.candidate.settled[pair.candidate] = False
+
+    def is_settled(self, walk: Walk, value: int) -> bool:
+        known = walk.settled.get(value)
+        if known is None:
+            known = walk.settled[value] = self._has_partner(walk, value)
+        return known
+
+    def _has_partner(self, walk: Walk, value: int) -> bool:
+        if walk is self.candidate and value in self.found.injected:
+            return True
+        other = self._partner(walk, value)
+        if other is None:
+            return False
+        if walk.side.informative(value):
+            return True
+        # the same few numbers stand in many places: they count only where both were computed
+        opposite = self.reference if walk is self.candidate else self.candidate
+        op = opposite.side.tape.producer(other)
+        return op is not None and not op.static
+
+    def _partner(self, walk: Walk, value: int) -> int | None:
+        """The value of the other side that a value is."""
+        if walk is self.candidate:
+            pair = self.found.pairs.get(value)
+            return pair.reference if pair else None
+        pair = self.partners.get(value)
+        return pair.candidate if pair else self._find_in_candidate(value)
+
+    def _find_in_candidate(self, value: int) -> int | None:
+        array = self.found.reference.array(value)
+        if not array.size:
+            return None
+        partner = self.candidate.side.partner(array, self.found.reference.print(value))
+        return partner.reference if isinstance(partner, Pair) and partner.same else None
+
+    def regions(self, a: int, b: int, itself: bool = True) -> tuple[Region, Region]:
+        """What lies between two values and those behind them that have a partner.
+
+        What one side's operations give besides, as a fused norm its mean, the other side computes
+        within its region too.
+        """
+        again = itself or self.is_settled(self.reference, a)
+        ours = self.region(self.reference, a, itself=again)
+        theirs = self.region(self.candidate, b, itself=itself, besides=ours.made - {a})
+        ours = self.region(self.reference, a, itself=again, besides=theirs.made - {b})
+        return ours, theirs
+
+    def region(
+        self, walk: Walk, *values: int, itself: bool = False, besides: Collection[int] = ()
+    ) -> Region:
+        """What lies between values and those behind them that have a partner.
+
+        Args:
+            itself: whether to go on from `values` that have a partner.
+            besides: values of the other side whose partners do not end the region.
+        """
+        tape = walk.side.tape
+        inside: set[int] = set()
+        stack = list(values)
+        makers = [op for value in values if (op := tape.producer(value)) is not None]
+        static = itself or all(op.static for op in makers)  # no input reaches what is asked for
+        while stack:
+            value = stack.pop()
+            op = tape.producer(value)
+            if op is None or op.index in inside or (op.static and not static):
+                continue
+            if self.is_settled(walk, value) and not (itself and value in values):
+                if not besides or self._partner(walk, value) not in besides:
+                    continue
+            inside.add(op.index)
+            stack.extend(op.inputs)
+        ops = tuple(tape.ops[index] for index in sorted(inside))
+        return Region(tape, ops, self._entry(walk, ops))
+
+    def _entry(self, walk: Walk, ops: Sequence[Op]) -> Op | None:
+        live = [op for op in ops if not op.static] or ops
+        for op in live:
+            if op.role != "move" or self._arranges(walk, op):
+                return op
+        return live[0] if live else None
+
+    def _arranges(self, walk: Walk, op: Op) -> bool:
+        """Whether a move puts numbers that the other side has in an order that it has not."""
+        if walk is self.candidate:
+            return any(value in self.found.arranged for value in op.outputs)
+        arrays = [(walk.side.array(value), walk.side.print(value)) for value in op.outputs]
+        return any(isinstance(self.candidate.side.partner(*pair), int) for pair in arrays)
+
+    def with_counterparts(self, ours: Region, theirs: Region) -> tuple[Region, Region]:
+        """Where one side arranges numbers anew, the other's place is where it arranges the same."""
+        return (
+            self._from_counterpart(self.reference, ours, self.candidate, theirs),
+            self._from_counterpart(self.candidate, theirs, self.reference, ours),
+        )
+
+    def _from_counterpart(self, walk: Walk, region: Region, other: Walk, others: Region) -> Region:
+        entry = others.entry
+        if entry is None or entry.role != "move":
+            return region
+        for value in entry.outputs:
+            if other is self.candidate:
+                counterpart = self.found.arranged.get(value)
+            else:
+                array = other.side.array(value)
+                found = walk.side.partner(array, other.side.print(value))
+                counterpart = found if isinstance(found, int) else None
+            op = None if counterpart is None else walk.side.tape.producer(counterpart)
+            if op is not None and op.role == "move":
+                ops = region.ops if op in region.ops else (op, *region.ops)
+                return Region(region.tape, ops, op)
+        return region
+
+    def or_where_it_is_read(self, walk: Walk, region: Region, value: int) -> Region:
+        """An input that one model changes and the other takes as it is: the place is its reader."""
+        if region.entry is not None:
+            return region
+        tape = walk.side.tape
+        ends = [pair.candidate if walk is self.candidate else pair.reference for pair in self.apart]
+        apart = {op.index for op in self.region(walk, *ends).ops}
+        for moved in sorted(only_moves(tape, value)):
+            for index in tape.consumers[moved]:
+                if index in apart:
+                    return Region(tape, region.ops, tape.ops[index])
+        return region
+
+    def up_to_the_outputs(self) -> Parting:
+        """The whole of what parts, where nothing later meets."""
+        ours = self.region(self.reference, *(pair.reference for pair in self.apart))
+        theirs = self.region(self.candidate, *(pair.candidate for pair in self.apart))
+        gap = float("inf")
+        for pair in self.apart:
+            a = self.found.reference.array(pair.reference)
+            b = self.candidate.side.array(pair.candidate)
+            if a.shape == b.shape:
+                gap = residual(a, b)
+        leaves = tuple(self.differing_leaves(ours, theirs))
+        return Parting(ours, theirs, None, None, gap, 0.0, leaves, met=False)
+
+    def explained(self, ours: Region, a: int, theirs: Region, b: int, gap: float) -> float:
+        """How much of what two values are apart the rounding of constants explains."""
+        if gap > _MUCH and not any(
+            region.tape.values[leaf].dtype in ("float16", "bfloat16")
+            for region in (ours, theirs)
+            for leaf in region.leaves()
+        ):
+            return 0.0
+        sides = ((self.reference.side, ours, a), (self.candidate.side, theirs, b))
+        return max(
+            explained_by_constants(side.tape, side.run, region.ops, region.leaves(), value, gap)
+            for side, region, value in sides
+        )
+
+    def differing_leaves(self, ours: Region, theirs: Region) -> Iterator[Leaf]:
+        """Parameters and constants that enter the candidate's region and have no equal."""
+        known = set(ours.leaves())
+        pair_up_leaves(self.found, theirs.leaves())
+        self.partners = self.found.by_reference
+        for leaf in theirs.leaves():
+            if not self.candidate.side.informative(leaf):
+                continue
+            pair = self.found.pairs.get(leaf)
+            if pair is not None and not pair.same:
+                yield Leaf(pair.reference, leaf, "near")
+            elif pair is None:
+                arranged = self.found.arranged.get(leaf)
+                if arranged is not None:
+                    yield Leaf(arranged, leaf, "arranged")
+                    continue
+                size = self.candidate.side.tape.values[leaf].size
+                alike = [
+                    value
+                    for value in known
+                    if self.found.reference.tape.values[value].size == size
+                    and value not in self.partners
+                ]
+                yield Leaf(alike[0] if alike else None, leaf, "other")
+
+
+def ancestors(tape: Tape, values: Sequence[int]) -> set[int]:
+    """Indices of the operations that values depend on."""
+    found: set[int] = set()
+    stack = list(values)
+    while stack:
+        op = tape.producer(stack.pop())
+        if op is not None and op.index not in found:
+            found.add(op.index)
+            stack.extend(op.inputs)
+    return found
+
+
+def descendants(tape: Tape, value: int) -> set[int]:
+    """Values that depend on a value, without itself."""
+    found = {value}
+    producer = tape.producer(value)
+    for op in tape.ops[producer.index + 1 if producer else 0 :]:
+        if not found.isdisjoint(op.inputs):
+            found.update(op.outputs)
+    found.discard(value)
+    return found
+
+
+def only_moves(tape: Tape, value: int) -> set[int]:
+    """A value and what is made of it by moves alone."""
+    found = {value}
+    for op in tape.ops:
+        if op.role == "move" and not found.isdisjoint(op.inputs):
+            found.update(op.outputs)
+    return found

@@ -1,0 +1,66 @@
+"""Activations: another one, another variant or slope, one missing, one too many."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from tests.unit.causes.told import kind, numbers, tensor, told
+
+X = numbers(6, 7)
+FIRST, LAST = tensor(numbers(7, 8)), tensor(numbers(8, 5))
+
+
+def network(activation):
+    return lambda x: activation(x @ FIRST) @ LAST
+
+
+@pytest.mark.parametrize("scale", [1e-2, 1.0, 100.0])
+def test_slopes_are_solved_for(scale):
+    cause = told(
+        network(lambda x: F.leaky_relu(x, 0.01)),
+        network(lambda x: torch.maximum(0.137 * x, x)),
+        scale * X,
+    )
+    assert (cause.kind, cause.parameters) == ("leaky-slope", {"slope": (0.01, 0.137)})
+
+
+def test_hard_sigmoid():
+    cause = told(network(F.hardsigmoid), network(lambda x: (0.2 * x + 0.5).clamp(0, 1)), X)
+    assert cause.kind == "hard-sigmoid-slope"
+    assert cause.parameters["slope"] == pytest.approx((1 / 6, 0.2))
+
+
+def test_variants_of_gelu():
+    def tanh(x):
+        return F.gelu(x, approximate="tanh")
+
+    cause = told(network(F.gelu), network(tanh), X)
+    assert (cause.kind, cause.parameters) == ("gelu-variant", {"kind": ("erf", "tanh")})
+    quick = told(network(tanh), network(lambda x: x * torch.sigmoid(1.702 * x)), X)
+    assert quick.parameters == {"kind": ("tanh", "sigmoid")}
+
+
+def test_kinds():
+    for ours, theirs, names in (
+        (torch.relu, F.elu, ("relu", "elu")),
+        (torch.tanh, lambda x: x / (1 + x.abs()), ("tanh", "softsign")),
+        (F.silu, F.mish, ("silu", "mish")),
+        (F.softplus, torch.exp, ("softplus", "exp")),
+        (torch.relu, F.leaky_relu, ("relu", "leaky_relu")),
+    ):
+        cause = told(network(ours), network(theirs), X)
+        assert (cause.kind, cause.parameters) == ("activation-kind", {"kind": names})
+
+
+def test_one_missing_and_one_too_many():
+    for activation in (torch.relu, torch.tanh, F.gelu, F.silu, torch.sigmoid):
+        assert kind(network(activation), network(lambda x: x), X) == "activation-missing"
+        assert kind(network(lambda x: x), network(activation), X) == "activation-extra"
+
+
+def test_other_functions_are_not_named():
+    for odd in (torch.atan, lambda x: x**3, lambda x: torch.tanh(1.1 * x)):
+        assert not kind(network(torch.tanh), network(odd), X).startswith(("activation", "gelu"))
+    assert kind(network(torch.relu), network(lambda x: torch.relu(x) + 0.3), X) != "activation-kind"

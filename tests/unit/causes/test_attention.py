@@ -1,0 +1,92 @@
+"""Attention: scale, masks, positions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from tests.unit.causes.told import kind, numbers, tensor, told
+
+Q, K, V = (numbers(3, 2, 6, 5) for _ in range(3))
+CAUSAL = torch.tril(torch.ones(6, 6)) > 0
+TABLE = tensor(numbers(9, 5))
+
+
+def attention(scale=5**-0.5, mask=None, fill=-torch.inf):
+    def run(q, k, v):
+        scores = (q @ k.mT) * scale
+        if mask is not None:
+            scores = scores.masked_fill(~mask, fill)
+        return scores.softmax(-1) @ v
+
+    return run
+
+
+@pytest.mark.parametrize("scale", [1.0, 1 / 5, 10**-0.5])
+def test_scale(scale):
+    cause = told(attention(), attention(scale), Q, K, V)
+    assert cause.kind == "attention-scale"
+    assert cause.parameters["scale"] == pytest.approx((5**-0.5, scale))
+
+
+def test_scale_of_attention_in_one_operation():
+    cause = told(attention(1.0), F.scaled_dot_product_attention, Q, K, V)
+    assert cause.kind == "attention-scale"
+    assert cause.parameters["scale"] == pytest.approx((1.0, 5**-0.5))
+
+
+def test_a_mask_that_is_missing():
+    assert kind(attention(mask=CAUSAL), attention(), Q, K, V) == "attention-mask-missing"
+
+    def causal(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    assert kind(causal, attention(), Q, K, V) == "attention-mask-missing"
+
+
+@pytest.mark.parametrize("value", [0.0, -3.0, -8.5])
+def test_a_mask_that_does_not_hide(value):
+    cause = told(attention(mask=CAUSAL), attention(mask=CAUSAL, fill=value), Q, K, V)
+    assert (cause.kind, cause.parameters["value"][1]) == ("attention-mask-value", value)
+
+
+def test_a_mask_that_is_added():
+    added = torch.where(CAUSAL, 0.0, -7.5)
+
+    def candidate(q, k, v):
+        return ((q @ k.mT) * 5**-0.5 + added).softmax(-1) @ v
+
+    cause = told(attention(mask=CAUSAL), candidate, Q, K, V)
+    assert (cause.kind, cause.parameters["value"][1]) == ("attention-mask-value", -7.5)
+
+
+def test_a_mask_of_something_else_is_not_named():
+    other = CAUSAL.T
+    found = kind(attention(mask=CAUSAL), attention(mask=other), Q, K, V)
+    assert found not in ("attention-mask-missing", "attention-mask-value")
+
+
+def test_positions():
+    x = numbers(4, 6, 5)
+    padded = torch.tensor([[0, 0, 0, 1, 2, 3]] * 4)
+
+    def at(positions):
+        return lambda x: torch.tanh(x + TABLE[positions])
+
+    cause = told(at(torch.arange(6)), at(torch.arange(2, 8)), x)
+    assert (cause.kind, cause.parameters) == ("position-ids", {"position": (0, 2)})
+    assert kind(at(torch.arange(6)), at(padded), x) == "position-ids"
+
+
+def test_waves_that_start_later():
+    x = numbers(4, 6, 5)
+    rates = torch.tensor(10.0 ** -np.linspace(0, 1, 5))
+
+    def waves(start):
+        angles = torch.arange(start, start + 6)[:, None] * rates
+        return lambda x: torch.tanh(x + angles.sin().float())
+
+    assert kind(waves(0), waves(1), x) == "position-ids"
+    assert kind(waves(0), lambda x: torch.tanh(x + TABLE[:6]), x) != "position-ids"

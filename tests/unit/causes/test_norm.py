@@ -1,0 +1,161 @@
+"""Normalisations: epsilon, its place, axes, statistics, affine part."""
+
+from __future__ import annotations
+
+import pytest
+from torch.nn import functional as F
+
+from tests.unit.causes.told import kind, numbers, tensor, told
+
+X, IMAGES = numbers(5, 7, 6), numbers(4, 6, 5, 8)
+SCALE, OFFSET = tensor(abs(numbers(6)) + 0.5), tensor(numbers(6))
+MEAN, VARIANCE = tensor(numbers(6)), tensor(abs(numbers(6)) + 0.1)
+LAST = tensor(numbers(6, 9))
+
+
+def layer_norm(eps):
+    return lambda x: F.layer_norm(x, (6,), SCALE, OFFSET, eps) @ LAST
+
+
+def by_hand(x, eps=1e-5, axis=-1, ddof=0, outside=0.0):
+    mean = x.mean(axis, keepdim=True)
+    variance = x.var(axis, keepdim=True, correction=ddof)
+    return (x - mean) / ((variance + eps).sqrt() + outside) * SCALE + OFFSET
+
+
+def batch_norm(eps, training=False):
+    def run(x):
+        state = MEAN.clone(), VARIANCE.clone()
+        return F.batch_norm(x, *state, SCALE, OFFSET, training, 0.1, eps).sin()
+
+    return run
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 300.0])
+def test_epsilon_is_solved_for_at_every_size_of_the_inputs(scale):
+    cause = told(layer_norm(1e-5), lambda x: by_hand(x, 0.0037) @ LAST, scale * X)
+    assert (cause.kind, cause.parameters) == ("norm-epsilon", {"epsilon": (1e-5, 0.0037)})
+
+
+def test_epsilon_of_a_single_row():
+    cause = told(layer_norm(1e-12), layer_norm(1e-6), X[:1, :1])
+    assert cause.parameters == {"epsilon": (1e-12, 1e-6)}
+
+
+def test_epsilon_of_running_statistics():
+    cause = told(batch_norm(1e-5), batch_norm(1e-3), IMAGES)
+    assert (cause.kind, cause.parameters) == ("norm-epsilon", {"epsilon": (1e-5, 1e-3)})
+
+
+def test_epsilon_of_running_statistics_folded_into_a_scale():
+    factor = SCALE / (VARIANCE + 1e-3).sqrt()
+
+    def folded(x):
+        return (x * factor[:, None, None] + (OFFSET - MEAN * factor)[:, None, None]).sin()
+
+    assert told(batch_norm(1e-5), folded, IMAGES).parameters == {"epsilon": (1e-5, 1e-3)}
+
+
+def test_epsilon_of_groups():
+    cause = told(
+        lambda x: F.group_norm(x, 3, SCALE, OFFSET, 1e-5).sin(),
+        lambda x: F.group_norm(x, 3, SCALE, OFFSET, 2e-3).sin(),
+        IMAGES,
+    )
+    assert cause.parameters == {"epsilon": (1e-5, 2e-3)}
+
+
+def test_groups():
+    cause = told(
+        lambda x: F.group_norm(x, 3, SCALE, OFFSET).sin(),
+        lambda x: F.group_norm(x, 2, SCALE, OFFSET).sin(),
+        IMAGES,
+    )
+    assert (cause.kind, cause.parameters) == ("norm-axis", {"groups": (3, 2)})
+
+
+def test_epsilon_of_unit_vectors():
+    cause = told(
+        lambda x: x / (x.square().sum(-1, keepdim=True) + 1e-3).sqrt(),
+        lambda x: x / (x.square().sum(-1, keepdim=True) + 0.02).sqrt(),
+        0.1 * X,
+    )
+    assert (cause.kind, cause.parameters) == ("norm-epsilon", {"epsilon": (1e-3, 0.02)})
+
+
+def test_placement():
+    cause = told(by_hand, lambda x: by_hand(x, 0.0, outside=1e-5), 1e-2 * X)
+    assert cause.kind == "norm-epsilon-placement"
+    assert cause.parameters["placement"] == ("inside", "outside")
+
+
+def test_axis():
+    cause = told(layer_norm(1e-5), lambda x: by_hand(x, axis=1) @ LAST, X)
+    assert (cause.kind, cause.parameters) == ("norm-axis", {"axis": (-1, 1)})
+
+
+def test_not_centred():
+    cause = told(layer_norm(1e-5), lambda x: (F.rms_norm(x, (6,), SCALE, 1e-5) + OFFSET) @ LAST, X)
+    assert cause.kind == "norm-not-centered"
+
+
+def test_statistics_of_the_batch():
+    assert kind(batch_norm(1e-5), batch_norm(1e-5, True), IMAGES) == "norm-batch-statistics"
+    assert kind(batch_norm(1e-5, True), batch_norm(1e-5), IMAGES) == "norm-batch-statistics"
+
+
+def test_the_variance_of_a_sample():
+    cause = told(layer_norm(1e-5), lambda x: by_hand(x, ddof=1) @ LAST, X)
+    assert (cause.kind, cause.parameters) == ("variance-ddof", {"ddof": (0, 1)})
+
+
+def test_without_scale_or_offset():
+    for scale, offset in ((SCALE, None), (None, OFFSET), (None, None)):
+        candidate = lambda x, a=scale, b=offset: F.layer_norm(x, (6,), a, b) @ LAST  # noqa: E731
+        assert kind(layer_norm(1e-5), candidate, X) == "norm-affine-missing"
+
+
+def test_one_added_to_the_weights():
+    def rms(weight):
+        return lambda x: F.rms_norm(x, (6,), weight, 1e-6)
+
+    assert told(rms(1 + MEAN), rms(MEAN), X).parameters == {"scale": ("1 + w", "w")}
+    assert told(rms(MEAN), rms(1 + MEAN), X).kind == "rmsnorm-offset"
+
+
+def test_local_response():
+    def local(alpha, beta, bias):
+        return lambda x: F.local_response_norm(x, 3, alpha, beta, bias).sin()
+
+    ours = local(0.3, 0.75, 1.0)
+    for name, pair, theirs in (
+        ("alpha", (0.1, 0.3), local(0.9, 0.75, 1.0)),
+        ("beta", (0.75, 0.5), local(0.3, 0.5, 1.0)),
+        ("bias", (1.0, 2.0), local(0.3, 0.75, 2.0)),
+    ):
+        cause = told(ours, theirs, IMAGES)
+        assert cause.kind == "lrn-parameters"
+        assert cause.parameters == {name: pytest.approx(pair)}
+
+
+def test_other_things_are_not_named():
+    norms = {
+        "norm-epsilon", "norm-epsilon-placement", "norm-axis", "norm-affine-missing",
+        "norm-not-centered", "variance-ddof", "rmsnorm-offset", "norm-batch-statistics",
+    }  # fmt: skip
+
+    def largest(x):
+        return (x - x.mean(-1, keepdim=True)) / (x.abs().amax(-1, keepdim=True) + 1e-5) * SCALE
+
+    assert kind(layer_norm(1e-5), lambda x: largest(x) @ LAST, X) not in norms
+    other = tensor(numbers(6))
+    assert (
+        kind(layer_norm(1e-5), lambda x: F.layer_norm(x, (6,), other, OFFSET) @ LAST, X)
+        not in norms
+    )
+    moved = MEAN + 0.1 * SCALE
+
+    def drifted(x):
+        return F.batch_norm(x, moved.clone(), VARIANCE.clone(), SCALE, OFFSET).sin()
+
+    assert kind(batch_norm(1e-5), drifted, IMAGES) not in norms

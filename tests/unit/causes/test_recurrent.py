@@ -1,0 +1,125 @@
+"""Recurrent layers: gates, resets, biases, states."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.unit.causes.told import kind, numbers, tensor, told
+
+UNITS, INPUTS = 5, 4
+X, H = numbers(3, 6, INPUTS), numbers(3, UNITS)
+KERNEL, OWN = tensor(numbers(4 * UNITS, INPUTS)), tensor(numbers(4 * UNITS, UNITS))
+BIAS = tensor(numbers(4 * UNITS))
+
+
+def layer(order=(0, 1, 2, 3), forget=0.0):
+    module = nn.LSTM(INPUTS, UNITS, batch_first=True)
+    bias = BIAS.clone()
+    bias[UNITS : 2 * UNITS] += forget
+    gates = torch.cat([torch.arange(gate * UNITS, (gate + 1) * UNITS) for gate in order])
+    with torch.no_grad():
+        for name, array in (("weight_ih", KERNEL), ("weight_hh", OWN), ("bias_ih", bias)):
+            getattr(module, f"{name}_l0").copy_(array[gates])
+        module.bias_hh_l0.zero_()
+    return module
+
+
+def fused(module):
+    return lambda x: torch.tanh(module(x)[0])
+
+
+def by_hand(gate=torch.sigmoid, carries=True):
+    def run(x):
+        h = c = torch.zeros(x.shape[0], UNITS)
+        found = []
+        for step in x.unbind(1):
+            i, f, g, o = (step @ KERNEL.T + h @ OWN.T + BIAS).chunk(4, -1)
+            c = gate(f) * (c if carries else torch.zeros_like(c)) + gate(i) * torch.tanh(g)
+            h = gate(o) * torch.tanh(c)
+            found.append(h)
+        return torch.tanh(torch.stack(found, 1))
+
+    return run
+
+
+def test_the_order_of_gates_in_the_weights():
+    cause = told(fused(layer()), fused(layer((0, 3, 1, 2))), X)
+    assert (cause.kind, cause.parameters) == ("gate-order", {"order": ((0, 1, 2, 3), (0, 3, 1, 2))})
+
+
+def test_the_bias_of_the_forget_gate_is_solved_for():
+    cause = told(fused(layer()), fused(layer(forget=0.75)), X)
+    assert (cause.kind, cause.parameters) == ("forget-bias", {"bias": (0.0, 0.75)})
+
+
+def test_the_activation_of_the_gates():
+    assert kind(fused(layer()), by_hand(F.hardsigmoid), X) == "recurrent-activation"
+
+
+def test_a_state_that_is_not_carried():
+    assert kind(fused(layer()), by_hand(carries=False), X) == "state-not-carried"
+
+
+def test_other_weights_are_not_another_order():
+    other = layer()
+    with torch.no_grad():
+        other.weight_hh_l0.mul_(1.01)
+    assert kind(fused(layer()), fused(other), X) not in ("gate-order", "forget-bias")
+
+
+W, U = tensor(numbers(INPUTS, 3 * UNITS)), tensor(numbers(UNITS, 3 * UNITS))
+
+
+def gru_cell(after=True, order=(0, 1)):
+    def run(x, h):
+        given, own = (x @ W).chunk(3, -1), U.chunk(3, -1)
+        gates = [torch.sigmoid(given[k] + h @ own[k]) for k in (0, 1)]
+        r, z = (gates[k] for k in order)
+        n = torch.tanh(given[2] + (r * (h @ own[2]) if after else (r * h) @ own[2]))
+        return (1 - z) * n + z * h
+
+    return run
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_reset(after):
+    x = numbers(3, INPUTS)
+    cause = told(gru_cell(after), gru_cell(not after), x, H)
+    words = ("after", "before") if after else ("before", "after")
+    assert (cause.kind, cause.parameters) == ("reset-after", {"reset": words})
+
+
+def lstm_cell(gates, shift=0.0):
+    def run(x, h):
+        i, f, g, o = (x @ KERNEL.T + h @ OWN.T + BIAS).chunk(4, -1)
+        named = {"i": i, "f": f, "g": g, "o": o}
+        i, f, g, o = (named[name] for name in gates)
+        return torch.sigmoid(o) * torch.tanh(torch.sigmoid(f + shift) * h + torch.sigmoid(i) * g)
+
+    return run
+
+
+def test_the_order_of_gates_in_a_cell():
+    x = numbers(3, INPUTS)
+    for gates in ("figo", "ifog", "igfo"):
+        assert kind(lstm_cell("ifgo"), lstm_cell(gates), x, H) == "gate-order"
+
+
+def test_the_number_added_in_a_cell():
+    x = numbers(3, INPUTS)
+    cause = told(lstm_cell("ifgo"), lstm_cell("ifgo", 1.0), x, H)
+    assert (cause.kind, cause.parameters) == ("forget-bias", {"bias": (0.0, 1.0)})
+
+
+def test_steps_that_are_masked():
+    lengths = torch.tensor([6, 2, 4])
+    valid = torch.arange(6)[None] < lengths[:, None]
+
+    def masked(mask):
+        return lambda x: torch.tanh((x * mask[:, :, None]).cumsum(1))
+
+    assert kind(masked(valid), masked(valid.flip(0)), X) == "sequence-mask"
+    assert kind(masked(valid), lambda x: torch.tanh(x.cumsum(1)), X) == "sequence-mask"
