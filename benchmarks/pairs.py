@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tests.pairs.cases import built, case_of_seed, compare, placed
-from tests.pairs.faults import CAUSES, FAULTS
+from tests.pairs.faults import FAULTS, causes
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Result:
     seed: int
     kind: str  # of its fault, or "clean"
     models: str
+    causes: tuple[str, ...]  # what the report may call the fault
     masked: bool  # the fault changes the outputs by no more than rounding
     verdict: str  # of the report, or the name of what was raised
     placed: bool
@@ -80,14 +81,15 @@ def judge(seed: int, kind: str) -> Result:
             raise AssertionError(f"{case} computes something else: the generator is wrong")
         planted = case.fault.kind if case.fault else "clean"
         masked = case.fault is not None and case.effect <= pair.rounding
-        result = partial(Result, seed, planted, models, masked)
+        names = causes(planted, case.faulty == 0) if case.fault else ()
+        result = partial(Result, seed, planted, models, names, masked)
         try:
             report = compare(pair)
         except Exception as error:  # a crash is a result, to be counted and mended
             return result(type(error).__name__, False, "", str(error).split("\n")[0])
         right = placed(report, pair) if case.fault else False
-        causes = [found.cause.kind if found.cause else "" for found in report.divergences]
-        return result(report.verdict, right, causes[0] if causes else "", first_of(report))
+        told = [found.cause.kind if found.cause else "" for found in report.divergences]
+        return result(report.verdict, right, told[0] if told else "", first_of(report))
 
 
 def first_of(report: object) -> str:
@@ -112,7 +114,7 @@ def summary(results: Sequence[Result]) -> Iterator[str]:
     yield f"{len(faulty)} pairs with a fault above rounding"
     yield rate("found", (r.verdict == "diverged" for r in faulty))
     yield rate("placed first", (r.placed for r in faulty))
-    yield rate("cause first", (r.cause in CAUSES[r.kind] for r in faulty))
+    yield rate("cause first", (r.cause in r.causes for r in faulty))
     yield rate("unexplained", (r.verdict == "diverged" and not r.cause for r in faulty))
     yield rate("wrong cause", (wrongly_explained(r) for r in faulty))
     yield rate("unverified", (r.verdict == "unverified" for r in faulty))
@@ -140,7 +142,7 @@ def summary(results: Sequence[Result]) -> Iterator[str]:
 
 
 def wrongly_explained(result: Result) -> bool:
-    return bool(result.cause) and result.cause not in CAUSES[result.kind]
+    return bool(result.cause) and result.cause not in result.causes
 
 
 def rate(name: str, hits: Iterable[bool]) -> str:

@@ -16,8 +16,13 @@ import numpy as np
 
 from .flavours import FLAVOURS
 from .forms import Flavour, Piece, Plan, Weight
-from .network import Network, Node, padding_of
+from .network import NEVER, Network, Node, extent, padding_of
 from .weights import arrangements
+
+# What TensorFlow's kernels compute only with channels last.
+IMAGE_OPERATIONS = (
+    *("conv2d", "maxpool", "avgpool", "depthwise", "deconv2d", "resize", "pixel", "lrn"),
+)
 
 
 @dataclass(frozen=True)
@@ -91,10 +96,10 @@ def _piece(
     names.update(_names(network, node, plan, flavour))
     if node.kind == "flatten" and keeps_order[node.name]:
         names["channels_last"] = False  # flattened as it lies
-    turns = plan.layout == "NCHW" and node.kind in ("conv2d", "maxpool", "avgpool")
+    turns = plan.layout == "NCHW" and node.family in IMAGE_OPERATIONS
     turns = turns and bool(flavour.images_last[0])
     if turns:
-        names.update(x=node.name, over="", channels_last=True)
+        names.update(x=node.name, over="", channels_last=True, channel_axis=3)
     if names["has_bias"]:
         names["plus_bias"] = f" + {names['bias']}{names['over']}"
         names.used.clear()
@@ -150,22 +155,35 @@ def _names(network: Network, node: Node, plan: Plan, flavour: Flavour) -> dict[s
         plus_bias="",
         channels_last=image and plan.channels_last,
         channel_axis=3 if image and plan.channels_last else 1,
+        per_channel=[0] if not image else ([0, 1, 2] if plan.channels_last else [0, 2, 3]),
         over="[:, None, None]" if image and not plan.channels_last else "",
     )
     if image:
         names.update(channels=shape[0], area=shape[1] * shape[2])
+        names.update(in_height=shape[1], in_width=shape[2])
     else:
         names.update(channels=shape[0])
     if len(shape) == 2:
         names.update(steps=shape[0])
+    if len(node.shape) == 3:
+        names.update(filters=node.shape[0], out_height=node.shape[1], out_width=node.shape[2])
     if len(node.shape) == 2:
         names.update(rows=node.shape[0], columns=node.shape[1])
     if "pad" in node.options:
         top, bottom, left, right = node.options["pad"]
         names.update(top=top, bottom=bottom, left=left, right=right)
-        names.update(filters=node.shape[0], out_height=node.shape[1], out_width=node.shape[2])
         names["padding"] = _padding_name(node, shape)
         names["PADDING"] = names["padding"].upper()
+    if "crop" in node.options:
+        names.update(zip(("top", "bottom", "left", "right"), node.options["crop"], strict=True))
+        names["PADDING"] = _crop_name(node, shape)
+        names["padding"] = names["PADDING"].lower()
+    if node.family == "attention":
+        _, heads, depth = node.weights["query"].shape
+        names.update(depth=depth, width=heads * depth)
+        names["usual"] = node.options["factor"] == depth**-0.5 and node.options["fill"] == NEVER
+    if node.kind == "quantile":
+        names["lifted"] = flavour.row.format(node.inputs[0])
     if "axis" in node.options:
         axis = node.options["axis"]
         if image and plan.channels_last:
@@ -174,9 +192,22 @@ def _names(network: Network, node: Node, plan: Plan, flavour: Flavour) -> dict[s
         names["column"] = "[:, None]" if axis == 1 else ""
     if node.kind.startswith("dueling"):
         names["value"] = flavour.row.format(node.inputs[1]) if len(shape) == 2 else node.inputs[1]
-    if node.kind == "lstm":
-        names["last"] = "" if node.options["sequence"] else "[:, -1]"
-        names["joined"] = flavour.stack if node.options["sequence"] else "steps[-1]"
+    if node.family in ("lstm", "gru"):
+        names.update(_recurrent_names(node, shape[0], flavour))
+    if node.family in ("layernorm", "rmsnorm", "softmax"):
+        names["length"] = (network.batch, *shape)[node.options["axis"]]
+    return names
+
+
+def _recurrent_names(node: Node, steps: int, flavour: Flavour) -> dict[str, Any]:
+    names: dict[str, Any] = {"times": f"range({steps})", "stack": flavour.stack}
+    if node.options["reverse"]:
+        names["times"] = f"reversed(range({steps}))"
+        names["stack"] = flavour.stack.replace("steps", "steps[::-1]")
+    names["last"] = "" if node.options["sequence"] else "[:, -1]"
+    names["joined"] = names["stack"] if node.options["sequence"] else "steps[-1]"
+    if "lengths" in node.options:
+        names["mask"] = [[t < length for t in range(steps)] for length in node.options["lengths"]]
     return names
 
 
@@ -184,8 +215,19 @@ def _padding_name(node: Node, shape: tuple[int, ...]) -> str:
     """'valid', 'same' where TensorFlow's rule gives this padding, else ''."""
     if not any(node.options["pad"]):
         return "valid"
-    pad, _ = padding_of(shape[1:], node.options["window"], node.options["stride"], same=True)
+    window = extent(node.options["window"], node.options.get("dilation", 1))
+    pad, _ = padding_of(shape[1:], window, node.options["stride"], same=True)
     return "same" if pad == node.options["pad"] else ""
+
+
+def _crop_name(node: Node, shape: tuple[int, ...]) -> str:
+    """'VALID', 'SAME' where TensorFlow's rule crops a transposed convolution so, else ''."""
+    if not any(node.options["crop"]):
+        return "VALID"
+    stride = node.options["stride"]
+    larger = (shape[1] * stride, shape[2] * stride)
+    crop, _ = padding_of(larger, node.options["window"], stride, same=True)
+    return "SAME" if crop == node.options["crop"] and node.shape[1:] == larger else ""
 
 
 def _permutes_weights(network: Network, node: Node, plan: Plan) -> bool:

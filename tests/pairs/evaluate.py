@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from .network import Network, Node
+from .network import Network, Node, extent
 
 
 def evaluate(network: Network, inputs: np.ndarray, noise: float = 0.0) -> dict[str, np.ndarray]:
@@ -89,27 +89,39 @@ def _weight(n: Node, name: str) -> np.ndarray:
 
 def _patches(n: Node, x: np.ndarray, fill: float) -> Iterator[tuple[int, int, np.ndarray]]:
     """(row, column, patch (batch, channels, kh, kw)) for each place of a sliding window."""
-    (kh, kw), stride, (top, bottom, left, right) = (
-        n.options[k] for k in ("window", "stride", "pad")
-    )
-    x = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=fill)
+    stride, (top, bottom, left, right) = n.options["stride"], n.options["pad"]
+    dilation = n.options.get("dilation", 1)
+    height, width = extent(n.options["window"], dilation)
+    pads = ((0, 0), (0, 0), (top, bottom), (left, right))
+    if n.options.get("border") == "reflect":
+        x = np.pad(x, pads, mode="reflect")
+    else:
+        x = np.pad(x, pads, constant_values=1.0 if "border" in n.options else fill)
     for i, j in np.ndindex(n.shape[1:]):
         r, c = i * stride, j * stride
-        yield i, j, x[:, :, r : r + kh, c : c + kw]
+        yield i, j, x[:, :, r : r + height : dilation, c : c + width : dilation]
 
 
 def _conv2d(n: Node, x: np.ndarray) -> np.ndarray:
     y = np.empty((len(x), *n.shape))
+    kernel, bias = _weight(n, "kernel"), _weight(n, "bias")
+    groups = n.options["groups"]
+    kernels = np.split(kernel, groups)
     for i, j, patch in _patches(n, x, 0.0):
-        y[:, :, i, j] = np.einsum("bchw,ochw->bo", patch, _weight(n, "kernel")) + _weight(n, "bias")
+        parts = zip(np.split(patch, groups, 1), kernels, strict=True)
+        results = [np.einsum("bchw,ochw->bo", part, k) for part, k in parts]
+        y[:, :, i, j] = np.concatenate(results, 1) + bias
     return y
 
 
-def _maxpool(n: Node, x: np.ndarray) -> np.ndarray:
-    y = np.empty((len(x), *n.shape))
-    for i, j, patch in _patches(n, x, -np.inf):
-        y[:, :, i, j] = patch.max((2, 3))
-    return y
+def _maxpool(fill: float) -> Callable[[Node, np.ndarray], np.ndarray]:
+    def maxpool(n: Node, x: np.ndarray) -> np.ndarray:
+        y = np.empty((len(x), *n.shape))
+        for i, j, patch in _patches(n, x, fill):
+            y[:, :, i, j] = patch.max((2, 3))
+        return y
+
+    return maxpool
 
 
 def _avgpool(n: Node, x: np.ndarray) -> np.ndarray:
@@ -119,19 +131,55 @@ def _avgpool(n: Node, x: np.ndarray) -> np.ndarray:
     return y
 
 
-def _batchnorm(n: Node, x: np.ndarray) -> np.ndarray:
-    def over(name: str) -> np.ndarray:
-        return _weight(n, name).reshape(-1, *[1] * (x.ndim - 2))
-
-    y = (x - over("mean")) / np.sqrt(over("variance") + n.options["epsilon"])
-    return y * over("gamma") + over("beta")
+Root = Callable[[np.ndarray, float], np.ndarray]
 
 
-def _layernorm(n: Node, x: np.ndarray) -> np.ndarray:
-    axis = n.options["axis"]
-    y = x - x.mean(axis, keepdims=True)
-    y = y / np.sqrt((y**2).mean(axis, keepdims=True) + n.options["epsilon"])
-    return y * _weight(n, "gamma") + _weight(n, "beta")
+def _root(variance: np.ndarray, epsilon: float) -> np.ndarray:
+    return np.sqrt(variance + epsilon)
+
+
+def _root_and_epsilon(variance: np.ndarray, epsilon: float) -> np.ndarray:
+    return np.sqrt(variance) + epsilon
+
+
+def _batchnorm(
+    root: Root = _root, affine: bool = True, of_batch: bool = False
+) -> Callable[[Node, np.ndarray], np.ndarray]:
+    def batchnorm(n: Node, x: np.ndarray) -> np.ndarray:
+        def over(name: str) -> np.ndarray:
+            return _weight(n, name).reshape(-1, *[1] * (x.ndim - 2))
+
+        mean, variance = over("mean"), over("variance")
+        if of_batch:
+            axes = (0, *range(2, x.ndim))
+            mean, variance = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
+        y = (x - mean) / root(variance, n.options["epsilon"])
+        return y * over("gamma") + over("beta") if affine else y
+
+    return batchnorm
+
+
+def _layernorm(
+    root: Root = _root, affine: bool = True, ddof: int = 0
+) -> Callable[[Node, np.ndarray], np.ndarray]:
+    def layernorm(n: Node, x: np.ndarray) -> np.ndarray:
+        axis = n.options["axis"]
+        y = x - x.mean(axis, keepdims=True)
+        y = y / root(x.var(axis, ddof=ddof, keepdims=True), n.options["epsilon"])
+        return y * _weight(n, "gamma") + _weight(n, "beta") if affine else y
+
+    return layernorm
+
+
+def _rmsnorm(
+    root: Root = _root, affine: bool = True, offset: float = 0.0
+) -> Callable[[Node, np.ndarray], np.ndarray]:
+    def rmsnorm(n: Node, x: np.ndarray) -> np.ndarray:
+        axis = n.options["axis"]
+        y = x / root((x**2).mean(axis, keepdims=True), n.options["epsilon"])
+        return y * (offset + _weight(n, "gamma")) if affine else y
+
+    return rmsnorm
 
 
 def _tokens(n: Node, x: np.ndarray) -> np.ndarray:
@@ -163,16 +211,155 @@ def _expectation(n: Node, x: np.ndarray) -> np.ndarray:
     return (x * (support(n) if axis == 2 else support(n)[:, None])).sum(axis)
 
 
-def _lstm(n: Node, x: np.ndarray) -> np.ndarray:
-    w, u, b = (_weight(n, name) for name in ("kernel", "recurrent", "bias"))
-    h = c = np.zeros((len(x), n.shape[-1]))
-    steps = []
-    for t in range(x.shape[1]):
-        i, f, g, o = (x[:, t] @ w[k] + h @ u[k] + b[k] for k in range(4))
-        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-        h = sigmoid(o) * np.tanh(c)
-        steps.append(h)
-    return np.stack(steps, 1) if n.options["sequence"] else h
+def hard_sigmoid(x: np.ndarray, slope: float = 0.2) -> np.ndarray:
+    return np.clip(slope * x + 0.5, 0, 1)
+
+
+def _lstm(
+    gate: Callable[[np.ndarray], np.ndarray] = sigmoid, carried: bool = True
+) -> Callable[[Node, np.ndarray], np.ndarray]:
+    def lstm(n: Node, x: np.ndarray) -> np.ndarray:
+        w, u, b = (_weight(n, name) for name in ("kernel", "recurrent", "bias"))
+
+        def step(x: np.ndarray, state: list[np.ndarray]) -> list[np.ndarray]:
+            h, c = state if carried else np.zeros_like(state)
+            i, f, g, o = (x @ w[k] + h @ u[k] + b[k] for k in range(4))
+            c = gate(f) * c + gate(i) * np.tanh(g)
+            return [gate(o) * np.tanh(c), c]
+
+        return _along_time(n, x, step, states=2)
+
+    return lstm
+
+
+def _gru(n: Node, x: np.ndarray) -> np.ndarray:
+    w, u, b, ub = (_weight(n, k) for k in ("kernel", "recurrent", "bias", "recurrent_bias"))
+
+    def step(x: np.ndarray, state: list[np.ndarray]) -> list[np.ndarray]:
+        (h,) = state
+        z, r = (sigmoid(x @ w[k] + b[k] + h @ u[k] + ub[k]) for k in range(2))
+        hidden = r * (h @ u[2] + ub[2]) if n.options["reset_after"] else (r * h) @ u[2] + ub[2]
+        return [z * h + (1 - z) * np.tanh(x @ w[2] + b[2] + hidden)]
+
+    return _along_time(n, x, step, states=1)
+
+
+def _along_time(
+    n: Node,
+    x: np.ndarray,
+    step: Callable[[np.ndarray, list[np.ndarray]], list[np.ndarray]],
+    states: int,
+) -> np.ndarray:
+    """The results of a recurrence in the order of time, or the one it ends with."""
+    state = [np.zeros((len(x), n.shape[-1]))] * states
+    results = {}
+    times = range(x.shape[1])
+    for t in reversed(times) if n.options["reverse"] else times:
+        new = step(x[:, t], state)
+        valid = t < np.array(n.options.get("lengths", [len(times)]))[:, None]
+        state = [np.where(valid, a, b) for a, b in zip(new, state, strict=True)]
+        results[t] = state[0]
+    return np.stack([results[t] for t in times], 1) if n.options["sequence"] else state[0]
+
+
+def _depthwise(n: Node, x: np.ndarray) -> np.ndarray:
+    kernel = n.weights["kernel"]  # (channel, multiple, height, width)
+    one_each = kernel.reshape(-1, 1, *kernel.shape[2:])
+    return _conv2d(n.but(groups=len(kernel)).weighing(kernel=one_each), x)
+
+
+def _deconv2d(n: Node, x: np.ndarray) -> np.ndarray:
+    kernel, stride = _weight(n, "kernel"), n.options["stride"]  # (in, out, height, width)
+    (kh, kw), (top, bottom, left, right) = n.options["window"], n.options["crop"]
+    batch, _, height, width = x.shape
+    y = np.zeros((batch, kernel.shape[1], (height - 1) * stride + kh, (width - 1) * stride + kw))
+    for i, j in np.ndindex(height, width):
+        r, c = i * stride, j * stride
+        y[:, :, r : r + kh, c : c + kw] += np.einsum("bc,cohw->bohw", x[:, :, i, j], kernel)
+    y = y[:, :, top : y.shape[2] - bottom, left : y.shape[3] - right]
+    return y + _weight(n, "bias").reshape(-1, 1, 1)
+
+
+def sampling(method: str, coordinates: str, size: int, before: int) -> np.ndarray:
+    """(size, before): by how much each new row takes of each old one."""
+    i = np.arange(size)
+    at = {
+        "half-pixel": (i + 0.5) * before / size - 0.5,
+        "asymmetric": i * before / size,
+        "align-corners": i * (before - 1) / (size - 1),
+    }[coordinates]
+    if method == "nearest":
+        at = at + 0.5 if coordinates == "half-pixel" else at
+        return np.eye(before)[np.clip(np.floor(at + 1e-9).astype(int), 0, before - 1)]
+    at = np.clip(at, 0, before - 1)
+    return np.maximum(0, 1 - np.abs(at[:, None] - np.arange(before)))
+
+
+def _resize(n: Node, x: np.ndarray) -> np.ndarray:
+    how = n.options["method"], n.options["coordinates"]
+    rows, columns = (sampling(*how, n.shape[k], x.shape[k + 1]) for k in (1, 2))
+    return np.einsum("bchw,ih,jw->bcij", x, rows, columns)
+
+
+def _pixel_shuffle(n: Node, x: np.ndarray) -> np.ndarray:
+    (channels, _, _), size = n.shape, x.shape[2:]
+    if n.options["blocks_first"]:
+        x = x.reshape(-1, 2, 2, channels, *size).transpose(0, 3, 4, 1, 5, 2)
+    else:
+        x = x.reshape(-1, channels, 2, 2, *size).transpose(0, 1, 4, 2, 5, 3)
+    return x.reshape(-1, *n.shape)
+
+
+def band(node: Node) -> np.ndarray:
+    """(channels, channels): 1 where a channel is among another's neighbours."""
+    channels = np.arange(node.shape[0])
+    return (abs(channels[:, None] - channels) <= node.options["size"] // 2).astype(np.float64)
+
+
+def _lrn(n: Node, x: np.ndarray) -> np.ndarray:
+    total = np.einsum("bchw,dc->bdhw", x**2, band(n))
+    return x / (n.options["k"] + n.options["alpha"] * total) ** n.options["beta"]
+
+
+def _standardise(n: Node, x: np.ndarray) -> np.ndarray:
+    over = (-1, 1, 1) if x.ndim == 4 else (-1,)
+    return (x - _weight(n, "mean").reshape(over)) / _weight(n, "deviation").reshape(over)
+
+
+def _positions(n: Node, x: np.ndarray) -> np.ndarray:
+    offset = n.options["offset"]
+    return x + _weight(n, "table")[offset : offset + x.shape[1]]
+
+
+def _attention(split: Callable[[np.ndarray, int], np.ndarray]) -> Callable[..., np.ndarray]:
+    def attention(n: Node, x: np.ndarray) -> np.ndarray:
+        def heads(name: str) -> np.ndarray:  # (batch, head, step, feature of the head)
+            return split(x @ _weight(n, name).reshape(x.shape[-1], -1), n.options["heads"])
+
+        scores = heads("query") @ heads("key").swapaxes(2, 3) * n.options["factor"]
+        if n.options["causal"]:
+            scores = scores + np.triu(np.full(scores.shape[2:], n.options["fill"]), 1)
+        read = np.exp(log_softmax(scores, 3)) @ heads("value")
+        output = _weight(n, "output")
+        return read.swapaxes(1, 2).reshape(*x.shape[:2], -1) @ output.reshape(-1, x.shape[-1])
+
+    return attention
+
+
+def _heads_outside(x: np.ndarray, heads: int) -> np.ndarray:
+    return x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
+
+
+def _heads_inside(x: np.ndarray, heads: int) -> np.ndarray:
+    return x.reshape(*x.shape[:2], -1, heads).transpose(0, 3, 1, 2)
+
+
+def _quantile(n: Node, x: np.ndarray) -> np.ndarray:
+    """An implicit quantile network's embedding of fixed fractions, times the features."""
+    fractions = (np.arange(n.shape[0]) + n.options["offset"]) / n.shape[0]
+    kernel = _weight(n, "kernel")
+    cosines = np.cos(np.pi * fractions[:, None] * np.arange(1, len(kernel) + 1))
+    return x[:, None] * np.maximum(cosines @ kernel + _weight(n, "bias"), 0)
 
 
 def _along(reduce: Callable[..., np.ndarray], keep: bool) -> Callable[..., np.ndarray]:
@@ -189,17 +376,44 @@ _SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
 KINDS: dict[str, Callable[..., np.ndarray]] = {
     "dense": _dense,
     "conv2d": _conv2d,
-    "maxpool": _maxpool,
+    "conv2d_border": _conv2d,
+    "maxpool": _maxpool(-np.inf),
+    "maxpool_zeros": _maxpool(0.0),
     "avgpool": _avgpool,
-    "batchnorm": _batchnorm,
-    "layernorm": _layernorm,
-    "lstm": _lstm,
+    "batchnorm": _batchnorm(),
+    "batchnorm_outside": _batchnorm(root=_root_and_epsilon),
+    "batchnorm_bare": _batchnorm(affine=False),
+    "batchnorm_batch": _batchnorm(of_batch=True),
+    "layernorm": _layernorm(),
+    "layernorm_outside": _layernorm(root=_root_and_epsilon),
+    "layernorm_bare": _layernorm(affine=False),
+    "layernorm_ddof": _layernorm(ddof=1),
+    "rmsnorm": _rmsnorm(),
+    "rmsnorm_outside": _rmsnorm(root=_root_and_epsilon),
+    "rmsnorm_bare": _rmsnorm(affine=False),
+    "rmsnorm_offset": _rmsnorm(offset=1.0),
+    "lstm": _lstm(),
+    "lstm_hard": _lstm(gate=hard_sigmoid),
+    "lstm_stateless": _lstm(carried=False),
+    "lstm_masked": _lstm(),
+    "gru": _gru,
+    "depthwise": _depthwise,
+    "deconv2d": _deconv2d,
+    "resize": _resize,
+    "pixel_shuffle": _pixel_shuffle,
+    "lrn": _lrn,
+    "standardise": _standardise,
+    "positions": _positions,
+    "attention": _attention(_heads_outside),
+    "attention_split": _attention(_heads_inside),
+    "quantile": _quantile,
     "relu": lambda n, x: np.maximum(x, 0),
     "tanh": lambda n, x: np.tanh(x),
     "sigmoid": lambda n, x: sigmoid(x),
     "gelu": lambda n, x: x * (1 + _erf(x / math.sqrt(2))) / 2,
     "gelu_tanh": lambda n, x: x * (1 + np.tanh(_SQRT_2_OVER_PI * (x + 0.044715 * x**3))) / 2,
     "leaky_relu": lambda n, x: np.where(x > 0, x, n.options["slope"] * x),
+    "hard_sigmoid": lambda n, x: hard_sigmoid(x, n.options["slope"]),
     "softplus": lambda n, x: np.logaddexp(0, x),
     "elu": lambda n, x: np.where(x > 0, x, np.expm1(x)),
     "silu": lambda n, x: x * sigmoid(x),

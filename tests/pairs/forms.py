@@ -55,6 +55,31 @@ def unpadded(names: Mapping[str, Any]) -> bool:
     return not any(names["pad"])
 
 
+def ungrouped(names: Mapping[str, Any]) -> bool:
+    return names["groups"] == 1
+
+
+def reflected(names: Mapping[str, Any]) -> bool:
+    return names["border"] == "reflect"
+
+
+def of_ones(names: Mapping[str, Any]) -> bool:
+    return names["border"] == "ones"
+
+
+def rounded_up(names: Mapping[str, Any]) -> bool:
+    return names["ceil"]
+
+
+def forwards(names: Mapping[str, Any]) -> bool:
+    return not names["reverse"]
+
+
+def read_off_one_way(names: Mapping[str, Any]) -> bool:
+    """Not a sequence read backwards: Keras would give its results in the order of reading."""
+    return not (names["reverse"] and names["sequence"])
+
+
 def counted(names: Mapping[str, Any]) -> bool:
     return unpadded(names) or names["counts_padding"]
 

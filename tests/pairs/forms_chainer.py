@@ -10,28 +10,54 @@ import numpy as np
 
 from .forms import (
     Flavour,
+    Form,
     Piece,
     Plan,
     Weight,
     by_hand,
     by_layer,
     counted,
+    forwards,
     last_axis,
+    of_ones,
+    reflected,
     returned,
+    rounded_up,
     symmetric,
     tag,
     uncounted,
+    ungrouped,
 )
+from .forms_common import common_forms, joined
 from .network import Network
 
 PADDED = "F.pad({x}, ((0, 0), (0, 0), ({top}, {bottom}), ({left}, {right})), 'constant')"
+SPREAD = "{stride}, dilate={dilation}, groups={groups}"
 
 
 def _row(names: Any) -> bool:
     return names["rank"] == 2 and names["axis"] == 1
 
 
-FORMS = {
+OPERATIONS = {
+    **{name: f"F.{name}(@)" for name in ("sqrt", "exp", "tanh", "sigmoid", "cos", "relu")},
+    "mean": "F.mean(@, #, keepdims=True)",
+    "sum": "F.sum(@, #, keepdims=True)",
+    "matmul": "F.matmul(@, #)",
+    "split": "F.split_axis(@, #, axis=1)",
+    "zeros": "np.zeros(({batch}, {units}), np.float32)",
+    "clip": "F.clip(@, 0.0, 1.0)",
+    "softmax": "F.softmax(@, axis=-1)",
+    "reshape": "F.reshape(@, (#))",
+    "transpose": "F.transpose(@, (#))",
+    "apply": "F.tensordot(@, #, 1)",
+    "einsum": "F.einsum('#', @)",
+    "causal": "np.triu(np.full(({steps}, {steps}), {fill}, np.float32), 1)",
+    "take": "F.embed_id(np.arange(#), @)",
+    "fractions": "(np.arange({rows}, dtype=np.float32) + {offset}) / {rows}",
+}
+
+HANDWRITTEN: dict[str, list[Form]] = {
     "dense": [
         by_layer(
             "L.Linear({features}, {units}, nobias=not {has_bias})",
@@ -45,19 +71,45 @@ FORMS = {
     "conv2d": [
         by_layer(
             "L.Convolution2D({channels}, {filters}, {window}, {stride}, ({top}, {left}), "
-            "nobias=not {has_bias})",
+            "nobias=not {has_bias}, dilate={dilation}, groups={groups})",
             when=symmetric,
             W="weight",
             b="bias",
         ),
-        by_hand("{y} = F.convolution_2d(" + PADDED + ", {weight}, {bias}, {stride})"),
+        by_hand("{y} = F.convolution_2d(" + PADDED + ", {weight}, {bias}, " + SPREAD + ")"),
         by_hand(
-            "columns = F.im2col(" + PADDED + ", {window}, {stride})\n"
+            "columns = F.im2col(" + PADDED + ", {window}, {stride}, dilate={dilation})\n"
             "flat = F.reshape({weight}, ({filters}, -1))\n"
-            "{y} = F.moveaxis(F.tensordot(columns, flat, (1, 1)), 3, 1){plus_bias}"
+            "{y} = F.moveaxis(F.tensordot(columns, flat, (1, 1)), 3, 1){plus_bias}",
+            when=ungrouped,
         ),
     ],
-    "maxpool": [by_hand("{y} = F.max_pooling_2d({x}, {window}, {stride}, cover_all=False)")],
+    "conv2d_border": [
+        by_hand(
+            "padded = " + PADDED.replace("constant", "reflect") + "\n"
+            "{y} = F.convolution_2d(padded, {weight}, {bias}, " + SPREAD + ")",
+            when=reflected,
+        ),
+        by_hand(
+            "padded = " + PADDED[:-1] + ", constant_values=1.0)\n"
+            "{y} = F.convolution_2d(padded, {weight}, {bias}, " + SPREAD + ")",
+            when=of_ones,
+        ),
+    ],
+    "maxpool": [
+        by_hand(
+            "{y} = F.max_pooling_2d({x}, {window}, {stride}, ({top}, {left}), cover_all=False)",
+            when=symmetric,
+        ),
+        by_hand("{y} = F.max_pooling_2d({x}, {window}, {stride})", when=rounded_up),
+        by_hand(
+            "padded = " + PADDED[:-1] + ", constant_values=-np.inf)\n"
+            "{y} = F.max_pooling_2d(padded, {window}, {stride}, cover_all=False)"
+        ),
+    ],
+    "maxpool_zeros": [
+        by_hand("{y} = F.max_pooling_2d(" + PADDED + ", {window}, {stride}, cover_all=False)")
+    ],
     "avgpool": [
         by_hand("{y} = F.average_pooling_2d({x}, {window}, {stride}, ({top}, {left}))", counted),
         by_hand(
@@ -97,7 +149,7 @@ FORMS = {
         by_layer(
             "L.LSTM({features}, {units})",
             "self.{y}.reset_state()\n"
-            "steps = [self.{y}({x}[:, t]) for t in range({steps})]\n"
+            "steps = [self.{y}({x}[:, t]) for t in {times}]\n"
             "{y} = {joined}",
             upward__W="upward",
             upward__b="upward_bias",
@@ -107,12 +159,13 @@ FORMS = {
             "L.NStepLSTM(1, {features}, {units}, 0.0)",
             "_, _, samples = self.{y}(None, None, list(F.separate({x})))\n"
             "{y} = F.stack(samples){last}",
+            when=forwards,
             **{f"0__{p}{k}": f"{p}{k}" for p in "wb" for k in range(8)},
         ),
         by_hand(
             "h = c = np.zeros(({batch}, {units}), np.float32)\n"
             "steps = []\n"
-            "for t in range({steps}):\n"
+            "for t in {times}:\n"
             "    gates = F.linear({x}[:, t], {upward}, {upward_bias}) + F.linear(h, {lateral})\n"
             "    c, h = F.lstm(c, gates)\n"
             "    steps.append(h)\n"
@@ -121,7 +174,7 @@ FORMS = {
         by_hand(
             "h = c = np.zeros(({batch}, {units}), np.float32)\n"
             "steps = []\n"
-            "for t in range({steps}):\n"
+            "for t in {times}:\n"
             "    gates = F.linear({x}[:, t], {weight_ih}, {bias}) + F.linear(h, {weight_hh})\n"
             "    i, f, g, o = F.split_axis(gates, 4, axis=1)\n"
             "    c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)\n"
@@ -146,6 +199,10 @@ FORMS = {
     "leaky_relu": [
         by_hand("{y} = F.leaky_relu({x}, slope={slope})"),
         by_hand("{y} = F.maximum({x}, {slope} * {x})"),
+    ],
+    "hard_sigmoid": [
+        by_hand("{y} = F.hard_sigmoid({x})", when=lambda names: names["slope"] == 0.2),
+        by_hand("{y} = F.clip({slope} * {x} + 0.5, 0.0, 1.0)"),
     ],
     "softplus": [by_hand("{y} = F.softplus({x})"), by_hand("{y} = F.log1p(F.exp({x}))")],
     "elu": [by_hand("{y} = F.elu({x})")],
@@ -205,6 +262,101 @@ FORMS = {
         ),
     ],
 }
+
+NATIVE: dict[str, list[Form]] = {
+    "batchnorm_batch": [
+        by_hand("{y} = F.batch_normalization({x}, {gamma}, {beta}, eps={epsilon})")
+    ],
+    "lstm_stateless": [
+        by_hand(
+            "c = np.zeros(({batch}, {units}), np.float32)\n"
+            "steps = []\n"
+            "for t in {times}:\n"
+            "    steps.append(F.lstm(c, F.linear({x}[:, t], {upward}, {upward_bias}))[1])\n"
+            "{y} = {joined}"
+        )
+    ],
+    "lstm_masked": [
+        by_layer(
+            "L.NStepLSTM(1, {features}, {units}, 0.0)",
+            "samples = [{x}[k, :length] for k, length in enumerate({lengths})]\n"
+            "{y} = self.{y}(None, None, samples)[0][0]",
+            **{f"0__{p}{k}": f"{p}{k}" for p in "wb" for k in range(8)},
+        )
+    ],
+    "gru": [
+        by_layer(
+            "L.NStepGRU(1, {features}, {units}, 0.0)",
+            "_, samples = self.{y}(None, list(F.separate({x})))\n{y} = F.stack(samples){last}",
+            when=lambda names: names["reset_after"] and forwards(names),
+            **{f"0__{p}{k}": f"{p}{k}" for p in "wb" for k in range(6)},
+        ),
+        by_layer(
+            "L.StatefulGRU({features}, {units})",
+            "self.{y}.reset_state()\n"
+            "steps = [self.{y}({x}[:, t]) for t in {times}]\n"
+            "{y} = {joined}",
+            when=lambda names: not names["reset_after"],
+            W_r__W="w_r",
+            W_r__b="b_r",
+            W_z__W="minus_w_z",
+            W_z__b="minus_b_z",
+            W__W="w_n",
+            W__b="b_n",
+            U_r__W="u_r",
+            U_z__W="minus_u_z",
+            U__W="u_n",
+        ),
+    ],
+    "depthwise": [
+        by_hand(
+            "{y} = F.convolution_2d(" + PADDED + ", {weight}, {bias}, {stride}, groups={channels})"
+        ),
+        by_hand(
+            "{y} = F.depthwise_convolution_2d(" + PADDED + ", {multiples_first}, {bias}, {stride})"
+        ),
+    ],
+    "deconv2d": [
+        by_layer(
+            "L.Deconvolution2D({channels}, {filters}, {window}, {stride}, ({top}, {left}), "
+            "nobias=not {has_bias}, outsize=({out_height}, {out_width}))",
+            when=lambda names: names["top"] >= names["bottom"] and names["left"] >= names["right"],
+            W="weight",
+            b="bias",
+        ),
+        by_hand(
+            "{y} = F.deconvolution_2d({x}, {weight}, {bias}, {stride})\n"
+            "{y} = {y}[:, :, {top} : {top} + {out_height}, {left} : {left} + {out_width}]"
+        ),
+    ],
+    "resize": [
+        by_hand(
+            "{y} = F.resize_images({x}, ({out_height}, {out_width}), align_corners=True)",
+            when=lambda names: names["coordinates"] == "align-corners",
+        ),
+        by_hand(
+            "{y} = F.resize_images({x}, ({out_height}, {out_width}), align_corners=False)",
+            when=lambda names: (
+                (names["method"], names["coordinates"]) == ("bilinear", "half-pixel")
+            ),
+        ),
+    ],
+    "pixel_shuffle": [
+        by_hand("{y} = F.depth2space({x}, 2)", when=lambda names: names["blocks_first"])
+    ],
+    "lrn": [
+        by_hand("{y} = F.local_response_normalization({x}, {size}, {k}, {alpha}, {beta})"),
+    ],
+    "positions": [
+        by_layer(
+            "L.EmbedID({steps} + 2, {features})",
+            "{y} = {x} + self.{y}(np.arange({offset}, {offset} + {steps}))",
+            W="table",
+        )
+    ],
+}
+
+FORMS = joined(HANDWRITTEN, NATIVE, common_forms(OPERATIONS))
 
 
 def _write(network: Network, plan: Plan, pieces: Sequence[Piece]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from .forms import (
     Flavour,
+    Form,
     Piece,
     Plan,
     Weight,
@@ -22,16 +23,42 @@ from .forms import (
     channels_first,
     channels_last,
     counted,
+    forwards,
     last_axis,
+    of_ones,
+    read_off_one_way,
+    reflected,
     returned,
     tag,
     uncounted,
 )
+from .forms_common import common_forms, joined
 from .network import Network
 
 PADDED = "ops.pad({x}, [[0, 0], [{top}, {bottom}], [{left}, {right}], [0, 0]])"
+VALID = (
+    "ops.conv(@, {kernel}, strides={stride}, dilation_rate={dilation}, padding='valid'){plus_bias}"
+)
 
-FORMS = {
+OPERATIONS = {
+    **{name: f"ops.{name}(@)" for name in ("sqrt", "exp", "tanh", "sigmoid", "cos", "relu")},
+    "mean": "ops.mean(@, #, keepdims=True)",
+    "sum": "ops.sum(@, #, keepdims=True)",
+    "matmul": "ops.matmul(@, #)",
+    "split": "ops.split(@, #, axis=1)",
+    "zeros": "ops.zeros(({batch}, {units}))",
+    "clip": "ops.clip(@, 0.0, 1.0)",
+    "softmax": "ops.softmax(@)",
+    "reshape": "ops.reshape(@, (#))",
+    "transpose": "ops.transpose(@, (#))",
+    "apply": "ops.matmul(@, #)",
+    "einsum": "ops.einsum('#', @)",
+    "causal": "(1 - ops.tril(ops.ones(({steps}, {steps})))) * {fill}",
+    "take": "ops.take(@, ops.arange(#), axis=0)",
+    "fractions": "(ops.arange({rows}, dtype='float32') + {offset}) / {rows}",
+}
+
+HANDWRITTEN: dict[str, list[Form]] = {
     "dense": [
         by_layer("keras.layers.Dense({units}, use_bias={has_bias})", kernel="kernel", bias="bias"),
         by_hand("{y} = ops.matmul({x}, {kernel}){plus_bias}"),
@@ -40,18 +67,40 @@ FORMS = {
     "conv2d": [
         by_layer(
             "keras.layers.Conv2D({filters}, {window}, strides={stride}, padding='{padding}', "
-            "use_bias={has_bias})",
+            "dilation_rate={dilation}, groups={groups}, use_bias={has_bias})",
             when=lambda names: names["padding"],
             kernel="kernel",
             bias="bias",
         ),
+        by_hand("{y} = " + VALID.replace("@", PADDED)),
+    ],
+    "conv2d_border": [
         by_hand(
-            "{y} = ops.conv(" + PADDED + ", {kernel}, strides={stride}, padding='valid'){plus_bias}"
+            "padded = " + PADDED[:-1] + ", mode='reflect')\n{y} = " + VALID.replace("@", "padded"),
+            when=reflected,
+        ),
+        by_hand(
+            "padded = " + PADDED[:-1] + ", constant_values=1.0)\n"
+            "{y} = " + VALID.replace("@", "padded"),
+            when=of_ones,
         ),
     ],
     "maxpool": [
-        by_layer("keras.layers.MaxPooling2D({window}, strides={stride})"),
-        by_hand("{y} = ops.max_pool({x}, {window}, strides={stride}, padding='valid')"),
+        by_layer(
+            "keras.layers.MaxPooling2D({window}, strides={stride}, padding='{padding}')",
+            when=lambda names: names["padding"],
+        ),
+        by_hand(
+            "{y} = ops.max_pool({x}, {window}, strides={stride}, padding='{padding}')",
+            when=lambda names: names["padding"],
+        ),
+        by_hand(
+            "padded = " + PADDED[:-1] + ", constant_values=-1e9)\n"
+            "{y} = ops.max_pool(padded, {window}, strides={stride}, padding='valid')"
+        ),
+    ],
+    "maxpool_zeros": [
+        by_hand("{y} = ops.max_pool(" + PADDED + ", {window}, strides={stride}, padding='valid')")
     ],
     "avgpool": [
         by_layer(
@@ -91,13 +140,15 @@ FORMS = {
     ],
     "lstm": [
         by_layer(
-            "keras.layers.LSTM({units}, return_sequences={sequence})",
+            "keras.layers.LSTM({units}, return_sequences={sequence}, go_backwards={reverse})",
+            when=read_off_one_way,
             cell__kernel="kernel",
             cell__recurrent_kernel="recurrent",
             cell__bias="bias",
         ),
         by_layer(
             "keras.layers.LSTM({units}, return_sequences={sequence}, unroll=True)",
+            when=forwards,
             cell__kernel="kernel",
             cell__recurrent_kernel="recurrent",
             cell__bias="bias",
@@ -105,7 +156,7 @@ FORMS = {
         by_hand(
             "h = c = ops.zeros(({batch}, {units}))\n"
             "steps = []\n"
-            "for t in range({steps}):\n"
+            "for t in {times}:\n"
             "    gates = ops.matmul({x}[:, t], {kernel}) + ops.matmul(h, {recurrent}) + {bias}\n"
             "    i, f, g, o = ops.split(gates, 4, axis=1)\n"
             "    c = ops.sigmoid(f) * c + ops.sigmoid(i) * ops.tanh(g)\n"
@@ -133,6 +184,13 @@ FORMS = {
         by_layer("keras.layers.LeakyReLU(negative_slope={slope})"),
         by_hand("{y} = ops.leaky_relu({x}, negative_slope={slope})"),
         by_hand("{y} = ops.where({x} > 0, {x}, {slope} * {x})"),
+    ],
+    "hard_sigmoid": [
+        by_layer(
+            "keras.layers.Activation('hard_sigmoid')", when=lambda names: names["slope"] == 1 / 6
+        ),
+        by_hand("{y} = ops.hard_sigmoid({x})", when=lambda names: names["slope"] == 1 / 6),
+        by_hand("{y} = ops.clip({slope} * {x} + 0.5, 0.0, 1.0)"),
     ],
     "softplus": [
         by_layer("keras.layers.Activation('softplus')"),
@@ -222,6 +280,102 @@ FORMS = {
 }
 
 IMPORTS = ["import keras", "from keras import ops", "", ""]
+
+NATIVE: dict[str, list[Form]] = {
+    "layernorm_bare": [
+        by_layer(
+            "keras.layers.LayerNormalization(epsilon={epsilon}, center=False, scale=False)",
+            when=last_axis,
+        )
+    ],
+    "rmsnorm": [
+        by_layer("keras.layers.RMSNormalization(epsilon={epsilon})", when=last_axis, scale="gamma"),
+    ],
+    "batchnorm_bare": [
+        by_layer(
+            "keras.layers.BatchNormalization("
+            "axis={channel_axis}, epsilon={epsilon}, center=False, scale=False)",
+            moving_mean="mean",
+            moving_variance="variance",
+        )
+    ],
+    "lstm_masked": [
+        by_layer(
+            "keras.layers.LSTM({units})",
+            "valid = ops.convert_to_tensor({mask})\n{y} = self.{y}({x}, mask=valid)",
+            cell__kernel="kernel",
+            cell__recurrent_kernel="recurrent",
+            cell__bias="bias",
+        )
+    ],
+    "gru": [
+        by_layer(
+            "keras.layers.GRU({units}, return_sequences={sequence}, go_backwards={reverse}, "
+            "reset_after=True)",
+            when=lambda names: names["reset_after"] and read_off_one_way(names),
+            cell__kernel="kernel",
+            cell__recurrent_kernel="recurrent",
+            cell__bias="biases",
+        ),
+        by_layer(
+            "keras.layers.GRU({units}, return_sequences={sequence}, go_backwards={reverse}, "
+            "reset_after=False)",
+            when=lambda names: not names["reset_after"] and read_off_one_way(names),
+            cell__kernel="kernel",
+            cell__recurrent_kernel="recurrent",
+            cell__bias="bias",
+        ),
+    ],
+    "depthwise": [
+        by_layer(
+            "keras.layers.DepthwiseConv2D({window}, strides={stride}, padding='{padding}', "
+            "depth_multiplier={multiple}, use_bias={has_bias})",
+            when=lambda names: names["padding"],
+            kernel="kernel",
+            bias="bias",
+        ),
+        by_hand(
+            "{y} = ops.depthwise_conv(" + PADDED + ", {kernel}, strides={stride}, padding='valid')"
+            "{plus_bias}"
+        ),
+    ],
+    "deconv2d": [
+        by_layer(
+            "keras.layers.Conv2DTranspose({filters}, {window}, strides={stride}, "
+            "padding='{padding}', use_bias={has_bias})",
+            when=lambda names: names["padding"],
+            kernel="kernel_out_in",
+            bias="bias",
+        ),
+        by_hand(
+            "{y} = ops.conv_transpose({x}, {kernel_out_in}, strides={stride}, padding='valid')\n"
+            "{y} = {y}[:, {top} : {top} + {out_height}, {left} : {left} + {out_width}]{plus_bias}"
+        ),
+    ],
+    "resize": [
+        by_hand(
+            "{y} = ops.image.resize({x}, ({out_height}, {out_width}), interpolation='{method}')",
+            when=lambda names: names["coordinates"] == "half-pixel",
+        ),
+        by_layer(
+            "keras.layers.Resizing({out_height}, {out_width}, interpolation='{method}')",
+            when=lambda names: names["coordinates"] == "half-pixel",
+        ),
+    ],
+    "attention": [
+        by_layer(
+            "keras.layers.MultiHeadAttention({heads}, {depth}, use_bias=False)",
+            "{y} = self.{y}({x}, {x}, use_causal_mask={causal})",
+            when=lambda names: names["usual"],
+            _query_dense__kernel="query_heads",
+            _key_dense__kernel="key_heads",
+            _value_dense__kernel="value_heads",
+            _output_dense__kernel="output_heads",
+        )
+    ],
+}
+
+FORMS = joined(HANDWRITTEN, NATIVE, common_forms(OPERATIONS))
 
 
 def _write_subclassed(network: Network, plan: Plan, pieces: Sequence[Piece]) -> str:

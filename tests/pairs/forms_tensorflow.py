@@ -10,6 +10,7 @@ import numpy as np
 
 from .forms import (
     Flavour,
+    Form,
     Piece,
     Plan,
     Weight,
@@ -18,11 +19,15 @@ from .forms import (
     channels_last,
     counted,
     last_axis,
+    of_ones,
+    reflected,
     returned,
     tag,
     uncounted,
+    ungrouped,
     with_bias,
 )
+from .forms_common import common_forms, joined
 from .network import Network
 
 PADDED = "tf.pad({x}, [[0, 0], [{top}, {bottom}], [{left}, {right}], [0, 0]])"
@@ -33,7 +38,26 @@ def _eager(names: Mapping[str, Any]) -> bool:
     return not names["compiled"]
 
 
-FORMS = {
+OPERATIONS = {
+    **{name: f"tf.{name}(@)" for name in ("sqrt", "exp", "tanh", "sigmoid", "cos")},
+    "relu": "tf.nn.relu(@)",
+    "mean": "tf.reduce_mean(@, #, keepdims=True)",
+    "sum": "tf.reduce_sum(@, #, keepdims=True)",
+    "matmul": "tf.matmul(@, #)",
+    "split": "tf.split(@, #, axis=1)",
+    "zeros": "tf.zeros(({batch}, {units}))",
+    "clip": "tf.clip_by_value(@, 0.0, 1.0)",
+    "softmax": "tf.nn.softmax(@)",
+    "reshape": "tf.reshape(@, (#))",
+    "transpose": "tf.transpose(@, (#))",
+    "apply": "tf.tensordot(@, #, 1)",
+    "einsum": "tf.einsum('#', @)",
+    "causal": "(1 - tf.linalg.band_part(tf.ones(({steps}, {steps})), -1, 0)) * {fill}",
+    "take": "tf.gather(@, tf.range(#))",
+    "fractions": "(tf.range({rows}, dtype=tf.float32) + {offset}) / {rows}",
+}
+
+HANDWRITTEN: dict[str, list[Form]] = {
     "dense": [
         by_hand("{y} = tf.matmul({x}, {kernel}){plus_bias}"),
         by_hand("{y} = tf.matmul({x}, {weight}, transpose_b=True){plus_bias}"),
@@ -42,20 +66,48 @@ FORMS = {
     ],
     "conv2d": [
         by_hand(
-            "{y} = tf.nn.conv2d({x}, {kernel}, strides={stride}, padding='{PADDING}'){plus_bias}",
+            "{y} = tf.nn.conv2d({x}, {kernel}, {stride}, '{PADDING}', "
+            "dilations={dilation}){plus_bias}",
             when=lambda names: names["PADDING"],
         ),
         by_hand(
-            "{y} = tf.nn.conv2d(" + PADDED + ", {kernel}, strides={stride}, padding='VALID')"
-            "{plus_bias}"
+            "{y} = tf.nn.conv2d(" + PADDED + ", {kernel}, {stride}, 'VALID', "
+            "dilations={dilation}){plus_bias}"
         ),
         by_hand(
             "patches = tf.image.extract_patches(" + PADDED + ", [1, *{window}, 1], "
-            "[1, {stride}, {stride}, 1], [1, 1, 1, 1], 'VALID')\n"
-            "{y} = tf.tensordot(patches, tf.reshape({kernel}, (-1, {filters})), 1){plus_bias}"
+            "[1, {stride}, {stride}, 1], [1, {dilation}, {dilation}, 1], 'VALID')\n"
+            "{y} = tf.tensordot(patches, tf.reshape({kernel}, (-1, {filters})), 1){plus_bias}",
+            when=ungrouped,
         ),
     ],
-    "maxpool": [by_hand("{y} = tf.nn.max_pool2d({x}, {window}, {stride}, 'VALID')")],
+    "conv2d_border": [
+        by_hand(
+            "padded = " + PADDED[:-1] + ", mode='REFLECT')\n"
+            "{y} = tf.nn.conv2d(padded, {kernel}, {stride}, 'VALID', dilations={dilation})"
+            "{plus_bias}",
+            when=reflected,
+        ),
+        by_hand(
+            "padded = " + PADDED[:-1] + ", constant_values=1.0)\n"
+            "{y} = tf.nn.conv2d(padded, {kernel}, {stride}, 'VALID', dilations={dilation})"
+            "{plus_bias}",
+            when=of_ones,
+        ),
+    ],
+    "maxpool": [
+        by_hand(
+            "{y} = tf.nn.max_pool2d({x}, {window}, {stride}, '{PADDING}')",
+            when=lambda names: names["PADDING"],
+        ),
+        by_hand(
+            "padded = " + PADDED[:-1] + ", constant_values=-np.inf)\n"
+            "{y} = tf.nn.max_pool2d(padded, {window}, {stride}, 'VALID')"
+        ),
+    ],
+    "maxpool_zeros": [
+        by_hand("{y} = tf.nn.max_pool2d(" + PADDED + ", {window}, {stride}, 'VALID')")
+    ],
     "avgpool": [
         by_hand("{y} = tf.nn.avg_pool2d({x}, {window}, {stride}, '{PADDING}')", when=uncounted),
         by_hand(
@@ -89,7 +141,7 @@ FORMS = {
         by_hand(
             "h = c = tf.zeros(({x}.shape[0], {units}))\n"
             "steps = []\n"
-            "for t in range({steps}):\n"
+            "for t in {times}:\n"
             "    gates = tf.matmul({x}[:, t], {kernel}) + tf.matmul(h, {recurrent}) + {bias}\n"
             "    i, f, g, o = tf.split(gates, 4, axis=1)\n"
             "    c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)\n"
@@ -101,7 +153,7 @@ FORMS = {
             "projected = tf.tensordot({x}, {kernel}, 1) + {bias}\n"
             "h = c = tf.zeros(({x}.shape[0], {units}))\n"
             "steps = []\n"
-            "for t in range({steps}):\n"
+            "for t in {times}:\n"
             "    i, f, g, o = tf.split(projected[:, t] + tf.matmul(h, {recurrent}), 4, axis=1)\n"
             "    c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)\n"
             "    h = tf.sigmoid(o) * tf.tanh(c)\n"
@@ -129,6 +181,11 @@ FORMS = {
     "leaky_relu": [
         by_hand("{y} = tf.nn.leaky_relu({x}, alpha={slope})"),
         by_hand("{y} = tf.where({x} > 0, {x}, {slope} * {x})"),
+    ],
+    "hard_sigmoid": [
+        by_hand("{y} = tf.clip_by_value({slope} * {x} + 0.5, 0.0, 1.0)"),
+        by_hand("{y} = tf.maximum(tf.minimum({x} * {slope} + 0.5, 1.0), 0.0)"),
+        by_hand("{y} = tf.nn.relu6({x} + 3) / 6", when=lambda names: names["slope"] == 1 / 6),
     ],
     "softplus": [
         by_hand("{y} = tf.nn.softplus({x})"),
@@ -203,6 +260,81 @@ FORMS = {
         by_hand("{y} = tf.reduce_sum({x} * tf.linspace({low}, {high}, {atoms}){column}, {axis})"),
     ],
 }
+
+NATIVE: dict[str, list[Form]] = {
+    "rmsnorm": [
+        by_hand(
+            "scale = tf.math.rsqrt(tf.reduce_mean(tf.square({x}), {axis}, True) + {epsilon})\n"
+            "{y} = {x} * scale * {gamma}"
+        )
+    ],
+    "batchnorm_batch": [
+        by_hand(
+            "mean, variance = tf.nn.moments({x}, {per_channel}, keepdims=True)\n"
+            "{y} = tf.nn.batch_normalization("
+            "{x}, mean, variance, {beta}{over}, {gamma}{over}, {epsilon})",
+            when=_eager,
+        )
+    ],
+    "depthwise": [
+        by_hand(
+            "{y} = tf.nn.depthwise_conv2d("
+            "{x}, {kernel}, [1, {stride}, {stride}, 1], '{PADDING}'){plus_bias}",
+            when=lambda names: names["PADDING"],
+        ),
+        by_hand(
+            "padded = " + PADDED + "\n"
+            "{y} = tf.nn.depthwise_conv2d("
+            "padded, {kernel}, [1, {stride}, {stride}, 1], 'VALID'){plus_bias}"
+        ),
+    ],
+    "deconv2d": [
+        by_hand(
+            "{y} = tf.nn.conv2d_transpose({x}, {kernel_out_in}, "
+            "({batch}, {out_height}, {out_width}, {filters}), {stride}, '{PADDING}'){plus_bias}",
+            when=lambda names: names["PADDING"],
+        ),
+        by_hand(
+            "size = ({batch}, {out_height} + {top} + {bottom}, {out_width} + {left} + {right}, "
+            "{filters})\n"
+            "{y} = tf.nn.conv2d_transpose({x}, {kernel_out_in}, size, {stride}, 'VALID')\n"
+            "{y} = {y}[:, {top} : {top} + {out_height}, {left} : {left} + {out_width}]{plus_bias}"
+        ),
+    ],
+    "resize": [
+        by_hand(
+            "{y} = tf.image.resize({x}, ({out_height}, {out_width}), '{method}')",
+            when=lambda names: names["coordinates"] == "half-pixel",
+        ),
+        by_hand(
+            "{y} = tf.compat.v1.image.resize_bilinear("
+            "{x}, ({out_height}, {out_width}), align_corners=True)",
+            when=lambda names: names["coordinates"] == "align-corners",
+        ),
+        by_hand(
+            "{y} = tf.compat.v1.image.resize_bilinear({x}, ({out_height}, {out_width}))",
+            when=lambda names: (
+                (names["method"], names["coordinates"]) == ("bilinear", "asymmetric")
+            ),
+        ),
+        by_hand(
+            "{y} = tf.compat.v1.image.resize_nearest_neighbor({x}, ({out_height}, {out_width}))",
+            when=lambda names: (names["method"], names["coordinates"]) == ("nearest", "asymmetric"),
+        ),
+    ],
+    "pixel_shuffle": [
+        by_hand("{y} = tf.nn.depth_to_space({x}, 2)", when=lambda names: names["blocks_first"])
+    ],
+    "lrn": [
+        by_hand(
+            "{y} = tf.nn.local_response_normalization("
+            "{x}, {size} // 2, bias={k}, alpha={alpha}, beta={beta})",
+            when=channels_last,
+        )
+    ],
+}
+
+FORMS = joined(HANDWRITTEN, NATIVE, common_forms(OPERATIONS))
 
 
 def _write(network: Network, plan: Plan, pieces: Sequence[Piece]) -> str:

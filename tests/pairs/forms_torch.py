@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from types import ModuleType
 from typing import Any
 
@@ -10,25 +11,62 @@ import numpy as np
 
 from .forms import (
     Flavour,
+    Form,
     Piece,
     Plan,
     Weight,
     by_hand,
     by_layer,
     counted,
+    forwards,
     last_axis,
+    of_ones,
+    reflected,
     returned,
+    rounded_up,
     symmetric,
     tag,
+    ungrouped,
     unpadded,
 )
-from .network import Network
+from .forms_common import common_forms, joined
+from .network import NEVER, Network
 
-BUFFERS = ("mean", "variance", "scale", "shift", "support")
+BUFFERS = (
+    "mean",
+    "variance",
+    "scale",
+    "shift",
+    "support",
+    "valid",
+    "band",
+    "multiples",
+    "rows_taken",
+    "columns_taken",
+)
+SPREAD = "stride={stride}, dilation={dilation}, groups={groups}"
 PADDED = "F.pad({x}, ({left}, {right}, {top}, {bottom}))"
 WINDOWS = "{x}.unfold(2, {window[0]}, {stride}).unfold(3, {window[1]}, {stride})"
 
-FORMS = {
+OPERATIONS = {
+    **{name: f"torch.{name}(@)" for name in ("sqrt", "exp", "tanh", "sigmoid", "cos", "relu")},
+    "mean": "torch.mean(@, #, keepdim=True)",
+    "sum": "torch.sum(@, #, keepdim=True)",
+    "matmul": "torch.matmul(@, #)",
+    "split": "torch.chunk(@, #, 1)",
+    "zeros": "torch.zeros({batch}, {units})",
+    "clip": "torch.clamp(@, 0, 1)",
+    "softmax": "torch.softmax(@, -1)",
+    "reshape": "torch.reshape(@, (#))",
+    "transpose": "torch.permute(@, (#))",
+    "apply": "torch.matmul(@, #)",
+    "einsum": "torch.einsum('#', @)",
+    "causal": "torch.triu(torch.full(({steps}, {steps}), {fill}), 1)",
+    "take": "@[torch.arange(#)]",
+    "fractions": "(torch.arange({rows}) + {offset}) / {rows}",
+}
+
+HANDWRITTEN: dict[str, list[Form]] = {
     "dense": [
         by_layer("nn.Linear({features}, {units}, bias={has_bias})", weight="weight", bias="bias"),
         by_hand("{y} = F.linear({x}, {weight}, {bias})"),
@@ -38,23 +76,55 @@ FORMS = {
     "conv2d": [
         by_layer(
             "nn.Conv2d({channels}, {filters}, {window}, stride={stride}, "
-            "padding=({top}, {left}), bias={has_bias})",
+            "padding=({top}, {left}), dilation={dilation}, groups={groups}, bias={has_bias})",
             when=symmetric,
             weight="weight",
             bias="bias",
         ),
-        by_hand("{y} = F.conv2d(" + PADDED + ", {weight}, {bias}, stride={stride})"),
+        by_hand("{y} = F.conv2d(" + PADDED + ", {weight}, {bias}, " + SPREAD + ")"),
         by_hand(
-            "columns = F.unfold(" + PADDED + ", {window}, stride={stride})\n"
+            "columns = F.unfold(" + PADDED + ", {window}, {dilation}, stride={stride})\n"
             "{y} = {weight}.flatten(1) @ columns\n"
-            "{y} = {y}.view(-1, {filters}, {out_height}, {out_width}){plus_bias}"
+            "{y} = {y}.view(-1, {filters}, {out_height}, {out_width}){plus_bias}",
+            when=ungrouped,
+        ),
+    ],
+    "conv2d_border": [
+        by_layer(
+            "nn.Conv2d({channels}, {filters}, {window}, stride={stride}, padding=({top}, {left}), "
+            "dilation={dilation}, groups={groups}, bias={has_bias}, padding_mode='reflect')",
+            when=lambda names: symmetric(names) and reflected(names),
+            weight="weight",
+            bias="bias",
+        ),
+        by_hand(
+            "{y} = F.conv2d(F.pad({x}, ({left}, {right}, {top}, {bottom}), mode='reflect'), "
+            "{weight}, {bias}, " + SPREAD + ")",
+            when=reflected,
+        ),
+        by_hand(
+            "{y} = F.conv2d(F.pad({x}, ({left}, {right}, {top}, {bottom}), value=1.0), "
+            "{weight}, {bias}, " + SPREAD + ")",
+            when=of_ones,
         ),
     ],
     "maxpool": [
-        by_layer("nn.MaxPool2d({window}, stride={stride})"),
-        by_hand("{y} = F.max_pool2d({x}, {window}, stride={stride})"),
-        by_hand("{y} = " + WINDOWS + ".amax((4, 5))"),
+        by_layer("nn.MaxPool2d({window}, stride={stride})", when=unpadded),
+        by_layer(
+            "nn.MaxPool2d({window}, stride={stride}, padding=({top}, {left}))", when=symmetric
+        ),
+        by_layer("nn.MaxPool2d({window}, stride={stride}, ceil_mode=True)", when=rounded_up),
+        by_hand("{y} = F.max_pool2d({x}, {window}, stride={stride})", when=unpadded),
+        by_hand(
+            "{y} = F.max_pool2d({x}, {window}, stride={stride}, ceil_mode=True)", when=rounded_up
+        ),
+        by_hand(
+            "padded = F.pad({x}, ({left}, {right}, {top}, {bottom}), value=-math.inf)\n"
+            "{y} = F.max_pool2d(padded, {window}, stride={stride})"
+        ),
+        by_hand("{y} = " + WINDOWS + ".amax((4, 5))", when=unpadded),
     ],
+    "maxpool_zeros": [by_hand("{y} = F.max_pool2d(" + PADDED + ", {window}, stride={stride})")],
     "avgpool": [
         by_layer(
             "nn.AvgPool2d({window}, stride={stride}, padding=({top}, {left}), "
@@ -108,6 +178,16 @@ FORMS = {
         by_layer(
             "nn.LSTM({features}, {units}, batch_first=True)",
             "{y} = self.{y}({x})[0]{last}",
+            when=forwards,
+            weight_ih_l0="weight_ih",
+            weight_hh_l0="weight_hh",
+            bias_ih_l0="bias_ih",
+            bias_hh_l0="bias_hh",
+        ),
+        by_layer(
+            "nn.LSTM({features}, {units}, batch_first=True)",
+            "{y} = self.{y}({x}.flip(1))[0].flip(1)",
+            when=lambda names: names["reverse"] and names["sequence"],
             weight_ih_l0="weight_ih",
             weight_hh_l0="weight_hh",
             bias_ih_l0="bias_ih",
@@ -117,7 +197,7 @@ FORMS = {
             "nn.LSTMCell({features}, {units})",
             "h = c = torch.zeros({x}.shape[0], {units})\n"
             "steps = []\n"
-            "for t in range({steps}):\n"
+            "for t in {times}:\n"
             "    h, c = self.{y}({x}[:, t], (h, c))\n"
             "    steps.append(h)\n"
             "{y} = {joined}",
@@ -129,7 +209,7 @@ FORMS = {
         by_hand(
             "h = c = torch.zeros({x}.shape[0], {units})\n"
             "steps = []\n"
-            "for t in range({steps}):\n"
+            "for t in {times}:\n"
             "    gates = F.linear({x}[:, t], {weight_ih}, {bias}) + F.linear(h, {weight_hh})\n"
             "    i, f, g, o = gates.chunk(4, 1)\n"
             "    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)\n"
@@ -171,6 +251,12 @@ FORMS = {
         by_hand("{y} = F.leaky_relu({x}, {slope})"),
         by_hand("{y} = torch.where({x} > 0, {x}, {slope} * {x})"),
         by_hand("{y} = torch.maximum({x}, {slope} * {x})"),
+    ],
+    "hard_sigmoid": [
+        by_layer("nn.Hardsigmoid()", when=lambda names: names["slope"] == 1 / 6),
+        by_hand("{y} = F.hardsigmoid({x})", when=lambda names: names["slope"] == 1 / 6),
+        by_hand("{y} = torch.clamp({slope} * {x} + 0.5, 0, 1)"),
+        by_hand("{y} = F.hardtanh({x} * {slope} + 0.5, 0.0, 1.0)"),
     ],
     "softplus": [
         by_layer("nn.Softplus()"),
@@ -244,6 +330,186 @@ FORMS = {
     ],
 }
 
+NATIVE: dict[str, list[Form]] = {
+    "layernorm_bare": [
+        by_layer(
+            "nn.LayerNorm({features}, eps={epsilon}, elementwise_affine=False)", when=last_axis
+        )
+    ],
+    "layernorm_ddof": [
+        by_hand(
+            "deviation = torch.sqrt({x}.var({axis}, keepdim=True) + {epsilon})\n"
+            "{y} = ({x} - {x}.mean({axis}, keepdim=True)) / deviation * {gamma} + {beta}"
+        )
+    ],
+    "rmsnorm": [
+        by_layer("nn.RMSNorm({features}, eps={epsilon})", when=last_axis, weight="gamma"),
+        by_hand("{y} = {x} * torch.rsqrt({x}.pow(2).mean({axis}, True) + {epsilon}) * {gamma}"),
+    ],
+    "rmsnorm_bare": [by_hand("{y} = F.rms_norm({x}, ({features},), eps={epsilon})", last_axis)],
+    "batchnorm_batch": [
+        by_hand("{y} = F.batch_norm({x}, None, None, {gamma}, {beta}, True, eps={epsilon})")
+    ],
+    "lstm_hard": [
+        by_hand(
+            "h = c = torch.zeros({batch}, {units})\n"
+            "steps = []\n"
+            "for t in {times}:\n"
+            "    gates = F.linear({x}[:, t], {weight_ih}, {bias}) + F.linear(h, {weight_hh})\n"
+            "    i, f, g, o = gates.chunk(4, 1)\n"
+            "    c = (0.2 * f + 0.5).clamp(0, 1) * c + (0.2 * i + 0.5).clamp(0, 1) * g.tanh()\n"
+            "    h = (0.2 * o + 0.5).clamp(0, 1) * c.tanh()\n"
+            "    steps.append(h)\n"
+            "{y} = {joined}"
+        )
+    ],
+    "lstm_stateless": [
+        by_layer(
+            "nn.LSTMCell({features}, {units})",
+            "steps = [self.{y}({x}[:, t])[0] for t in {times}]\n{y} = {joined}",
+            weight_ih="weight_ih",
+            weight_hh="weight_hh",
+            bias_ih="bias_ih",
+            bias_hh="bias_hh",
+        )
+    ],
+    "lstm_masked": [
+        by_layer(
+            "nn.LSTM({features}, {units}, batch_first=True)",
+            "packed = nn.utils.rnn.pack_padded_sequence(\n"
+            "    {x}, torch.tensor({lengths}), batch_first=True, enforce_sorted=False\n"
+            ")\n"
+            "{y} = self.{y}(packed)[1][0][0]",
+            weight_ih_l0="weight_ih",
+            weight_hh_l0="weight_hh",
+            bias_ih_l0="bias_ih",
+            bias_hh_l0="bias_hh",
+        )
+    ],
+    "gru": [
+        by_layer(
+            "nn.GRU({features}, {units}, batch_first=True)",
+            "{y} = self.{y}({x})[0]{last}",
+            when=lambda names: names["reset_after"] and forwards(names),
+            weight_ih_l0="weight_ih",
+            weight_hh_l0="weight_hh",
+            bias_ih_l0="bias_ih",
+            bias_hh_l0="bias_hh",
+        ),
+        by_layer(
+            "nn.GRUCell({features}, {units})",
+            "h = torch.zeros({batch}, {units})\n"
+            "steps = []\n"
+            "for t in {times}:\n"
+            "    h = self.{y}({x}[:, t], h)\n"
+            "    steps.append(h)\n"
+            "{y} = {joined}",
+            when=lambda names: names["reset_after"],
+            weight_ih="weight_ih",
+            weight_hh="weight_hh",
+            bias_ih="bias_ih",
+            bias_hh="bias_hh",
+        ),
+    ],
+    "depthwise": [
+        by_layer(
+            "nn.Conv2d({channels}, {filters}, {window}, stride={stride}, "
+            "padding=({top}, {left}), groups={channels}, bias={has_bias})",
+            when=symmetric,
+            weight="weight",
+            bias="bias",
+        ),
+        by_hand(
+            "{y} = F.conv2d(" + PADDED + ", {weight}, {bias}, stride={stride}, groups={channels})"
+        ),
+    ],
+    "deconv2d": [
+        by_layer(
+            "nn.ConvTranspose2d({channels}, {filters}, {window}, stride={stride}, "
+            "padding=({top}, {left}), output_padding=({top} - {bottom}, {left} - {right}), "
+            "bias={has_bias})",
+            when=lambda names: (
+                0 <= names["top"] - names["bottom"] < 2 and 0 <= names["left"] - names["right"] < 2
+            ),
+            weight="weight",
+            bias="bias",
+        ),
+        by_hand(
+            "{y} = F.conv_transpose2d({x}, {weight}, {bias}, stride={stride})\n"
+            "{y} = {y}[:, :, {top} : {top} + {out_height}, {left} : {left} + {out_width}]"
+        ),
+    ],
+    "resize": [
+        by_hand(
+            "{y} = F.interpolate({x}, ({out_height}, {out_width}), mode='bilinear')",
+            when=lambda names: (
+                (names["method"], names["coordinates"]) == ("bilinear", "half-pixel")
+            ),
+        ),
+        by_hand(
+            "{y} = F.interpolate("
+            "{x}, ({out_height}, {out_width}), mode='bilinear', align_corners=True)",
+            when=lambda names: names["coordinates"] == "align-corners",
+        ),
+        by_layer(
+            "nn.Upsample(({out_height}, {out_width}), mode='nearest')",
+            when=lambda names: (names["method"], names["coordinates"]) == ("nearest", "asymmetric"),
+        ),
+        by_hand(
+            "{y} = F.interpolate({x}, ({out_height}, {out_width}), mode='nearest-exact')",
+            when=lambda names: (names["method"], names["coordinates"]) == ("nearest", "half-pixel"),
+        ),
+    ],
+    "pixel_shuffle": [
+        by_layer("nn.PixelShuffle(2)", when=lambda names: not names["blocks_first"]),
+        by_hand("{y} = F.pixel_shuffle({x}, 2)", when=lambda names: not names["blocks_first"]),
+    ],
+    "lrn": [
+        by_layer("nn.LocalResponseNorm({size}, alpha={alpha} * {size}, beta={beta}, k={k})"),
+        by_hand("{y} = F.local_response_norm({x}, {size}, {size} * {alpha}, {beta}, {k})"),
+    ],
+    "positions": [
+        by_layer(
+            "nn.Embedding({steps} + 2, {features})",
+            "{y} = {x} + self.{y}(torch.arange({offset}, {offset} + {steps}))",
+            weight="table",
+        )
+    ],
+    "attention": [
+        by_layer(
+            "nn.MultiheadAttention({features}, {heads}, bias=False, batch_first=True)",
+            "{y} = self.{y}({x}, {x}, {x})[0]",
+            when=lambda names: _by_torch(names) and not names["causal"],
+            in_proj_weight="query_key_value",
+            out_proj__weight="output_t",
+        ),
+        by_layer(
+            "nn.MultiheadAttention({features}, {heads}, bias=False, batch_first=True)",
+            "mask = torch.ones({steps}, {steps}).triu(1).bool()\n"
+            "{y} = self.{y}({x}, {x}, {x}, attn_mask=mask)[0]",
+            when=lambda names: _by_torch(names) and names["causal"],
+            in_proj_weight="query_key_value",
+            out_proj__weight="output_t",
+        ),
+        by_hand(
+            "q, k, v = (\n"
+            "    ({x} @ kernel).view({batch}, {steps}, {heads}, {depth}).transpose(1, 2)\n"
+            "    for kernel in ({query}, {key}, {value})\n"
+            ")\n"
+            "read = F.scaled_dot_product_attention("
+            "q, k, v, is_causal={causal}, scale={factor})\n"
+            "{y} = read.transpose(1, 2).flatten(2) @ {output}",
+            when=lambda names: names["fill"] == NEVER or not names["causal"],
+        ),
+    ],
+}
+
+FORMS = joined(HANDWRITTEN, NATIVE, common_forms(OPERATIONS))
+
+
+def _by_torch(names: Mapping[str, Any]) -> bool:
+    return names["usual"] and names["width"] == names["features"]
+
 
 def _write(network: Network, plan: Plan, pieces: Sequence[Piece]) -> str:
     lines = ["import math", "", "import torch", "from torch import nn"]
@@ -272,9 +538,9 @@ def _load(module: ModuleType, weights: Sequence[Weight], example: np.ndarray) ->
     model = module.Model().eval()
     for weight in weights:
         owner = getattr(model, weight.node) if weight.of_layer else model
-        value = torch.tensor(weight.value)
-        assert getattr(owner, weight.attribute).shape == value.shape, weight
-        getattr(owner, weight.attribute).data.copy_(value)
+        target = reduce(getattr, weight.attribute.split("."), owner)
+        assert target.shape == weight.value.shape, weight
+        target.data.copy_(torch.tensor(weight.value))
     return model
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+NEVER = -1e9  # added to the scores of what attention must not see
+
 
 @dataclass(frozen=True)
 class Node:
@@ -23,6 +25,11 @@ class Node:
     shape: tuple[int, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
     weights: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def family(self) -> str:
+        """The kind without its variant: 'layernorm' for 'layernorm_ddof'."""
+        return self.kind.partition("_")[0]
 
     def but(self, kind: str | None = None, **options: Any) -> Node:
         """The same node with another kind or other options."""
@@ -49,14 +56,26 @@ class Network:
     def consumers(self, name: str) -> tuple[Node, ...]:
         return tuple(node for node in self.nodes if name in node.inputs)
 
-    def with_node(self, changed: Node) -> Network:
-        nodes = tuple(changed if node.name == changed.name else node for node in self.nodes)
-        return replace(self, nodes=nodes)
+    def with_nodes(self, *changed: Node) -> Network:
+        """With these in the place of those of their names; new ones stand before the last."""
+        by_name = {node.name: node for node in changed}
+        known = {node.name for node in self.nodes}
+        nodes: list[Node] = []
+        for node in self.nodes:
+            if node.name == changed[-1].name:
+                nodes += [new for new in changed if new.name not in known]
+            nodes.append(by_name.get(node.name, node))
+        return replace(self, nodes=tuple(nodes))
 
     def input_values(self, seed: int) -> np.ndarray:
         """Random, distinct, signed inputs, (batch, *shape), float32, in the described layout."""
         shape = (self.batch, *self.nodes[0].shape)
         return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def extent(kernel: tuple[int, int], dilation: int) -> tuple[int, int]:
+    """How far a window reaches, its holes counted."""
+    return (kernel[0] - 1) * dilation + 1, (kernel[1] - 1) * dilation + 1
 
 
 def padding_of(
@@ -76,3 +95,14 @@ def padding_of(
     )
     (top, bottom), (left, right) = ((total // 2, total - total // 2) for total in spare)
     return (top, bottom, left, right), (height, width)
+
+
+def ceiling_of(
+    size: tuple[int, int], kernel: tuple[int, int], stride: int
+) -> tuple[tuple[int, int, int, int], tuple[int, int]]:
+    """The padding at the end by which a pool's last window is not cut off, and the size then."""
+    height, width = (-(-(n - k) // stride) + 1 for n, k in zip(size, kernel, strict=True))
+    bottom, right = (
+        (out - 1) * stride + k - n for n, k, out in zip(size, kernel, (height, width), strict=True)
+    )
+    return (0, bottom, 0, right), (height, width)
