@@ -206,15 +206,15 @@ def _with_padding_before(
         The windows, and what the edges are filled with, "" where it cannot be known.
     """
     tape, values = graph.tape, graph.tape.values
-    unknown, filled = (replace(windows, before=()), ""), "zeros"
     rank = len(values[x].shape)
     before = tape.producer(x)
     if before is not None and plain(before) == "spacetobatchnd":
         windows = _dilated(graph, before, op, spatial, windows)
         if not windows.before:
-            return unknown
+            return windows, ""
         x = before.inputs[0]
         before = tape.producer(x)
+    unknown, filled = (replace(windows, before=()), ""), "zeros"
     while before is not None and before.role == "move":
         if not before.inputs:
             return unknown

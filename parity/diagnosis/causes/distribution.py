@@ -69,6 +69,9 @@ SCALES: Mapping[str, Callable[[Array], Array]] = {
 }
 
 
+_SCALED = 4  # scales of a region that are tried
+
+
 @cause("scale-parameterisation")
 def scale_parameterisation(case: Case) -> Iterator[Explanation]:
     """What the network gives is taken for another form of the scale: log-std, std or variance.
@@ -78,27 +81,34 @@ def scale_parameterisation(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations with the other function of the same raw value give the
         candidate's value.
     """
+    for value, source, name in itertools.islice(_read_as_scales(case), _SCALED):
+        for other, form in SCALES.items():
+            predict = with_value(case, value, form, source)
+            if other == name or not fits(predict, case.first, case.first.candidate):
+                continue
+            yield Explanation(
+                "scale-parameterisation",
+                f"the scale is {other} of what the network gives; the reference's is {name}",
+                predict,
+                parameters={"scale": (name, other)},
+                cost=-0.5,  # told in place of an activation, which it also is
+            )
+            return
+
+
+def _read_as_scales(case: Case) -> Iterator[tuple[int, int, str]]:
+    """Values that scale something, what they are made of, and by which form."""
     ours = inside_reference(case)
     for value in ours.values:
-        for source in (value, *(one for one in ours.values if one in ours.sources(value))):
+        if not _scales(case, value):
+            continue
+        sources = ours.sources(value)
+        for source in (value, *(one for one in ours.values if one in sources)):
             x, made = ours.array(source), ours.array(value)
-            if x.shape != made.shape or not x.size or not _scales(case, value):
-                continue
-            name = "x" if source == value else _scale(x, made)
-            if name is None:
-                continue
-            for other, form in SCALES.items():
-                predict = with_value(case, value, form, source)
-                if other == name or not fits(predict, case.first, case.first.candidate):
-                    continue
-                yield Explanation(
-                    "scale-parameterisation",
-                    f"the scale is {other} of what the network gives; the reference's is {name}",
-                    predict,
-                    parameters={"scale": (name, other)},
-                    cost=-0.5,  # told in place of an activation, which it also is
-                )
-                return
+            if x.shape == made.shape and x.size:
+                name = "x" if source == value else _scale(x, made)
+                if name is not None:
+                    yield value, source, name
 
 
 def _scale(x: Array, made: Array) -> str | None:

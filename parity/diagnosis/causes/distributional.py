@@ -274,6 +274,8 @@ def _fraction_steps(array: Array) -> float | None:
 
 def _fractions(array: Array) -> Array | None:
     """The fractions that an array is, or that its angles pi * j * fraction are made from."""
+    if array.dtype.kind != "f":
+        return None
     if _fraction_steps(array) is not None:
         return array.ravel()
     if array.ndim < 2 or array.shape[-1] < 3:

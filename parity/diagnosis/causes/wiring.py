@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from parity.diagnosis.case import Case, Trial
@@ -21,6 +22,7 @@ from parity.tape import Array, Op
 
 _BYPASSED = 0.01  # what each operation more that is left out costs
 _OTHER = 0.5
+_TRIES = 24  # a region of many operations has no simple wiring to be told
 _SWAPS = 4  # values of one shape that are exchanged
 
 
@@ -87,7 +89,7 @@ def _bypasses(inside: Inside) -> Iterator[tuple[int, int, list[Op]]]:
                 between = _between(inside, source, value)
                 if any(op.role != "move" for op in between):
                     found.append((value, source, between))
-    yield from sorted(found, key=lambda one: len(one[2]))
+    yield from sorted(found, key=lambda one: len(one[2]))[:_TRIES]
 
 
 def _between(inside: Inside, source: int, value: int) -> list[Op]:
@@ -124,30 +126,36 @@ def wrong_source(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on the value that the candidate reads give the candidate's.
     """
     ours = inside_reference(case)
+    for value, other in itertools.islice(_others_read(case, ours), _TRIES):
+        shape = ours.array(value).shape
+
+        def form(array: Array, shape: tuple[int, ...] = shape) -> Array:
+            return array.reshape(shape)
+
+        predict = with_value(case, value, form, other)
+        if fits(predict, case.first, case.first.candidate):
+            yield Explanation(
+                "wrong-source",
+                f"{_told(case, other)} is read; the reference reads {_told(case, value)}",
+                predict,
+                parameters={"source": (_told(case, value), _told(case, other))},
+                cost=_OTHER if value in ours.entering else 2 * _OTHER,
+            )
+            return
+    yield from _exchanged(case, ours)
+
+
+def _others_read(case: Case, ours: Inside) -> Iterator[tuple[int, int]]:
+    """The reference's values, and others of their size that enter and that they are not made of."""
     tape = case.reference.tape
     read = tuple(dict.fromkeys((*case.partners.values(), *ours.entering)))
     for value in ours.values:
-        shape = ours.array(value).shape
+        sources = ours.sources(value)
         for other in read:
             if other == value or tape.values[other].size != ours.array(value).size:
                 continue
-            if other in ours.sources(value) or tape.before_moves(other) == tape.before_moves(value):
-                continue
-
-            def form(array: Array, shape: tuple[int, ...] = shape) -> Array:
-                return array.reshape(shape)
-
-            predict = with_value(case, value, form, other)
-            if fits(predict, case.first, case.first.candidate):
-                yield Explanation(
-                    "wrong-source",
-                    f"{_told(case, other)} is read; the reference reads {_told(case, value)}",
-                    predict,
-                    parameters={"source": (_told(case, value), _told(case, other))},
-                    cost=_OTHER if value in ours.entering else 2 * _OTHER,
-                )
-                return
-    yield from _exchanged(case, ours)
+            if other not in sources and tape.before_moves(other) != tape.before_moves(value):
+                yield value, other
 
 
 def _exchanged(case: Case, ours: Inside) -> Iterator[Explanation]:

@@ -18,7 +18,7 @@ from typing import Any
 from parity.errors import FileError, ParityError
 from parity.weights.files.guard import guarded
 
-CPU_SECONDS = 20  # the structure of a file of 10,000 tensors takes about two
+CPU_SECONDS = 60  # the structure of a file of 10,000 tensors takes about six
 _WALL_SECONDS = 300
 
 
