@@ -28,6 +28,8 @@ Placement = Literal["inside", "outside", "least"]
 _HUGE = {1: 1e7, 2: 1e10}  # by the draw: what is bounded does not grow
 _SMALL = (1e-2, 1e-4, 1e-6, 1e-8, 1e-11)
 _ITERATIONS = 6
+_COLUMNS = 32  # of channels, on which windows are looked for
+_WIDEST = 65  # window of channels
 _FITS = 1e-6  # relative: constants may be baked in float32
 
 
@@ -209,6 +211,9 @@ def describe(probes: Probes, side: int) -> Form | None:
     if _size(draws[1][1]) > 30 * _size(odd):
         return None
     for statistics in _statistics(x.shape):
+        part = _independent_part(statistics, x.shape)
+        if _ratio([(_standard(statistics, x[part]), odd[part]) for x, odd, _ in draws]) is None:
+            continue
         scale = _ratio([(_standard(statistics, x), odd) for x, odd, _ in draws])
         if scale is not None:
             return _with_divisor(probes, side, statistics, scale, offset)
@@ -260,16 +265,31 @@ def describe_local(probes: Probes, side: int) -> LocalResponse | None:
     if small <= 0 or not _small(odd - small * x, odd):
         return None
     x, odd, _ = probes.response(side, 1, 1e9)
-    logarithm = np.log(x / odd)
-    if not np.isfinite(logarithm).all():
-        return None
     for axis in {1, x.ndim - 1}:
-        for size in range(1, 2 * x.shape[axis]):
-            squares = np.log(window_sum(np.square(x), axis, size))
-            beta, constant = np.polyfit(squares.ravel(), logarithm.ravel(), 1)
-            if beta > 1e-2 and _size(logarithm - beta * squares - constant) <= _FITS:
-                alpha, bias = float(np.exp(constant / beta)), small ** (-1 / beta)
-                return LocalResponse(axis, size, plain(alpha), plain(float(beta)), plain(bias))
+        found = _of_windows(x, odd, axis, small)
+        if found is None:
+            continue
+        # where bias and sum count alike: what merely saturates is told apart
+        x, odd, _ = probes.response(side, 1, (found.bias / found.alpha) ** 0.5)
+        if _small(found(x) - odd, odd):
+            return found
+    return None
+
+
+def _of_windows(x: Array, y: Array, axis: int, small: float) -> LocalResponse | None:
+    """The local response that makes y of huge x, and of tiny x `small` times as much."""
+    columns = [np.moveaxis(array, axis, -1).reshape(-1, array.shape[axis]) for array in (x, y)]
+    some = slice(None, None, max(1, len(columns[0]) // _COLUMNS))
+    x, y = (array[some] for array in columns)
+    logarithm = np.log(x / y)
+    if not np.isfinite(logarithm).all() or np.ptp(logarithm) <= _FITS:
+        return None
+    for size in range(1, min(2 * x.shape[1], _WIDEST)):
+        squares = np.log(window_sum(np.square(x), 1, size))
+        beta, constant = np.polyfit(squares.ravel(), logarithm.ravel(), 1)
+        if beta > 1e-2 and _size(logarithm - beta * squares - constant) <= _FITS:
+            alpha, bias = float(np.exp(constant / beta)), small ** (-1 / beta)
+            return LocalResponse(axis, size, plain(alpha), plain(float(beta)), plain(bias))
     return None
 
 
@@ -305,6 +325,13 @@ def _statistics(shape: tuple[int, ...]) -> Iterator[Statistics]:
         for groups in range(2, shape[split]):
             if shape[split] % groups == 0:
                 yield Statistics(whole, groups, split)
+
+
+def _independent_part(statistics: Statistics, shape: tuple[int, ...]) -> tuple[slice, ...]:
+    """A small part that has statistics of its own: the first two of the longest other axis."""
+    others = [axis for axis in range(len(shape)) if axis not in statistics.axes]
+    longest = max(others, key=lambda axis: shape[axis], default=-1)
+    return tuple(slice(2) if axis == longest else slice(None) for axis in range(len(shape)))
 
 
 def _standard(statistics: Statistics, x: Array) -> Array:

@@ -303,6 +303,22 @@ def test_tensorflows_layout_is_known_where_an_operation_does_not_name_it() -> No
     assert differences(reference, candidate) == ()
 
 
+@pytest.mark.parametrize(("dilation", "told"), [(1, []), (2, ["dilation: 1 -> 2"])])
+def test_a_dilation_is_known_where_the_padding_is_not(dilation: int, told: list[str]) -> None:
+    class Torch(ByHand):
+        conv = nn.Conv2d(6, 4, 3, bias=False)
+
+        def forward(self, x: Any) -> Any:
+            return torch.relu(self.conv(torch.cat([torch.tanh(x), x], 1)))
+
+    x = layers.Input((12, 12, 3))
+    joined = layers.Concatenate()([layers.Activation("tanh")(x), x])
+    y = layers.Conv2D(4, 3, dilation_rate=dilation, activation="relu")(joined)
+    candidate = parity.wrap(keras.Model(x, y), input_layout="NHWC")
+    reference = parity.wrap(Torch(None), input_layout="NCHW")
+    assert [one.text for one in differences(reference, candidate)] == told
+
+
 def test_the_report_has_it_where_there_is_no_parity() -> None:
     reference = plain(nn.ReLU())
     report = parity.compare(reference, plain(nn.Tanh()), inputs=FEATURES)

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -472,6 +472,7 @@ def _channel_axis(fixed: Affine) -> int | None:
 # --- what is asked of a case ----------------------------------------------------------------------
 
 
+@lru_cache(maxsize=4)
 def _forms(case: Case) -> tuple[Form, Form] | None:
     """What both sides compute, if both are normalisations of their only input."""
     if not _has_single_input(case):
