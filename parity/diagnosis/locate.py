@@ -36,6 +36,7 @@ from parity.tape import Array, Op, Tape
 _TRIES = 60  # pairs of values that are tried as the end of a region
 _FEW_TRIES = 3
 _ORDERS = 6  # axis orders that are tried for a pair: all, where three axes have one length
+_BARELY = 16 * U32  # what rounded constants leave between values that meet
 _PATIENCE = 40  # operations after which values that were put in must have met something
 
 
@@ -303,12 +304,16 @@ class _Search(Scene):
         outputs = {pair.candidate: pair.reference for pair in self.apart}
         met = False
         left = _PATIENCE
+        lent: set[int] = set()  # made of values that came near and were replaced: no proof
 
         def watch(match: Match, op: Op) -> bool:
             nonlocal met, left
             left -= op.role != "move"
             for value in op.outputs:
                 pair = match.pairs.get(value)
+                if not lent.isdisjoint(op.inputs) or (pair and pair.residual > _BARELY):
+                    lent.add(value)
+                    continue
                 if pair is None or not pair.same or value in self.found.pairs:
                     continue
                 if order is not None and len(order.axes) == len(pair.order.axes):

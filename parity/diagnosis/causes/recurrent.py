@@ -586,7 +586,11 @@ def state_dropped(case: Case) -> Iterator[Explanation]:
 
 
 def _is_state(tape: Tape, leaf: int) -> bool:
-    """Whether a constant is multiplied with another parameter: a weight itself never is."""
+    """Whether a constant is multiplied with other parameters only; a kernel meets inputs."""
+    shape = tape.values[leaf].shape
+    if len(shape) == 2 and max(shape) in (3 * min(shape), 4 * min(shape)):
+        return False
+    products: list[bool] = []
     values: list[int] = [leaf]
     seen: set[int] = set()
     while values:
@@ -597,9 +601,8 @@ def _is_state(tape: Tape, leaf: int) -> bool:
                 values.extend(one for one in op.outputs if one not in seen)
                 seen.update(op.outputs)
             elif any(word in op.kind.lower() for word in ("mm", "matmul", "linear")):
-                if op.static:
-                    return True
-    return False
+                products.append(op.static)
+    return bool(products) and all(products)
 
 
 # --- masks ----------------------------------------------------------------------------------------
