@@ -9,6 +9,7 @@ import numpy as np
 
 from parity.diagnosis.classify import classify
 from parity.diagnosis.diagnose import diagnose, repaired_alone
+from parity.diagnosis.group import merge
 from parity.diagnosis.locate import output_matches
 from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
 from parity.diagnosis.region import Leaf, OutputPair, Parting, Region
@@ -70,7 +71,7 @@ def judge(
             unverified.append(_unverified(kind.name, parting))
         else:
             notes.append(Note(kind.name, *_sites(parting), parting.residual, kind.detail))
-    divergences = _grouped(matched, repaired, faults, outputs)
+    divergences = _divergences(matched, repaired, faults, outputs)
     shapes = [
         f"output {pair.name!r} has shape {ours.shape} in {reference.model} "
         f"and {theirs.shape} in {candidate.model}"
@@ -123,38 +124,21 @@ def _site(region: Region) -> Site:
     return region.entry.site if region.entry else Site("nothing", "")
 
 
-def _grouped(
+def _divergences(
     matched: Match,
     repaired: Match,
     faults: Sequence[tuple[Parting, str]],
     outputs: Sequence[OutputPair],
 ) -> list[Divergence]:
-    """The divergences; those of one cause at one pair of sites are one.
-
-    A line in a loop, or one that several others read, is to be mended once. Where the first few
-    are alike, the rest are not looked into.
-    """
+    """The divergences, explained; the rest of many at one pair of sites is like the first few."""
     found: dict[tuple[Site, Site], list[Divergence]] = {}
     for parting, detail in faults:
-        sites = _sites(parting)
-        here = found.setdefault(sites, [])
-        known = all(site.source or site.layer for site in sites)
-        if known and len(here) == 1 and here[0].times >= _ALIKE:
-            here[0] = replace(here[0], times=here[0].times + 1)
-            continue
-        divergence = _divergence(matched, repaired, parting, detail, outputs)
-        twin = next((one for one in here if known and _same_cause(one, divergence)), None)
-        if twin is None:
-            here.append(divergence)
+        here = found.setdefault(_sites(parting), [])
+        if len(here) < _ALIKE:
+            here.append(_divergence(matched, repaired, parting, detail, outputs))
         else:
-            here[here.index(twin)] = replace(twin, times=twin.times + 1)
-    return [divergence for here in found.values() for divergence in here]
-
-
-def _same_cause(one: Divergence, other: Divergence) -> bool:
-    if one.cause is None or other.cause is None:
-        return one.cause is other.cause and one.leaves == other.leaves
-    return (one.cause.kind, one.cause.parameters) == (other.cause.kind, other.cause.parameters)
+            here[-1] = replace(here[-1], times=here[-1].times + 1)
+    return merge([divergence for here in found.values() for divergence in here])
 
 
 def _divergence(
