@@ -99,7 +99,9 @@ def fault(
             for number in range(len(causes))
         ]
         for number, (ours, theirs) in enumerate(layers):
-            places[number] = Place(ours or places[number].reference, theirs or places[number].candidate)
+            places[number] = Place(
+                ours or places[number].reference, theirs or places[number].candidate
+            )
         _add(
             Entry(
                 name, family, build, inspect.getsourcefile(build) or "", causes, tuple(places),

@@ -833,3 +833,19 @@ def batch_norms_by_batch_statistics(random: np.random.Generator) -> Pair:
         return torch_f.batch_norm(x, None, None, scale, offset, training=True, eps=2e-5)
 
     return between.pair("chainer", reference, "torch", candidate)
+
+
+@fault("rms-norm-for-layer-norm", "norm-not-centered", family="norm")
+def rms_norm_for_layer_norm(random: np.random.Generator) -> Pair:
+    between = dense(random, steps=True)
+    scale, _ = affine(random, between.width)
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        size = x.shape[-1:]
+        return torch_f.layer_norm(x, size, tensor(scale))  # rms-norm-for-layer-norm: reference
+
+    def candidate(x: tf.Tensor) -> tf.Tensor:
+        square = tf.reduce_mean(x * x, -1, keepdims=True)  # rms-norm-for-layer-norm: candidate
+        return x * tf.math.rsqrt(square + 1e-5) * scale
+
+    return between.pair("torch", reference, "tensorflow", candidate)

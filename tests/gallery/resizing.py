@@ -191,3 +191,21 @@ def floor_for_nearest(random: np.random.Generator) -> Pair:
         return C.sum(C.convolution_2d(h, n.second), (2, 3))
 
     return images(("torch", reference), ("chainer", candidate), n.x)
+
+
+@fault("upsampled-by-the-nearest", "resize-method", family="resize")
+def upsampled_by_the_nearest(random: np.random.Generator) -> Pair:
+    n = net(random)
+    size = (2 * n.x.shape[2] - 4, 2 * n.x.shape[3] - 4)
+
+    def reference(x: tf.Tensor) -> tf.Tensor:
+        h = tf.tanh(tf.nn.conv2d(x, hwio(n.first), 1, "VALID"))
+        h = tf.image.resize(h, size)  # upsampled-by-the-nearest: reference
+        return tf.reduce_mean(tf.nn.conv2d(h, hwio(n.second), 1, "VALID"), (1, 2)) @ n.dense
+
+    def candidate(x: torch.Tensor) -> torch.Tensor:
+        h = torch.tanh(F.conv2d(x, t(n.first)))
+        h = F.interpolate(h, size)  # upsampled-by-the-nearest: candidate
+        return F.conv2d(h, t(n.second)).mean((2, 3)) @ t(n.dense)
+
+    return images(("tensorflow", reference), ("torch", candidate), n.x)

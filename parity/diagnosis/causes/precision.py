@@ -1,4 +1,8 @@
-"""A constant with too few digits. (Half precision is told where it enters: see low_precision.)"""
+"""A constant with too few digits; half precision on one side.
+
+`low-precision` is told where half precision enters (`parity/diagnosis/low_precision.py`): one model
+casts to float16 or bfloat16 on the way, and in float64 the models agree.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,50 @@
+"""Every entry of the gallery, on the sizes and numbers of one seed; others are the benchmark's."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.gallery.__main__ import load
+from tests.gallery.check import check
+from tests.gallery.entry import ENTRIES
+
+load()
+SEED = 0
+
+# What falls short, and why. A strict xfail: when one is mended, its line here must go.
+SHORT = {
+    "torch-gru-in-keras-order": "unexplained: operations of two GRUs are paired across gates",
+    "state-reset-between-chunks": "unexplained: the later steps of an LSTM are paired across steps",
+    "both-directions-forward": "unexplained: the later steps of an LSTM are paired across steps",
+    "chainer-gru-forward": "unexplained: the later steps of a GRU are paired across steps",
+    "gates-and-leaky-slope": "one divergence for two faults: a fused LSTM hides where they part",
+    "two-norms": "a variance is taken for a mean square, as a norm without an epsilon allows",
+    "keras-flatten-of-equal-sides": "placed a step early where channels and rows are as many",
+    "quantile-midpoints": "placed where a constant is first read, not where it is made",
+}
+
+
+def entries(clean: bool) -> list:
+    names = [entry.name for entry in ENTRIES.values() if bool(entry.causes) != clean]
+    return [
+        pytest.param(name, marks=pytest.mark.xfail(reason=SHORT[name], strict=True))
+        if name in SHORT
+        else name
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("name", entries(clean=False))
+def test_the_fault_is_placed_explained_and_confirmed(name):
+    outcome = check(ENTRIES[name], SEED)
+    assert outcome.detected, outcome.told
+    assert outcome.all_placed, outcome.told
+    assert outcome.all_causes, outcome.told
+    assert outcome.confirmed, outcome.told
+    assert not outcome.wrong, outcome.told
+
+
+@pytest.mark.parametrize("name", entries(clean=True))
+def test_the_clean_pair_is_no_divergence(name):
+    outcome = check(ENTRIES[name], SEED)
+    assert outcome.verdict == "parity", outcome.told
