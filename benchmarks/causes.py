@@ -72,9 +72,9 @@ def _families() -> Iterator[str]:
 
 def _paragraphs(docstring: str) -> Iterator[str]:
     """A docstring as Markdown: `Looks like:` and `Proof:` begin paragraphs of their own."""
-    for line in docstring.split("\n"):
+    for line in re.sub(r"\n+(?=(Looks like|Proof|Source):)", "\n\n", docstring).split("\n"):
         head = re.match(r"(Looks like|Proof|Source):\s*(.*)", line)
-        yield f"\n**{head[1]}:** {head[2]}".rstrip() if head else line.strip()
+        yield f"**{head[1]}:** {head[2]}".rstrip() if head else line.strip()
 
 
 if __name__ == "__main__":

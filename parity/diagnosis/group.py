@@ -36,7 +36,10 @@ def _one_cause(one: Divergence, other: Divergence) -> bool:
     if one.cause is None or other.cause is None:
         same = one.cause is other.cause and one.leaves == other.leaves
         return same and _places(one) == _places(other) and all(map(any, _places(one)))
-    if (one.cause.kind, one.cause.parameters) != (other.cause.kind, other.cause.parameters):
+    if one.cause.kind != other.cause.kind:
+        return False
+    ours, theirs = one.cause.parameters, other.cause.parameters
+    if any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
         return False
     form = _function if _family(one.cause.kind) == "recurrent" else _line
     sides = (one.reference, other.reference), (one.candidate, other.candidate)
