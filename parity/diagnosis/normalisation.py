@@ -190,7 +190,8 @@ class Probes:
         random = np.random.default_rng(draw)
         fed = self._case.redrawn(lambda array: factor * random.standard_normal(array.shape))
         there = self._case.probe(fed)
-        back = self._case.probe({root: -array for root, array in fed.items()})
+        turned = {root: -x if x.dtype.kind == "f" else x for root, x in fed.items()}
+        back = self._case.probe(turned)
         return there.x, [(one.reference, one.candidate) for one in (there, back)]
 
 

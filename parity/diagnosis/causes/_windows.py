@@ -106,13 +106,13 @@ def _at(places: Iterable[slice | int]) -> tuple[slice | int, ...]:
 def _taps(padded: Array, window: Window) -> Iterator[Array]:
     """For each place of the window, what lies under it at every step."""
     counts = [
-        (n - span) // s + 1
+        max(0, (n - span) // s + 1)  # a window larger than what it slides over has no place
         for n, span, s in zip(padded.shape[2:], window.span, window.stride, strict=True)
     ]
     for tap in itertools.product(*map(range, window.size)):
         yield padded[
             _at(
-                slice(t * d, t * d + (count - 1) * s + 1, s)
+                slice(t * d, t * d + max(0, (count - 1) * s + 1), s)
                 for t, d, s, count in zip(tap, window.dilation, window.stride, counts, strict=True)
             )
         ]
