@@ -26,11 +26,12 @@ MISPLACED = {
     "one_weight_off": "told at the columns of a convolution written as a product",
     "weight_scale": "told as another value that is read, half as large",
 }
-FAULTY = [
-    pytest.param(seed, kind, marks=pytest.mark.xfail(reason=MISPLACED[kind], strict=True))
+FAULTY = list(enumerate(FAULTS))
+FAULTY_PARAMS = [
+    pytest.param(seed, kind, id=kind, marks=pytest.mark.xfail(reason=MISPLACED[kind], strict=True))
     if kind in MISPLACED
-    else (seed, kind)
-    for seed, kind in enumerate(FAULTS)
+    else pytest.param(seed, kind, id=kind)
+    for seed, kind in FAULTY
 ]
 
 
@@ -45,7 +46,7 @@ def test_a_correct_pair_gives_parity(seed):
     )
 
 
-@pytest.mark.parametrize(("seed", "kind"), FAULTY, ids=list(FAULTS))
+@pytest.mark.parametrize(("seed", "kind"), FAULTY_PARAMS)
 def test_a_fault_is_found_and_placed(seed, kind):
     with built(case_of_seed(seed, kind)) as pair:
         assert pair.faithful
