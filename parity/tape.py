@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import linecache
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -236,6 +236,22 @@ class Tape:
     def producer(self, value: int) -> Op | None:
         index = self.values[value].op
         return self.ops[index] if index >= 0 else None
+
+    def is_live(self, value: int) -> bool:
+        """Whether an input of the model reaches a value."""
+        op = self.producer(value)
+        return self.values[value].kind == "input" if op is None else not op.static
+
+    def static_before(self, ops: Iterable[Op]) -> set[int]:
+        """Indices of the static operations that make what operations read."""
+        found: set[int] = set()
+        stack = [value for op in ops for value in op.inputs]
+        while stack:
+            producer = self.producer(stack.pop())
+            if producer is not None and producer.static and producer.index not in found:
+                found.add(producer.index)
+                stack.extend(producer.inputs)
+        return found
 
     def before_moves(self, value: int) -> int:
         """The value that a chain of moves started from."""

@@ -378,7 +378,9 @@ class Case:
             bases = tuple(Replay(tape, None, dict(tape.recorded)) for tape in tapes)
             fed = {root: _like(array, bases[0].array(root)) for root, array in fed.items()}
         view = self.candidate if side else self.reference
-        indices = {op.index for op in view.ops} | _static_before(view, leaves)
+        indices = {op.index for op in view.ops}
+        if leaves:
+            indices |= view.tape.static_before(view.ops)
         if not side:
             indices |= self._moves
             return view.tape.replay(precision, {**fed, **leaves}, bases[0], only=indices)
@@ -549,20 +551,6 @@ def _made_from(tape: Tape, value: int, others: Collection[int]) -> frozenset[int
         inside.add(op.index)
         stack.extend(op.inputs)
     return frozenset(inside) or None
-
-
-def _static_before(view: RegionView, leaves: Collection[int]) -> set[int]:
-    """Static operations through which leaves reach a region."""
-    if not leaves:
-        return set()
-    found: set[int] = set()
-    stack = [value for op in view.ops for value in op.inputs]
-    while stack:
-        producer = view.tape.producer(stack.pop())
-        if producer is not None and producer.static and producer.index not in found:
-            found.add(producer.index)
-            stack.extend(producer.inputs)
-    return found
 
 
 def _single_entries(

@@ -246,17 +246,11 @@ def _vacuous(matched: Match, outputs: Sequence[OutputPair]) -> list[str]:
     if not outputs:
         found.append("no output was compared")
     elif not any(
-        _depends_on_inputs(reference.tape, pair.reference)
-        or _depends_on_inputs(matched.side.tape, pair.candidate)
+        reference.tape.is_live(pair.reference) or matched.side.tape.is_live(pair.candidate)
         for pair in outputs
     ):
         found.append("no output depends on the inputs, as far as operations were recorded")
     return found
-
-
-def _depends_on_inputs(tape: Tape, value: int) -> bool:
-    producer = tape.producer(value)
-    return tape.values[value].kind == "input" if producer is None else not producer.static
 
 
 def _coverage(

@@ -31,7 +31,7 @@ from parity.matching.order import Order, orders
 from parity.numerics.difference import residual
 from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
 from parity.numerics.rounding import U32
-from parity.tape import Array, Op, Tape
+from parity.tape import Array, Op
 
 _TRIES = 60  # pairs of values that are tried as the end of a region
 _FEW_TRIES = 3
@@ -205,7 +205,7 @@ class _Search(Scene):
             if read & (combined | found):
                 (combined if op.role == "move" and not read & found else found).update(op.outputs)
             elif op.role == "random" or read & drawn:
-                data = [value for value in read - drawn if _is_live(walk.side.tape, value)]
+                data = [value for value in read - drawn if walk.side.tape.is_live(value)]
                 if op.role == "random":  # it may read a tensor for its shape alone
                     data = [
                         v for v in data if walk.side.informative(v) and self.is_settled(walk, v)
@@ -449,9 +449,3 @@ class _Search(Scene):
 
 def _is_exact(dtype: str) -> bool:
     return not dtype.startswith(("float", "bfloat", "complex"))
-
-
-def _is_live(tape: Tape, value: int) -> bool:
-    """Whether an input of the model reaches a value."""
-    op = tape.producer(value)
-    return tape.values[value].kind == "input" if op is None else not op.static

@@ -50,7 +50,7 @@ def explained_by_constants(
     floor = _FACTOR * U32
     if not floating or enough <= floor:
         return floor
-    indices = {op.index for op in ops} | _static_between(tape, ops, floating)
+    indices = {op.index for op in ops} | tape.static_before(ops)
     # run anew: what stands in `run` may have been replaced by the other side's value
     leaves_as_they_are = {leaf: run.array(leaf) for leaf in floating}
     plain = tape.replay("float64", leaves_as_they_are, run, only=indices).array(value)
@@ -76,15 +76,3 @@ def _rounded(array: Array, unit: float, random: np.random.Generator) -> Array:
     bits = 2.0**12 if unit == U32 else 2.0**4
     exact = array * bits == np.round(array * bits)
     return np.where(exact, array, array * (1 + unit * random.uniform(-1, 1, array.shape)))
-
-
-def _static_between(tape: Tape, ops: Iterable[Op], leaves: Iterable[int]) -> set[int]:
-    """Static operations through which the leaves reach the operations."""
-    found: set[int] = set()
-    stack = [value for op in ops for value in op.inputs]
-    while stack:
-        producer = tape.producer(stack.pop())
-        if producer is not None and producer.static and producer.index not in found:
-            found.add(producer.index)
-            stack.extend(producer.inputs)
-    return found

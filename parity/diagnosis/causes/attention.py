@@ -100,7 +100,7 @@ def _contracted(tape: Tape, value: int) -> int | None:
         if op is None or op.static:
             return None
         floating = [one for one in op.inputs if tape.values[one].dtype.startswith(("float", "bf"))]
-        live = [one for one in floating if _is_live(tape, one)]
+        live = [one for one in floating if tape.is_live(one)]
         if len(live) == 2 and op.role == "compute":
             return _shared_axis(
                 tape.values[live[0]].shape, tape.values[live[1]].shape, tape.values[value].shape
@@ -109,12 +109,6 @@ def _contracted(tape: Tape, value: int) -> int | None:
             return None
         value = live[0]
     return None
-
-
-def _is_live(tape: Tape, value: int) -> bool:
-    """Whether an input of the model reaches a value."""
-    producer = tape.producer(value)
-    return not producer.static if producer is not None else tape.values[value].kind == "input"
 
 
 def _shared_axis(a: tuple[int, ...], b: tuple[int, ...], product: tuple[int, ...]) -> int | None:
@@ -180,7 +174,7 @@ def _masks(case: Case, view: RegionView) -> list[tuple[int, Array]]:
     found = []
     read = [value for op in view.ops for value in op.inputs]
     for value in dict.fromkeys((*read, *(leaf.id for leaf in view.leaves))):
-        if _is_live(view.tape, value) or view.tape.values[value].size < 2:
+        if view.tape.is_live(value) or view.tape.values[value].size < 2:
             continue
         producer = view.tape.producer(value)
         if producer is not None and producer.index in {op.index for op in view.ops}:
@@ -210,13 +204,13 @@ def _tiny_mask(case: Case) -> float | None:
         if op is None:
             return None
         for one in op.inputs:
-            if _is_live(tape, one) or tape.values[one].size < 2:
+            if tape.is_live(one) or tape.values[one].size < 2:
                 continue
             array = case.repaired.side.run.array(one)
             different = np.unique(array) if array.dtype.kind == "f" else np.empty(0)
             if different.size == 2 and 0.0 in different:
                 return plain(float(different[different != 0][0]))
-        live = [one for one in op.inputs if _is_live(tape, one)]
+        live = [one for one in op.inputs if tape.is_live(one)]
         if not live:
             return None
         value = live[0]

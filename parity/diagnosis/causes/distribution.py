@@ -127,7 +127,7 @@ def _scales(case: Case, value: int) -> bool:
             continue
         kind = op.kind.lower()
         others = [one for one in op.inputs if one not in reached]
-        live = [one for one in others if _is_live(case, one)]
+        live = [one for one in others if case.reference.tape.is_live(one)]
         if ("mul" in kind and "mat" not in kind or "div" in kind) and live:
             return True
         reached.update(op.outputs)
@@ -135,13 +135,6 @@ def _scales(case: Case, value: int) -> bool:
         if count > _LATER:
             return False
     return False
-
-
-def _is_live(case: Case, value: int) -> bool:
-    producer = case.reference.tape.producer(value)
-    if producer is None:
-        return case.reference.tape.values[value].kind == "input"
-    return not producer.static
 
 
 @cause("squash-missing")
@@ -190,7 +183,9 @@ def _is_affine(case: Case, op: Op, reached: set[int]) -> bool:
     """Whether an operation scales and shifts each element, or each feature, by constants."""
     tape, run = case.reference.tape, case.repaired.reference.run
     live = [one for one in op.inputs if one in reached]
-    if len(live) != 1 or any(_is_live(case, one) for one in op.inputs if one != live[0]):
+    if len(live) != 1 or any(
+        case.reference.tape.is_live(one) for one in op.inputs if one != live[0]
+    ):
         return False
     x, y = run.array(live[0]), run.array(op.outputs[0])
     if x.size != y.size or tape.values[op.outputs[0]].shape[-1:] != x.shape[-1:] or not x.ndim:
