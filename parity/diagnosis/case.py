@@ -192,11 +192,22 @@ class Case:
 
     # --- what enters ------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def partners(self) -> dict[int, int]:
-        """The reference's value that each value entering the candidate's region is."""
+        """The reference's value that each value entering the candidate's region is.
+
+        A clip that cuts nothing off gives what it takes: of such values it is the one that the
+        reference's region reads, lest the clip cut the numbers drawn for one side only.
+        """
         pairs = self.repaired.pairs
-        return {v: pairs[v].reference for v in self.candidate_entering if v in pairs}
+        return {v: self._as_read(pairs[v].reference) for v in self.candidate_entering if v in pairs}
+
+    def _as_read(self, value: int) -> int:
+        if value in self.entering:
+            return value
+        array = self._runs[0].array(value)
+        read = ((other, self._runs[0].array(other)) for other in self.entering)
+        return next((other for other, numbers in read if _one(numbers, array)), value)
 
     @property
     def _cut(self) -> tuple[int, ...]:

@@ -108,12 +108,15 @@ def hold(case: Case, proposed: Explanation) -> Explained | Closest:
     """Tries an explanation on every input."""
     after, tried, shown = 0.0, 0, False
     for trial in case.trials():
-        bound = max(SAME, min(_ROUNDING, _SMALL_SHARE * trial.gap))
+        # what rounded constants leave does not shrink with a difference that an input hides
+        shows = max(trial.gap, case.first.gap)
+        bound = max(SAME, min(_ROUNDING, _SMALL_SHARE * shows))
         left = _left(proposed, trial)
         tried += 1
         if not left <= bound:
             first = case.first
-            share = 1 - _left(proposed, first) / first.gap if np.isfinite(first.gap) else 0.0
+            shown = 0 < first.gap < np.inf
+            share = 1 - _left(proposed, first) / first.gap if shown else 0.0
             return Closest(proposed, max(0.0, share) if np.isfinite(share) else 0.0)
         after = max(after, left)
         shown = shown or trial.gap > 2 * bound

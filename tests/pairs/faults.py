@@ -734,7 +734,8 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "branch_missing": ("branch-missing",),
     "padding_side": ("padding-asymmetry",),
     "pool_counts_padding": ("count-include-pad",),
-    "scale": ("weight-scale", "weight-values", "input-scale"),
+    # A few digits times 1.001 are a few digits more: 1.7 is 1.7017 with fewer.
+    "scale": ("weight-scale", "weight-values", "input-scale", "constant-precision"),
     "log_softmax": ("log-softmax-vs-softmax",),
     "softmax_temperature": ("softmax-temperature",),
     "double_softmax": ("double-softmax",),
@@ -783,7 +784,8 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "position_ids": ("position-ids",),
     "quantile_fractions": ("quantile-fractions",),
     "input_scale": ("input-scale", "op-missing"),
-    "input_normalisation": ("input-normalisation", "op-missing"),
+    # Half a mean is a parameter at another scale.
+    "input_normalisation": ("input-normalisation", "op-missing", "weight-scale"),
 }
 
 # What else is true when it is the reference that has the fault: what it lacks, the candidate has in

@@ -17,7 +17,7 @@ from parity.diagnosis.case import Case, RegionView, Trial
 from parity.diagnosis.causes import Predict
 from parity.matching.order import orders
 from parity.numerics.difference import residual
-from parity.tape import Array, Replay, Tape
+from parity.tape import Array, Op, Replay, Tape
 
 Axes = tuple[int, ...]
 Form = Callable[..., Array]
@@ -108,7 +108,9 @@ def with_value(case: Case, value: int, form: Form, *sources: int) -> Predict:
             arrays = [known[source] for source in read]
         else:
             arrays = case.reference_values(trial.fed, read)
-        return case.run_reference(trial.fed, {value: form(*arrays)})
+        # what else enters stays, even where outside the region it is made of this value
+        others = known if value in known else {}
+        return case.run_reference(trial.fed, {**others, value: form(*arrays)})
 
     return predict
 
@@ -170,7 +172,11 @@ def varies(array: Array) -> bool:
 def laid_like(case: Case, array: Array) -> Array:
     """An array of other shape than the reference's end, laid out as the candidate's raw one."""
     wanted = case.first.candidate.shape
-    if case.order is None and array.shape != wanted:
+    if array.shape == wanted:
+        return array
+    if array.shape == case.candidate.value.shape:  # as it lies there
+        return case.as_reference(array)
+    if case.order is None:
         for order in orders(array.shape, wanted):
             return order.apply(array)
     return array
@@ -281,3 +287,15 @@ def read_constants(inside: Inside) -> list[int]:
             if constant and value not in found:
                 found.append(value)
     return found
+
+
+def static_ops(view: RegionView) -> list[Op]:
+    """Operations that no input reaches, and that a region starts from, in the order of the flow."""
+    found: dict[int, Op] = {}
+    stack = [value for op in view.ops for value in op.inputs]
+    while stack:
+        op = view.tape.producer(stack.pop())
+        if op is not None and op.static and op.index not in found:
+            found[op.index] = op
+            stack.extend(op.inputs)
+    return [found[index] for index in sorted(found)]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
-from parity.diagnosis.case import Case
+from parity.diagnosis.case import Case, RegionView
 from parity.diagnosis.causes import Edit, Explanation, Predict, cause
 from parity.diagnosis.causes._parts import (
+    Inside,
+    close,
     fits,
     in_candidate_layout,
     inside_candidate,
@@ -19,6 +22,8 @@ from parity.diagnosis.causes._parts import (
     read_constants,
     rounded,
     shortest,
+    spell,
+    static_ops,
     with_value,
 )
 from parity.diagnosis.causes._reduced import Reduction, changes
@@ -60,6 +65,55 @@ def expectation_axis(case: Case) -> Iterator[Explanation]:
             parameters={"axis": (ours, theirs)},
             edit=Edit(("sum", "reduce_sum"), ("axis", "dim"), repr(wanted), 1),
         )
+
+
+@cause("expectation-axis")
+def expectation_over_another_axis(case: Case) -> Iterator[Explanation]:
+    """The expectation of as many distributions as there are atoms is taken the other way.
+
+    Looks like: expected values of the right shape that have nothing in common with the reference's,
+        from equal probabilities.
+    Proof: the reference's operations on the probabilities with the two axes exchanged give the
+        candidate's value; the support is weighed along one of them.
+    """
+    ours = inside_reference(case)
+    for value in ours.entering:
+        x = ours.array(value)
+        if x.ndim < 2 or is_probabilities(x) is None:
+            continue
+        for first, second in itertools.combinations(range(x.ndim), 2):
+            weighed = _weighed(ours, x, (first, second))
+            exchange = partial(np.swapaxes, axis1=first, axis2=second)
+            predict = with_value(case, value, exchange)
+            if weighed is None or not fits(predict, case.first, case.first.candidate):
+                continue
+            other = first + second - weighed
+            axes = spell((weighed,), x.ndim), in_candidate_layout(case, value, (other,))
+            yield Explanation(
+                "expectation-axis",
+                f"the expectation is summed over axis {axes[1]}; the reference sums over axis "
+                f"{axes[0]}",
+                predict,
+                parameters={"axis": axes},
+            )
+            return
+
+
+def _weighed(ours: Inside, x: Array, axes: tuple[int, int]) -> int | None:
+    """Along which of two axes of a length the support lies in the reference's region."""
+    count = x.shape[axes[0]]
+    if x.shape[axes[1]] != count:
+        return None
+    made = [ours.array(value) for value in ours.computed]
+    for constant in read_constants(ours)[:_FEW]:
+        z = ours.array(constant)
+        if z.size != count or progression(z) is None:
+            continue
+        for axis in axes:
+            product = x * z.reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+            if any(close(one, array) for one in (product, product.sum(axis)) for array in made):
+                return axis
+    return None
 
 
 @cause("support-range", "support-order")
@@ -229,6 +283,9 @@ def quantile_fractions(case: Case) -> Iterator[Explanation]:
     for leaf in case.reference.leaves:
         mine.append((leaf.id, leaf.array))
     theirs += [leaf.array for leaf in case.candidate.leaves]
+    # an embedding of fractions alone is computed before any input is read
+    mine += [(value, ours.array(value)) for value in _computed_before(case.reference)]
+    theirs += [other.array(value) for value in _computed_before(case.candidate)]
     tried = set()
     for value, array in mine:
         fractions = _fractions(array)
@@ -254,6 +311,12 @@ def quantile_fractions(case: Case) -> Iterator[Explanation]:
             )
             return
     yield from _complement(case)
+
+
+def _computed_before(view: RegionView) -> list[int]:
+    """Vectors that operations make which no input reaches."""
+    values = (value for op in static_ops(view) for value in op.outputs)
+    return [v for v in values if 2 < view.tape.values[v].size == max(view.tape.values[v].shape)]
 
 
 def _replacing(case: Case, value: int, array: Array) -> Predict:

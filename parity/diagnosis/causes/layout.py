@@ -227,6 +227,9 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
         return "channel-order", f"the channels are split and joined in another order: {order}"
     if _flattened(case):
         return "flatten-order", f"the features are flattened in another order: {order}"
+    moves_only = not case.reference.computing and not case.candidate.computing
+    if moves_only and all(x.ndim < len(shape) for x in case.first.fed.values()):
+        return "head-split-order", f"the last axis is taken apart otherwise: {order}"
     if len(shape) - 1 in exchanged and len(exchanged) < len(shape):
         return None  # two whole axes: what is transposed is no split of heads
     if _attends(case) or max((x.ndim for x in case.first.fed.values()), default=0) > len(shape):
@@ -347,6 +350,55 @@ def _moved_on(view: RegionView) -> list[int]:
     return found
 
 
+@cause("flatten-order", "head-split-order")
+def moved_otherwise(case: Case) -> Iterator[Explanation]:
+    """What a region computes with is reshaped or transposed otherwise before.
+
+    Looks like: tokens that hold numbers of several channels, where they should hold one place's.
+    Proof: the reference's operations on what enters, moved as the candidate moves it, give the
+        candidate's value.
+    """
+    ours, theirs = _moved(case.reference), _moved(case.candidate)
+    for value, root in ours.items():
+        partner = case.reference.tape.before_moves(root)
+        array = case.first.fed.get(partner)
+        if array is None or array.size < 2:
+            continue
+        places = {partner: np.arange(array.size, dtype=np.float64).reshape(array.shape)}
+        (mine,) = case.reference_values({**case.first.fed, **places}, [value])
+        for other in theirs:
+            if case.candidate.tape.values[other].shape != mine.shape:
+                continue
+            (index,) = case.candidate_values({**case.first.fed, **places}, [other])
+            order = None if np.array_equal(mine, index) else arrangement(mine, index)
+            flat = mine.ndim < array.ndim
+            if order is None or (isinstance(order, AxisOrder) and not flat):
+                continue  # no axis is taken apart
+            predict = _in_order(case, value, order)
+            if gives(case, predict):
+                yield Explanation(
+                    "flatten-order" if flat else "head-split-order",
+                    f"{array.shape} is made {mine.shape} in another order: {order}",
+                    predict,
+                )
+                return
+
+
+def _moved(view: RegionView) -> dict[int, int]:
+    """What mere moves in a region make for its computing operations, and of what."""
+    made = {value for op in view.ops if op.role == "move" for value in op.outputs}
+    read = dict.fromkeys(value for op in view.computing for value in op.inputs if value in made)
+    return {value: view.tape.before_moves(value) for value in read}
+
+
+def _in_order(case: Case, value: int, order: Reorder) -> Predict:
+    def predict(trial: Trial) -> Array:
+        (array,) = case.reference_values(trial.fed, [value])
+        return case.run_reference(trial.fed, {value: order(array)})
+
+    return predict
+
+
 # --- values that enter ----------------------------------------------------------------------------
 
 
@@ -367,7 +419,10 @@ def read_as_it_lies(case: Case) -> Iterator[Explanation]:
     for value, pair in pairs.items():
         theirs = case.candidate.tape.values[value].shape
         for entering in case.entering:
-            ours = case.reference.tape.values[entering].shape
+            tape = case.reference.tape
+            ours = tape.values[entering].shape
+            if tape.before_moves(entering) != tape.before_moves(pair.reference):
+                continue  # another value altogether
             predict = _laid_as(case, pair.reference, pair.order, entering)
             if ours != theirs or not gives(case, predict):
                 continue

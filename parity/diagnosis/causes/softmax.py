@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from parity.diagnosis.causes._parts import (
     inside_reference,
     is_probabilities,
     shortest,
+    spell,
     sums_to_one,
     with_value,
 )
@@ -59,12 +60,13 @@ def softmax_axis(case: Case) -> Iterator[Explanation]:
     x = case.first.x
     if x.shape != case.first.reference.shape or x.ndim < 2:
         return
+    yield from _flat_on_one_side(case)
     for name, form in FORMS.items():
         ours = _over(x, case.first.reference, name)
         theirs = _over(x, case.first.candidate, name) if ours is not None else None
         if ours is None or theirs is None or ours == theirs:
             continue
-        kind = "softmax-axis" if len(theirs) == 1 else "softmax-flattened"
+        kind = "softmax-axis" if len(ours) == len(theirs) == 1 else "softmax-flattened"
         axes = _named(case, ours, False), _named(case, theirs, True)
         sums = np.exp(case.first.candidate) if form is log_softmax else case.first.candidate
         totals = sums.sum(axis=ours)
@@ -80,6 +82,37 @@ def softmax_axis(case: Case) -> Iterator[Explanation]:
                 f"{totals.min():.3g} .. {totals.max():.3g}, not 1",
             ),
         )
+
+
+def _flat_on_one_side(case: Case) -> Iterator[Explanation]:
+    """The softmax of what only one side has flattened, both in the shape of more axes."""
+    order, first = case.order, case.first
+    if order is None or len(order.fine) == sum(n > 1 for n in first.x.shape):
+        return
+    if not order.identity:
+        return
+    fine = order.fine
+    x, reference, candidate = (
+        one.reshape(fine) for one in (first.x, first.reference, first.candidate)
+    )
+    for name, form in FORMS.items():
+        ours = _over(x, reference, name)
+        theirs = _over(x, candidate, name) if ours is not None else None
+        if ours is None or theirs is None or len(ours) == len(theirs):
+            continue
+        axes = spell(ours, len(fine)), spell(theirs, len(fine))
+        yield Explanation(
+            "softmax-flattened",
+            f"{name} over axis {axes[1]} of {fine}; the reference takes axis {axes[0]}",
+            of_x(_in_shape, form, theirs, fine),
+            of_x(_in_shape, form, ours, fine),
+            {"axis": axes},
+        )
+        return
+
+
+def _in_shape(x: Array, form: Callable[..., Array], axes: Axes, shape: tuple[int, ...]) -> Array:
+    return form(x.reshape(shape), axes).reshape(x.shape)
 
 
 def _over(x: Array, y: Array, name: str) -> Axes | None:
@@ -188,7 +221,11 @@ def _read_by_softmax(case: Case) -> Iterator[Explanation]:
     """The same seen before softmax: logits divided by two temperatures, which softmax reads."""
     x, run = case.first.x, case.repaired.reference.run
     square = float(np.vdot(x, x))
-    made = [value for op in case.reference.readers(2) for value in op.outputs]
+    tape = case.reference.tape
+    is_input = bool(case.entering) and tape.producer(tape.before_moves(case.entering[0])) is None
+    # what is scaled before a layer is the model's input, and no logits
+    steps = 1 if is_input else 2
+    made = [value for op in case.reference.readers(steps) for value in op.outputs]
     if not square or not any(_sums_to_one(run.array(value)) for value in made):
         return
     ours = float(np.vdot(x, case.first.reference)) / square

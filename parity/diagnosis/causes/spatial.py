@@ -10,6 +10,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case, Trial, plain_kind
 from parity.diagnosis.causes import Edit, Explanation, Predict, cause
+from parity.diagnosis.causes._parts import inside_candidate, inside_reference
 from parity.diagnosis.causes._windows import Window, read_off, slide
 from parity.tape import Array, Op
 
@@ -21,6 +22,7 @@ _TRANSPOSED = {
     *("conv2dbackpropinput", "conv3dbackpropinputv2"),
     *("deconvolution2dfunction", "deconvolutionnd"),
 }
+_COLUMNS = {"im2col", "extractimagepatches"}  # a convolution by a product with them
 _MAXIMA = {
     *("maxpool", "maxpoolv2", "maxpool3d", "maxpool2dwithindices", "maxpool3dwithindices"),
     *("maxpool1d", "maxpool2d", "maxpooling2d", "maxpoolingnd"),
@@ -41,6 +43,7 @@ class Site:
         last: whether channels come last.
         base: value id of its input before padding.
         at: value id of its result, after what is cut off it.
+            Of a convolution by columns what gives them: its result is to be looked for.
         kernel: as `_windows` has it; None for a pool.
         bias: (out,), of an operation that adds one itself.
         window: kind, size, groups, and the rest as far as it is told.
@@ -86,7 +89,7 @@ def windows(case: Case) -> Iterator[Explanation]:
         if ours is None or theirs is None or told is None:
             continue
         kind, summary, parameters, edit = told
-        target = sites[0] if sites[0] and sites[0].window.kind == source.window.kind else None
+        target = _target(case, sites[0], source, ours, x)
         yield Explanation(
             kind,
             summary,
@@ -125,11 +128,12 @@ def groups(case: Case) -> Iterator[Explanation]:
     if window is None:
         return
     other = replace(window, groups=numbers[1])
+    target = _target(case, ours, ours, window, x)
     yield Explanation(
         "groups",
         f"{numbers[1]} group{'s' * (numbers[1] != 1)} of channels; the reference has {numbers[0]}",
-        _predict(case, ours, ours, other, theirs.kernel),
-        _predict(case, ours, ours, window, ours.kernel),
+        _predict(case, ours, target, other, theirs.kernel),
+        _predict(case, ours, target, window, ours.kernel),
         {"groups": numbers},
         Edit((), ("groups", "group"), repr(numbers[0])),
     )
@@ -270,7 +274,10 @@ def _site(case: Case, as_candidate: bool) -> Site | None:
     at, size = 1 if kind == "transposed" and mine else 0, None
     kernel = bias = None
     groups_ = 1
-    if kind in ("conv", "transposed"):
+    if plain_kind(op) in _COLUMNS:
+        kernel = _kernel_of_columns(case, as_candidate, op, mine)
+        size = None if kernel is None else kernel.shape[2:]
+    elif kind in ("conv", "transposed"):
         weight = op.inputs[1 - at]
         producer = tape.producer(weight)
         if tape.values[weight].kind == "input" or (producer is not None and not producer.static):
@@ -314,7 +321,7 @@ def _kind(op: Op) -> str | None:
     name = plain_kind(op)
     if name in _TRANSPOSED or (name in _CONVOLUTIONS and op.attributes.get("transposed")):
         return "transposed"
-    for kind, names in (("conv", _CONVOLUTIONS), ("max", _MAXIMA), ("mean", _MEANS)):
+    for kind, names in (("conv", _CONVOLUTIONS | _COLUMNS), ("max", _MAXIMA), ("mean", _MEANS)):
         if name in names:
             return kind
     return None
@@ -333,6 +340,20 @@ def _kernel(
     if "depthwise" in plain_kind(op):
         return turned.reshape(-1, 1, *turned.shape[2:]), len(turned)
     return turned.swapaxes(0, 1), channels // len(turned)
+
+
+def _kernel_of_columns(case: Case, as_candidate: bool, op: Op, space_first: bool) -> Array | None:
+    """The kernel that fits columns: as long as they are, for as many channels as are read."""
+    view = case.candidate if as_candidate else case.reference
+    shape, columns = (view.tape.values[v].shape for v in (op.inputs[0], op.outputs[0]))
+    for leaf in view.leaves:
+        if leaf.array.ndim != len(shape) or leaf.array.dtype.kind != "f":
+            continue
+        kernel = np.moveaxis(leaf.array, (-1, -2), (0, 1)) if space_first else leaf.array
+        channels = shape[-1 if space_first else 1]
+        if kernel.shape[1] == channels and kernel[0].size in columns:
+            return kernel.astype(np.float64)
+    return None
 
 
 def _size(op: Op, rank: int, last: bool) -> tuple[int, ...] | None:
@@ -401,7 +422,58 @@ def _window_of(
     )
     observed = _observed(case, as_candidate, site, source, trial)
     values = [one for value in observed if (one := _with_rank(value, x.ndim)) is not None]
-    return read_off(values, x, guess, source.kernel)
+    found = read_off(values, x, guess, source.kernel)
+    if found is not None or source.kernel is None or not _is_hidden(site):
+        return found
+    hidden = [one.array for one in _hidden(case, as_candidate, source)]
+    return read_off(hidden, x, guess, source.kernel)
+
+
+def _is_hidden(site: Site | None) -> bool:
+    """Whether a convolution is computed by a product, so that its result is to be looked for."""
+    return site is None or plain_kind(site.op) in _COLUMNS
+
+
+@dataclass(frozen=True)
+class _Result:
+    """A value that may be a convolution's result; its array has channels first and no bias."""
+
+    at: int
+    last: bool
+    bias: Array | None
+    array: Array
+
+
+def _hidden(case: Case, as_candidate: bool, source: Site) -> Iterator[_Result]:
+    """The values of a side's region with as many channels as the kernel gives."""
+    assert source.kernel is not None
+    inside = inside_candidate(case) if as_candidate else inside_reference(case)
+    out, rank = len(source.kernel), len(source.window.size) + 2
+    biases = [leaf.array for leaf in inside.view.leaves if leaf.array.shape == (out,)]
+    for value in inside.computed:
+        array = inside.array(value)
+        for last in (False, True):
+            if array.ndim != rank or array.shape[-1 if last else 1] != out:
+                continue
+            result = _channels_first(array, last)
+            yield _Result(value, last, None, result)
+            for bias in biases:
+                yield _Result(value, last, bias, result - _along_channels(bias, result))
+
+
+def _target(case: Case, site: Site | None, source: Site, window: Window, x: Array) -> Site | None:
+    """Where in the reference's region the window's result stands, to be replaced."""
+    if site is not None and not _is_hidden(site):
+        return site if site.window.kind == source.window.kind else None
+    if source.kernel is None:
+        return None
+    made = slide(x, window, source.kernel)
+    for one in _hidden(case, False, source):
+        if one.array.shape == made.shape and np.allclose(
+            one.array, made, 0, 1e-6 * float(np.abs(made).max())
+        ):
+            return replace(source, as_candidate=False, at=one.at, last=one.last, bias=one.bias)
+    return None
 
 
 def _observed(

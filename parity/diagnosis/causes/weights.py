@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from parity.diagnosis.case import Case, LeafView, RegionView, Trial, plain_kind
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._leaves import Change, changes, gives, same, with_changes, with_leaves
+from parity.diagnosis.causes._parts import as_it_is, fits, static_ops
 from parity.matching.order import orders
 from parity.tape import Array
 
 _FACTOR = 1e6  # no one scales a weight by more
+_FEW = 24  # operations of a region in which a bias is all that is amiss
+# cause, what the reference's bias is multiplied by, in words, how often either side adds it
+_BIASES = (
+    ("bias-missing", 0.0, "is not added", (1, 0)),
+    ("bias-doubled", 2.0, "is added twice", (1, 2)),
+    ("bias-doubled", 0.5, "is added once; the reference adds it twice", (2, 1)),
+)
 
 
 @cause("bias-missing", "bias-doubled")
@@ -28,15 +36,48 @@ def bias(case: Case) -> Iterator[Explanation]:
     for leaf in case.reference.leaves:
         if not _is_bias(leaf) or not leaf.array.any() or not _added(case.reference, leaf):
             continue
-        for kind, factor in (("bias-missing", 0.0), ("bias-doubled", 2.0)):
+        for kind, factor, text, times in _BIASES:
             predict = with_leaves(case, {leaf.id: factor * leaf.array})
             if not gives(case, predict):
                 continue
             named = leaf.name or f"of {leaf.array.shape}"
-            text = "is not added" if not factor else "is added twice"
+            yield Explanation(kind, f"the bias {named} {text}", predict, parameters={"bias": times})
+
+
+@cause("bias-missing")
+def bias_in_addition(case: Case) -> Iterator[Explanation]:
+    """The candidate adds a bias where the reference has none.
+
+    Looks like: a difference that does not depend on the input and is the same for every sample.
+    Proof: the candidate with that bias set to zero gives the reference's value.
+    """
+    if any("norm" in kind for kind in case.candidate.kinds) or len(case.candidate.computing) > _FEW:
+        return
+    biases = sum(_is_bias(leaf) for leaf in case.reference.leaves)
+    added = [leaf for leaf in case.candidate.leaves if _is_bias(leaf) and leaf.array.any()]
+    if len(added) <= biases:
+        return
+    known = [one.ravel() for one in _held(case)]
+    for leaf in added:
+        if not _added(case.candidate, leaf):
+            continue
+        if any(same(leaf.array.ravel(), one) for one in known):
+            continue  # that is a bias added twice
+        mended = _candidate_with(case, {leaf.id: 0.0 * leaf.array})
+        if fits(mended, case.first, case.first.reference):
+            named = leaf.name or f"of {leaf.array.shape}"
             yield Explanation(
-                kind, f"the bias {named} {text}", predict, parameters={"bias": (1, int(factor))}
+                "bias-missing",
+                f"the bias {named} is added; the reference adds none",
+                as_it_is,
+                mended,
+                {"bias": (0, 1)},
             )
+            return
+
+
+def _candidate_with(case: Case, leaves: dict[int, Array]) -> Predict:
+    return lambda trial: case.run_candidate(trial.fed, leaves)
 
 
 @cause("bias-doubled")
@@ -79,6 +120,8 @@ def weight(case: Case) -> Iterator[Explanation]:
     """
     found = changes(case)
     told = [one for change in found if (one := _relation(case, change)) is not None]
+    if _is_a_bias_twice(case, found):
+        return
     if not found or len(told) < len(found) or len({kind for kind, *_ in told}) > 1:
         return
     kind = told[0][0]
@@ -132,6 +175,14 @@ def weight_values(case: Case) -> Iterator[Explanation]:
     )
 
 
+def _is_a_bias_twice(case: Case, found: Sequence[Change]) -> bool:
+    """Whether a bias is added twice on one side: no one scales a bias by two."""
+    if len(found) != 1 or not _is_bias(found[0].leaf) or not _added(case.reference, found[0].leaf):
+        return False
+    ours, now = found[0].leaf.array, found[0].now
+    return same(2 * ours, now) or same(ours, 2 * now)
+
+
 def _shares(change: Change) -> str:
     ours, now = change.leaf.array, change.now
     apart = ~np.isclose(now, ours, 1e-6, 1e-7)
@@ -159,6 +210,13 @@ def _relation(case: Case, change: Change) -> Told | None:
                 "weight-precision",
                 f"{change.name} is rounded to {name}",
                 ("dtype", ("float32", name)),
+            )
+    for name, rounded in _rounded(now):
+        if np.array_equal(rounded, ours.astype(np.float32)):
+            return (
+                "weight-precision",
+                f"{change.name} is not rounded; the reference's is rounded to {name}",
+                ("dtype", (name, "float32")),
             )
     other = _elsewhere(case, change)
     if other is not None:
@@ -228,11 +286,16 @@ def _held(case: Case) -> list[Array]:
 def _is_bias(leaf: LeafView) -> bool:
     """Whether a leaf has one number for each entry of one axis."""
     array = leaf.array
-    return array.dtype.kind == "f" and array.size > 1 and array.size in array.shape
+    return array.dtype.kind == "f" and array.size in array.shape
 
 
 def _added(view: RegionView, leaf: LeafView) -> bool:
-    """Whether a region reads a leaf itself, and does not subtract it (that is a centre)."""
+    """Whether a region reads a leaf itself, and does not subtract it (that is a centre).
+
+    Or adds it to what no input reaches, and goes on from there.
+    """
+    if any("add" in plain_kind(op) and leaf.id in op.inputs for op in static_ops(view)):
+        return True
     for op in view.ops:
         stack = list(op.inputs) if "sub" not in plain_kind(op) else []
         while stack:

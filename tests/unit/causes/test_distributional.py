@@ -69,3 +69,43 @@ def test_uneven_atoms_are_no_range():
         expectation(torch.linspace(-10, 10, 5)), expectation(torch.linspace(-3, 3, 5) ** 3), X
     )
     assert not found.startswith("support")
+
+
+def test_the_axis_of_as_many_distributions_as_atoms():
+    logits, z = tensor(numbers(7, 25)), torch.linspace(-3, 10, 5)
+
+    def model(axis):
+        def run(x):
+            p = (x @ logits).view(-1, 5, 5).softmax(-1)
+            weighed = p * z.view(*(5 if i == axis else 1 for i in range(3)))
+            return weighed.sum(axis)
+
+        return run
+
+    cause = told(model(2), model(1), X)
+    assert (cause.kind, cause.parameters["axis"]) == ("expectation-axis", (-1, 1))
+
+
+def test_probabilities_exchanged_without_a_support_are_no_expectation():
+    logits = tensor(numbers(7, 25))
+
+    def other(x):
+        return (x @ logits).view(-1, 5, 5).softmax(-1).transpose(1, 2) * 2
+
+    cause = kind(lambda x: (x @ logits).view(-1, 5, 5).softmax(-1) * 2, other, X)
+    assert cause != "expectation-axis"
+
+
+def test_fractions_of_which_only_an_embedding_is_read():
+    multiples = torch.arange(1.0, 6.0)
+
+    def model(offset):
+        def run(z):
+            fractions = (torch.arange(7.0) + offset) / 7
+            return z[:, None] * torch.cos(multiples * fractions[:, None])
+
+        return run
+
+    cause = told(model(0.5), model(0.0), numbers(4, 5))
+    assert cause.kind == "quantile-fractions"
+    assert cause.parameters["fractions"] == ("(i + 0.5) / n", "i / n")

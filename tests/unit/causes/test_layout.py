@@ -153,3 +153,27 @@ def test_what_is_in_no_order_is_no_arrangement():
     assert arrangement(x, random.permutation(x.ravel()).reshape(x.shape)) is None
     assert arrangement(x, x + 1) is None
     assert arrangement(np.ones((4, 6)), np.ones((6, 4))) is None
+
+
+def test_an_axis_split_the_other_way():
+    w, x = tensor(numbers(6, 12)), numbers(5, 6)
+    columns = tensor(numbers(4, 3))
+    by_rows = kind(
+        lambda x: (x @ w).view(-1, 3, 4) @ columns,
+        lambda x: (x @ w).view(-1, 4, 3).transpose(1, 2) @ columns,
+        x,
+    )
+    assert by_rows == "head-split-order"
+
+
+def test_tokens_read_across_channels():
+    x, table = numbers(3, 4, 5, 7), tensor(numbers(35, 4))
+
+    def model(tokens):
+        return lambda x: tokens(torch.tanh(x)) + table
+
+    ours = model(lambda x: x.permute(0, 2, 3, 1).reshape(-1, 35, 4))
+    theirs = model(lambda x: x.reshape(-1, 35, 4))
+    assert kind(ours, theirs, x) == "head-split-order"
+    other = model(lambda x: x.reshape(-1, 35, 4) ** 2)
+    assert kind(ours, other, x) == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch.nn import functional as F
 
@@ -89,3 +90,20 @@ def test_another_function_of_the_logits_is_no_softmax():
     assert not kind(lambda x: logits(x).softmax(-1) @ OUT, sparse, X).startswith(
         ("softmax", "log-softmax", "double")
     )
+
+
+@pytest.mark.parametrize("as_candidate", [True, False])
+def test_flattened_on_one_side_only(as_candidate):
+    def flat(x):
+        return torch.tanh(x).flatten(1).softmax(1).view(-1, 3, 4) ** 2
+
+    models = [flat, lambda x: torch.tanh(x).softmax(-1) ** 2]
+    cause = told(*models[:: -1 if as_candidate else 1], numbers(5, 3, 4))
+    assert cause.kind == "softmax-flattened"
+    assert cause.parameters["axis"] == ((-1, (1, -1)) if as_candidate else ((1, -1), -1))
+
+
+def test_an_input_at_another_scale_is_no_temperature():
+    w, x = tensor(numbers(6, 4)), numbers(5, 6)
+    cause = kind(lambda x: ((x * 2) @ w).softmax(-1), lambda x: ((x * 3) @ w).softmax(-1), x)
+    assert cause == "input-scale"

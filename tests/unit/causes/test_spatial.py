@@ -92,7 +92,7 @@ def test_a_convolution_written_by_hand():
     ],
 )
 def test_pools(ours, theirs, expected):
-    assert kind(ours, theirs, IMAGES) == expected
+    assert kind(ours, theirs, IMAGES - 1) == expected  # windows without a positive number too
 
 
 def test_a_transposed_convolution_cut_elsewhere():
@@ -163,3 +163,30 @@ def test_convolutions_are_torchs():
         tensor(x), tensor(kernel), stride=(2, 1), padding=(1, 2), dilation=(2, 3), groups=2
     )
     assert np.allclose(slide(x, window, kernel), expected, atol=1e-5)
+
+
+def by_columns(before=(0, 0, 0, 0), **options):
+    """A convolution as a product with the columns of the image."""
+
+    def model(x):
+        x = torch.tanh(x)
+        columns = F.unfold(F.pad(x, before), (3, 3), **options)
+        shape = F.conv2d(F.pad(x, before), KERNEL, **options).shape
+        return F.relu((KERNEL.flatten(1) @ columns).view(shape)).mean((2, 3))
+
+    return model
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        (by_columns(), conv(padding=1), "padding-size"),
+        (conv(padding=1), by_columns((1, 1, 1, 1), stride=2), "stride"),
+    ],
+)
+def test_a_convolution_by_columns(ours, theirs, expected):
+    assert kind(ours, theirs, IMAGES) == expected
+
+
+def test_other_weights_by_columns_are_no_window():
+    assert kind(conv(kernel=KERNEL.flip(1) + 1), by_columns(stride=2), IMAGES) == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional as F
 
 from tests.unit.causes.told import kind, numbers, tensor, told
 
@@ -65,3 +66,33 @@ def test_equal_weights_under_another_function_are_no_weights():
     assert kind(
         lambda x: torch.tanh(x) @ weight + 1, lambda x: torch.tanh(x) ** 3 @ weight + 1, X
     ) not in {"weight-values", "weight-scale", "weight-swapped", "weight-precision"}
+
+
+@pytest.mark.parametrize("outputs", [1, 6])
+@pytest.mark.parametrize("as_candidate", [True, False])
+def test_a_bias_on_one_side_only(outputs, as_candidate):
+    w, b, x = tensor(numbers(outputs, 5)), tensor(numbers(outputs)), numbers(4, 5)
+    models = [lambda x: F.linear(x, w, b), lambda x: F.linear(x, w)]
+    cause = told(*models[:: -1 if as_candidate else 1], x)
+    assert cause.kind == "bias-missing"
+    assert cause.parameters["bias"] == ((0, 1) if as_candidate else (1, 0))
+
+
+def test_a_bias_that_the_reference_adds_twice():
+    w, b, x = tensor(numbers(6, 5)), tensor(numbers(6)), numbers(4, 5)
+    twice = 2 * b
+    cause = told(lambda x: F.linear(x, w, twice), lambda x: F.linear(x, w, b), x)
+    assert (cause.kind, cause.parameters["bias"]) == ("bias-doubled", (2, 1))
+
+
+def test_a_bias_at_another_scale_is_no_bias_twice():
+    w, b, x = tensor(numbers(6, 5)), tensor(numbers(6)), numbers(4, 5)
+    other = 3 * b
+    assert kind(lambda x: F.linear(x, w, b), lambda x: F.linear(x, w, other), x) == "weight-scale"
+
+
+def test_the_reference_is_rounded():
+    w, x = tensor(numbers(6, 5)), numbers(4, 5)
+    rounded = w.half().float()
+    cause = told(lambda x: F.linear(x, rounded), lambda x: F.linear(x, w), x)
+    assert (cause.kind, cause.parameters["dtype"]) == ("weight-precision", ("float16", "float32"))

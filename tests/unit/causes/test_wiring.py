@@ -70,3 +70,32 @@ def test_two_faults_in_one_region_are_neither():
         return torch.cumprod(layers(x)[1], 1) @ THIRD
 
     assert kind(reference, candidate, X) not in ("wrong-source", "op-missing", "op-extra")
+
+
+def test_another_value_is_added_that_the_rest_is_made_of():
+    w = tensor(numbers(6, 6))
+
+    def model(swapped):
+        def run(x):
+            before = torch.softmax(x, -1)
+            dense = before @ w
+            return (before if swapped else dense) + torch.nn.functional.leaky_relu(dense)
+
+        return run
+
+    assert kind(model(False), model(True), numbers(5, 6)) == "wrong-source"
+
+
+def test_a_clip_that_cuts_nothing_off_hides_nothing():
+    w, x = tensor(numbers(6, 4)), numbers(5, 6, scale=0.1)
+
+    def model(scale, clip):
+        def run(x):
+            x = torch.tanh(x) * 0.2
+            return (clip(x) @ (scale * w)).relu()
+
+        return run
+
+    ours = model(1.0, lambda x: x.clamp(-1, 1))
+    theirs = model(2.0, lambda x: torch.minimum(torch.maximum(x, -torch.ones(())), torch.ones(())))
+    assert kind(ours, theirs, x) == "weight-scale"
