@@ -13,7 +13,7 @@ from parity.diagnosis.group import merge
 from parity.diagnosis.locate import output_matches
 from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
 from parity.diagnosis.region import Leaf, OutputPair, Parting, Region
-from parity.diagnosis.whole import agree_as_a_whole
+from parity.diagnosis.whole import agree_as_a_whole, repairs_harm
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences, mask_sentinels
 from parity.report.summary import Coverage, Divergence, LeafDifference, Note
@@ -86,6 +86,8 @@ def judge(
     coverage = _coverage(matched, repaired, outputs, structure)
     if divergences and not shapes and not masks:
         whole = agree_as_a_whole(matched, outputs)
+        if whole is None:
+            whole = repairs_harm(divergences)
         if whole is not None:
             notes = [*notes, *(_as_note(divergence, whole) for divergence in divergences)]
             divergences = []

@@ -3,6 +3,9 @@
 The search for the place puts values in and compares regions; a look-alike may mislead it. Models
 whose outputs are the same in float64, nothing put in, do not diverge on these inputs, whatever was
 found on the way. The bound is the sharp one of matching; no fault above float32 rounding passes.
+
+Constants rounded to float32 leave more than that bound. There what was found counts as misled only
+where putting it right makes the outputs worse: a fault's repair brings them nearer.
 """
 
 from __future__ import annotations
@@ -13,6 +16,11 @@ from parity.diagnosis.region import OutputPair
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
+from parity.numerics.rounding import UNITS
+from parity.report.summary import Divergence
+
+_WORSE = 10.0  # times as far apart: a repair of something that is none
+_NEARER = 0.9  # times as far apart
 
 
 def agree_as_a_whole(matched: Match, outputs: Sequence[OutputPair]) -> float | None:
@@ -28,3 +36,25 @@ def agree_as_a_whole(matched: Match, outputs: Sequence[OutputPair]) -> float | N
             return None
         largest = max(largest, apart)
     return largest
+
+
+def repairs_harm(divergences: Sequence[Divergence]) -> float | None:
+    """How far outputs are apart that agree to float32 rounding, and that no repair brings nearer.
+
+    Values of two functions that are nearly one on these inputs may be taken for each other. Each is
+    then 'repaired' to the other, and the models, which agreed, no longer do.
+
+    Returns:
+        The residual of the outputs, nothing put in; None where they are apart, where some repair
+        brings them nearer, or none parts them clearly.
+    """
+    changes = [(one.output_before, one.output_after) for one in divergences]
+    known = [
+        (before, after) for before, after in changes if before is not None and after is not None
+    ]
+    if not known or len(known) < len(changes):
+        return None
+    largest = max(before for before, _ in known)
+    nearer = any(after < _NEARER * before for before, after in known)
+    harmed = any(after > _WORSE * before for before, after in known)
+    return largest if largest <= UNITS["float32"] and harmed and not nearer else None

@@ -1,0 +1,63 @@
+"""Two functions that are nearly one on the inputs, so that values are taken for each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import parity
+from parity.report.summary import Report
+from tests.scenarios.pair import chainer
+
+tf = pytest.importorskip("tensorflow")
+F = chainer.functions
+
+# Both forms of GELU differ by 2e-5 here, and to the last bit of float32 nowhere else.
+NEARLY_ONE = (-0.3077 + 1e-4 * np.random.default_rng(0).standard_normal((7, 9))).astype("f")
+
+
+def reference(x):
+    return {
+        "erf": tf.nn.gelu(x),
+        "tanh": tf.nn.gelu(x, approximate=True),
+        "silu": tf.nn.silu(x),
+        "sigmoid": tf.sigmoid(x),
+    }
+
+
+def candidate(x, tanh=F.tanh):
+    x = chainer.as_variable(x)
+    inner = (2 / np.pi) ** 0.5 * (x + 0.044715 * x**3)
+    return {
+        "erf": 0.5 * x * (1 + F.erf(x / 2**0.5)),
+        "tanh": 0.5 * x * (1 + tanh(inner)),
+        "silu": x * F.sigmoid(x),
+        "sigmoid": F.sigmoid(x),
+    }
+
+
+def compare(model) -> Report:
+    return parity.compare(
+        parity.wrap(reference, framework="tensorflow"),
+        parity.wrap(model, framework="chainer"),
+        inputs=NEARLY_ONE,
+    )
+
+
+def test_values_taken_for_each_other_are_no_alarm() -> None:
+    report = compare(candidate)
+    assert report.verdict == "parity", str(report)
+
+
+def test_one_in_the_place_of_the_other_is_a_divergence() -> None:
+    def exact(x):
+        found = candidate(x)
+        return {**found, "tanh": found["erf"]}
+
+    assert compare(exact).verdict == "diverged"
+
+
+@pytest.mark.parametrize("share", [1e-6, 1e-4])
+def test_a_small_fault_there_is_a_divergence(share: float) -> None:
+    report = compare(lambda x: candidate(x, lambda inner: F.tanh((1 + share) * inner)))
+    assert report.verdict == "diverged", str(report)
