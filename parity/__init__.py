@@ -13,9 +13,22 @@ if TYPE_CHECKING:
     from parity.errors import ParityError
     from parity.model import Model, wrap
     from parity.report.summary import Report, Structure
+    from parity.weights.inventory import inventory
+    from parity.weights.transfer import Transfer, transfer
 
 __version__ = "0.1.0"
-__all__ = ["Model", "ParityError", "Report", "Structure", "compare", "structure", "wrap"]
+__all__ = [
+    "Model",
+    "ParityError",
+    "Report",
+    "Structure",
+    "Transfer",
+    "compare",
+    "inventory",
+    "structure",
+    "transfer",
+    "wrap",
+]
 
 _HOMES = {
     "compare": "parity.comparison",
@@ -23,7 +36,10 @@ _HOMES = {
     "ParityError": "parity.errors",
     "Report": "parity.report.summary",
     "Structure": "parity.report.summary",
+    "Transfer": "parity.weights.transfer",
+    "inventory": "parity.weights.inventory",
     "structure": "parity.comparison",
+    "transfer": "parity.weights.transfer",
     "wrap": "parity.model",
 }
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parity import __version__
 from parity.errors import InputError, ParityError, UsageError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 EXIT_CODES = {"parity": 0, "diverged": 1, "unverified": 3}
 _USAGE = 2
+FORM = "package.module:attribute"
 _ENVIRONMENT = 3
 _INTERRUPTED = 130
 
@@ -85,20 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument(
         "candidates", metavar="CANDIDATE", nargs="+", help="each is compared to it"
     )
-    inputs = compare.add_mutually_exclusive_group()
-    inputs.add_argument(
-        "--inputs",
-        metavar="FILE",
-        help=".npz or .npy, in the reference's layout: one array; arr_0, arr_1, ... for several "
-        "positional ones; or named ones",
-    )
-    inputs.add_argument(
-        "--random",
-        metavar="[NAME=]SHAPE",
-        action="append",
-        help="random signed float32 input, as in 5,4,84,84; once for each input",
-    )
-    compare.add_argument("--seed", type=int, default=0, help="of --random; default 0")
+    _add_inputs(compare)
     compare.add_argument("--json", metavar="PATH", help="write the report there as well, as JSON")
     compare.add_argument(
         "--save",
@@ -106,6 +95,44 @@ def _parser() -> argparse.ArgumentParser:
         help="write what enters each divergence and what comes out there, with scripts",
     )
     compare.set_defaults(run=_compare)
+
+    weights = commands.add_parser(
+        "weights",
+        help="list a model's tensors and what they do",
+        description="Lists every parameter and buffer of a model: name, shape, role, and the "
+        "operations that use it.",
+    )
+    weights.add_argument("model", metavar="MODEL", help=f"the model, as {FORM}")
+    _add_inputs(weights)
+    weights.add_argument("--json", metavar="PATH", help="write the list there as well, as JSON")
+    weights.set_defaults(run=_weights)
+
+    transfer = commands.add_parser(
+        "transfer",
+        help="bring a model's weights into another, and prove it",
+        description="Writes one model's weights into another of any framework, converted by what "
+        "each does, and compares the two. Where they diverge nothing is written.",
+        epilog="exit code: 0 parity, 1 diverged, 2 usage, 3 unverified, or it could not be run",
+    )
+    transfer.add_argument(
+        "source", metavar="SOURCE", help=f"the model with the weights, as {FORM}; or a file of them"
+    )
+    transfer.add_argument("target", metavar="TARGET", help="the model that gets them")
+    _add_inputs(transfer)
+    transfer.add_argument("-o", "--output", metavar="FILE", help="write the target's weights there")
+    transfer.add_argument(
+        "--source-model", metavar="MODEL", help="what a file was saved from: it proves the transfer"
+    )
+    transfer.add_argument("--map", metavar="FILE", help="which tensors belong together, as JSON")
+    transfer.add_argument("--save-map", metavar="FILE", help="write that map, to be edited")
+    transfer.add_argument(
+        "--adapt-variances",
+        action="store_true",
+        help="add what batch norms' epsilons differ by to their variances",
+    )
+    transfer.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    transfer.add_argument("--json", metavar="PATH", help="write the result there as well, as JSON")
+    transfer.set_defaults(run=_transfer)
 
     demo = commands.add_parser(
         "demo", help="compare an agent's network in torch, Keras (with a fault) and Chainer"
@@ -118,21 +145,93 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_inputs(command: argparse.ArgumentParser) -> None:
+    """The options that say what the models run on."""
+    inputs = command.add_mutually_exclusive_group()
+    inputs.add_argument(
+        "--inputs",
+        metavar="FILE",
+        help=".npz or .npy, in the reference's layout: one array; arr_0, arr_1, ... for several "
+        "positional ones; or named ones",
+    )
+    inputs.add_argument(
+        "--random",
+        metavar="[NAME=]SHAPE",
+        action="append",
+        help="random signed float32 input, as in 5,4,84,84; once for each input",
+    )
+    command.add_argument("--seed", type=int, default=0, help="of --random; default 0")
+
+
+def _inputs(options: argparse.Namespace) -> Any:
+    """What `_add_inputs` was given, or None."""
+    from parity.frameworks.quiet import silence_imports
+    from parity.loading import random_inputs, read_inputs
+
+    if options.seed < 0:
+        raise UsageError("--seed: give 0 or a positive number.")
+    silence_imports()
+    if options.inputs is not None:
+        return read_inputs(options.inputs)
+    return random_inputs(options.random, options.seed) if options.random else None
+
+
+def _weights(options: argparse.Namespace) -> int:
+    if options.json:
+        _check_writable(options.json)
+    inputs = _inputs(options)
+    from parity.loading import load_model
+    from parity.weights.inventory import inventory
+
+    found = inventory(load_model(options.model), inputs)
+    if options.json:
+        _write(options.json, json.dumps(found.to_dict(), indent=2))
+    _print(str(found))
+    return 0
+
+
+def _transfer(options: argparse.Namespace) -> int:
+    for option in ("json", "save_map", "output"):
+        path = getattr(options, option)
+        if path:
+            _check_writable(path, f"--{option.replace('_', '-')}")
+    inputs = _inputs(options)
+    from parity.loading import load_model
+    from parity.weights.saving import save
+    from parity.weights.transfer import transfer
+
+    is_file = ":" not in options.source and Path(options.source).exists()
+    source = options.source if is_file else load_model(options.source)
+    target = load_model(options.target)
+    model = load_model(options.source_model) if options.source_model else None
+    found = transfer(source, target, inputs, options.map, model, options.adapt_variances)
+    if options.save_map:
+        _write(options.save_map, json.dumps(found.pairing.to_map(), indent=2))
+    if options.json:
+        _write(options.json, json.dumps(found.to_dict(), indent=2))
+    if options.output and found.written:
+        save(target, options.output)
+    _print(found.to_markdown() if options.markdown else str(found))
+    if found.report is not None and found.verdict != "parity":
+        print()
+        return _show(found.report)
+    return EXIT_CODES[found.verdict]
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ParityError(f"{path} could not be written: {error}") from error
+
+
 def _compare(options: argparse.Namespace) -> int:
     if options.json:
         _check_writable(options.json)
-    if options.seed < 0:
-        raise UsageError("--seed: give 0 or a positive number.")
+    inputs = _inputs(options)
     from parity.comparison import compare
-    from parity.frameworks.quiet import silence_imports
-    from parity.loading import load_model, random_inputs, read_inputs
+    from parity.loading import load_model
 
-    silence_imports()
-    inputs = None
-    if options.inputs is not None:
-        inputs = read_inputs(options.inputs)
-    elif options.random:
-        inputs = random_inputs(options.random, options.seed)
     models = [load_model(text) for text in (options.reference, *options.candidates)]
     if inputs is None and any(model.inputs is None for model in models):
         raise UsageError("No inputs: give --inputs FILE.npz, or --random SHAPE.")
@@ -181,15 +280,15 @@ def _print(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _check_writable(path: str) -> None:
+def _check_writable(path: str, option: str = "--json") -> None:
     """Says before the work is done that its result could not be written."""
     folder = Path(path).parent
     if Path(path).is_dir():
-        raise UsageError(f"--json: {path} is a folder; name a file.")
+        raise UsageError(f"{option}: {path} is a folder; name a file.")
     if not folder.is_dir():
-        raise UsageError(f"--json: there is no folder {folder}.")
+        raise UsageError(f"{option}: there is no folder {folder}.")
     if not os.access(folder, os.W_OK):
-        raise UsageError(f"--json: the folder {folder} may not be written to.")
+        raise UsageError(f"{option}: the folder {folder} may not be written to.")
 
 
 @contextlib.contextmanager

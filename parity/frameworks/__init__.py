@@ -1,4 +1,4 @@
-"""One file per framework, the same sections in each: recognise, record, replay, versions.
+"""One file per framework, the same sections in each: recognise, record, tensors, replay, version.
 
 A framework is found through `sys.modules`: what the user has not imported is never imported here.
 A new framework is one new file and one line in `FRAMEWORKS`.
@@ -17,6 +17,7 @@ from parity.tape import Adapter, Tape
 
 if TYPE_CHECKING:
     from parity.model import Inputs, Model
+    from parity.weights.tensors import Tensor
 
 # framework: (the module that shows that it is in use, the file here)
 FRAMEWORKS = {
@@ -40,6 +41,9 @@ class Framework(Adapter, Protocol):
         Raises:
             ModelError: the model raised, or cannot be recorded.
         """
+
+    def tensors(self, obj: object) -> list[Tensor]:
+        """The parameters and buffers that a model holds, in its own order, each once."""
 
     def versions(self) -> dict[str, str]:
         """Versions and settings that can change numbers."""

@@ -21,6 +21,7 @@ from parity.frameworks.running import preserved_random_state, run
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Native, Op, Precision, Role, Tape
+from parity.weights.tensors import Tensor
 
 if TYPE_CHECKING:
     from parity.model import Inputs, Model
@@ -356,6 +357,32 @@ def _random_state() -> tuple[Any, ...]:
     state: Any = np.random.get_state()
     _, key, *rest = state
     return (key.tobytes(), *rest)
+
+
+# --- tensors -----------------------------------------------------------------------------------
+
+
+def tensors(obj: object) -> list[Tensor]:
+    """What is not initialised yet has no shape and is left out: run the model first."""
+    names: dict[int, list[str]] = {}
+    held: dict[int, tuple[Array, LeafKind, bool]] = {}
+    for path, link in _links(obj).items():
+        for key in sorted(link._params) + sorted(link._persistent):
+            item = vars(link)[key]
+            array = item.array if isinstance(item, chainer.Variable) else item
+            if isinstance(array, np.ndarray):
+                kind: LeafKind = "parameter" if key in link._params else "buffer"
+                trains = kind == "parameter" and link.update_enabled
+                held.setdefault(id(array), (array, kind, trains))
+                names.setdefault(id(array), []).append(f"{path}/{key}")
+    return [_tensor(tuple(names[key]), *held[key]) for key in held]
+
+
+def _tensor(names: tuple[str, ...], array: Array, kind: LeafKind, trains: bool) -> Tensor:
+    def write(contents: Array) -> None:
+        array[...] = contents
+
+    return Tensor(names, array.shape, array.dtype.name, kind, trains, lambda: array, write)
 
 
 # --- replay ------------------------------------------------------------------------------------

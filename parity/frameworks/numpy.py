@@ -15,6 +15,7 @@ from parity.frameworks.running import run
 from parity.model import bind, flatten_inputs
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Op, Precision, Tape
+from parity.weights.tensors import Tensor
 
 if TYPE_CHECKING:
     from parity.frameworks import Framework
@@ -55,6 +56,14 @@ def record(model: Model, inputs: Inputs) -> Tape:
         f"{model.name} is a NumPy function: only its outputs are compared, nothing inside it"
     )
     return recorder.tape(model.name, ids, dict(zip(outputs, op.outputs, strict=True)))
+
+
+# --- tensors -----------------------------------------------------------------------------------
+
+
+def tensors(obj: object) -> list[Tensor]:
+    """None: nothing inside a NumPy function can be seen."""
+    return []
 
 
 # --- replay ------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from parity.model import bind, flatten_inputs, map_arrays
 from parity.numerics.difference import residual
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Op, Precision, Tape
+from parity.weights.tensors import Tensor
 
 if TYPE_CHECKING:
     from parity.model import Inputs, Model
@@ -202,6 +203,36 @@ def _watched(watcher: Watcher) -> Iterator[None]:
         yield
     finally:
         op_callbacks.remove_op_callback(watcher)
+
+
+# --- tensors -------------------------------------------------------------------------------------
+
+
+def tensors(obj: object) -> list[Tensor]:
+    """Variables of numbers; the states of random generators are none of a model's weights."""
+    found: dict[int, Tensor] = {}
+    for held in state.holdings(obj).variables:
+        numbers = held.variable.dtype.is_floating or held.variable.dtype.is_complex
+        if numbers or held.trainable:
+            found.setdefault(id(held.variable.handle), _tensor(held))
+    return list(found.values())
+
+
+def _tensor(held: state.Held) -> Tensor:
+    variable = held.variable
+
+    def write(array: Array) -> None:
+        variable.assign(tf.cast(from_numpy(array), variable.dtype))
+
+    return Tensor(
+        (held.name,),
+        tuple(variable.shape),
+        variable.dtype.name,
+        "parameter" if held.trainable else "buffer",
+        held.trainable,
+        lambda: to_numpy(variable.read_value()),
+        write,
+    )
 
 
 # --- replay --------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from parity.frameworks.torch_ops import MOVES, in_float64
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Native, Op, Precision, Role, Tape
+from parity.weights.tensors import Tensor
 
 if TYPE_CHECKING:
     from parity.frameworks import Framework
@@ -50,7 +51,7 @@ def _is_layer(obj: object) -> bool:
 
 def record(model: Model, inputs: Inputs) -> Tape:
     """Runs the model once under a dispatch mode; see `Framework.record`."""
-    modules = _modules(model)
+    modules = _modules(model.obj)
     for path, module in modules.items():
         if isinstance(module, torch.jit.ScriptModule):
             raise ModelError(
@@ -378,13 +379,13 @@ def _template(thing: Any, inputs: list[int], value_of: Any) -> Any:
     return thing
 
 
-def _modules(model: Model) -> dict[str, torch.nn.Module]:
+def _modules(obj: Any) -> dict[str, torch.nn.Module]:
     """Modules by path: those of the model, or those that a function or object holds."""
-    if _is_layer(model.obj):
-        return dict(model.obj.named_modules())
+    if _is_layer(obj):
+        return dict(obj.named_modules())
     return {
         f"{held}.{path}" if path else held: module
-        for held, root in discover(model.obj, _is_layer).items()
+        for held, root in discover(obj, _is_layer).items()
         for path, module in root.named_modules()
     }
 
@@ -459,6 +460,41 @@ def _geometry(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 def _place(tensor: torch.Tensor) -> tuple[Any, ...]:
     return tensor.data_ptr(), tuple(tensor.shape), tensor.stride()
+
+
+# --- tensors -----------------------------------------------------------------------------------
+
+
+def tensors(obj: object) -> list[Tensor]:
+    names: dict[int, list[str]] = {}
+    held: dict[int, tuple[LeafKind, torch.Tensor]] = {}
+    for path, module in _modules(obj).items():
+        own: list[tuple[LeafKind, dict[str, Any]]] = [
+            ("parameter", module._parameters),
+            ("buffer", module._buffers),
+        ]
+        for kind, found in own:
+            for key, tensor in found.items():
+                if tensor is not None:
+                    held.setdefault(id(tensor), (kind, tensor))
+                    names.setdefault(id(tensor), []).append(f"{path}.{key}" if path else key)
+    return [_tensor(tuple(names[key]), *held[key]) for key in held]
+
+
+def _tensor(names: tuple[str, ...], kind: LeafKind, tensor: torch.Tensor) -> Tensor:
+    def write(array: Array) -> None:
+        with torch.no_grad():
+            tensor.copy_(from_numpy(array))
+
+    return Tensor(
+        names,
+        tuple(tensor.shape),
+        _name_of(tensor.dtype),
+        kind,
+        tensor.requires_grad,
+        lambda: to_numpy(tensor),
+        write,
+    )
 
 
 # --- replay ------------------------------------------------------------------------------------

@@ -1,0 +1,137 @@
+"""Which number of which tensor stands where in an operand that an operation multiplies by.
+
+A weight seldom reaches its operation as it is held: it is transposed, reshaped, split, stacked.
+Those moves are run again on addresses in place of numbers, so whatever they are, each element of
+the operand is known by the tensor and the place that it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from parity.architecture.step import plain
+from parity.tape import Array, Op, Tape
+from parity.weights.tensors import Tensor
+
+
+class Addresses:
+    """The elements of a model's tensors, numbered from 1 through all tensors; 0 is none of them.
+
+    Args:
+        tape: of the model; None for tensors that lie in a file.
+    """
+
+    def __init__(self, tape: Tape | None, tensors: Sequence[Tensor]) -> None:
+        self.tape = tape
+        self.tensors = tuple(tensors)
+        sizes = [int(np.prod(tensor.shape, dtype=np.int64)) for tensor in tensors]
+        self.starts = np.cumsum([1, *sizes])
+        by_name = {name: n for n, tensor in enumerate(tensors) for name in tensor.names}
+        self.leaves = {
+            value.id: by_name[value.name]
+            for value in (tape.values if tape else ())
+            if value.op < 0 and value.name in by_name and value.kind != "input"
+        }
+
+    def own(self, number: int) -> Array:
+        """The addresses of one tensor's elements, in its shape."""
+        tensor = self.tensors[number]
+        start, end = self.starts[number : number + 2]
+        return np.arange(start, end, dtype=np.int64).reshape(tensor.shape)
+
+    def of(self, value: int) -> Array | None:
+        """The addresses of the elements of a value.
+
+        Returns:
+            int64 array of the value's shape; None where its numbers are computed.
+        """
+        return self.ingredients(value).get("")
+
+    def ingredients(self, value: int) -> dict[str, Array]:
+        """What a value is made of, element by element.
+
+        Returns:
+            Arrays of addresses of the value's shape, by the operations on the way: "" for a tensor
+            that is only moved, `add` and `add mul` for the two of `mean + deviation * scale`.
+        """
+        if value in self.leaves:
+            return {"": self.own(self.leaves[value])}
+        op = self.tape.producer(value) if self.tape else None
+        if op is None or self.tape is None or not op.static:
+            return {}
+        found: dict[str, Array] = {}
+        for n, one in enumerate(op.inputs):
+            for path, own in self.ingredients(one).items():
+                if op.role == "move":
+                    moved = move(self.tape, op, [own if k == n else None for k in _range(op)])
+                    if moved is not None:
+                        self._merge(found, path, moved[op.outputs.index(value)])
+                elif own.shape == self.tape.values[value].shape:
+                    found.setdefault(f"{_word(op)} {path}".strip(), own)
+        return found
+
+    @staticmethod
+    def _merge(found: dict[str, Array], path: str, own: Array) -> None:
+        """Several tensors may be moved into one: each leaves 0 where the others are."""
+        found[path] = np.maximum(found[path], own) if path in found else own
+
+    def tensors_in(self, addresses: Array) -> list[int]:
+        """The numbers of the tensors that addresses are in, in order."""
+        found = np.unique(np.searchsorted(self.starts, addresses.ravel(), side="right")) - 1
+        return [int(number) for number in found if number >= 0]
+
+    def gather(self, addresses: Array) -> Array:
+        """The numbers at addresses, in the widest dtype of the tensors."""
+        flat = addresses.ravel()
+        numbers = self.tensors_in(addresses)
+        contents = {number: self.tensors[number].read() for number in numbers}
+        dtype = np.result_type(*contents.values()) if contents else np.dtype("float32")
+        found = np.zeros(flat.shape, dtype)
+        for number, array in contents.items():
+            start, end = self.starts[number : number + 2]
+            own = (flat >= start) & (flat < end)
+            found[own] = array.ravel()[flat[own] - start]
+        return found.reshape(addresses.shape)
+
+
+def _range(op: Op) -> range:
+    return range(len(op.inputs))
+
+
+def _word(op: Op) -> str:
+    """An operation in one spelling for all frameworks."""
+    return plain(op).replace("addv2", "add").removesuffix("constant")
+
+
+def move(tape: Tape, op: Op, labels: Sequence[Array | None]) -> list[Array] | None:
+    """Runs an operation that only moves numbers on labels instead.
+
+    Args:
+        labels: of each input int64 labels; None for one that has none: what decides where the
+            others go stays as it was, and numbers count as label 0.
+
+    Returns:
+        The labels of each output; None where the operation cannot be run so.
+    """
+    values, given, pool = tape.values, [], [np.zeros(1, np.int64)]
+    start = 1
+    for value, own in zip(op.inputs, labels, strict=True):
+        if own is not None:
+            positions = np.arange(start, start + own.size, dtype=np.float64).reshape(own.shape)
+            given.append(tape.adapter.from_numpy(positions))
+            pool.append(own.ravel())
+            start += own.size
+        elif values[value].dtype.startswith(("float", "bfloat")):
+            given.append(tape.adapter.from_numpy(np.zeros(values[value].shape, np.float64)))
+        elif value in tape.recorded:
+            given.append(tape.recorded[value])
+    try:
+        results = tape.adapter.execute(op, given, "float64")
+    except Exception:  # an operation that takes no float64, as on images of bytes
+        return None
+    every = np.concatenate(pool)
+    # paddings of -inf and the like are none of the labels
+    places = (np.nan_to_num(tape.adapter.to_numpy(one), posinf=0, neginf=0) for one in results)
+    return [every[place.astype(np.int64)] for place in places]

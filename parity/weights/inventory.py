@@ -1,0 +1,148 @@
+"""Every parameter and buffer of a model: what it is called, and which operations use it as what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from parity.frameworks import load
+from parity.model import Inputs, wrap
+from parity.weights.feeding import drawn, fed
+from parity.weights.pairing import Side
+from parity.weights.tensors import Tensor
+
+_HEADINGS = ("tensor", "shape", "dtype", "role", "used by")
+
+
+@dataclass(frozen=True)
+class Item:
+    """A tensor and its use.
+
+    Attributes:
+        names: all that it goes by; several where it is shared.
+        roles: `kernel`, `bias`, `gamma`, ...; () where no step is known that it belongs to.
+        operations: kind and layer of each operation that reads it, once each.
+    """
+
+    names: tuple[str, ...]
+    shape: tuple[int, ...]
+    dtype: str
+    kind: str
+    trainable: bool
+    roles: tuple[str, ...]
+    operations: tuple[str, ...]
+
+    @property
+    def dead(self) -> bool:
+        return not self.operations
+
+    def cells(self) -> tuple[str, ...]:
+        used = ", ".join(self.operations) if self.operations else "no operation: dead"
+        shape = f"({','.join(map(str, self.shape))})"
+        dtype = self.dtype if self.trainable else f"{self.dtype}, not trained"
+        return " = ".join(self.names), shape, dtype, ", ".join(self.roles), used
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What a model holds.
+
+    Attributes:
+        collisions: names that several tensors go by: a dict of weights would lose all but one.
+    """
+
+    model: str
+    framework: str
+    items: tuple[Item, ...]
+    collisions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [_HEADINGS, *(item.cells() for item in self.items)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        told = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        ]
+        return "\n".join([self._headline(), "", *told, *self._remarks()])
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def _headline(self) -> str:
+        count = sum(_size(item.shape) for item in self.items if item.trainable)
+        return (
+            f"{self.model} ({self.framework}): {len(self.items)} tensors, {count:,} trained numbers"
+        )
+
+    def _remarks(self) -> list[str]:
+        shared = [item for item in self.items if len(item.names) > 1]
+        told = [f"shared, one tensor: {' = '.join(item.names)}" for item in shared]
+        told += [f"several tensors are called {name}" for name in self.collisions]
+        return ["", *told] if told else []
+
+
+def inventory(model: Any, inputs: Inputs = None) -> Inventory:
+    """Takes stock of a model's tensors.
+
+    Args:
+        model: of any framework, or `parity.wrap` of one; it runs once.
+        inputs: as for `compare`; drawn where the model tells the shapes that it takes.
+
+    Raises:
+        ParityError: as for `compare`.
+    """
+    wrapped = wrap(model)
+    inputs = drawn([wrapped]) if inputs is None else inputs
+    framework = load(wrapped.framework)
+    tape = framework.record(wrapped, fed(wrapped, wrapped, inputs))
+    tensors = framework.tensors(wrapped.obj)
+    side = Side(tape, tensors, {})
+    roles = _roles(side)
+    items = tuple(
+        Item(
+            tensor.names,
+            tensor.shape,
+            tensor.dtype,
+            tensor.kind,
+            tensor.trainable,
+            roles.get(tensor.name, ()),
+            _operations(side, tensor),
+        )
+        for tensor in tensors
+    )
+    counts = Counter(name for tensor in tensors for name in tensor.names)
+    collisions = tuple(name for name, count in counts.items() if count > 1)
+    return Inventory(wrapped.name, wrapped.framework, items, collisions)
+
+
+def _roles(side: Side) -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for part in side.all_parts():
+        for name in side.names(part):
+            found.setdefault(name, {})[part.role] = None
+    return {name: tuple(roles) for name, roles in found.items()}
+
+
+def _operations(side: Side, tensor: Tensor) -> tuple[str, ...]:
+    """The operations that compute with a tensor, or that it is handed to as it is."""
+    tape = side.tape
+    book = side.addresses
+    number = book.tensors.index(tensor)
+    stack = [leaf for leaf, own in book.leaves.items() if own == number]
+    found: dict[str, None] = {}
+    while stack:
+        value = stack.pop()
+        for index in tape.consumers[value]:
+            op = tape.ops[index]
+            if op.role == "move":
+                stack.extend(op.outputs)
+            found[f"{op.kind} at {op.site.layer}" if op.site.layer else op.kind] = None
+    return tuple(found)
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for length in shape:
+        size *= length
+    return size

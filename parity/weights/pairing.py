@@ -1,0 +1,384 @@
+"""Which tensor of one model is which of another's, by what each does and never by its shape."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parity.architecture.align import align
+from parity.architecture.program import Program
+from parity.errors import UsageError
+from parity.tape import Array, Tape
+from parity.weights.addresses import Addresses
+from parity.weights.attention import projections
+from parity.weights.cells import Cell, cells, same_biases
+from parity.weights.elements import Elements, order
+from parity.weights.loose import loose, pair_loose
+from parity.weights.parts import NEUTRAL, Part, parts
+from parity.weights.tensors import Tensor
+
+_MOST_TRIES = 24  # ways to pair steps that are alike
+
+
+class Side:
+    """A model with its steps and what they multiply by."""
+
+    def __init__(self, tape: Tape, tensors: Sequence[Tensor], outputs: Mapping[int, str]) -> None:
+        self.tape = tape
+        self.program = Program(tape, outputs)
+        self.addresses = Addresses(tape, tensors)
+        self.cells = cells(self.program, self.addresses)
+        self.parts: dict[int, dict[str, Part]] = defaultdict(dict)
+        own = parts(self.program, self.addresses), projections(self.program, self.addresses)
+        for part in (*own[0], *own[1]):
+            self.parts[part.step].setdefault(part.role, part)
+        self.loose = loose(self.program, self.addresses)
+
+    def names(self, part: Part) -> tuple[str, ...]:
+        """The tensors that a part is made of."""
+        found: dict[str, None] = {}
+        for _, addresses in part.find() or []:
+            for number in self.addresses.tensors_in(addresses):
+                found[self.addresses.tensors[number].name] = None
+        return tuple(found)
+
+    def all_parts(self) -> Iterator[Part]:
+        for own in self.parts.values():
+            yield from own.values()
+        for cell in self.cells:
+            yield from cell.parts.values()
+        yield from (one.part for one in self.loose)
+
+    def read(self) -> set[str]:
+        """Names of the tensors that some operation reads."""
+        return {self.addresses.tensors[n].name for n in self.addresses.leaves.values()}
+
+
+@dataclass(eq=False)
+class Pair:
+    """A part of the target, and the source's that belongs there.
+
+    Attributes:
+        source: None where the source has none, and the target's is set to what does nothing.
+        order: for each channel that enters the number of the source's; None where they stand in
+            the same order, or where that could not be followed.
+        followed: whether it could.
+        shift: what is added to the source's numbers: a variance may take up another epsilon.
+    """
+
+    role: str
+    source: Part | None
+    target: Part
+    source_names: tuple[str, ...]
+    target_names: tuple[str, ...]
+    order: Array | None = field(default=None, repr=False)
+    followed: bool = True
+    shift: float = 0.0
+
+
+@dataclass
+class Pairing:
+    """How two models' tensors belong together.
+
+    Attributes:
+        notes: what is ambiguous, left over or could not be followed, in sentences.
+        left: names of the source's tensors, and of the target's, that have no partner.
+        dead: those that no operation reads.
+        steps: the source's steps and the target's.
+    """
+
+    pairs: list[Pair]
+    steps: dict[int, int]
+    left: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
+    dead: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
+    notes: list[str] = field(default_factory=list)
+
+    def to_map(self) -> dict[str, Any]:
+        """What a user may save, edit and pass back."""
+        return {
+            "pairs": [
+                {
+                    "role": pair.role,
+                    "source": list(pair.source_names),
+                    "target": list(pair.target_names),
+                }
+                for pair in self.pairs
+            ]
+        }
+
+    def save_map(self, path: str | Path) -> None:
+        Path(path).write_text(json.dumps(self.to_map(), indent=2) + "\n", encoding="utf-8")
+
+
+def read_map(given: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
+    """A map as `to_map` gives it, or the file that one was saved to.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if isinstance(given, (str, Path)):
+        try:
+            given = json.loads(Path(given).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{given} cannot be read as a map: {error}") from error
+    entries = given.get("pairs") if isinstance(given, Mapping) else None
+    keys = {"role", "source", "target"}
+    if not isinstance(entries, list) or not all(
+        isinstance(entry, Mapping) and keys <= set(entry) for entry in entries
+    ):
+        raise UsageError('A map is {"pairs": [{"role": ..., "source": [...], "target": [...]}]}.')
+    return given  # type: ignore[return-value]
+
+
+def pairings(
+    source: Side, target: Side, inputs: tuple[Mapping[int, Array], Mapping[int, Array]]
+) -> Iterator[Pairing]:
+    """The ways in which two models' tensors can be paired: one, but where steps are alike."""
+    first = align(source.program, target.program)
+    groups = [group for group in _alike(source.program) if all(a in first for a in group)]
+    alike = [names for names in (_names(source, group) for group in groups) if names]
+    for number, steps in enumerate(_alternatives(groups, first), 1):
+        found = _pair(source, target, steps, inputs)
+        found.notes += [
+            f"alike by structure: {names}; way {number} to pair them, settled by running both"
+            for names in alike
+        ]
+        yield found
+
+
+def _names(side: Side, group: Sequence[int]) -> str:
+    """The kernels of steps that are alike; "" where they have none, or the same one."""
+    kernels = [side.parts[step].get("kernel") for step in group]
+    names = dict.fromkeys(" + ".join(side.names(part)) for part in kernels if part is not None)
+    return " and ".join(names) if len(names) > 1 else ""
+
+
+def by_map(
+    source: Side,
+    target: Side,
+    given: Mapping[str, Any],
+    inputs: tuple[Mapping[int, Array], Mapping[int, Array]],
+) -> Pairing:
+    """The pairing that a user's map says.
+
+    Raises:
+        UsageError: it names what is not there, or what does not fit together.
+    """
+    found = _pair(source, target, align(source.program, target.program), inputs)
+    ours = {(part.role, frozenset(source.names(part))): part for part in source.all_parts()}
+    theirs = {(part.role, frozenset(target.names(part))): part for part in target.all_parts()}
+    pairs, steps = [], {}
+    for entry in given["pairs"]:
+        role = entry["role"]
+        left = ours.get((role, frozenset(entry["source"])))
+        right = theirs.get((role, frozenset(entry["target"])))
+        if right is None or left is None and entry["source"]:
+            side, names = ("target", "target") if right is None else ("source", "source")
+            raise UsageError(f"The map: the {side} has no {role} made of {entry[names]}.")
+        if left is not None and len(left.shape) != len(right.shape):
+            raise UsageError(f"The map: {role} {entry['source']} and {entry['target']} are unlike.")
+        pairs.append(Pair(role, left, right, tuple(entry["source"]), tuple(entry["target"])))
+        if left is not None:
+            steps[left.step] = right.step
+    found.pairs, found.steps = pairs, {**found.steps, **steps}
+    found.notes = []
+    _finish(source, target, found, inputs)
+    return found
+
+
+def _pair(
+    source: Side,
+    target: Side,
+    steps: dict[int, int],
+    inputs: tuple[Mapping[int, Array], Mapping[int, Array]],
+) -> Pairing:
+    found = Pairing([], steps)
+    for a, b in steps.items():
+        found.pairs += _pair_parts(source, target, source.parts[a], target.parts[b])
+    for ours, theirs in _pair_cells(source.cells, target.cells, found.notes):
+        same_biases(ours, theirs)
+        found.pairs += _pair_parts(source, target, ours.parts, theirs.parts)
+    for one, other in pair_loose(source.loose, target.loose, steps):
+        found.pairs += _pair_parts(source, target, {one.role: one}, {one.role: other})
+    _finish(source, target, found, inputs)
+    return found
+
+
+def _pair_parts(
+    source: Side, target: Side, ours: Mapping[str, Part], theirs: Mapping[str, Part]
+) -> Iterator[Pair]:
+    for role, right in theirs.items():
+        left = ours.get(role)
+        names = target.names(right)
+        if not names or left is None and role not in NEUTRAL:
+            continue
+        if left is None or source.names(left):
+            given = source.names(left) if left else ()
+            yield Pair(role, left, right, given, names)
+
+
+def _pair_cells(
+    ours: Sequence[Cell], theirs: Sequence[Cell], notes: list[str]
+) -> list[tuple[Cell, Cell]]:
+    """Cells of one size in the order in which they run."""
+    pairs = []
+    for key, count in Counter(cell.key for cell in ours).items():
+        left = [cell for cell in ours if cell.key == key]
+        right = [cell for cell in theirs if cell.key == key]
+        if len(left) != len(right):
+            notes.append(
+                f"the source has {count} recurrent cell(s) of {key[1]} units over {key[2]} "
+                f"features, the target {len(right)}: they are left over"
+            )
+            continue
+        pairs += list(zip(left, right, strict=True))
+    return pairs
+
+
+def _finish(
+    source: Side,
+    target: Side,
+    found: Pairing,
+    inputs: tuple[Mapping[int, Array], Mapping[int, Array]],
+) -> None:
+    """Finds out in which order channels enter, and what is left."""
+    once: dict[tuple[Any, ...], Pair] = {}
+    for pair in found.pairs:  # a layer that is used twice is written once
+        once.setdefault((pair.role, pair.target_names, pair.source_names), pair)
+    found.pairs = list(once.values())
+    anchors = {a: n for n, a in enumerate(found.steps, 1)}
+    partners = {b: anchors[a] for a, b in found.steps.items()}
+    ours = Elements(source.program, anchors, inputs[0])
+    theirs = Elements(target.program, partners, inputs[1])
+    for pair in found.pairs:
+        left, right = pair.source, pair.target
+        if left is None or left.enters is None or right.enters is None:
+            continue
+        channels = [
+            side.channels(part.enters, part.axis, part.images)
+            for side, part in ((ours, left), (theirs, right))
+            if part.enters is not None
+        ]
+        pair.order, pair.followed = order(channels[0], channels[1])
+    for number, side in enumerate((source, target)):
+        used = {
+            name
+            for pair in found.pairs
+            for name in (pair.target_names if number else pair.source_names)
+        }
+        read = side.read()
+        for tensor in side.addresses.tensors:
+            if tensor.name not in read:
+                found.dead[number].append(tensor.name)
+            elif tensor.name not in used:
+                found.left[number].append(tensor.name)
+    _conflicts(found)
+
+
+def other_epsilons(source: Side, target: Side, found: Pairing, fold: bool) -> None:
+    """Tells of norms with another epsilon, which is no weight; a batch norm can take it up.
+
+    Args:
+        fold: whether to add the difference to the variance, where it stays positive.
+    """
+    for pair in found.pairs:
+        if pair.source is None or not pair.target.in_norm:
+            continue
+        steps = source.program.steps[pair.source.step], target.program.steps[pair.target.step]
+        ours, theirs = (step.parameters.get("epsilon") for step in steps)
+        if ours is None or theirs is None or abs(ours - theirs) <= 1e-6 * ours:
+            continue
+        told = f"epsilon: {ours:.6g} in the source, {theirs:.6g} in the target"
+        if pair.role == "running variance" and fold:
+            pair.shift = ours - theirs
+            found.notes.append(f"{told}: added to {' + '.join(pair.target_names)}")
+        elif pair.role == "running variance" or steps[0].kind != "batch_norm":
+            found.notes.append(f"{told}, at {' + '.join(pair.target_names)}")
+
+
+def _conflicts(found: Pairing) -> None:
+    """Tells of tensors that two different ones of the source would be written to."""
+    targets: dict[tuple[str, ...], list[Pair]] = defaultdict(list)
+    for pair in found.pairs:
+        targets[pair.target_names].append(pair)
+    for names, pairs in targets.items():
+        if len({pair.source_names for pair in pairs}) < 2:
+            continue
+        written = [
+            np.unique(
+                np.concatenate([addresses.ravel() for _, addresses in pair.target.find() or []])
+            )
+            for pair in pairs
+        ]
+        if np.unique(np.concatenate(written)).size < sum(map(len, written)):
+            shown = "; ".join(" + ".join(pair.source_names) for pair in pairs)
+            found.notes.append(f"{' + '.join(names)} is shared in the target: it would get {shown}")
+
+
+# --- what is alike -------------------------------------------------------------------------------
+
+
+def _alternatives(
+    groups: Sequence[Sequence[int]], first: dict[int, int]
+) -> Iterator[dict[int, int]]:
+    """The pairing of steps, and where steps are alike on all sides the others that are possible."""
+    yield first
+    sizes = sorted({len(group) for group in groups})
+    tries = (
+        _permuted(first, [group for group in groups if len(group) == size], way)
+        for size in sizes
+        for way in islice(permutations(range(size)), 1, _MOST_TRIES)
+    )
+    singly = (
+        _permuted(first, [group], way)
+        for group in groups
+        if len(groups) > 1
+        for way in islice(permutations(range(len(group))), 1, _MOST_TRIES)
+    )
+    yield from islice((*tries, *singly), _MOST_TRIES)
+
+
+def _permuted(
+    first: dict[int, int], groups: Sequence[Sequence[int]], way: Sequence[int]
+) -> dict[int, int]:
+    found = dict(first)
+    for group in groups:
+        found.update({a: first[group[n]] for a, n in zip(group, way, strict=True)})
+    return found
+
+
+def _alike(program: Program) -> list[list[int]]:
+    """Groups of steps that nothing around them tells apart."""
+    colours: list[int] = [hash(step.key) for step in program.steps]
+    for _ in range(len(program.steps)):
+        new = [
+            hash((colours[n], *(_seen(around[n], colours) for around in _sides(program))))
+            for n in range(len(colours))
+        ]
+        if len(set(new)) == len(set(colours)):
+            break
+        colours = new
+    groups: dict[int, list[int]] = defaultdict(list)
+    for number, colour in enumerate(colours):
+        groups[colour].append(number)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _sides(program: Program) -> tuple[Sequence[frozenset[Any]], Sequence[frozenset[Any]]]:
+    return program.before, program.after
+
+
+def _seen(around: frozenset[Any], colours: Sequence[int]) -> tuple[str, ...]:
+    return tuple(sorted(str(colours[one]) if isinstance(one, int) else str(one) for one in around))
+
+
+def numbered(shape: tuple[int, ...]) -> Array:
+    """The elements of an input, numbered from 1."""
+    return np.arange(1, int(np.prod(shape)) + 1, dtype=np.int64).reshape(shape)

@@ -1,0 +1,219 @@
+"""What a transfer did, for a terminal, for Markdown and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from parity.weights.addresses import Addresses
+from parity.weights.pairing import Pair, Pairing, Side
+from parity.weights.tensors import Tensor
+
+Source = Side | Addresses  # a model, or a file
+SPACE = {1: "W", 2: "HW", 3: "DHW"}
+_HEADINGS = ("role", "source", "shape", "target", "shape", "layout", "what was done")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One tensor of the target and what was written to it.
+
+    Attributes:
+        layout: as `OIHW -> HWIO`; "" where there is one order only.
+        done: what was permuted, added up or split, and why.
+    """
+
+    role: str
+    source: tuple[str, ...]
+    source_shapes: tuple[tuple[int, ...], ...]
+    target: tuple[str, ...]
+    target_shapes: tuple[tuple[int, ...], ...]
+    layout: str
+    done: str
+
+    def cells(self) -> tuple[str, ...]:
+        return (
+            self.role,
+            " + ".join(self.source),
+            " ".join(map(_shape, self.source_shapes)),
+            " + ".join(self.target),
+            " ".join(map(_shape, self.target_shapes)),
+            self.layout,
+            self.done,
+        )
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows, in the order of the target's steps, and what there is to tell beside them.
+
+    Attributes:
+        source, target: the models' names.
+        indices: for each of the source's tensors the number of the target's; None where it has
+            none of its own.
+        by_position: what copying by position would have done.
+        left, dead: of the source and of the target, what has no partner, and what no operation
+            reads.
+    """
+
+    source: str
+    target: str
+    rows: tuple[Row, ...]
+    indices: tuple[int | None, ...]
+    by_position: str
+    left: tuple[tuple[str, ...], tuple[str, ...]]
+    dead: tuple[tuple[str, ...], tuple[str, ...]]
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [row.cells() for row in self.rows]
+        widths = [max(map(len, column)) for column in zip(_HEADINGS, *lines, strict=True)]
+        told = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in (_HEADINGS, *lines)
+        ]
+        return "\n".join([*told, "", *self.remarks()])
+
+    def to_markdown(self) -> str:
+        lines = [_HEADINGS, tuple("---" for _ in _HEADINGS), *(row.cells() for row in self.rows)]
+        told = ["| " + " | ".join(line) + " |" for line in lines]
+        return "\n".join([*told, "", *(f"- {remark}" for remark in self.remarks())]) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def remarks(self) -> list[str]:
+        """What is beside the rows, in sentences."""
+        told = [self.by_position]
+        for what, both in (("left over", self.left), ("read by no operation", self.dead)):
+            for model, names in zip((self.source, self.target), both, strict=True):
+                if names:
+                    told.append(f"{what} in {model}: {', '.join(names)}")
+        return [*told, *self.notes]
+
+
+def tabulate(source: Source, target: Side, found: Pairing, names: tuple[str, str]) -> Table:
+    """The table of a pairing."""
+    return Table(
+        names[0],
+        names[1],
+        tuple(_row(source, target, pair) for pair in found.pairs),
+        _indices(source, target, found),
+        _by_position(source, target, found),
+        (tuple(found.left[0]), tuple(found.left[1])),
+        (tuple(found.dead[0]), tuple(found.dead[1])),
+        tuple(found.notes),
+    )
+
+
+def _row(source: Source, target: Side, pair: Pair) -> Row:
+    theirs = _layout(target, pair, False)
+    ours = pair.source.layout if pair.source else ""
+    if isinstance(source, Side):
+        ours = _layout(source, pair, True)
+    return Row(
+        pair.role,
+        pair.source_names,
+        _shapes(source, pair.source_names),
+        pair.target_names,
+        _shapes(target, pair.target_names),
+        f"{ours} -> {theirs}" if ours and theirs else "",
+        _done(source, target, pair),
+    )
+
+
+def _layout(side: Side, pair: Pair, ours: bool) -> str:
+    """The order of a kernel's axes: out, in, and space."""
+    part = pair.source if ours else pair.target
+    names = pair.source_names if ours else pair.target_names
+    if part is None or pair.role != "kernel" or len(names) != 1 or part.step < 0:
+        return ""
+    ((shape,), kind) = _shapes(side, names), side.program.steps[part.step].kind
+    if kind == "dense" and len(shape) == 2:
+        terms = part.find() or []
+        along = terms[0][1]
+        rows_first = along.shape[1] == 1 or along[0, 1] - along[0, 0] == 1
+        return "OI" if rows_first and along.shape == shape else "IO"
+    if kind.endswith("convolution") and len(shape) - 2 in SPACE:
+        space, transposed = SPACE[len(shape) - 2], kind.startswith("transposed")
+        if side.tape.framework == "tensorflow":
+            return space + ("OI" if transposed else "IO")
+        return ("IO" if transposed else "OI") + space
+    return ""
+
+
+def _done(source: Source, target: Side, pair: Pair) -> str:
+    if pair.source is None:
+        return "the source has none: set to what does nothing"
+    told = []
+    if pair.order is not None and not isinstance(source, Side):
+        at = target.tape.before_moves(pair.target.enters or 0)
+        shape = _shape(target.tape.values[at].shape[1:])
+        told.append(f"inputs permuted: in the target flattened from {shape}")
+    elif pair.order is not None and pair.source.enters is not None and isinstance(source, Side):
+        shapes = [
+            _shape(side.tape.values[side.tape.before_moves(part.enters)].shape[1:])
+            for side, part in ((source, pair.source), (target, pair.target))
+            if part.enters is not None
+        ]
+        told.append(f"inputs permuted: flattened from {shapes[0]}, in the target from {shapes[1]}")
+    if len(pair.source_names) > 1 and len(pair.target_names) == 1 and pair.role == "bias":
+        told.append("biases added up")
+    if not pair.followed:
+        told.append("order of what enters taken as it is: it could not be followed")
+    return "; ".join(told)
+
+
+def _shapes(side: Source, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    by_name = {tensor.name: tensor.shape for tensor in _tensors(side)}
+    return tuple(by_name[name] for name in names)
+
+
+def _tensors(side: Source) -> Sequence[Tensor]:
+    return side.addresses.tensors if isinstance(side, Side) else side.tensors
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"({','.join(map(str, shape))})"
+
+
+def _partners(found: Pairing) -> dict[str, str]:
+    return {
+        pair.source_names[0]: pair.target_names[0]
+        for pair in found.pairs
+        if len(pair.source_names) == len(pair.target_names) == 1
+    }
+
+
+def _indices(source: Source, target: Side, found: Pairing) -> tuple[int | None, ...]:
+    partners = _partners(found)
+    place = {tensor.name: number for number, tensor in enumerate(_tensors(target))}
+    return tuple(
+        place[partners[tensor.name]] if tensor.name in partners else None
+        for tensor in _tensors(source)
+    )
+
+
+def _by_position(source: Source, target: Side, found: Pairing) -> str:
+    """What happens if each tensor, in the target's layout, goes where as many stand before it."""
+    partners = _partners(found)
+    shapes = {tensor.name: tensor.shape for tensor in _tensors(target)}
+    ours = [tensor for tensor in _tensors(source) if tensor.name in partners]
+    taken = set(partners.values())
+    theirs = [tensor for tensor in _tensors(target) if tensor.name in taken]
+    wrong = []
+    for slot, (left, right) in enumerate(zip(ours, theirs, strict=True)):
+        shape = shapes[partners[left.name]]
+        if shape != right.shape:
+            return (
+                f"by position the copy fails at slot {slot}: "
+                f"{_shape(shape)} into {_shape(right.shape)}"
+            )
+        if partners[left.name] != right.name:
+            wrong.append(f"{left.name} into {right.name}")
+    if wrong:
+        return f"by position the copy succeeds and is wrong: {', '.join(wrong)}"
+    if any(pair.order is not None for pair in found.pairs):
+        return "by position the copy succeeds and is wrong where inputs had to be permuted"
+    return "by position each tensor would have gone to the same place"

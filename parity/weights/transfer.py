@@ -1,0 +1,258 @@
+"""Brings the weights of one model into another, and proves it by running both."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parity.comparison import compare, pair_outputs
+from parity.errors import InputError
+from parity.frameworks import load
+from parity.model import Inputs, Model, lay_out, wrap
+from parity.report.summary import Report
+from parity.tape import Array
+from parity.weights.addresses import Addresses
+from parity.weights.feeding import drawn, fed
+from parity.weights.files import WeightFile, read_weights
+from parity.weights.pairing import (
+    Pair,
+    Pairing,
+    Side,
+    by_map,
+    numbered,
+    other_epsilons,
+    pairings,
+    read_map,
+)
+from parity.weights.parts import NEUTRAL, Part
+from parity.weights.stored import fill, pair_stored, tensors_of
+from parity.weights.table import Table, tabulate
+from parity.weights.tensors import Tensor
+
+_IN_MEMORY = 1 << 28  # bytes of the target's old weights; what is more goes to a temporary file
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What became of a transfer.
+
+    Attributes:
+        verdict: of the comparison afterwards: `parity`, `diverged` or `unverified`.
+        report: that comparison; None where the source is a file without its model.
+        table: what was written where, and how.
+        written: whether the target has the new weights; it has its own where the two diverged.
+        pairing: the map, to be saved or edited.
+    """
+
+    verdict: str
+    report: Report | None
+    table: Table
+    written: bool
+    pairing: Pairing
+
+    def __str__(self) -> str:
+        return f"{self._headline()}\n\n{self.table}"
+
+    def to_markdown(self) -> str:
+        return f"**{self._headline()}**\n\n{self.table.to_markdown()}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "verdict": self.verdict,
+            "written": self.written,
+            "map": self.pairing.to_map(),
+            "table": self.table.to_dict(),
+            "report": self.report.to_dict() if self.report is not None else None,
+        }
+
+    def save_map(self, path: str | Path) -> None:
+        """Writes the map as JSON, to be edited and passed back."""
+        self.pairing.save_map(path)
+
+    def _headline(self) -> str:
+        count = sum(len(row.target) for row in self.table.rows)
+        told = f"{self.verdict}: {count} tensors of {self.table.source} into {self.table.target}"
+        return told if self.written else f"{told}; the target is left as it was"
+
+
+def transfer(
+    source: Any,
+    target: Any,
+    inputs: Inputs = None,
+    map: Mapping[str, Any] | str | Path | None = None,
+    source_model: Any = None,
+    adapt_variances: bool = False,
+) -> Transfer:
+    """Writes one model's weights into another of any framework, and compares the two.
+
+    Tensors are paired by what they do in the two programs, whatever their names, order and
+    contents, and converted by their role. Where the models then diverge the target is put back.
+
+    Args:
+        source: a model of any framework, or `parity.wrap` of one; or the path of a file of
+            weights, which is paired by names and shapes, and cannot be proved without its model.
+        target: the model that is written to, in place.
+        inputs: as for `compare`; drawn where a model tells the shapes that it takes.
+        map: which tensors belong together, as `Transfer.pairing.to_map()` gives it, or the file
+            that it was saved to.
+        source_model: the model that a file was saved from; it gets the file's weights.
+        adapt_variances: whether a batch norm whose epsilon is another gets the difference added to
+            its variance: it then computes the same in inference, and trains otherwise.
+
+    Raises:
+        ParityError: as for `compare`; or the map does not fit the models.
+    """
+    if isinstance(source, (str, Path)):
+        file = read_weights(source)
+        if source_model is None:
+            return _from_file(file, wrap(target), inputs)
+        source = wrap(source_model)
+        given = drawn((source, wrap(target))) if inputs is None else inputs
+        load(source.framework).record(source, fed(source, source, given))  # builds what is lazy
+        fill(load(source.framework).tensors(source.obj), file)
+    models = wrap(source), wrap(target)
+    inputs = drawn(models) if inputs is None else inputs
+    ours, theirs, numbers = _sides(models, inputs)
+    if map is not None:
+        ways = iter([by_map(ours, theirs, read_map(map), numbers)])
+    else:
+        ways = pairings(ours, theirs, numbers)
+    tensors = theirs.addresses.tensors
+    result: tuple[Report, Pairing] | None = None
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as before:
+        for tensor in tensors:
+            np.save(before, tensor.read(), allow_pickle=False)
+        try:
+            for way in ways:
+                other_epsilons(ours, theirs, way, adapt_variances)
+                write(ours.addresses, theirs, way)
+                report = compare(*models, inputs=inputs)
+                result = result or (report, way)
+                if report.verdict == "parity":
+                    result = report, way
+                    break
+                _put_back(tensors, before)
+        except BaseException:
+            _put_back(tensors, before)
+            raise
+        assert result is not None
+        report, way = result
+        if report.verdict == "unverified":
+            write(ours.addresses, theirs, way)
+    table = tabulate(ours, theirs, way, (models[0].name, models[1].name))
+    return Transfer(report.verdict, report, table, report.verdict != "diverged", way)
+
+
+def _from_file(file: WeightFile, target: Model, inputs: Inputs) -> Transfer:
+    """Writes what a file holds; nothing is there to compare with."""
+    inputs = drawn([target]) if inputs is None else inputs
+    adapter = load(target.framework)
+    tape = adapter.record(target, fed(target, target, inputs))
+    side = Side(tape, adapter.tensors(target.obj), {})
+    book = Addresses(None, tensors_of(file))
+    found = pair_stored(book, side)
+    write(book, side, found)
+    found.notes.append("not proved: give the source's model too, and both are run")
+    table = tabulate(book, side, found, (file.path.name, target.name))
+    return Transfer("unverified", None, table, True, found)
+
+
+def _put_back(tensors: Sequence[Tensor], before: Any) -> None:
+    before.seek(0)
+    for tensor in tensors:
+        tensor.write(np.load(before, allow_pickle=False))
+
+
+def _sides(
+    models: tuple[Model, Model], inputs: Inputs
+) -> tuple[Side, Side, tuple[dict[int, Array], dict[int, Array]]]:
+    """Both models with their tapes, and the elements of their inputs numbered alike."""
+    tapes = [load(model.framework).record(model, fed(model, models[0], inputs)) for model in models]
+    pairs, _ = pair_outputs(tapes[0], tapes[1])
+    sides = [
+        Side(
+            tape,
+            load(model.framework).tensors(model.obj),
+            {
+                (pair.candidate if number else pair.reference): f"output {n}"
+                for n, pair in enumerate(pairs)
+            },
+        )
+        for number, (model, tape) in enumerate(zip(models, tapes, strict=True))
+    ]
+    first, second = tapes
+    ours: dict[int, Array] = {}
+    theirs: dict[int, Array] = {}
+    start = 0
+    # inputs in their order: names may differ, as two signatures do
+    for one, other in zip(first.inputs.values(), second.inputs.values(), strict=False):
+        own = numbered(first.values[one].shape) + start
+        laid_out = lay_out(own, models[0].input_layout, models[1].input_layout)
+        ours[one] = own
+        if laid_out.shape == second.values[other].shape:
+            theirs[other] = laid_out
+        start += own.size
+    return sides[0], sides[1], (ours, theirs)
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def write(source: Addresses, target: Side, found: Pairing) -> None:
+    """Converts and writes what is paired; what does not fit is told in the pairing's notes."""
+    for pair in list(found.pairs):
+        shapes = [_canonical(part, pair) for part in (pair.source, pair.target)]
+        if pair.source is not None and shapes[0] != shapes[1]:
+            found.pairs.remove(pair)
+            found.notes.append(
+                f"{' + '.join(pair.source_names)} does not fit {' + '.join(pair.target_names)}: "
+                f"{pair.role} {shapes[0]} and {shapes[1]} (out, in)"
+            )
+            continue
+        _put(target.addresses, pair, _contents(source, pair))
+
+
+def _canonical(part: Part | None, pair: Pair) -> tuple[int, ...]:
+    return part.shape if part is not None else ()
+
+
+def _contents(source: Addresses, pair: Pair) -> Array | float:
+    """What is to be written, in the common arrangement and the target's order of channels."""
+    if pair.source is None:
+        return NEUTRAL[pair.role]
+    total: Array | None = None
+    for sign, addresses in pair.source.find() or []:
+        numbers = _signed(sign, source.gather(addresses))
+        total = numbers if total is None else total + numbers
+    assert total is not None
+    if pair.shift:
+        total = (total.astype(np.float64) + pair.shift).astype(total.dtype)
+        if total.min() <= 0:
+            raise InputError(f"{' + '.join(pair.source_names)} is too small to take up an epsilon.")
+    if pair.order is not None:
+        total = np.take(total, pair.order, axis=min(total.ndim - 1, 1))
+    return total
+
+
+def _put(book: Addresses, pair: Pair, contents: Array | float) -> None:
+    for count, (sign, addresses) in enumerate(pair.target.find() or []):
+        numbers = np.broadcast_to(np.asarray(contents), addresses.shape)
+        numbers = _signed(sign, numbers) if not count else np.zeros_like(numbers)
+        for number in book.tensors_in(addresses):
+            tensor = book.tensors[number]
+            start, end = book.starts[number : number + 2]
+            own = (addresses >= start) & (addresses < end)
+            new = np.array(tensor.read(), order="C")
+            new.reshape(-1)[addresses[own] - start] = numbers[own]
+            tensor.write(new)
+
+
+def _signed(sign: float | Array, numbers: Array) -> Array:
+    if isinstance(sign, float) and sign == 1.0:
+        return numbers
+    return (numbers * sign).astype(numbers.dtype)
