@@ -41,7 +41,7 @@ class Elements:
     ) -> None:
         self._graph: Graph = program.graph
         self._tape = program.graph.tape
-        self.shapes: dict[int, tuple[int, ...]] = {}  # of anchors: batch, channels, space
+        self.shapes: dict[int, tuple[int, ...]] = {}  # of images: batch, channels, space
         self._of: dict[int, Array | None] = dict(inputs)
         last = {step.ops[-1]: n for n, step in enumerate(program.steps)}
         owner = self._graph.owner
@@ -76,8 +76,10 @@ class Elements:
             if anchor is None:
                 return None
             own = np.arange(int(np.prod(shape)), dtype=np.int64) + anchor * _SPAN
+            if step.kind not in _IMAGES:
+                return own.reshape(shape)
             self.shapes[anchor] = shape
-            if step.kind in _IMAGES and channel_axis(self._graph, op, len(shape)) != 1:
+            if channel_axis(self._graph, op, len(shape)) != 1:
                 self.shapes[anchor] = (shape[0], shape[-1], *shape[1:-1])
                 return np.moveaxis(own.reshape(shape[0], shape[-1], *shape[1:-1]), 1, -1)
             return own.reshape(shape)
