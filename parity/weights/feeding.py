@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from parity.errors import InputError
-from parity.model import Inputs, Model, as_arrays, lay_out
+from parity.errors import InputError, ModelError
+from parity.frameworks import load
+from parity.model import Inputs, Model, as_arrays, lay_out, wrap
 
 _BATCH = 4  # of inputs that are drawn
 
@@ -45,3 +46,44 @@ def drawn(models: Sequence[Model]) -> Inputs:
             given = arrays[0] if len(arrays) == 1 else arrays
             return lay_out(given, model.input_layout, models[0].input_layout or "NCHW")
     raise InputError("Neither model tells the shape of its inputs: give transfer(..., inputs=...).")
+
+
+def settled(models: tuple[Model, Model], inputs: Inputs) -> tuple[tuple[Model, Model], Inputs, str]:
+    """The models with their layouts of images, found out by running where nobody told them.
+
+    Only a Keras model that begins with a convolution or pool over channels in last place is ever
+    taken to differ from its partner: whichever reading runs, the other fails at that layer.
+
+    Returns:
+        The models; the inputs in the first one's layout; and what was found out, or "".
+
+    Raises:
+        ParityError: no inputs can be drawn, or a model fails with them.
+    """
+    last = [_takes_last(model) for model in models]
+    told = any(model.input_layout or model.inputs is not None for model in models)
+    plain = models, drawn(models) if inputs is None else inputs, ""
+    if told or last[0] == last[1]:
+        return plain
+    layouts = ["NHWC" if own else "NCHW" for own in last]
+    first, second = (wrap(m, input_layout=own) for m, own in zip(models, layouts, strict=True))  # type: ignore[arg-type]
+    note = ", ".join(f"{m.name} takes {own}" for m, own in zip(models, layouts, strict=True))
+    other = (first, second), drawn((first, second)) if inputs is None else inputs, f"images: {note}"
+    ways = (other, plain) if inputs is None else (plain, other)
+    for way in ways:
+        try:
+            for model in way[0]:
+                load(model.framework).record(model, fed(model, way[0][0], way[1]))
+        except (ModelError, InputError):
+            continue
+        return way
+    return ways[0]  # which fails again, and says why
+
+
+def _takes_last(model: Model) -> bool:
+    """Whether a Keras model's first layer slides over images whose channels come last."""
+    for layer in getattr(model.obj, "layers", None) or ():
+        if type(layer).__name__ not in ("InputLayer", "Rescaling"):
+            window = hasattr(layer, "kernel_size") or hasattr(layer, "pool_size")
+            return window and getattr(layer, "data_format", None) == "channels_last"
+    return False

@@ -8,6 +8,7 @@ from typing import Any
 
 from parity.weights.addresses import Addresses
 from parity.weights.pairing import Pair, Pairing, Side
+from parity.weights.parts import Part
 from parity.weights.tensors import Tensor
 
 Source = Side | Addresses  # a model, or a file
@@ -146,23 +147,50 @@ def _layout(side: Side, pair: Pair, ours: bool) -> str:
 def _done(source: Source, target: Side, pair: Pair) -> str:
     if pair.source is None:
         return "the source has none: set to what does nothing"
-    told = []
-    if pair.order is not None and not isinstance(source, Side):
-        at = target.tape.before_moves(pair.target.enters or 0)
-        shape = _shape(target.tape.values[at].shape[1:])
-        told.append(f"inputs permuted: in the target flattened from {shape}")
-    elif pair.order is not None and pair.source.enters is not None and isinstance(source, Side):
-        shapes = [
-            _shape(side.tape.values[side.tape.before_moves(part.enters)].shape[1:])
-            for side, part in ((source, pair.source), (target, pair.target))
-            if part.enters is not None
-        ]
-        told.append(f"inputs permuted: flattened from {shapes[0]}, in the target from {shapes[1]}")
+    told = [] if pair.order is None else [f"inputs permuted{_permutation(source, target, pair)}"]
     if len(pair.source_names) > 1 and len(pair.target_names) == 1 and pair.role == "bias":
         told.append("biases added up")
     if not pair.followed:
         told.append("order of what enters taken as it is: it could not be followed")
     return "; ".join(told)
+
+
+def _permutation(source: Source, target: Side, pair: Pair) -> str:
+    """From which order to which, and why."""
+    theirs = _entering(target, pair.target)
+    ours = _entering(source, pair.source)
+    if theirs is not None and not isinstance(source, Side):  # whose channels are first, or last
+        last = (pair.source.layout if pair.source else "") == "IO"
+        ours = _turned(theirs, last)
+    if ours is None or theirs is None:
+        return ""
+    if len(ours) < 2 or len(theirs) < 2:
+        return ": they enter in another order"
+    orders = ["", ""]
+    if (
+        len(ours) == 3
+        and ours != theirs
+        and ours in (_turned(theirs, False), _turned(theirs, True))
+    ):
+        first = ours == _turned(theirs, False)
+        orders = ["CHW ", "HWC "] if first else ["HWC ", "CHW "]
+    return (
+        f" from {orders[0]}{_shape(ours)} to {orders[1]}{_shape(theirs)}: "
+        "the flatten before the dense"
+    )
+
+
+def _turned(shape: tuple[int, ...], to_last: bool) -> tuple[int, ...]:
+    """The channels of one image moved to the last place, or to the first."""
+    return (*shape[1:], shape[0]) if to_last else (shape[-1], *shape[:-1])
+
+
+def _entering(side: Source, part: Part | None) -> tuple[int, ...] | None:
+    """The shape of one example as it was before it was flattened."""
+    if part is None or part.enters is None or not isinstance(side, Side):
+        return None
+    shape: tuple[int, ...] = side.tape.values[side.tape.before_moves(part.enters)].shape
+    return shape[1:]
 
 
 def _shapes(side: Source, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:

@@ -17,8 +17,10 @@ from parity.model import Inputs, Model, lay_out, wrap
 from parity.report.summary import Report
 from parity.tape import Array
 from parity.weights.addresses import Addresses
-from parity.weights.feeding import drawn, fed
+from parity.weights.feeding import drawn, fed, settled
+from parity.weights.file_layers import has_channels_last, tensors_of
 from parity.weights.files import WeightFile, read_weights
+from parity.weights.filling import fill
 from parity.weights.pairing import (
     Pair,
     Pairing,
@@ -30,7 +32,7 @@ from parity.weights.pairing import (
     read_map,
 )
 from parity.weights.parts import NEUTRAL, Part
-from parity.weights.stored import fill, pair_stored, tensors_of
+from parity.weights.stored import pair_stored
 from parity.weights.table import Table, tabulate
 from parity.weights.tensors import Tensor
 
@@ -111,12 +113,12 @@ def transfer(
         file = read_weights(source)
         if source_model is None:
             return _from_file(file, wrap(target), inputs)
-        source = wrap(source_model)
-        given = drawn((source, wrap(target))) if inputs is None else inputs
-        load(source.framework).record(source, fed(source, source, given))  # builds what is lazy
-        fill(load(source.framework).tensors(source.obj), file)
-    models = wrap(source), wrap(target)
-    inputs = drawn(models) if inputs is None else inputs
+        models, inputs, told = settled((wrap(source_model), wrap(target)), inputs)
+        framework = load(models[0].framework)
+        framework.record(models[0], fed(models[0], models[0], inputs))  # builds what is lazy
+        fill(models[0], file)
+    else:
+        models, inputs, told = settled((wrap(source), wrap(target)), inputs)
     ours, theirs, numbers = _sides(models, inputs)
     if map is not None:
         ways = iter([by_map(ours, theirs, read_map(map), numbers)])
@@ -144,6 +146,7 @@ def transfer(
         report, way = result
         if report.verdict == "unverified":
             write(ours.addresses, theirs, way)
+    way.notes += [told] if told else []
     table = tabulate(ours, theirs, way, (models[0].name, models[1].name))
     return Transfer(report.verdict, report, table, report.verdict != "diverged", way)
 
@@ -155,9 +158,12 @@ def _from_file(file: WeightFile, target: Model, inputs: Inputs) -> Transfer:
     tape = adapter.record(target, fed(target, target, inputs))
     side = Side(tape, adapter.tensors(target.obj), {})
     book = Addresses(None, tensors_of(file))
-    found = pair_stored(book, side)
+    found = pair_stored(book, side, has_channels_last(file))
     write(book, side, found)
-    found.notes.append("not proved: give the source's model too, and both are run")
+    found.notes.append(
+        "not proved, as a file cannot be run: give the model that it was saved from too "
+        "(source_model=, --source-model), and both are run"
+    )
     table = tabulate(book, side, found, (file.path.name, target.name))
     return Transfer("unverified", None, table, True, found)
 

@@ -26,23 +26,13 @@ def images_of(size):
     return RNG.normal(size=(3, 3, size, size)).astype("f")
 
 
-def both(makers, source, target, inputs, images=False):
-    """The two models with weights of their own, and the inputs as the source takes them."""
-    models, last = [], images and inputs.transpose(0, 2, 3, 1)
-    for name in (source, target):
-        takes_last = images and name == "keras"
-        layout = "NHWC" if takes_last else "NCHW"
-        models.append(nets.shuffled(makers[name](), last if takes_last else inputs, layout))
-    return *models, last if images and source == "keras" else inputs
-
-
 def same(left, right):
     return all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_images_with_a_flatten_norms_and_two_heads(source, target):
-    given = both(nets.IMAGES, source, target, images_of(11), images=True)
+    given = nets.both(nets.IMAGES, source, target, images_of(11), images=True)
     result = parity.transfer(*given)
     assert result.verdict == "parity" and result.written, str(result.report)
     assert len(result.table.rows) == 20
@@ -57,7 +47,7 @@ def test_images_with_a_flatten_norms_and_two_heads(source, target):
 
 def test_there_and_back_is_bit_exact():
     inputs = images_of(11)
-    first, second, given = both(nets.IMAGES, "torch", "keras", inputs, images=True)
+    first, second, given = nets.both(nets.IMAGES, "torch", "keras", inputs, images=True)
     third = nets.shuffled(nets.TorchImages(), inputs)
     parity.transfer(first, second, given)
     parity.transfer(second, third, inputs.transpose(0, 2, 3, 1))
@@ -67,7 +57,7 @@ def test_there_and_back_is_bit_exact():
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_separate_trunks_of_the_same_shapes(source, target):
     inputs = RNG.normal(size=(3, 4)).astype("f")
-    given = both(nets.TRUNKS, source, target, inputs)
+    given = nets.both(nets.TRUNKS, source, target, inputs)
     result = parity.transfer(*given)
     assert result.verdict == "parity"
     assert len(result.table.rows) == 12
@@ -75,7 +65,7 @@ def test_separate_trunks_of_the_same_shapes(source, target):
 
 @pytest.mark.parametrize(("source", "target"), list(itertools.permutations(nets.LSTMS, 2)))
 def test_lstm(source, target):
-    given = both(nets.LSTMS, source, target, RNG.normal(size=(3, 5, 4)).astype("f"))
+    given = nets.both(nets.LSTMS, source, target, RNG.normal(size=(3, 5, 4)).astype("f"))
     result = parity.transfer(*given)
     assert result.verdict == "parity"
     assert len(result.table.rows) == 8
@@ -83,13 +73,13 @@ def test_lstm(source, target):
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_gru(source, target):
-    given = both(nets.GRUS, source, target, RNG.normal(size=(3, 5, 4)).astype("f"))
+    given = nets.both(nets.GRUS, source, target, RNG.normal(size=(3, 5, 4)).astype("f"))
     assert parity.transfer(*given).verdict == "parity"
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_transposed_convolutions(source, target):
-    given = both(nets.TRANSPOSED, source, target, images_of(4), images=True)
+    given = nets.both(nets.TRANSPOSED, source, target, images_of(4), images=True)
     assert parity.transfer(*given).verdict == "parity"
 
 
@@ -97,7 +87,7 @@ def test_transposed_convolutions(source, target):
 def test_attention_fused_and_split(turned):
     makers = {"torch": nets.TorchAttention, "keras": nets.keras_attention}
     names = list(makers)[:: -1 if turned else 1]
-    given = both(makers, *names, RNG.normal(size=(3, 5, 4)).astype("f"))
+    given = nets.both(makers, *names, RNG.normal(size=(3, 5, 4)).astype("f"))
     result = parity.transfer(*given)
     assert result.verdict == "parity"
     assert {"query kernel", "key kernel", "value kernel"} <= {row.role for row in result.table.rows}
@@ -107,7 +97,7 @@ def test_attention_fused_and_split(turned):
 def test_embeddings_and_convolutions_over_words(turned):
     makers = {"torch": nets.TorchWords, "keras": nets.keras_words}
     names = list(makers)[:: -1 if turned else 1]
-    given = both(makers, *names, RNG.integers(0, 7, size=(4, 3)))
+    given = nets.both(makers, *names, RNG.integers(0, 7, size=(4, 3)))
     assert parity.transfer(*given).verdict == "parity"
 
 
@@ -121,7 +111,7 @@ def test_what_is_alike_is_settled_by_running_and_told():
 
 
 def test_a_wrong_map_diverges_and_leaves_the_target_as_it_was(tmp_path):
-    given = both(nets.TRUNKS, "torch", "keras", RNG.normal(size=(3, 4)).astype("f"))
+    given = nets.both(nets.TRUNKS, "torch", "keras", RNG.normal(size=(3, 4)).astype("f"))
     good = parity.transfer(*given)
     good.save_map(tmp_path / "map.json")
     target = nets.shuffled(nets.keras_trunks(), given[2])
@@ -137,7 +127,7 @@ def test_a_wrong_map_diverges_and_leaves_the_target_as_it_was(tmp_path):
 
 
 def test_a_map_that_names_what_is_not_there():
-    given = both(nets.TRUNKS, "torch", "keras", RNG.normal(size=(3, 4)).astype("f"))
+    given = nets.both(nets.TRUNKS, "torch", "keras", RNG.normal(size=(3, 4)).astype("f"))
     entry = {"role": "kernel", "source": ["nowhere"], "target": ["dense/kernel"]}
     with pytest.raises(UsageError, match="has no kernel made of"):
         parity.transfer(*given, map={"pairs": [entry]})
@@ -158,7 +148,7 @@ def test_models_of_other_structure_diverge_and_tell_what_is_left():
 
 
 def test_the_table_tells_what_copying_by_position_does():
-    given = both(nets.IMAGES, "torch", "keras", images_of(11), images=True)
+    given = nets.both(nets.IMAGES, "torch", "keras", images_of(11), images=True)
     table = parity.transfer(*given).table
     assert table.by_position == "by position the copy fails at slot 0: (7,1) into (3,3,3,4)"
     assert "OIHW -> HWIO" in str(table) and "| conv_a.weight | (3,3,3,4)" not in str(table)
@@ -231,7 +221,7 @@ def test_a_kernel_that_is_computed_from_two_tensors():
 def test_drawn_nets(seed):
     source, target = PAIRS[seed % len(PAIRS)]
     makers, inputs = drawn_models.makers(seed)
-    result = parity.transfer(*both(makers, source, target, inputs, images=True))
+    result = parity.transfer(*nets.both(makers, source, target, inputs, images=True))
     assert result.verdict == "parity", f"{result}\n{result.report}"
     assert result.table.left == ((), ())
 
@@ -292,114 +282,6 @@ def test_inventory_tells_of_names_that_collide():
     found = parity.inventory(keras.Model(inputs, inner[1](inner[0](inputs))))
     assert len(found.items) == 4
     assert found.collisions == ("same/kernel",)
-
-
-# --- RLlib's default vision network, and a file of ChainerRL's Nature DQN -------------------------
-
-
-class TorchVision(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        nn = torch.nn
-        self.logits = nn.Conv2d(16, 4, 1)
-        convs = [nn.Conv2d(4, 8, 8, 4), nn.Conv2d(8, 12, 4, 2), nn.Conv2d(12, 16, 9)]
-        self.convs = nn.ModuleList(convs)
-        self.value = nn.Linear(16, 1)
-
-    def forward(self, x):
-        for conv in self.convs:
-            x = torch.relu(conv(x))
-        return self.logits(x).flatten(1), self.value(x.flatten(1))
-
-
-def trunk():
-    inputs = h = layers.Input((84, 84, 4))
-    for filters, size, stride in ((8, 8, 4), (12, 4, 2), (16, 9, 1)):
-        h = layers.Conv2D(filters, size, strides=stride, activation="relu")(h)
-    return inputs, h
-
-
-def test_the_default_vision_network_whose_lists_are_ordered_differently():
-    inputs, h = trunk()
-    logits = layers.Flatten()(layers.Conv2D(4, 1)(h))
-    target = keras.Model(inputs, [logits, layers.Dense(1)(layers.Flatten()(h))])
-    source = nets.shuffled(TorchVision(), RNG.normal(size=(2, 4, 84, 84)).astype("f"))
-    result = parity.transfer(source, parity.wrap(target, input_layout="NHWC"))
-    assert result.verdict == "parity"
-    assert result.table.indices == (6, 7, 0, 1, 2, 3, 4, 5, 8, 9)
-    told = "by position the copy fails at slot 0: (1,1,16,4) into (8,8,4,8)"
-    assert result.table.by_position == told
-    assert result.table.left == ((), ())
-
-
-class ChainerHead(nets.chainer.ChainList):
-    def __init__(self):
-        L = nets.L
-        super().__init__(
-            L.Convolution2D(4, 8, 8, stride=4),
-            L.Convolution2D(8, 12, 4, stride=2),
-            L.Convolution2D(12, 12, 3),
-            L.Linear(12 * 7 * 7, 20),
-        )
-
-    def forward(self, x):
-        for layer in self:
-            x = nets.F.relu(layer(x))
-        return x
-
-
-def nature():
-    return nets.chainer.Sequential(ChainerHead(), nets.L.Linear(20, 9))
-
-
-def keras_nature():
-    inputs = h = layers.Input((84, 84, 4))
-    for filters, size, stride in ((8, 8, 4), (12, 4, 2), (12, 3, 1)):
-        h = layers.Conv2D(filters, size, strides=stride, activation="relu")(h)
-    h = layers.Dense(20, activation="relu", name="first")(layers.Flatten()(h))
-    model = keras.Model(inputs, layers.Dense(9, name="last")(h))
-    return parity.wrap(model, input_layout="NHWC")
-
-
-@pytest.fixture
-def saved(tmp_path):
-    images = RNG.normal(size=(64, 4, 84, 84)).astype("f")
-    source = nets.shuffled(nature(), images[:2])
-    nets.chainer.serializers.save_npz(tmp_path / "model.npz", source.obj)
-    return source.obj, tmp_path / "model.npz", images
-
-
-def test_a_file_alone_is_converted_and_not_called_proved(saved):
-    model, path, images = saved
-    target = keras_nature()
-    result = parity.transfer(path, target)
-    assert result.verdict == "unverified" and result.report is None
-    assert any("not proved" in note for note in result.table.notes)
-    permuted = [row for row in result.table.rows if "permuted" in row.done]
-    assert [row.source for row in permuted] == [("0/3/W",)] and "(7,7,12)" in permuted[0].done
-    ours, theirs = model(images).array, target.obj(images.transpose(0, 2, 3, 1)).numpy()
-    assert (ours.argmax(1) == theirs.argmax(1)).all()
-    np.testing.assert_allclose(ours, theirs, atol=1e-5 * np.abs(ours).max())
-
-
-def test_a_file_with_its_model_is_proved(saved):
-    _, path, _ = saved
-    result = parity.transfer(path, keras_nature(), source_model=nature())
-    assert result.verdict == "parity"
-    assert len(result.table.rows) == 10
-
-
-def test_a_file_that_contradicts_the_model_is_told(saved):
-    _, path, _ = saved
-    with np.load(path) as loaded:
-        arrays = dict(loaded)
-    arrays["0/2/W"] = np.zeros((12, 12, 4, 4), "f")
-    arrays["1/W"] = np.zeros((20, 9), "f")
-    np.savez(path, **arrays)
-    result = parity.transfer(path, keras_nature())
-    told = " ".join(result.table.notes)
-    assert "0/2/W is (12, 12, 4, 4)" in told and "takes only (12, 12, 3, 3)" in told
-    assert "1/W is (20, 9), where last/kernel takes only (9, 20)" in told
 
 
 # --- the command ---------------------------------------------------------------------------------

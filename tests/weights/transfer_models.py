@@ -34,6 +34,16 @@ def contents(wrapped):
     return [np.array(tensor.read()) for tensor in adapter.tensors(wrapped.obj)]
 
 
+def both(makers, source, target, inputs, images=False):
+    """The two models with weights of their own, and the inputs as the source takes them."""
+    models, last = [], images and inputs.transpose(0, 2, 3, 1)
+    for name in (source, target):
+        takes_last = images and name == "keras"
+        layout = "NHWC" if takes_last else "NCHW"
+        models.append(shuffled(makers[name](), last if takes_last else inputs, layout))
+    return *models, last if images and source == "keras" else inputs
+
+
 # --- images: convolutions, depthwise, norms, a flatten, square matrices, two heads ---------------
 
 
