@@ -67,7 +67,17 @@ class Elements:
             return None
         at = [size // 2 if images and number else 0 for number, size in enumerate(found.shape)]
         index = [slice(None) if n == axis % found.ndim else at[n] for n in range(found.ndim)]
-        return found[tuple(index)]
+        own = found[tuple(index)]
+        return self._without_pixels(own) if images and found.ndim > 2 else own
+
+    def _without_pixels(self, labels: Array) -> Array:
+        """Labels of one pixel's channels alone: padding may put another pixel in the middle."""
+        channels = labels.copy()
+        for anchor, (_, _, *space) in self.shapes.items():
+            own = labels // _SPAN == anchor
+            size = int(np.prod(space, dtype=np.int64))
+            channels[own] = anchor * _SPAN + labels[own] % _SPAN // size
+        return channels if np.unique(channels).size == np.unique(labels).size else labels
 
     def _after(self, step: Step, op: Op, anchor: int | None) -> Array | None:
         """What a step gives: elements of its own, or those that it worked on one by one."""
