@@ -7,7 +7,7 @@ import gc
 import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from tensorflow.python.ops.gen_resource_variable_ops import assign_variable_op, 
 
 from parity.recorder import discover
 from parity.tape import Native
+from parity.weights.tensors import distinct
 
 # --- what a model holds --------------------------------------------------------------------------
 
@@ -134,6 +135,10 @@ def holdings(obj: Any) -> Holdings:
             getattr(obj, "variables", None) or ()
         ):  # a restored object, a graph function
             visit("", variable)
+    names = distinct([held.name for held in found.variables])  # Keras lets them collide
+    found.variables = [
+        replace(held, name=name) for held, name in zip(found.variables, names, strict=True)
+    ]
     return found
 
 

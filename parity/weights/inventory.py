@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ from parity.frameworks import load
 from parity.model import Inputs, wrap
 from parity.weights.feeding import drawn, fed
 from parity.weights.pairing import Side
-from parity.weights.tensors import Tensor
+from parity.weights.tensors import Tensor, collisions, told_collisions
 
 _HEADINGS = ("tensor", "shape", "dtype", "role", "used by")
 
@@ -49,13 +48,15 @@ class Inventory:
     """What a model holds.
 
     Attributes:
-        collisions: names that several tensors go by: a dict of weights would lose all but one.
+        collisions: names that several tensors have, and how many: a dict keeps one of each.
+        told: the same in a sentence.
     """
 
     model: str
     framework: str
     items: tuple[Item, ...]
-    collisions: tuple[str, ...]
+    collisions: dict[str, int]
+    told: tuple[str, ...]
 
     def __str__(self) -> str:
         lines = [_HEADINGS, *(item.cells() for item in self.items)]
@@ -78,7 +79,7 @@ class Inventory:
     def _remarks(self) -> list[str]:
         shared = [item for item in self.items if len(item.names) > 1]
         told = [f"shared, one tensor: {' = '.join(item.names)}" for item in shared]
-        told += [f"several tensors are called {name}" for name in self.collisions]
+        told += self.told
         return ["", *told] if told else []
 
 
@@ -111,9 +112,13 @@ def inventory(model: Any, inputs: Inputs = None) -> Inventory:
         )
         for tensor in tensors
     )
-    counts = Counter(name for tensor in tensors for name in tensor.names)
-    collisions = tuple(name for name, count in counts.items() if count > 1)
-    return Inventory(wrapped.name, wrapped.framework, items, collisions)
+    return Inventory(
+        wrapped.name,
+        wrapped.framework,
+        items,
+        collisions(tensors),
+        tuple(told_collisions(wrapped.name, tensors)),
+    )
 
 
 def _roles(side: Side) -> dict[str, tuple[str, ...]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from parity.tape import Array, LeafKind
@@ -33,3 +35,33 @@ class Tensor:
     @property
     def name(self) -> str:
         return self.names[0]
+
+
+def distinct(names: Iterable[str]) -> Iterator[str]:
+    """Names of which each stands once: the second `w` becomes `w#2`."""
+    seen: Counter[str] = Counter()
+    for name in names:
+        seen[name] += 1
+        yield name if seen[name] == 1 else f"{name}#{seen[name]}"
+
+
+def collisions(tensors: Sequence[Tensor]) -> dict[str, int]:
+    """Names that several tensors have in the model itself, and how many: a dict keeps one of each.
+
+    Only Keras and TensorFlow allow that; elsewhere tensors are named by the attributes they are.
+    """
+    counts = Counter(re.sub(r"#\d+$", "", tensor.name) for tensor in tensors)
+    return {name: count for name, count in counts.items() if count > 1}
+
+
+def told_collisions(model: str, tensors: Sequence[Tensor]) -> list[str]:
+    """The same in a sentence; none where there are none."""
+    found = collisions(tensors)
+    if not found:
+        return []
+    kept = len(tensors) - sum(found.values()) + len(found)
+    names = ", ".join(f"{count} are called {name}" for name, count in found.items())
+    return [
+        f"names collide in {model}: {names}; a dict of weights by name keeps {kept} of "
+        f"{len(tensors)}"
+    ]

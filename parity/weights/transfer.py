@@ -34,7 +34,7 @@ from parity.weights.pairing import (
 from parity.weights.parts import NEUTRAL, Part
 from parity.weights.stored import pair_stored
 from parity.weights.table import Table, tabulate
-from parity.weights.tensors import Tensor
+from parity.weights.tensors import Tensor, told_collisions
 
 _IN_MEMORY = 1 << 28  # bytes of the target's old weights; what is more goes to a temporary file
 
@@ -147,6 +147,8 @@ def transfer(
         if report.verdict == "unverified":
             write(ours.addresses, theirs, way)
     way.notes += [told] if told else []
+    for model, side in zip(models, (ours, theirs), strict=True):
+        way.notes += told_collisions(model.name, side.addresses.tensors)
     table = tabulate(ours, theirs, way, (models[0].name, models[1].name))
     return Transfer(report.verdict, report, table, report.verdict != "diverged", way)
 
@@ -164,6 +166,7 @@ def _from_file(file: WeightFile, target: Model, inputs: Inputs) -> Transfer:
         "not proved, as a file cannot be run: give the model that it was saved from too "
         "(source_model=, --source-model), and both are run"
     )
+    found.notes += told_collisions(target.name, side.addresses.tensors)
     table = tabulate(book, side, found, (file.path.name, target.name))
     return Transfer("unverified", None, table, True, found)
 

@@ -281,7 +281,8 @@ def test_inventory_tells_of_names_that_collide():
         model.layers[0].kernel._path = "same/kernel"
     found = parity.inventory(keras.Model(inputs, inner[1](inner[0](inputs))))
     assert len(found.items) == 4
-    assert found.collisions == ("same/kernel",)
+    assert found.collisions == {"same/kernel": 2}
+    assert "2 are called same/kernel; a dict of weights by name keeps 3 of 4" in str(found)
 
 
 # --- the command ---------------------------------------------------------------------------------
