@@ -372,7 +372,8 @@ def tensors(obj: object) -> list[Tensor]:
             array = item.array if isinstance(item, chainer.Variable) else item
             if isinstance(array, np.ndarray):
                 kind: LeafKind = "parameter" if key in link._params else "buffer"
-                trains = kind == "parameter" and link.update_enabled
+                rule = getattr(item, "update_rule", None)  # None without an optimizer
+                trains = kind == "parameter" and (rule is None or rule.enabled)
                 held.setdefault(id(array), (array, kind, trains))
                 names.setdefault(id(array), []).append(f"{path}/{key}")
     return [_tensor(tuple(names[key]), *held[key]) for key in held]

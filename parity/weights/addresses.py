@@ -69,7 +69,7 @@ class Addresses:
                     if moved is not None:
                         self._merge(found, path, moved[op.outputs.index(value)])
                 elif own.shape == self.tape.values[value].shape:
-                    found.setdefault(f"{_word(op)} {path}".strip(), own)
+                    found.setdefault(f"{_word(op, n)} {path}".strip(), own)
         return found
 
     @staticmethod
@@ -100,9 +100,13 @@ def _range(op: Op) -> range:
     return range(len(op.inputs))
 
 
-def _word(op: Op) -> str:
-    """An operation in one spelling for all frameworks."""
-    return plain(op).replace("addv2", "add").removesuffix("constant")
+def _word(op: Op, number: int) -> str:
+    """What an operation does to one of its inputs, in one spelling for all frameworks."""
+    word = plain(op).replace("addv2", "add").removesuffix("constant")
+    added = {"addcmul": 0, "muladd": 2}.get(word)  # the others are multiplied before they are added
+    if added is None:
+        return word
+    return "add" if number == added else "add mul"
 
 
 def move(tape: Tape, op: Op, labels: Sequence[Array | None]) -> list[Array] | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from parity.architecture.program import Program
 from parity.architecture.step import plain
-from parity.tape import Array
+from parity.tape import Array, Op
 from parity.weights.addresses import Addresses
 from parity.weights.parts import Part
 
@@ -31,13 +31,17 @@ class Loose:
     after: frozenset[Any]
 
 
+def role_of(op: Op) -> str | None:
+    return _ROLES.get(plain(op))
+
+
 def loose(program: Program, addresses: Addresses) -> list[Loose]:
     """In the order of the tape."""
     graph, values = program.graph, program.graph.tape.values
     before, after = program.flow({number: number for number in range(len(program.steps))})
     found = []
     for op in graph.live.values():
-        role = _ROLES.get(plain(op))
+        role = role_of(op)
         static = [v for v in op.inputs if graph.is_static(v) and values[v].size > 1]
         live = [v for v in op.inputs if not graph.is_static(v)]
         if op.index in graph.owner or role is None or len(static) != 1 or len(live) != 1:
@@ -48,7 +52,7 @@ def loose(program: Program, addresses: Addresses) -> list[Loose]:
         long = _varying(own)
         own = own[tuple(slice(None) if axis - own.ndim in long else 0 for axis in range(own.ndim))]
         enters = live[0] if len(long) == 1 else None
-        part = Part(-1, role, _terms(own), enters, max(long, default=-1))
+        part = Part(-1, role, terms(own), enters, max(long, default=-1))
         found.append(Loose(part, before[op.index], after[op.index]))
     return found
 
@@ -62,7 +66,7 @@ def _varying(own: Array) -> list[int]:
     ]
 
 
-def _terms(own: Array) -> Callable[[], list[tuple[float | Array, Array]] | None]:
+def terms(own: Array) -> Callable[[], list[tuple[float | Array, Array]] | None]:
     return lambda: [(1.0, own)]
 
 

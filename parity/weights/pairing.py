@@ -19,6 +19,7 @@ from parity.tape import Array, Tape
 from parity.weights.addresses import Addresses
 from parity.weights.attention import projections
 from parity.weights.cells import Cell, cells, same_biases
+from parity.weights.constants import constants
 from parity.weights.elements import Elements, order
 from parity.weights.loose import loose, pair_loose
 from parity.weights.parts import NEUTRAL, Part, parts
@@ -39,7 +40,10 @@ class Side:
         own = parts(self.program, self.addresses), projections(self.program, self.addresses)
         for part in (*own[0], *own[1]):
             self.parts[part.step].setdefault(part.role, part)
-        self.loose = loose(self.program, self.addresses)
+        self.loose = [
+            *loose(self.program, self.addresses),
+            *constants(self.program, self.addresses, outputs),
+        ]
 
     def names(self, part: Part) -> tuple[str, ...]:
         """The tensors that a part is made of."""

@@ -1,0 +1,64 @@
+"""Tensors that are computed with before any input is met: a variance that is one parameter.
+
+One model takes the softplus of it, another its root and its square; which output it becomes, or
+which operation on live values reads it, is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from parity.architecture.program import Program
+from parity.weights.addresses import Addresses
+from parity.weights.loose import Loose, role_of, terms
+from parity.weights.parts import Part
+
+
+def constants(
+    program: Program, addresses: Addresses, outputs: Mapping[int, str]
+) -> Iterator[Loose]:
+    """Tensors that alone make up an output, or an operand of an operation that is no step.
+
+    Args:
+        outputs: names by value id.
+    """
+    graph, values = program.graph, program.graph.tape.values
+    for value, name in outputs.items():
+        if graph.is_static(value):
+            yield from _loose(addresses, value, "constant", frozenset(), frozenset((name,)))
+    before, after = program.flow({number: number for number in range(len(program.steps))})
+    for op in graph.live.values():
+        role = role_of(op)
+        static = [v for v in op.inputs if graph.is_static(v) and values[v].size > 1]
+        if op.index in graph.owner or role is None or len(static) != 1:
+            continue
+        if addresses.of(static[0]) is None:  # what is only moved is a part of its own
+            yield from _loose(
+                addresses, static[0], f"{role} (computed)", before[op.index], after[op.index]
+            )
+
+
+def _loose(
+    addresses: Addresses, value: int, role: str, before: frozenset[object], after: frozenset[object]
+) -> Iterator[Loose]:
+    numbers = _tensors_behind(addresses, value)
+    if len(numbers) == 1:
+        own = addresses.own(numbers.pop()).reshape(-1)
+        yield Loose(Part(-1, role, terms(own)), before, after)
+
+
+def _tensors_behind(addresses: Addresses, value: int) -> set[int]:
+    """The numbers of all tensors that a value is computed from."""
+    tape = addresses.tape
+    found: set[int] = set()
+    stack, seen = [value], set()
+    while stack and tape is not None:
+        one = stack.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if one in addresses.leaves:
+            found.add(addresses.leaves[one])
+        producer = tape.producer(one)
+        stack.extend(producer.inputs if producer is not None else ())
+    return found
