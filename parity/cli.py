@@ -123,8 +123,10 @@ def _parser() -> argparse.ArgumentParser:
     transfer.add_argument(
         "--source-model", metavar="MODEL", help="what a file was saved from: it proves the transfer"
     )
-    transfer.add_argument("--map", metavar="FILE", help="which tensors belong together, as JSON")
-    transfer.add_argument("--save-map", metavar="FILE", help="write that map, to be edited")
+    transfer.add_argument(
+        "--map", metavar="FILE", help="which tensors belong together, as JSON or TOML"
+    )
+    transfer.add_argument("--save-map", metavar="FILE", help="write that map as JSON, to be edited")
     transfer.add_argument(
         "--adapt-variances",
         action="store_true",

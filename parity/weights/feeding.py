@@ -51,8 +51,9 @@ def drawn(models: Sequence[Model]) -> Inputs:
 def settled(models: tuple[Model, Model], inputs: Inputs) -> tuple[tuple[Model, Model], Inputs, str]:
     """The models with their layouts of images, found out by running where nobody told them.
 
-    Only a Keras model that begins with a convolution or pool over channels in last place is ever
-    taken to differ from its partner: whichever reading runs, the other fails at that layer.
+    A model that told none is first taken to be laid out as its partner, or else as its framework
+    has it: a Keras model that begins with a convolution over channels in last place takes NHWC.
+    Of the two readings the wrong one fails at the first layer that meets other channels.
 
     Returns:
         The models; the inputs in the first one's layout; and what was found out, or "".
@@ -60,24 +61,22 @@ def settled(models: tuple[Model, Model], inputs: Inputs) -> tuple[tuple[Model, M
     Raises:
         ParityError: no inputs can be drawn, or a model fails with them.
     """
-    last = [_takes_last(model) for model in models]
-    told = any(model.input_layout or model.inputs is not None for model in models)
-    plain = models, drawn(models) if inputs is None else inputs, ""
-    if told or last[0] == last[1]:
-        return plain
-    layouts = ["NHWC" if own else "NCHW" for own in last]
-    first, second = (wrap(m, input_layout=own) for m, own in zip(models, layouts, strict=True))  # type: ignore[arg-type]
-    note = ", ".join(f"{m.name} takes {own}" for m, own in zip(models, layouts, strict=True))
-    other = (first, second), drawn((first, second)) if inputs is None else inputs, f"images: {note}"
-    ways = (other, plain) if inputs is None else (plain, other)
-    for way in ways:
+    own = [m.input_layout or ("NHWC" if _takes_last(m) else "NCHW") for m in models]
+    told = all(model.input_layout or model.inputs is not None for model in models)
+    if told or "NHWC" not in own:
+        return models, drawn(models) if inputs is None else inputs, ""
+    first, second = (wrap(m, input_layout=layout) for m, layout in zip(models, own, strict=True))
+    note = ", ".join(f"{m.name} takes {layout}" for m, layout in zip(models, own, strict=True))
+    guessed = (first, second), drawn((first, second)) if inputs is None else inputs, note
+    ways = [guessed, (models, drawn(models) if inputs is None else inputs, "")]
+    for way in ways if inputs is None else ways[::-1]:
         try:
             for model in way[0]:
                 load(model.framework).record(model, fed(model, way[0][0], way[1]))
         except (ModelError, InputError):
             continue
-        return way
-    return ways[0]  # which fails again, and says why
+        return *way[:2], f"images: {way[2]}" if way[2] else ""
+    return ways[0 if inputs is None else 1]  # which fails again, and says why
 
 
 def _takes_last(model: Model) -> bool:

@@ -121,26 +121,6 @@ class Pairing:
         Path(path).write_text(json.dumps(self.to_map(), indent=2) + "\n", encoding="utf-8")
 
 
-def read_map(given: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
-    """A map as `to_map` gives it, or the file that one was saved to.
-
-    Raises:
-        UsageError: it is none.
-    """
-    if isinstance(given, (str, Path)):
-        try:
-            given = json.loads(Path(given).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{given} cannot be read as a map: {error}") from error
-    entries = given.get("pairs") if isinstance(given, Mapping) else None
-    keys = {"role", "source", "target"}
-    if not isinstance(entries, list) or not all(
-        isinstance(entry, Mapping) and keys <= set(entry) for entry in entries
-    ):
-        raise UsageError('A map is {"pairs": [{"role": ..., "source": [...], "target": [...]}]}.')
-    return given  # type: ignore[return-value]
-
-
 def pairings(
     source: Side, target: Side, inputs: tuple[Mapping[int, Array], Mapping[int, Array]]
 ) -> Iterator[Pairing]:

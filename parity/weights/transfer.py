@@ -21,6 +21,7 @@ from parity.weights.feeding import drawn, fed, settled
 from parity.weights.file_layers import has_channels_last, tensors_of
 from parity.weights.files import WeightFile, read_weights
 from parity.weights.filling import fill
+from parity.weights.maps import read_map
 from parity.weights.pairing import (
     Pair,
     Pairing,
@@ -29,7 +30,6 @@ from parity.weights.pairing import (
     numbered,
     other_epsilons,
     pairings,
-    read_map,
 )
 from parity.weights.parts import NEUTRAL, Part
 from parity.weights.stored import pair_stored
@@ -101,7 +101,7 @@ def transfer(
         target: the model that is written to, in place.
         inputs: as for `compare`; drawn where a model tells the shapes that it takes.
         map: which tensors belong together, as `Transfer.pairing.to_map()` gives it, or the file
-            that it was saved to.
+            that it was saved to, or one in TOML that says the same.
         source_model: the model that a file was saved from; it gets the file's weights.
         adapt_variances: whether a batch norm whose epsilon is another gets the difference added to
             its variance: it then computes the same in inference, and trains otherwise.

@@ -12,6 +12,7 @@ from keras import layers
 
 import parity
 from parity.errors import FileError
+from parity.weights.files import write_weights
 from parity.weights.saving import save
 from tests.weights import drawn_models
 from tests.weights import transfer_models as nets
@@ -45,6 +46,20 @@ def test_what_keras_writes_in_other_formats(tmp_path, suffix):
     images = RNG.normal(size=(3, 3, 11, 11)).astype("f")
     result, report = through_file(tmp_path, nets.IMAGES, "keras", "torch", images, True, suffix)
     assert report.verdict == "parity", f"{result}\n{report}"
+
+
+@pytest.mark.parametrize("target", ["torch", "keras"])
+def test_what_keras_2_writes(tmp_path, target):
+    """Its names end in `:0`, layer by layer in one HDF5 file."""
+    images = RNG.normal(size=(3, 3, 11, 11)).astype("f")
+    model, written, given = nets.both(nets.IMAGES, "keras", target, images, True)
+    tensors = {f"{t.name}:0": t.read() for t in nets.load("tensorflow").tensors(model.obj)}
+    write_weights(tmp_path / "model.h5", tensors, "keras-h5")
+    shown = images if target == "torch" else given
+    result = parity.transfer(tmp_path / "model.h5", written, shown)
+    assert result.verdict == "unverified" and result.table.left == ((), ())
+    assert result.table.rows[0].source == (next(iter(tensors)),)
+    assert parity.compare(model, written, inputs=given).verdict == "parity"
 
 
 @pytest.mark.parametrize(("source", "target"), [one for one in EVERY if one[0] != "chainer"])

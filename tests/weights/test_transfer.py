@@ -131,8 +131,31 @@ def test_a_map_that_names_what_is_not_there():
     entry = {"role": "kernel", "source": ["nowhere"], "target": ["dense/kernel"]}
     with pytest.raises(UsageError, match="has no kernel made of"):
         parity.transfer(*given, map={"pairs": [entry]})
-    with pytest.raises(UsageError, match="A map is"):
+    with pytest.raises(UsageError, match="pair 1 is {'role': 'kernel'}. A map is"):
         parity.transfer(*given, map={"pairs": [{"role": "kernel"}]})
+    with pytest.raises(UsageError, match="pair 1 is"):  # one name, where a list is asked for
+        parity.transfer(*given, map={"pairs": [{**entry, "source": "v.0.weight"}]})
+
+
+def test_a_map_in_toml(tmp_path):
+    source, target, inputs = nets.both(
+        nets.TRUNKS, "torch", "keras", RNG.normal(size=(3, 4)).astype("f")
+    )
+    pairs = parity.transfer(source, target, inputs).pairing.to_map()["pairs"]
+    text = "".join(
+        f"[[pairs]]\nrole = '{one['role']}'\nsource = {one['source']}\ntarget = {one['target']}\n\n"
+        for one in pairs
+    )
+    (tmp_path / "map.toml").write_text(text)
+    fresh = nets.shuffled(nets.keras_trunks(), inputs)
+    result = parity.transfer(source, fresh, inputs, map=tmp_path / "map.toml")
+    assert len(result.table.rows) == 12
+    assert result.verdict == "parity"
+    (tmp_path / "map.toml").write_text(text.replace("[[pairs]]", "[[pairs"))
+    with pytest.raises(UsageError, match="map.toml cannot be read as a map"):
+        parity.transfer(source, fresh, inputs, map=tmp_path / "map.toml")
+    with pytest.raises(UsageError, match="none.toml cannot be read as a map"):
+        parity.transfer(source, fresh, inputs, map=tmp_path / "none.toml")
 
 
 def test_models_of_other_structure_diverge_and_tell_what_is_left():
