@@ -132,7 +132,8 @@ def norms(graph: Graph) -> Iterator[Step]:
         if added is None or plain(added) not in BIAS:
             continue
         epsilon = graph.scalar(added)
-        variance = [v for v in added.inputs if graph.tape.values[v].size > 1]
+        values = graph.tape.values  # a variance of one channel is a single number, too
+        variance = [v for v in added.inputs if values[v].size > 1 or values[v].kind != "constant"]
         if epsilon is None or not 0 < epsilon < 0.1 or len(variance) != 1:
             continue
         first = graph.tape.ops[live[0]]

@@ -365,7 +365,7 @@ def _random_state() -> tuple[Any, ...]:
 def tensors(obj: object) -> list[Tensor]:
     """What is not initialised yet has no shape and is left out: run the model first."""
     names: dict[int, list[str]] = {}
-    held: dict[int, tuple[Array, LeafKind, bool]] = {}
+    held: dict[int, tuple[Array, LeafKind, bool, float | None]] = {}
     for path, link in _links(obj).items():
         for key in sorted(link._params) + sorted(link._persistent):
             item = vars(link)[key]
@@ -374,16 +374,19 @@ def tensors(obj: object) -> list[Tensor]:
                 kind: LeafKind = "parameter" if key in link._params else "buffer"
                 rule = getattr(item, "update_rule", None)  # None without an optimizer
                 trains = kind == "parameter" and (rule is None or rule.enabled)
-                held.setdefault(id(array), (array, kind, trains))
+                kept = link.decay if key in ("avg_mean", "avg_var") else None
+                held.setdefault(id(array), (array, kind, trains, kept))
                 names.setdefault(id(array), []).append(f"{path}/{key}")
     return [_tensor(tuple(names[key]), *held[key]) for key in held]
 
 
-def _tensor(names: tuple[str, ...], array: Array, kind: LeafKind, trains: bool) -> Tensor:
+def _tensor(
+    names: tuple[str, ...], array: Array, kind: LeafKind, trains: bool, kept: float | None
+) -> Tensor:
     def write(contents: Array) -> None:
         array[...] = contents
 
-    return Tensor(names, array.shape, array.dtype.name, kind, trains, lambda: array, write)
+    return Tensor(names, array.shape, array.dtype.name, kind, trains, lambda: array, write, kept)
 
 
 # --- replay ------------------------------------------------------------------------------------

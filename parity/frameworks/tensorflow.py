@@ -232,6 +232,7 @@ def _tensor(held: state.Held) -> Tensor:
         held.trainable,
         lambda: to_numpy(variable.read_value()),
         write,
+        held.kept,
     )
 
 

@@ -50,11 +50,12 @@ def _backend(module: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A variable that a model holds, and its path."""
+    """A variable that a model holds, its path, and of a running statistic what a batch leaves."""
 
     name: str
     variable: Any
     trainable: bool
+    kept: float | None = None
 
 
 @dataclass
@@ -85,10 +86,13 @@ def holdings(obj: Any) -> Holdings:
     found = Holdings()
     seen: set[int] = set()
 
-    def hold(name: str, variable: Any, trainable: bool) -> None:
+    kept: dict[int, float] = {}  # by the `id` of Keras's variables
+
+    def hold(name: str, variable: Any, trainable: bool, kept: float | None = None) -> None:
         if id(variable) not in seen and hasattr(variable, "handle"):
             seen.add(id(variable))
-            found.variables.append(Held(name or variable.name.split(":")[0], variable, trainable))
+            name = name or variable.name.split(":")[0]
+            found.variables.append(Held(name, variable, trainable, kept))
 
     def visit(path: str, thing: Any) -> None:
         if isinstance(thing, tf.Variable):
@@ -105,10 +109,14 @@ def holdings(obj: Any) -> Holdings:
                 found.layers[id(thing)] = path
             for layer in thing._flatten_layers():
                 found.inner.add(id(getattr(layer, "_functional", None)))
+                for key in ("moving_mean", "moving_variance"):
+                    if hasattr(layer, "momentum") and getattr(layer, key, None) is not None:
+                        kept[id(getattr(layer, key))] = float(layer.momentum)
             for variable in thing.variables:
                 name = str(getattr(variable, "path", variable.name)).split(":")[0]
                 name = name.removeprefix(f"{thing.name}/")
-                hold(_join(path, name), getattr(variable, "_value", variable), variable.trainable)
+                held = getattr(variable, "_value", variable)
+                hold(_join(path, name), held, variable.trainable, kept.get(id(variable)))
         elif isinstance(thing, tf.random.Generator):
             visit(_join(path, "state"), thing.state)
         elif isinstance(thing, tracked):

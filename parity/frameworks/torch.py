@@ -467,7 +467,7 @@ def _place(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 def tensors(obj: object) -> list[Tensor]:
     names: dict[int, list[str]] = {}
-    held: dict[int, tuple[LeafKind, torch.Tensor]] = {}
+    held: dict[int, tuple[LeafKind, torch.Tensor, float | None]] = {}
     for path, module in _modules(obj).items():
         own: list[tuple[LeafKind, dict[str, Any]]] = [
             ("parameter", module._parameters),
@@ -476,12 +476,20 @@ def tensors(obj: object) -> list[Tensor]:
         for kind, found in own:
             for key, tensor in found.items():
                 if tensor is not None:
-                    held.setdefault(id(tensor), (kind, tensor))
+                    held.setdefault(id(tensor), (kind, tensor, _kept(module, key)))
                     names.setdefault(id(tensor), []).append(f"{path}.{key}" if path else key)
     return [_tensor(tuple(names[key]), *held[key]) for key in held]
 
 
-def _tensor(names: tuple[str, ...], kind: LeafKind, tensor: torch.Tensor) -> Tensor:
+def _kept(module: torch.nn.Module, key: str) -> float | None:
+    """What is left of a running statistic; torch's momentum is the share of the new one."""
+    momentum = getattr(module, "momentum", None) if key.startswith("running_") else None
+    return None if momentum is None else 1.0 - float(momentum)
+
+
+def _tensor(
+    names: tuple[str, ...], kind: LeafKind, tensor: torch.Tensor, kept: float | None
+) -> Tensor:
     def write(array: Array) -> None:
         with torch.no_grad():
             tensor.copy_(from_numpy(array))
@@ -494,6 +502,7 @@ def _tensor(names: tuple[str, ...], kind: LeafKind, tensor: torch.Tensor) -> Ten
         tensor.requires_grad,
         lambda: to_numpy(tensor),
         write,
+        kept,
     )
 
 

@@ -22,6 +22,8 @@ class Tensor:
         trainable: whether training changes it by gradients.
         read: its contents, which must not be written to.
         write: puts an array of the same shape in their place, in the tensor's own dtype.
+        kept: of a running statistic the share of its old value that is left after each batch in
+            training, whatever its framework calls that; None of all else.
     """
 
     names: tuple[str, ...]
@@ -31,6 +33,7 @@ class Tensor:
     trainable: bool
     read: Callable[[], Array] = field(repr=False)
     write: Callable[[Array], None] = field(repr=False)
+    kept: float | None = None
 
     @property
     def name(self) -> str:

@@ -22,6 +22,7 @@ from parity.weights.file_layers import has_channels_last, tensors_of
 from parity.weights.files import WeightFile, read_weights
 from parity.weights.filling import fill
 from parity.weights.maps import read_map
+from parity.weights.momenta import other_momenta
 from parity.weights.pairing import (
     Pair,
     Pairing,
@@ -147,6 +148,8 @@ def transfer(
         if report.verdict == "unverified":
             write(ours.addresses, theirs, way)
     way.notes += [told] if told else []
+    frameworks = models[0].framework, models[1].framework
+    way.notes += other_momenta(ours.addresses, theirs.addresses, way, frameworks)
     for model, side in zip(models, (ours, theirs), strict=True):
         way.notes += told_collisions(model.name, side.addresses.tensors)
     table = tabulate(ours, theirs, way, (models[0].name, models[1].name))

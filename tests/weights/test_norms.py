@@ -1,0 +1,71 @@
+"""Batch norms: one channel, epsilons, and momenta in three conventions."""
+
+from __future__ import annotations
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+import torch
+from keras import layers
+
+import parity
+from tests.weights import transfer_models as nets
+
+INPUTS = np.random.default_rng(2).normal(size=(3, 4)).astype("f")
+
+
+def torch_norm(width, kept, epsilon=1e-3):
+    nn = torch.nn
+    norm = nn.BatchNorm1d(width, eps=epsilon, momentum=None if kept is None else 1 - kept)
+    return nn.Sequential(nn.Linear(4, width), norm, nn.Linear(width, 3))
+
+
+def keras_norm(width, kept, epsilon=1e-3):
+    inputs = layers.Input((4,))
+    norm = layers.BatchNormalization(momentum=kept, epsilon=epsilon, name="norm")
+    return keras.Model(inputs, layers.Dense(3)(norm(layers.Dense(width)(inputs))))
+
+
+def chainer_norm(width, kept, epsilon=1e-3):
+    L = nets.L
+    norm = L.BatchNormalization(width, decay=kept, eps=epsilon)
+    return nets.chainer.Sequential(L.Linear(4, width), norm, L.Linear(width, 3))
+
+
+MAKERS = {"torch": torch_norm, "keras": keras_norm, "chainer": chainer_norm}
+PAIRS = list(itertools.product(MAKERS, repeat=2))
+
+
+def transferred(source, target, width, kept=(0.9, 0.9)):
+    models = [
+        nets.shuffled(MAKERS[name](width, one), INPUTS)
+        for name, one in zip((source, target), kept, strict=True)
+    ]
+    result = parity.transfer(*models, INPUTS)
+    assert result.verdict == "parity", f"{result}\n{result.report}"
+    assert len(result.table.rows) == 8
+    return [note for note in result.table.notes if note.startswith("momentum: ")]
+
+
+@pytest.mark.parametrize("width", [1, 5])
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_one_channel_and_several_with_the_same_momentum(source, target, width):
+    assert transferred(source, target, width) == []
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_another_momentum_is_told_in_both_conventions(source, target):
+    words = {"torch": "momentum {:g} in torch", "chainer": "decay {:g} in chainer"}
+    words["keras"] = "momentum {:g} in tensorflow"
+    shown = [
+        words[name].format(1 - kept if name == "torch" else kept)
+        for name, kept in ((source, 0.9), (target, 0.99))
+    ]
+    (told,) = transferred(source, target, 5, (0.9, 0.99))
+    assert f"leaves 0.9 ({shown[0]}) in the source, 0.99 ({shown[1]}) in the target" in told
+
+
+def test_a_cumulative_average_has_no_momentum():
+    assert transferred("torch", "keras", 5, (None, 0.99)) == []
