@@ -132,6 +132,9 @@ class Adapter(Protocol):
     def to_bfloat16(self, array: Native) -> Native: ...
 
 
+_LARGE = 1 << 16  # elements of a weight that is not kept in float64
+
+
 @dataclass
 class Replay:
     """The values of one run of a tape; see `Tape.replay`."""
@@ -169,13 +172,27 @@ class Replay:
         )
 
     def get(self, value: int) -> Native:
-        """The framework's own tensor; a leaf is cast when it is asked for, and not kept."""
+        """The framework's own tensor; a leaf is cast when it is asked for, and not kept.
+
+        Nor is a large weight that is only moved, as by the transpose before torch's products.
+        """
         found = self.native.get(value)
         if found is None:
-            if self.tape.values[value].op >= 0:
+            op = self.tape.producer(value)
+            if op is None:
+                return self.tape.adapter.cast(self.tape.recorded[value], self.precision)
+            if not self.moves_weights(op):
                 raise KeyError(f"value {value} has not been computed")
-            found = self.tape.adapter.cast(self.tape.recorded[value], self.precision)
+            moved = self.tape._execute(op, self, [self.get(one) for one in op.inputs])
+            found = moved[op.outputs.index(value)]
         return found
+
+    def moves_weights(self, op: Op) -> bool:
+        """Whether what an operation gives is made anew whenever it is asked for."""
+        if self.precision is None or not op.static or op.role != "move":
+            return False
+        made = all(one in self for one in op.inputs)
+        return made and max(self.tape.values[one].size for one in op.outputs) >= _LARGE
 
     def array(self, value: int) -> Array:
         """The contents of a value as a NumPy array, not to be written to."""
@@ -195,7 +212,8 @@ class Replay:
         self._arrays[value] = array
 
     def __contains__(self, value: int) -> bool:
-        return value in self.native or self.tape.values[value].op < 0
+        op = self.tape.producer(value)
+        return value in self.native or op is None or self.moves_weights(op)
 
 
 @dataclass
@@ -304,6 +322,12 @@ class Tape:
 
     def step(self, op: Op, run: Replay, replaced: Collection[int] = ()) -> None:
         """Runs one operation of a replay, whose inputs it has; `replaced` outputs are dropped."""
+        if run.moves_weights(op):
+            for value in op.outputs:
+                if value not in replaced:
+                    run.native.pop(value, None)
+                    run._arrays.pop(value, None)
+            return
         results = self._execute(op, run, run.arguments(op))
         if len(results) != len(op.outputs):
             raise ReplayError(f"{op.kind} gave {len(results)} values, not {len(op.outputs)}")

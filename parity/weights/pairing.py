@@ -47,6 +47,8 @@ class Side:
 
     def names(self, part: Part) -> tuple[str, ...]:
         """The tensors that a part is made of."""
+        if part.strided is not None:
+            return (self.addresses.tensors[part.strided.number].name,)
         found: dict[str, None] = {}
         for _, addresses in part.find() or []:
             for number in self.addresses.tensors_in(addresses):

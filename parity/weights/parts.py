@@ -17,6 +17,7 @@ from parity.architecture.step import BIAS, Step, plain
 from parity.tape import Array, Op
 from parity.weights.addresses import Addresses
 from parity.weights.elements import channel_axis
+from parity.weights.strided import Strided, strided
 
 # What a part holds where a model has none.
 NEUTRAL = {"bias": 0.0, "beta": 0.0, "gamma": 1.0, "running mean": 0.0, "running variance": 1.0}
@@ -52,7 +53,14 @@ class Part:
         return self.role.split(" (")[0] in (*_AFFINE, *_STATISTICS)
 
     @cached_property
+    def strided(self) -> Strided | None:
+        """How it lies in its tensor, where it is one whole tensor with its axes moved."""
+        return self.find.strided() if isinstance(self.find, Term) else None
+
+    @cached_property
     def shape(self) -> tuple[int, ...]:
+        if self.strided is not None:
+            return self.strided.shape
         terms = self.find()
         return terms[0][1].shape if terms else ()
 
@@ -229,20 +237,24 @@ class Term:
 
     def __call__(self) -> list[tuple[float | Array, Array]] | None:
         found = self.addresses.ingredients(self.value).get(self.path)
-        if found is None:
-            return None
+        return None if found is None else [(1.0, self._arranged(found))]
+
+    def strided(self) -> Strided | None:
+        return None if self.path else strided(self.addresses, self.value, self._arranged)
+
+    def _arranged(self, found: Array) -> Array:
         if self.axes is not None:
             found = found.transpose(self.axes)
         if self.joined:
             found = found.reshape(found.shape[0] * found.shape[1], 1, *found.shape[2:])
         if self.spatial:
             found = found.reshape(*found.shape[:2], -1)
-        return [(1.0, found.reshape(-1) if self.flat else found)]
+        return found.reshape(-1) if self.flat else found
 
 
 def _apart(part: Part) -> Iterator[Part]:
     """A part whose numbers are computed from several tensors, as one part for each."""
-    if not isinstance(part.find, Term) or part.find.value in part.find.addresses.leaves:
+    if not isinstance(part.find, Term) or part.strided is not None:
         yield part
         return
     for path in part.find.addresses.ingredients(part.find.value):

@@ -132,10 +132,12 @@ def _layout(side: Side, pair: Pair, ours: bool) -> str:
         return ""
     ((shape,), kind) = _shapes(side, names), side.program.steps[part.step].kind
     if kind == "dense" and len(shape) == 2:
-        terms = part.find() or []
-        along = terms[0][1]
-        rows_first = along.shape[1] == 1 or along[0, 1] - along[0, 0] == 1
-        return "OI" if rows_first and along.shape == shape else "IO"
+        if part.strided is not None:
+            rows_first = part.strided.shape[1] == 1 or part.strided.strides[1] == 1
+        else:
+            along = (part.find() or [])[0][1]
+            rows_first = along.shape[1] == 1 or along[0, 1] - along[0, 0] == 1
+        return "OI" if rows_first and part.shape == shape else "IO"
     if kind.endswith("convolution") and len(shape) - 2 in SPACE:
         space, transposed = SPACE[len(shape) - 2], kind.startswith("transposed")
         if side.tape.framework == "tensorflow":

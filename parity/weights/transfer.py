@@ -37,7 +37,7 @@ from parity.weights.stored import pair_stored
 from parity.weights.table import Table, tabulate
 from parity.weights.tensors import Tensor, told_collisions
 
-_IN_MEMORY = 1 << 28  # bytes of the target's old weights; what is more goes to a temporary file
+_IN_MEMORY = 1 << 22  # bytes of the target's old weights; what is more goes to a temporary file
 
 
 @dataclass(frozen=True)
@@ -198,6 +198,10 @@ def _sides(
         for number, (model, tape) in enumerate(zip(models, tapes, strict=True))
     ]
     first, second = tapes
+    for tape in tapes:  # what is told of weights is told of the models: old contents would be kept
+        for value in tape.values:
+            if value.kind in ("parameter", "buffer"):
+                tape.recorded.pop(value.id, None)
     ours: dict[int, Array] = {}
     theirs: dict[int, Array] = {}
     start = 0
@@ -238,10 +242,19 @@ def _contents(source: Addresses, pair: Pair) -> Array | float:
     if pair.source is None:
         return NEUTRAL[pair.role]
     total: Array | None = None
+    if pair.source.strided is not None:
+        own = source.tensors[pair.source.strided.number].read()
+        total = pair.source.strided.of(np.ascontiguousarray(own))
+        return _adapted(pair, total)
     for sign, addresses in pair.source.find() or []:
         numbers = _signed(sign, source.gather(addresses))
         total = numbers if total is None else total + numbers
     assert total is not None
+    return _adapted(pair, total)
+
+
+def _adapted(pair: Pair, total: Array) -> Array:
+    """With another epsilon taken up, and in the target's order of channels."""
     if pair.shift:
         total = (total.astype(np.float64) + pair.shift).astype(total.dtype)
         if total.min() <= 0:
@@ -252,6 +265,12 @@ def _contents(source: Addresses, pair: Pair) -> Array | float:
 
 
 def _put(book: Addresses, pair: Pair, contents: Array | float) -> None:
+    if pair.target.strided is not None:
+        tensor = book.tensors[pair.target.strided.number]
+        whole = np.empty(tensor.shape, tensor.read().dtype)
+        pair.target.strided.of(whole)[...] = contents
+        tensor.write(whole)
+        return
     for count, (sign, addresses) in enumerate(pair.target.find() or []):
         numbers = np.broadcast_to(np.asarray(contents), addresses.shape)
         numbers = _signed(sign, numbers) if not count else np.zeros_like(numbers)
