@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from parity.comparison import compare, pair_outputs
-from parity.errors import InputError
+from parity.errors import FileError, InputError
 from parity.frameworks import load
 from parity.model import Inputs, Model, lay_out, wrap
 from parity.report.summary import Report
@@ -36,8 +36,6 @@ from parity.weights.parts import NEUTRAL, Part
 from parity.weights.stored import pair_stored
 from parity.weights.table import Table, tabulate
 from parity.weights.tensors import Tensor, told_collisions
-
-_IN_MEMORY = 1 << 22  # bytes of the target's old weights; what is more goes to a temporary file
 
 
 @dataclass(frozen=True)
@@ -127,9 +125,8 @@ def transfer(
         ways = pairings(ours, theirs, numbers)
     tensors = theirs.addresses.tensors
     result: tuple[Report, Pairing] | None = None
-    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as before:
-        for tensor in tensors:
-            np.save(before, tensor.read(), allow_pickle=False)
+    with tempfile.TemporaryFile(buffering=0) as before:  # unbuffered: NumPy copies nothing
+        _keep(tensors, before)
         try:
             for way in ways:
                 other_epsilons(ours, theirs, way, adapt_variances)
@@ -172,6 +169,18 @@ def _from_file(file: WeightFile, target: Model, inputs: Inputs) -> Transfer:
     found.notes += told_collisions(target.name, side.addresses.tensors)
     table = tabulate(book, side, found, (file.path.name, target.name))
     return Transfer("unverified", None, table, True, found)
+
+
+def _keep(tensors: Sequence[Tensor], before: Any) -> None:
+    """Writes a model's contents to a file, in case they are to be put back."""
+    try:
+        for tensor in tensors:
+            np.save(before, tensor.read(), allow_pickle=False)
+    except OSError as error:
+        raise FileError(
+            f"The target's old weights could not be kept in {tempfile.gettempdir()}: {error}. "
+            "Nothing was changed; make room there, or name another folder in TMPDIR."
+        ) from error
 
 
 def _put_back(tensors: Sequence[Tensor], before: Any) -> None:
