@@ -199,12 +199,15 @@ def _transfer(options: argparse.Namespace) -> int:
             _check_writable(path, f"--{option.replace('_', '-')}")
     inputs = _inputs(options)
     from parity.loading import load_model
-    from parity.weights.saving import save
+    from parity.weights.saving import check, save
     from parity.weights.transfer import transfer
 
-    is_file = ":" not in options.source and Path(options.source).exists()
-    source = options.source if is_file else load_model(options.source)
+    if ":" in options.source and options.source_model:
+        raise UsageError("--source-model: only for a file; the source is a model itself.")
+    source = load_model(options.source) if ":" in options.source else _file(options.source)
     target = load_model(options.target)
+    if options.output:
+        check(target, options.output)
     model = load_model(options.source_model) if options.source_model else None
     found = transfer(source, target, inputs, options.map, model, options.adapt_variances)
     if options.save_map:
@@ -220,9 +223,19 @@ def _transfer(options: argparse.Namespace) -> int:
     return EXIT_CODES[found.verdict]
 
 
+def _file(text: str) -> str:
+    """A file of weights, or the prefix of a checkpoint."""
+    if not Path(text).exists() and not Path(f"{text}.index").exists():
+        raise UsageError(f"There is no file {text!r}; a model is named as {FORM}.")
+    return text
+
+
 def _write(path: str, text: str) -> None:
+    from parity.weights.files.guard import whole
+
     try:
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        with whole(Path(path)) as place:
+            place.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise ParityError(f"{path} could not be written: {error}") from error
 

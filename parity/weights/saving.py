@@ -7,8 +7,34 @@ from pathlib import Path
 from parity.errors import FileError
 from parity.frameworks import load
 from parity.model import Model
-from parity.weights.files import write_weights
-from parity.weights.files.guard import whole
+from parity.weights.files import FORMATS, write_weights
+from parity.weights.files.guard import guarded, whole
+
+
+def check(model: Model, path: str | Path) -> None:
+    """Says before the work is done that its result could not be saved.
+
+    Raises:
+        FileError: as `save`, of what the path's name alone tells.
+    """
+    target = Path(path)
+    if target.name.endswith((".keras", ".h5")):
+        if model.framework != "tensorflow" or not hasattr(model.obj, _own(target)):
+            raise FileError(
+                f"{target.name}: {model.name} is no Keras model; choose another format."
+            )
+        return
+    endings = dict.fromkeys(end for kind in FORMATS.values() for end in kind.suffixes)
+    if not target.name.endswith(tuple(endings)):
+        raise FileError(
+            f"{target.name!r} does not say which format to write. Let it end in one of: "
+            f"{', '.join(endings)}."
+        )
+
+
+def _own(target: Path) -> str:
+    """The method by which Keras writes a file."""
+    return "save_weights" if target.name.endswith(".weights.h5") else "save"
 
 
 def save(model: Model, path: str | Path) -> None:
@@ -22,14 +48,11 @@ def save(model: Model, path: str | Path) -> None:
         FileError: the format cannot hold them, or is not known.
     """
     target = Path(path)
-    own = "save_weights" if target.name.endswith(".weights.h5") else "save"
+    check(model, target)
     if target.name.endswith((".keras", ".h5")):
-        if model.framework != "tensorflow" or not hasattr(model.obj, own):
-            raise FileError(
-                f"{target.name}: {model.name} is no Keras model; choose another format."
-            )
+        own = _own(target)
         suffix = ".weights.h5" if own == "save_weights" else target.suffix
-        with whole(target) as place:
+        with guarded(target, "cannot be written", ""), whole(target) as place:
             written = place.with_name(place.name + suffix)  # Keras asks for its suffix
             getattr(model.obj, own)(str(written))
             written.replace(place)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import permutations
+from typing import Any
 
+from parity.errors import UsageError
 from parity.tape import Array
 from parity.weights.addresses import Addresses
 from parity.weights.contradictions import contradictions
@@ -23,42 +26,84 @@ from parity.weights.table import SPACE
 _MOST_ALIKE = 6  # layers of the same shapes, of which every order is looked at
 
 
-def pair_stored(book: Addresses, target: Side, last: bool) -> Pairing:
+Wanted = tuple[str, Part, int | None]  # a role, a part of the target, and the file's tensor
+
+
+def pair_stored(
+    book: Addresses, target: Side, last: bool, given: Mapping[str, Any] | None = None
+) -> Pairing:
     """Pairs a file's tensors with what a model does.
 
     Args:
         last: whether the file has channels last.
+        given: a user's map, which then decides.
+
+    Raises:
+        UsageError: the map names what is not there, or what does not fit together.
     """
+    found = Pairing([], {})
+    if given is not None:
+        wanted = list(_by_map(book, target, last, given))
+    else:
+        wanted = list(_by_names(book, target, last, found.notes))
+    _pair(book, target, last, wanted, found)
+    return found
+
+
+def _by_names(book: Addresses, target: Side, last: bool, notes: list[str]) -> Iterator[Wanted]:
     layers = layers_of(book.tensors)
     steps = {n: own for n, own in target.parts.items() if any(map(target.names, own.values()))}
-    found = Pairing([], {})
     fits = {
         n: [name for name, layer in layers.items() if _fits(book, layer, target, n, last)]
         for n in steps
     }
-    chosen = _choose(fits, target, found.notes)
-    found.notes += contradictions(book, target, layers, chosen, last)
+    chosen = _choose(fits, target, notes)
+    notes += contradictions(book, target, layers, chosen, last)
+    for n, name in chosen.items():
+        roles = layers[name].roles_at(target.program.steps[n].kind)
+        for role, part in steps[n].items():
+            if target.names(part) and (role in roles or role in NEUTRAL):
+                yield role, part, roles.get(role)
+
+
+def _by_map(
+    book: Addresses, target: Side, last: bool, given: Mapping[str, Any]
+) -> Iterator[Wanted]:
+    theirs = {(part.role, frozenset(target.names(part))): part for part in target.all_parts()}
+    numbers = {tensor.name: number for number, tensor in enumerate(book.tensors)}
+    for entry in given["pairs"]:
+        role, names = entry["role"], entry["source"]
+        part = theirs.get((role, frozenset(entry["target"])))
+        if part is None or part.step < 0:
+            raise UsageError(f"The map: the target has no {role} made of {entry['target']}.")
+        if len(names) > 1 or not set(names) <= set(numbers):
+            raise UsageError(f"The map: the file has no tensor {' + '.join(names)}.")
+        number = numbers[names[0]] if names else None
+        if number is not None and not _ways(book, number, part, target, last):
+            shape = book.tensors[number].shape
+            raise UsageError(f"The map: {names[0]} {shape} does not fit {entry['target']}.")
+        yield role, part, number
+
+
+def _pair(
+    book: Addresses, target: Side, last: bool, wanted: Sequence[Wanted], found: Pairing
+) -> None:
+    """The pairs, the order in which their channels enter, and what is left."""
     anchors = {n: n + 1 for n in range(len(target.program.steps))}
     inputs = {v: numbered(target.tape.values[v].shape) for v in target.tape.inputs.values()}
     elements = Elements(target.program, anchors, inputs)
-    for n, name in chosen.items():
-        kind = target.program.steps[n].kind
-        roles = layers[name].roles_at(kind)
-        for role, part in steps[n].items():
-            names = target.names(part)
-            number = roles.get(role)
-            if not names or number is None and role not in NEUTRAL:
-                continue
-            if number is None:
-                found.pairs.append(Pair(role, None, part, (), names))
-                continue
-            find = _finder(book, number, part, kind, last)
-            source = Part(-1, role, find, layout=_layout(book, number, role, last))
-            pair = Pair(role, source, part, (book.tensors[number].name,), names)
-            if part.enters is not None:
-                entering = elements.channels(part.enters, part.axis, part.images)
-                pair.order = order_in_file(entering, elements, last)
-            found.pairs.append(pair)
+    for role, part, number in wanted:
+        names = target.names(part)
+        if number is None:
+            found.pairs.append(Pair(role, None, part, (), names))
+            continue
+        find = partial(_found, book, number, part, target, last)
+        source = Part(-1, role, find, layout=_layout(book, number, role, last))
+        pair = Pair(role, source, part, (book.tensors[number].name,), names)
+        if part.enters is not None:
+            entering = elements.channels(part.enters, part.axis, part.images)
+            pair.order = order_in_file(entering, elements, last)
+        found.pairs.append(pair)
     used = {name for pair in found.pairs for name in pair.source_names}
     written = {name for pair in found.pairs for name in pair.target_names}
     read = target.read()
@@ -66,19 +111,20 @@ def pair_stored(book: Addresses, target: Side, last: bool) -> Pairing:
     for tensor in target.addresses.tensors:
         if tensor.name not in written:
             (found.left if tensor.name in read else found.dead)[1].append(tensor.name)
-    return found
 
 
-def _finder(
-    book: Addresses, number: int, part: Part, kind: str, last: bool
-) -> Callable[[], list[tuple[float | Array, Array]] | None]:
+def _found(
+    book: Addresses, number: int, part: Part, target: Side, last: bool
+) -> list[tuple[float | Array, Array]] | None:
     """Worked out when it is asked for: addresses take twice the room of what they address."""
+    return [(1.0, _ways(book, number, part, target, last)[0])]
 
-    def find() -> list[tuple[float | Array, Array]] | None:
-        ways = canonical(book.own(number), part.role, kind, last)
-        return [(1.0, next(own for own in ways if own.shape == part.shape))]
 
-    return find
+def _ways(book: Addresses, number: int, part: Part, target: Side, last: bool) -> list[Array]:
+    """A file's tensor in the arrangement of a part, in the ways that fit."""
+    kind = target.program.steps[part.step].kind
+    ways = canonical(book.own(number), part.role, kind, last)
+    return [own for own in ways if own.shape == part.shape]
 
 
 def _layout(book: Addresses, number: int, role: str, last: bool) -> str:

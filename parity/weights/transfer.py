@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,10 +109,12 @@ def transfer(
     Raises:
         ParityError: as for `compare`; or the map does not fit the models.
     """
+    if source_model is not None and not isinstance(source, (str, Path)):
+        raise InputError("source_model: only for a file; this source is a model itself.")
     if isinstance(source, (str, Path)):
         file = read_weights(source)
         if source_model is None:
-            return _from_file(file, wrap(target), inputs)
+            return _from_file(file, wrap(target), inputs, map)
         models, inputs, told = settled((wrap(source_model), wrap(target)), inputs)
         framework = load(models[0].framework)
         framework.record(models[0], fed(models[0], models[0], inputs))  # builds what is lazy
@@ -123,23 +126,17 @@ def transfer(
         ways = iter([by_map(ours, theirs, read_map(map), numbers)])
     else:
         ways = pairings(ours, theirs, numbers)
-    tensors = theirs.addresses.tensors
     result: tuple[Report, Pairing] | None = None
-    with tempfile.TemporaryFile(buffering=0) as before:  # unbuffered: NumPy copies nothing
-        _keep(tensors, before)
-        try:
-            for way in ways:
-                other_epsilons(ours, theirs, way, adapt_variances)
-                write(ours.addresses, theirs, way)
-                report = compare(*models, inputs=inputs)
-                result = result or (report, way)
-                if report.verdict == "parity":
-                    result = report, way
-                    break
-                _put_back(tensors, before)
-        except BaseException:
-            _put_back(tensors, before)
-            raise
+    with _kept(theirs.addresses.tensors) as put_back:
+        for way in ways:
+            other_epsilons(ours, theirs, way, adapt_variances)
+            write(ours.addresses, theirs, way)
+            report = compare(*models, inputs=inputs)
+            result = result or (report, way)
+            if report.verdict == "parity":
+                result = report, way
+                break
+            put_back()
         assert result is not None
         report, way = result
         if report.verdict == "unverified":
@@ -153,15 +150,19 @@ def transfer(
     return Transfer(report.verdict, report, table, report.verdict != "diverged", way)
 
 
-def _from_file(file: WeightFile, target: Model, inputs: Inputs) -> Transfer:
+def _from_file(
+    file: WeightFile, target: Model, inputs: Inputs, map: Mapping[str, Any] | str | Path | None
+) -> Transfer:
     """Writes what a file holds; nothing is there to compare with."""
     inputs = drawn([target]) if inputs is None else inputs
     adapter = load(target.framework)
     tape = adapter.record(target, fed(target, target, inputs))
     side = Side(tape, adapter.tensors(target.obj), {})
     book = Addresses(None, tensors_of(file))
-    found = pair_stored(book, side, has_channels_last(file))
-    write(book, side, found)
+    given = read_map(map) if map is not None else None
+    found = pair_stored(book, side, has_channels_last(file), given)
+    with _kept(side.addresses.tensors):
+        write(book, side, found)
     found.notes.append(
         "not proved, as a file cannot be run: give the model that it was saved from too "
         "(source_model=, --source-model), and both are run"
@@ -171,22 +172,29 @@ def _from_file(file: WeightFile, target: Model, inputs: Inputs) -> Transfer:
     return Transfer("unverified", None, table, True, found)
 
 
-def _keep(tensors: Sequence[Tensor], before: Any) -> None:
-    """Writes a model's contents to a file, in case they are to be put back."""
-    try:
-        for tensor in tensors:
-            np.save(before, tensor.read(), allow_pickle=False)
-    except OSError as error:
-        raise FileError(
-            f"The target's old weights could not be kept in {tempfile.gettempdir()}: {error}. "
-            "Nothing was changed; make room there, or name another folder in TMPDIR."
-        ) from error
+@contextmanager
+def _kept(tensors: Sequence[Tensor]) -> Iterator[Callable[[], None]]:
+    """Keeps a model's contents in a file; gives what puts them back, as any error does."""
+    with tempfile.TemporaryFile(buffering=0) as before:  # unbuffered: NumPy copies nothing
+        try:
+            for tensor in tensors:
+                np.save(before, tensor.read(), allow_pickle=False)
+        except OSError as error:
+            raise FileError(
+                f"The target's old weights could not be kept in {tempfile.gettempdir()}: {error}. "
+                "Nothing was changed; make room there, or name another folder in TMPDIR."
+            ) from error
 
+        def put_back() -> None:
+            before.seek(0)
+            for tensor in tensors:
+                tensor.write(np.load(before, allow_pickle=False))
 
-def _put_back(tensors: Sequence[Tensor], before: Any) -> None:
-    before.seek(0)
-    for tensor in tensors:
-        tensor.write(np.load(before, allow_pickle=False))
+        try:
+            yield put_back
+        except BaseException:
+            put_back()
+            raise
 
 
 def _sides(
