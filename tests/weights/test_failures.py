@@ -89,6 +89,23 @@ def test_an_interrupt_in_the_midst_of_writing_puts_all_back(monkeypatch):
     assert all(map(np.array_equal, before, nets.contents(target)))
 
 
+def test_a_file_that_cannot_be_read_to_its_end_puts_all_back(module, weights, monkeypatch):
+    target, put, calls = __import__(module).TARGET, transfers._put, []
+    before = [w.numpy() for w in target.weights]
+
+    def counted(*arguments):
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise FileError("model.npz cannot be read")
+        put(*arguments)
+
+    monkeypatch.setattr(transfers, "_put", counted)
+    with pytest.raises(FileError, match="cannot be read"):
+        parity.transfer(weights, target)
+    assert len(calls) == 3
+    assert all(np.array_equal(a, w.numpy()) for a, w in zip(before, target.weights, strict=True))
+
+
 @pytest.mark.parametrize("output", ["out.keras", "out.weights.h5", "out.npz"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("no space left")])
 def test_a_save_that_breaks_off_leaves_the_old_file(
