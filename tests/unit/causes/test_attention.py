@@ -90,3 +90,8 @@ def test_waves_that_start_later():
 
     assert kind(waves(0), waves(1), x) == "position-ids"
     assert kind(waves(0), lambda x: torch.tanh(x + TABLE[:6]), x) != "position-ids"
+
+
+def test_a_mask_that_does_not_hide_in_the_reference():
+    cause = told(attention(mask=CAUSAL, fill=-5.0), attention(mask=CAUSAL), Q, K, V)
+    assert (cause.kind, cause.parameters["value"][0]) == ("attention-mask-value", -5.0)
