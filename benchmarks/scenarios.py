@@ -2,7 +2,7 @@
 
 Rows are faults, columns the frameworks of reference and candidate. A cell has the verdict, whether
 the first divergence stands on the faulty line (or layer) on both sides, the operation named in the
-candidate, the cause, the number of divergences where it is not one, and the seconds of the comparison.
+candidate, the cause, the number of divergences where it is not one, and the seconds taken.
 """
 
 from __future__ import annotations
