@@ -16,6 +16,7 @@ from parity.tape import Array, Op
 _SAMPLE = 512
 _MOST_OPS = 40  # more are not one layer's activation, but a loop
 _PAIRS = 60  # of values between which an activation is looked for
+_FLAT = 1e-3  # a smaller slope of a hard sigmoid
 _SPREAD = 4.0  # of the inputs on which curves are told apart: some are one near zero
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -133,6 +134,8 @@ def _with_slope(x: Array, y: Array) -> Iterator[Curve]:
         if inside.any():
             slopes = (gate[inside] - 0.5) / x[inside]
             slope = plain(float(np.median(slopes)))
+            if abs(slope) < _FLAT:
+                continue  # half of x, or a half: no activation
             yield Curve(name, slope)
             if name == "hard_sigmoid":
                 yield Curve(name, slope, (-math.inf, 1.0))

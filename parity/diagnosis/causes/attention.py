@@ -302,7 +302,7 @@ def _put(x: Array, found: Array, hidden: Array, through: bool) -> Put | None:
     for adds, numbers in ((False, found[hidden]), (True, (found - x)[hidden])):
         value = float(np.median(numbers))
         if (numbers == value).all() or np.ptp(numbers - value) <= 1e-6 * max(1.0, abs(value)):
-            return Put(adds, plain(value) if abs(value) > 1e-9 else 0.0)
+            return Put(adds, plain(value) if abs(value) > 1e-12 else 0.0)
     return None
 
 
@@ -535,7 +535,8 @@ def _rows(table: Array, found: Array) -> Array | None:
     at = np.clip(np.searchsorted(keys[order], wanted), 1, len(keys) - 1)
     low, high = order[at - 1], order[at]
     rows = np.where(np.abs(keys[low] - wanted) <= np.abs(keys[high] - wanted), low, high)
-    if not np.allclose(table[rows], flat, rtol=1e-5, atol=1e-6 * float(np.abs(table).max())):
+    scale = min(float(np.abs(table).max()), float(np.abs(flat).max()))
+    if not np.allclose(table[rows], flat, rtol=1e-5, atol=1e-6 * scale):
         return None
     result: Array = rows.reshape(found.shape[:-1])
     return result
