@@ -94,6 +94,13 @@ def _floating(leaves: Sequence[LeafView]) -> list[LeafView]:
     return [leaf for leaf in leaves if leaf.array.dtype.kind == "f" and leaf.array.size > 1]
 
 
+def held(case: Case, as_candidate: bool) -> list[LeafView]:
+    """A side's leaves, and what is made of them before an operation reads it: a row of one, say."""
+    view = case.candidate if as_candidate else case.reference
+    leaves = {leaf.id: leaf for leaf in (*view.leaves, *read(case, as_candidate))}
+    return list(leaves.values())
+
+
 def read(case: Case, as_candidate: bool) -> list[LeafView]:
     """Static values as the operations read them: weights after scaling, rounding, transposing."""
     view: RegionView = case.candidate if as_candidate else case.reference

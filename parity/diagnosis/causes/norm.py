@@ -13,7 +13,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case, LeafView, RegionView
 from parity.diagnosis.causes import Edit, Explanation, cause
-from parity.diagnosis.causes._leaves import read
+from parity.diagnosis.causes._leaves import held
 from parity.diagnosis.normalisation import (
     Affine,
     Form,
@@ -507,8 +507,7 @@ def _vectors(case: Case) -> list[Array]:
     And what is made of them before an operation reads it: a variance may be kept as its logarithm.
     """
     found: list[Array] = []
-    leaves = (*case.reference.leaves, *case.candidate.leaves, *read(case, False), *read(case, True))
-    for leaf in leaves:
+    for leaf in (*held(case, as_candidate=False), *held(case, as_candidate=True)):
         flat = leaf.array.ravel()
         if _is_vector(leaf.array) and not any(np.array_equal(flat, other) for other in found):
             found.append(flat)
