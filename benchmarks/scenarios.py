@@ -2,7 +2,7 @@
 
 Rows are faults, columns the frameworks of reference and candidate. A cell has the verdict, whether
 the first divergence stands on the faulty line (or layer) on both sides, the operation named in the
-candidate, the number of divergences where it is not one, and the seconds of the comparison.
+candidate, the cause, the number of divergences where it is not one, and the seconds taken.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def tables() -> Iterator[str]:
     yield ""
     yield f"Printed by `{COMMAND}`. A cell: verdict; whether the first divergence is the faulty"
     yield "line, or the layer where a layer of the framework does it, on both sides; the operation"
-    yield "named in the candidate; seconds, one thread."
+    yield "named in the candidate; the cause; seconds, one thread."
     yield ""
     yield "## A C51 dueling DQN on images: convolutions, two streams, the head; batch 5"
     yield ""
@@ -100,6 +100,7 @@ def told(pair: Pair, is_placed: Judge) -> str:
     if report.divergences:
         first = report.divergences[0]
         parts += ["yes" if is_placed(first) else "**no**", f"`{first.candidate.op}`"]
+        parts += [first.cause.kind if first.cause else "unexplained"]
     if len(report.divergences) > 1:
         parts.append(f"1 of {len(report.divergences)}")
     return ", ".join([*parts, f"{seconds:.2f} s"])

@@ -1,6 +1,7 @@
 """Measures the verdict: false alarms on clean pairs, small planted faults, and others' rules.
 
-    python -m benchmarks.verdict [--inputs 50] [--only NAME] [--quick] [--jobs 2] [--write FILE]
+    python -m benchmarks.verdict --jobs 2 --write docs/verdict-figures.md
+    python -m benchmarks.verdict [--inputs 50] [--only NAME] [--quick]
     python -m benchmarks.verdict --only NAME --show 4
 
 Prints Markdown. `--only` takes a part of a pair's, a family's or a fault's name.
@@ -20,6 +21,9 @@ from typing import Any
 from benchmarks.verdict import jobs
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's; it must be set before torch is imported
+
+
+COMMAND = "python -m benchmarks.verdict --jobs 2 --write docs/verdict-figures.md"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines += _print(planted_tables(results, cut, sizes, kinds))
     lines += _print([f"{time.perf_counter() - started:.0f} s."])
     if options.write:
-        options.write.write_text("\n".join(lines) + "\n")
+        title = ["# The verdict, measured", "", f"Printed by `{COMMAND}`.", ""]
+        options.write.write_text("\n".join(title + lines) + "\n")
     return 0
 
 

@@ -124,10 +124,11 @@ class RegionView:
 
     def leaf(self, value: int) -> LeafView | None:
         """The leaf that a value is, but for static operations on the way."""
-        found = [leaf for leaf in self.leaves if leaf.id in self._sources(value)]
+        found = [leaf for leaf in self.leaves if leaf.id in self.sources(value)]
         return found[0] if len(found) == 1 else None
 
-    def _sources(self, value: int) -> set[int]:
+    def sources(self, value: int) -> set[int]:
+        """The leaves that a value is made of by static operations; itself if it is one."""
         found, stack = set(), [value]
         while stack:
             at = stack.pop()

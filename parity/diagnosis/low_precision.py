@@ -103,8 +103,9 @@ def _is_tf32(tape: Tape, op: Op) -> bool:
     if op.role != "compute" or not single or tape.values[op.outputs[0]].dtype != "float32":
         return False
     recorded = Replay(tape, None, dict(tape.recorded))
-    given = recorded.array(op.outputs[0]).astype(np.float64)
-    as_they_are = {value: recorded.array(value).astype(np.float64) for value in single}
+    with np.errstate(invalid="ignore"):  # NaN
+        given = recorded.array(op.outputs[0]).astype(np.float64)
+        as_they_are = {value: recorded.array(value).astype(np.float64) for value in single}
     apart = residual(_once(tape, op, as_they_are), given)
     if not _SHOWS / 4 <= apart < np.inf:
         return False

@@ -21,9 +21,12 @@ CUT = 2.0**-14.5
 def is_rounding(in_float64: float, in_working_precision: float) -> bool:
     """Whether a difference shrinks with the precision, as rounding does.
 
-    An infinite one, of other masks, does not shrink, even where it is infinite in both.
+    An infinite one, of other masks, does not shrink, even where it is infinite in both. Where it is
+    infinite in the working precision alone, numbers were lost there that float64 holds: rounding
+    then is what leaves little in float64.
     """
-    return in_float64 < float("inf") and in_float64 <= CUT * in_working_precision
+    lost = in_working_precision == float("inf")
+    return in_float64 < float("inf") and in_float64 <= CUT * (1 if lost else in_working_precision)
 
 
 def working_residual(

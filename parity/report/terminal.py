@@ -369,6 +369,8 @@ def _coverage(comparison: Comparison) -> Text:
 def _share(residual: float) -> str:
     if math.isinf(residual):
         return "throughout"
+    if residual >= 100:
+        return f"by {residual:.1e} times their size"
     if residual >= 0.001:
         return f"by {residual:.1%} of their size"
     return f"by {residual:.1e} of their size"

@@ -28,7 +28,7 @@ FRAMEWORK_PAIRS = (
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault, and the tags of the lines on which a report must place it.
+    """A fault, the tags of the lines on which a report must place it, and its cause.
 
     An operation that the candidate lacks has no line there. Its place is where its result is
     missed; in the reference it is any line of the region that the candidate does otherwise.
@@ -37,6 +37,7 @@ class Fault:
     name: str
     reference: tuple[str, ...]
     candidate: str
+    cause: str
 
     def is_at(self, divergence: Any, reference: str, candidate: str) -> bool:
         """Whether a divergence stands on this fault's lines of both frameworks' files."""
@@ -50,19 +51,19 @@ CENTRING = ("mean", "centre", "combine")
 FAULTS = {
     fault.name: fault
     for fault in (
-        Fault("softmax-axis-0", ("softmax",), "fault: softmax-axis-0"),
-        Fault("softmax-axis-1", ("softmax",), "fault: softmax-axis-1"),
-        Fault("mean-atoms", ("mean",), "fault: mean-atoms"),
-        Fault("mean-batch", ("mean",), "fault: mean-batch"),
-        Fault("mean-all", ("mean",), "fault: mean-all"),
-        Fault("max", ("mean",), "fault: max"),
-        Fault("not-centred", CENTRING, "fault: not-centred"),
-        Fault("value-centred", CENTRING, "fault: value-centred"),
+        Fault("softmax-axis-0", ("softmax",), "fault: softmax-axis-0", "softmax-axis"),
+        Fault("softmax-axis-1", ("softmax",), "fault: softmax-axis-1", "softmax-axis"),
+        Fault("mean-atoms", ("mean",), "fault: mean-atoms", "dueling-mean-axis"),
+        Fault("mean-batch", ("mean",), "fault: mean-batch", "dueling-mean-axis"),
+        Fault("mean-all", ("mean",), "fault: mean-all", "dueling-mean-axis"),
+        Fault("max", ("mean",), "fault: max", "dueling-max-centered"),
+        Fault("not-centred", CENTRING, "fault: not-centred", "dueling-not-centered"),
+        Fault("value-centred", CENTRING, "fault: value-centred", "dueling-wrong-tensor"),
         # The support is a constant of the model: its place is the line where it enters.
-        Fault("support-reversed", ("weigh",), "stage: weigh"),
-        Fault("support-range", ("weigh",), "stage: weigh"),
-        Fault("expectation-axis", ("expect",), "fault: expectation-axis"),
-        Fault("reshape", ("reshape",), "fault: reshape"),
+        Fault("support-reversed", ("weigh",), "stage: weigh", "support-order"),
+        Fault("support-range", ("weigh",), "stage: weigh", "support-range"),
+        Fault("expectation-axis", ("expect",), "fault: expectation-axis", "expectation-axis"),
+        Fault("reshape", ("reshape",), "fault: reshape", "atoms-actions-order"),
     )
 }
 NO_FAULT: frozenset[str] = frozenset()

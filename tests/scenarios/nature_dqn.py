@@ -61,11 +61,15 @@ def keras_model(arrays: list[np.ndarray]):
 
 @dataclass(frozen=True)
 class Conversion:
-    """How convolution and first dense weights are converted, and the layers that go wrong."""
+    """How convolution and first dense weights are converted, and what goes wrong in which layer."""
 
     convolution: Callable[[np.ndarray], np.ndarray]
     dense: Callable[[np.ndarray], np.ndarray]
-    wrong_layers: tuple[str, ...]
+    causes: dict[str, str]
+
+    @property
+    def wrong_layers(self) -> tuple[str, ...]:
+        return tuple(self.causes)
 
 
 def reshaped(w: np.ndarray) -> np.ndarray:
@@ -82,17 +86,16 @@ def permuted(w: np.ndarray) -> np.ndarray:
     return w.reshape(-1, *LAST_MAP).transpose(2, 3, 1, 0).reshape(-1, len(w))
 
 
+NOT_PERMUTED = {"fully_connected": "flatten-order"}
 CONVERSIONS = {
     "question: convolutions reshaped": Conversion(
-        reshaped, np.transpose, (*CONVOLUTIONS, "fully_connected")
+        reshaped, np.transpose, dict.fromkeys(CONVOLUTIONS, "weight-reshaped") | NOT_PERMUTED
     ),
-    "answer: transposed, dense not permuted": Conversion(
-        transposed, np.transpose, ("fully_connected",)
-    ),
+    "answer: transposed, dense not permuted": Conversion(transposed, np.transpose, NOT_PERMUTED),
     "W.T on convolutions": Conversion(
-        np.transpose, np.transpose, (*CONVOLUTIONS, "fully_connected")
+        np.transpose, np.transpose, dict.fromkeys(CONVOLUTIONS, "spatial-swap") | NOT_PERMUTED
     ),
-    "right: transposed, dense permuted": Conversion(transposed, permuted, ()),
+    "right: transposed, dense permuted": Conversion(transposed, permuted, {}),
 }
 CHAINER_LAYERS = {"conv": "0/0", "conv_1": "0/1", "conv_2": "0/2", "fully_connected": "0/3"}
 

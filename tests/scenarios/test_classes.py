@@ -120,6 +120,25 @@ def test_a_mask_may_be_written_otherwise_but_must_hide_the_same(values, softmax)
     assert report.verdict == "diverged"
 
 
+@pytest.mark.parametrize("hidden", [-1e9, -2.4e38, torch.finfo(torch.float32).min, -torch.inf])
+@pytest.mark.parametrize("added", [True, False])
+def test_a_mask_that_hides_little_is_no_rounding_of_one_that_hides(hidden, added):
+    """In float32 what the two are apart may be infinite, and in float64 merely huge."""
+    inputs = random.normal(size=(4, 2, 5, 5)).astype("float32")
+    future = torch.triu(torch.ones(5, 5), 1).bool()
+
+    def hide(value):
+        if added:
+            addend = torch.zeros(5, 5).masked_fill(future, value)
+            return lambda x: torch.softmax(0.7 * x + addend, -1)
+        return lambda x: torch.softmax((0.7 * x).masked_fill(future, value), -1)
+
+    for sides in ((-5.0, hidden), (hidden, -5.0)):
+        report = compare(*map(hide, sides), inputs)
+        assert report.verdict == "diverged", str(report)
+    assert compare(hide(hidden), hide(-torch.inf), inputs).verdict == "parity"
+
+
 def test_each_layer_tells_its_own_error_from_what_it_inherits():
     torch.manual_seed(1)
     layers = [layer for _ in range(12) for layer in (torch.nn.Linear(24, 24), torch.nn.Tanh())]

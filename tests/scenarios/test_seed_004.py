@@ -18,5 +18,8 @@ def test_every_layer_with_wrong_weights_is_told(name):
     wrong = nature_dqn.CONVERSIONS[name].wrong_layers
     expected = [(nature_dqn.CHAINER_LAYERS[layer], layer) for layer in wrong]
     assert [nature_dqn.layers_of(d) for d in report.divergences] == expected, str(report)
+    causes = [divergence.cause and divergence.cause.kind for divergence in report.divergences]
+    assert causes == list(nature_dqn.CONVERSIONS[name].causes.values()), str(report)
+    assert all(divergence.cause.confirmed for divergence in report.divergences), str(report)
     lines = tagged_lines(nature_dqn.__file__, "stage: layer")
     assert all(place_of(divergence.reference) in lines for divergence in report.divergences)

@@ -50,7 +50,7 @@ def changes(case: Case) -> tuple[Change, ...]:
     """The fewest weights that, replaced by the candidate's, make the reference give its value."""
     for ours, theirs in (
         (_floating(case.reference.leaves), _floating(case.candidate.leaves)),
-        (_read(case, False), _read(case, True)),
+        (read(case, False), read(case, True)),
     ):
         for tried in itertools.islice(_combinations(ours, theirs), _TRIES):
             if gives(case, with_changes(case, tried)):
@@ -94,16 +94,24 @@ def _floating(leaves: Sequence[LeafView]) -> list[LeafView]:
     return [leaf for leaf in leaves if leaf.array.dtype.kind == "f" and leaf.array.size > 1]
 
 
-def _read(case: Case, as_candidate: bool) -> list[LeafView]:
+def held(case: Case, as_candidate: bool) -> list[LeafView]:
+    """A side's leaves, and what is made of them before an operation reads it: a row of one, say."""
+    view = case.candidate if as_candidate else case.reference
+    leaves = {leaf.id: leaf for leaf in (*view.leaves, *read(case, as_candidate))}
+    return list(leaves.values())
+
+
+def read(case: Case, as_candidate: bool) -> list[LeafView]:
     """Static values as the operations read them: weights after scaling, rounding, transposing."""
     view: RegionView = case.candidate if as_candidate else case.reference
     side = case.repaired.side if as_candidate else case.repaired.reference
     found = []
     for value in dict.fromkeys(value for op in view.ops for value in op.inputs):
         op = view.tape.producer(value)
-        leaf = view.leaf(value)
-        if leaf is not None and (op is None or op.static):
-            found.append(LeafView(value, leaf.name, leaf.kind, side.array(value)))
+        if op.static if op is not None else view.tape.values[value].kind != "input":
+            leaf = view.leaf(value)
+            name, kind = (leaf.name, leaf.kind) if leaf is not None else ("", "constant")
+            found.append(LeafView(value, name, kind, side.array(value)))
     return _floating(found)
 
 

@@ -14,7 +14,9 @@ from parity.diagnosis.normalisation import plain
 from parity.tape import Array, Op
 
 _SAMPLE = 512
+_MOST_OPS = 40  # more are not one layer's activation, but a loop
 _PAIRS = 60  # of values between which an activation is looked for
+_FLAT = 1e-3  # a smaller slope of a hard sigmoid
 _SPREAD = 4.0  # of the inputs on which curves are told apart: some are one near zero
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -132,6 +134,8 @@ def _with_slope(x: Array, y: Array) -> Iterator[Curve]:
         if inside.any():
             slopes = (gate[inside] - 0.5) / x[inside]
             slope = plain(float(np.median(slopes)))
+            if abs(slope) < _FLAT:
+                continue  # half of x, or a half: no activation
             yield Curve(name, slope)
             if name == "hard_sigmoid":
                 yield Curve(name, slope, (-math.inf, 1.0))
@@ -231,6 +235,8 @@ def activation_missing(case: Case) -> Iterator[Explanation]:
     Looks like: values below zero where there should be none, or unbounded ones.
     Proof: the reference's own operations without the activation give the candidate's value.
     """
+    if len(case.reference.ops) > _MOST_OPS:
+        return
     for curve, before, after in _curves(case, case.reference, case.reference_values):
         without = _without(case.reference_values, before, after)
         if _gives(case.run_reference(case.first.fed, without(case.first)), case.first.candidate):
@@ -250,6 +256,8 @@ def activation_extra(case: Case) -> Iterator[Explanation]:
     Looks like: no values below zero, or none beyond 1, where the reference has some.
     Proof: the candidate's own operations without the activation give the reference's value.
     """
+    if len(case.candidate.ops) > _MOST_OPS:
+        return
     for curve, before, after in _curves(case, case.candidate, case.candidate_values):
         without = _without(case.candidate_values, before, after)
         if _gives(case.run_candidate(case.first.fed, without(case.first)), case.first.reference):

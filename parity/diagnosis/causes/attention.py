@@ -222,66 +222,93 @@ def mask_value(case: Case) -> Iterator[Explanation]:
     """What is masked gets a number that does not hide it: -1e4, 1e-9, or 0 by a product.
 
     Looks like: probabilities above 0 where there should be none; in half precision NaN.
-    Proof: the reference's scores with that number added or put where the reference masks are the
-        candidate's scores, or their softmax its probabilities.
+    Proof: the scores with one number added or put where they are masked are the reference's scores,
+        with another the candidate's, or their softmax the probabilities.
     """
     first = case.first
-    if len(first.inputs) != 1 or first.x.shape != first.reference.shape:
+    if len(first.inputs) != 1 or first.x.shape != first.reference.shape or first.x.ndim < 2:
         return
     if first.candidate.shape != first.reference.shape:
         return
-    through = any("softmax" in kind for kind in case.reference.kinds)
+    through = any("softmax" in kind for kind in (*case.reference.kinds, *case.candidate.kinds))
     hidden = _hidden(first, through)
     if not hidden.any() or hidden.all() or first.x.min() <= _HIDDEN:
         return
-    found = first.candidate
-    if through:
-        with np.errstate(divide="ignore"):
-            found = np.log(found)
-        shift = np.where(hidden, 0.0, found - first.x).sum(axis=-1, keepdims=True)
-        found = found - shift / np.maximum((~hidden).sum(axis=-1, keepdims=True), 1)
-    there, gap = found[hidden], (found - first.x)[hidden]
-    for numbers, form, how in ((there, _filled, "set to"), (gap, _added, "given")):
-        value = float(np.median(numbers))
-        if not np.abs(numbers - value).max() <= 1e-6 * max(1.0, abs(value)):
-            continue
-        stated = plain(value) if abs(value) > 1e-9 else 0.0
-        missing = form is _added and not stated
-        yield Explanation(
-            "attention-mask-missing" if missing else "attention-mask-value",
-            "nothing is masked, the reference masks some"
-            if missing
-            else f"scores that the reference masks are {how} {stated:g}",
-            _masked(form, stated, through),
-            parameters={"masked": (True, False)}
-            if missing
-            else {"value": (_told_value(first), stated)},
-            cost=1 if missing else 0,
-        )
+    ours = _put(first.x, first.reference, hidden, through)
+    theirs = _put(first.x, first.candidate, hidden, through)
+    if ours is None or theirs is None or ours == theirs:
         return
+    if min(ours.value, theirs.value) > _HIDDEN and not through:
+        attends = any("softmax" in op.kind.lower() for op in case.reference.readers(2))
+        if not attends or max(ours.value, theirs.value) > 0:
+            return
+    if ours.hides and theirs.hides:
+        return
+    missing = [one.adds and not one.value for one in (ours, theirs)]
+    words = (
+        ("nothing is masked, the reference masks some", "some is masked, the reference masks none")[
+            missing[0]
+        ]
+        if any(missing)
+        else f"scores that are masked are {theirs.told}, the reference's {ours.told}"
+    )
+    yield Explanation(
+        "attention-mask-missing" if any(missing) else "attention-mask-value",
+        words,
+        _masked(theirs, hidden, through),
+        _masked(ours, hidden, through),
+        parameters={"masked": (not missing[0], not missing[1])}
+        if any(missing)
+        else {"value": (ours.value, theirs.value)},
+        cost=1 if any(missing) else 0,
+    )
 
 
-def _told_value(first: Trial) -> float:
-    low = float(first.reference.min())
-    return plain(low, 1e-3) if low <= _HIDDEN else -np.inf
+@dataclass(frozen=True)
+class Put:
+    """What is done to the scores that are masked: a number added to them, or put for them."""
+
+    adds: bool
+    value: float
+
+    def __call__(self, x: Array) -> Array:
+        return x + self.value if self.adds else np.full_like(x, self.value)
+
+    @property
+    def hides(self) -> bool:
+        return self.value <= _HIDDEN
+
+    @property
+    def told(self) -> str:
+        return f"{'given' if self.adds else 'set to'} {self.value:g}"
 
 
 def _hidden(trial: Trial, through: bool) -> Array:
-    found: Array = trial.reference == 0.0 if through else trial.reference <= _HIDDEN
+    """Where one side masks: probabilities of 0, or scores that are not the other's."""
+    sides = trial.reference, trial.candidate
+    zero = [one == 0.0 for one in sides]
+    found: Array = zero[0] ^ zero[1] if through else sides[0] != sides[1]
     return found
 
 
-def _filled(x: Array, value: float) -> Array:
-    return np.full_like(x, value)
+def _put(x: Array, found: Array, hidden: Array, through: bool) -> Put | None:
+    """What makes a side's value of the scores."""
+    if through and not found[hidden].any():
+        return Put(False, -np.inf)
+    if through:
+        found = np.log(found)
+        shift = np.where(hidden, 0.0, found - x).sum(axis=-1, keepdims=True)
+        found = found - shift / np.maximum((~hidden).sum(axis=-1, keepdims=True), 1)
+    for adds, numbers in ((False, found[hidden]), (True, (found - x)[hidden])):
+        value = float(np.median(numbers))
+        if (numbers == value).all() or np.ptp(numbers - value) <= 1e-6 * max(1.0, abs(value)):
+            return Put(adds, plain(value) if abs(value) > 1e-12 else 0.0)
+    return None
 
 
-def _added(x: Array, value: float) -> Array:
-    return x + value
-
-
-def _masked(form: Callable[[Array, float], Array], value: float, through: bool) -> Predict:
+def _masked(put: Put, hidden: Array, through: bool) -> Predict:
     def predict(trial: Trial) -> Array:
-        scores = np.where(_hidden(trial, through), form(trial.x, value), trial.x)
+        scores = np.where(hidden, put(trial.x), trial.x)
         return softmax(scores) if through else scores
 
     return predict
@@ -298,24 +325,49 @@ class Attention:
         roles: which inputs are query, key and value.
         steps: the axis of steps in all of them; the last axis is the features'.
         turned: whether the result has its steps there too, not before the features.
+        fill: what is added to the scores of steps to come: 0 for none, -inf for a causal mask.
     """
 
     roles: tuple[int, int, int]
     steps: int
     turned: bool
     scale: float
-    causal: bool
+    fill: float
 
     def __call__(self, inputs: tuple[Array, ...]) -> Array:
-        query, key, value = (np.moveaxis(inputs[role], self.steps, -2) for role in self.roles)
-        scores = self.scale * (query @ np.swapaxes(key, -1, -2))
-        if self.causal:
-            scores = np.where(np.tri(*scores.shape[-2:]) > 0, scores, -np.inf)
+        scores, value = self.scores(inputs)
+        scores = np.where(np.tri(*scores.shape[-2:]) > 0, scores, scores + self.fill)
         found = softmax(scores) @ value
         return np.moveaxis(found, -2, self.steps) if self.turned else found
 
+    def scores(self, inputs: tuple[Array, ...]) -> tuple[Array, Array]:
+        """The scaled scores before any mask, and the values."""
+        query, key, value = (np.moveaxis(inputs[role], self.steps, -2) for role in self.roles)
+        return self.scale * (query @ np.swapaxes(key, -1, -2)), value
 
-@cause("attention-scale", "attention-mask-missing")
+    def fitted(self, inputs: tuple[Array, ...], found: Array) -> Attention | None:
+        """The same with the fill that brings it nearest to a value."""
+        scores, value = self.scores(inputs)
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        past = np.tri(*scores.shape[-2:])
+        shape = (*scores.shape[:-1], value.shape[-1])
+        if found.size != np.prod(shape):
+            return None
+        if self.turned:
+            moved = found.reshape(np.moveaxis(np.empty(shape), -2, self.steps).shape)
+            found = np.moveaxis(moved, self.steps, -2)
+        found = found.reshape(shape)
+        # found = (seen @ value + share * hidden @ value) / (sum of seen + share * sum of hidden)
+        seen, hidden = (
+            part @ value - part.sum(axis=-1, keepdims=True) * found
+            for part in (weights * past, weights * (1 - past))
+        )
+        squares = float(np.vdot(hidden, hidden))
+        share = -float(np.vdot(hidden, seen)) / squares if squares > 0 else 0.0
+        return replace(self, fill=plain(float(np.log(share)), 1e-6)) if share > 1e-12 else None
+
+
+@cause("attention-scale", "attention-mask-missing", "attention-mask-value")
 def attention_in_one(case: Case) -> Iterator[Explanation]:
     """Attention in one operation that scales its scores or masks the future, and the other's not.
 
@@ -334,7 +386,7 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
         theirs = next(_attentions(entering(first), first.candidate), None)
         if ours is None or theirs is None or ours == theirs:
             continue
-        if replace(theirs, scale=ours.scale, causal=ours.causal) == ours:
+        if replace(theirs, scale=ours.scale, fill=ours.fill) == ours:
             yield _attention_explained(ours, theirs, entering)
             return
 
@@ -356,10 +408,14 @@ def _attention_explained(
     kinds: list[str] = []
     words: list[str] = []
     changed: dict[str, tuple[bool | float, bool | float]] = {}
-    if ours.causal != theirs.causal:
+    if ours.fill != theirs.fill and 0.0 in (ours.fill, theirs.fill):
         kinds.append("attention-mask-missing")
-        changed["masked"] = (ours.causal, theirs.causal)
-        words.append("no causal mask" if ours.causal else "a causal mask, the reference has none")
+        changed["masked"] = (ours.fill < 0, theirs.fill < 0)
+        words.append("a causal mask, the reference has none" if theirs.fill else "no causal mask")
+    elif ours.fill != theirs.fill:
+        kinds.append("attention-mask-value")
+        changed["value"] = (ours.fill, theirs.fill)
+        words.append(f"scores of steps to come are given {theirs.fill:g}, not {ours.fill:g}")
     if ours.scale != theirs.scale:
         kinds.append("attention-scale")
         changed["scale"] = (ours.scale, theirs.scale)
@@ -391,11 +447,16 @@ def _attentions(inputs: tuple[Array, ...], found: Array) -> Iterator[Attention]:
                 != key.shape[:steps] + key.shape[steps + 1 :]
             ):
                 continue
-            for scale, causal in itertools.product(scales, (False, True)):
-                one = Attention((a, b, c), steps, turned, scale, causal)
-                predicted = one(inputs)
-                if predicted.size == found.size and _same(predicted.reshape(found.shape), found):
-                    yield one
+            for scale in scales:
+                plainly = Attention((a, b, c), steps, turned, scale, 0.0)
+                causal = replace(plainly, fill=-np.inf)
+                for one in (plainly, causal, plainly.fitted(inputs, found)):
+                    if one is not None and _gives(one(inputs), found):
+                        yield one
+
+
+def _gives(predicted: Array, found: Array) -> bool:
+    return predicted.size == found.size and _same(predicted.reshape(found.shape), found)
 
 
 # --- positions ------------------------------------------------------------------------------------
@@ -474,7 +535,8 @@ def _rows(table: Array, found: Array) -> Array | None:
     at = np.clip(np.searchsorted(keys[order], wanted), 1, len(keys) - 1)
     low, high = order[at - 1], order[at]
     rows = np.where(np.abs(keys[low] - wanted) <= np.abs(keys[high] - wanted), low, high)
-    if not np.allclose(table[rows], flat, rtol=1e-5, atol=1e-6 * float(np.abs(table).max())):
+    scale = min(float(np.abs(table).max()), float(np.abs(flat).max()))
+    if not np.allclose(table[rows], flat, rtol=1e-5, atol=1e-6 * scale):
         return None
     result: Array = rows.reshape(found.shape[:-1])
     return result

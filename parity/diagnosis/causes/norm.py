@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from parity.diagnosis.case import Case
+from parity.diagnosis.case import Case, LeafView, RegionView
 from parity.diagnosis.causes import Edit, Explanation, cause
+from parity.diagnosis.causes._leaves import held
 from parity.diagnosis.normalisation import (
     Affine,
     Form,
@@ -25,6 +26,8 @@ from parity.diagnosis.normalisation import (
     same,
 )
 from parity.tape import Array
+
+_VECTORS = 10  # of which the roles in a norm are looked for
 
 # Only to save time: without one of these nothing takes a mean or a root.
 _STATISTICAL = re.compile(r"norm|sqrt|var|std|moment|mean|avg|sum|pow|square|div|muladd|mul|scale")
@@ -94,7 +97,11 @@ def affine_missing(case: Case) -> Iterator[Explanation]:
     """
     if len(case.first.inputs) != 1 or not _is_standardised(case.first.x):
         return
-    vectors = [leaf for leaf in case.reference.leaves if _is_vector(leaf.array)][:6]
+    vectors = [
+        leaf
+        for leaf in case.reference.leaves
+        if _is_vector(leaf.array) and not _is_bias_of_product(case.reference, leaf)
+    ][:6]
     ones = [(leaf, np.ones_like(leaf.array), "scale") for leaf in vectors]
     zeros = [(leaf, np.zeros_like(leaf.array), "offset") for leaf in vectors]
     single = [(one,) for one in (*ones, *zeros)]
@@ -495,13 +502,32 @@ def _has_single_input(case: Case) -> bool:
 
 
 def _vectors(case: Case) -> list[Array]:
-    """The parameters and constants of both sides with one axis, none twice."""
+    """The parameters and constants of both sides with one axis, none twice.
+
+    And what is made of them before an operation reads it: a variance may be kept as its logarithm.
+    """
     found: list[Array] = []
-    for leaf in (*case.reference.leaves, *case.candidate.leaves):
+    for leaf in (*held(case, as_candidate=False), *held(case, as_candidate=True)):
         flat = leaf.array.ravel()
         if _is_vector(leaf.array) and not any(np.array_equal(flat, other) for other in found):
             found.append(flat)
-    return found[:8]
+    return found[:_VECTORS]
+
+
+def _is_bias_of_product(view: RegionView, leaf: LeafView) -> bool:
+    """Whether the operation that reads a vector has a kernel, or adds it to what has one."""
+    kernels = {one.id for one in view.leaves if one.array.ndim > 1 and not _is_vector(one.array)}
+    products = {
+        value
+        for op in view.ops
+        if any(view.sources(one) & kernels for one in op.inputs)
+        for value in op.outputs
+    }
+    return any(
+        any(leaf.id in view.sources(one) for one in op.inputs)
+        and (not products.isdisjoint(op.inputs) or not products.isdisjoint(op.outputs))
+        for op in view.ops
+    )
 
 
 def _is_vector(array: Array) -> bool:

@@ -545,14 +545,28 @@ def direction(case: Case) -> Iterator[Explanation]:
 
 
 def _of_a_recurrent_layer(case: Case) -> bool:
-    """Whether a weight of the model is a recurrent kernel."""
-    values = case.reference.tape.values
+    """Whether a weight of the model is a recurrent kernel: each step reads it, or one operation."""
+    tape = case.reference.tape
     return any(
-        len(value.shape) == 2 and value.shape[0] > 1
-        and sorted(value.shape)[1] in (3 * min(value.shape), 4 * min(value.shape))
-        for value in values
+        len(value.shape) == 2
+        and value.shape[0] > 1
+        and max(value.shape) in (3 * min(value.shape), 4 * min(value.shape))
+        and _is_read_by_steps(tape, value.id)
+        for value in tape.values
         if value.op < 0 and value.kind in ("parameter", "constant")
-    )  # fmt: skip
+    )
+
+
+def _is_read_by_steps(tape: Tape, leaf: int) -> bool:
+    readers, stack = [], [leaf]
+    while stack:
+        for index in tape.consumers[stack.pop()]:
+            if tape.ops[index].static:
+                stack.extend(tape.ops[index].outputs)
+            else:
+                readers.append(tape.ops[index])
+    words = ("rnn", "lstm", "gru")
+    return len(readers) > 1 or any(word in op.kind.lower() for op in readers for word in words)
 
 
 # --- state ----------------------------------------------------------------------------------------

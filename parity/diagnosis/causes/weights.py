@@ -9,7 +9,15 @@ import numpy as np
 
 from parity.diagnosis.case import Case, LeafView, RegionView, Trial, plain_kind
 from parity.diagnosis.causes import Explanation, Predict, cause
-from parity.diagnosis.causes._leaves import Change, changes, gives, same, with_changes, with_leaves
+from parity.diagnosis.causes._leaves import (
+    Change,
+    changes,
+    gives,
+    held,
+    same,
+    with_changes,
+    with_leaves,
+)
 from parity.diagnosis.causes._parts import as_it_is, fits, static_ops
 from parity.matching.order import orders
 from parity.tape import Array
@@ -33,7 +41,7 @@ def bias(case: Case) -> Iterator[Explanation]:
     """
     if any("norm" in kind for kind in case.reference.kinds):
         return
-    for leaf in case.reference.leaves:
+    for leaf in held(case, as_candidate=False):
         if not _is_bias(leaf) or not leaf.array.any() or not _added(case.reference, leaf):
             continue
         for kind, factor, text, times in _BIASES:
@@ -53,8 +61,8 @@ def bias_in_addition(case: Case) -> Iterator[Explanation]:
     """
     if any("norm" in kind for kind in case.candidate.kinds) or len(case.candidate.computing) > _FEW:
         return
-    biases = sum(_is_bias(leaf) for leaf in case.reference.leaves)
-    added = [leaf for leaf in case.candidate.leaves if _is_bias(leaf) and leaf.array.any()]
+    biases = sum(_is_bias(leaf) for leaf in held(case, as_candidate=False))
+    added = [leaf for leaf in held(case, as_candidate=True) if _is_bias(leaf) and leaf.array.any()]
     if len(added) <= biases:
         return
     known = [one.ravel() for one in _held(case)]

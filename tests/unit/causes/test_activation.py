@@ -64,3 +64,8 @@ def test_other_functions_are_not_named():
     for odd in (torch.atan, lambda x: x**3, lambda x: torch.tanh(1.1 * x)):
         assert not kind(network(torch.tanh), network(odd), X).startswith(("activation", "gelu"))
     assert kind(network(torch.relu), network(lambda x: torch.relu(x) + 0.3), X) != "activation-kind"
+
+
+def test_half_of_the_input_is_no_activation():
+    found = told(lambda x: torch.tanh(x), lambda x: torch.tanh(0.5 * x), X)
+    assert found is None or not found.kind.startswith(("activation", "hard"))

@@ -90,3 +90,20 @@ def test_waves_that_start_later():
 
     assert kind(waves(0), waves(1), x) == "position-ids"
     assert kind(waves(0), lambda x: torch.tanh(x + TABLE[:6]), x) != "position-ids"
+
+
+def test_a_mask_that_does_not_hide_in_the_reference():
+    cause = told(attention(mask=CAUSAL, fill=-5.0), attention(mask=CAUSAL), Q, K, V)
+    assert (cause.kind, cause.parameters["value"][0]) == ("attention-mask-value", -5.0)
+
+
+def test_a_number_too_small_to_hide_anything_is_told_with_its_size():
+    def masked(fill):
+        hidden = tensor(1.0 * ~CAUSAL.numpy())
+        return lambda x: (x + fill * hidden).softmax(-1)
+
+    scores = numbers(3, 2, 6, 6)
+    cause = told(masked(-1e9), masked(1e-9), scores)
+    assert cause.kind == "attention-mask-value"
+    assert cause.parameters["value"] == pytest.approx((-1e9, 1e-9))
+    assert kind(masked(-1e9), masked(0.0), scores) == "attention-mask-missing"

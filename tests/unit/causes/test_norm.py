@@ -159,3 +159,17 @@ def test_other_things_are_not_named():
         return F.batch_norm(x, moved.clone(), VARIANCE.clone(), SCALE, OFFSET).sin()
 
     assert kind(batch_norm(1e-5), drifted, IMAGES) not in norms
+
+
+def test_statistics_that_are_computed_before_they_are_read():
+    def run(eps):
+        return lambda x: F.batch_norm(x, MEAN + 0.1, VARIANCE.log().exp(), SCALE, OFFSET, eps=eps)
+
+    cause = told(run(1e-5), run(1e-3), IMAGES)
+    assert (cause.kind, cause.parameters) == ("norm-epsilon", {"epsilon": (1e-5, 1e-3)})
+
+
+def test_the_bias_of_a_product_of_standardised_numbers_is_no_offset_of_a_norm():
+    x = (X - X.mean()) / X.std()
+    cause = told(lambda x: F.linear(x, LAST.T, LAST[0]), lambda x: F.linear(x, LAST.T), x)
+    assert (cause.kind, cause.equally) == ("bias-missing", ())

@@ -123,3 +123,13 @@ def test_steps_that_are_masked():
 
     assert kind(masked(valid), masked(valid.flip(0)), X) == "sequence-mask"
     assert kind(masked(valid), lambda x: torch.tanh(x.cumsum(1)), X) == "sequence-mask"
+
+
+def test_a_flip_in_a_model_without_steps_is_no_direction():
+    wide = tensor(numbers(UNITS, 4 * UNITS))
+    x = numbers(4, 6, UNITS)
+
+    def dense(turned):
+        return lambda x: torch.tanh((x.flip(1) if turned else x) @ wide)
+
+    assert kind(dense(False), dense(True), x) != "direction"

@@ -1,0 +1,55 @@
+"""What is told rests on what a model computes: other names of its parameters change nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import parity.comparison
+from tests.gallery.__main__ import load
+from tests.gallery.check import check
+from tests.gallery.entry import ENTRIES
+
+load()
+SEED = 1
+SAMPLE = [name for name, entry in ENTRIES.items() if entry.causes][::10]
+
+
+class Renaming:
+    """An adapter that gives every parameter and constant a random name."""
+
+    def __init__(self, adapter, random):
+        self._adapter, self._random = adapter, random
+        self.given = False
+
+    def __getattr__(self, name):
+        return getattr(self._adapter, name)
+
+    def record(self, *arguments):
+        tape = self._adapter.record(*arguments)
+        for value in tape.values:
+            if value.op < 0 and value.kind != "input":
+                self.given = True
+                tape.values[value.id] = replace(value, name=f"v{self._random.integers(1 << 30)}")
+        return tape
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_other_names_change_nothing(name, monkeypatch):
+    before = check(ENTRIES[name], SEED)
+    adapters = []
+
+    def renaming(framework, load=parity.comparison.load):
+        adapters.append(Renaming(load(framework), np.random.default_rng(len(adapters))))
+        return adapters[-1]
+
+    monkeypatch.setattr(parity.comparison, "load", renaming)
+    after = check(ENTRIES[name], SEED)
+
+    assert any(adapter.given for adapter in adapters)
+    facts = ("verdict", "placed", "all_placed", "cause", "all_causes", "confirmed", "wrong")
+    assert {fact: getattr(before, fact) for fact in facts} == {
+        fact: getattr(after, fact) for fact in facts
+    }, (before.told, after.told)
