@@ -20,7 +20,7 @@ from parity.weights.addresses import Addresses
 from parity.weights.elements import Elements, order_in_file
 from parity.weights.files import WeightFile
 from parity.weights.pairing import Pair, Pairing, Side, numbered
-from parity.weights.parts import NEUTRAL, Part
+from parity.weights.parts import NEUTRAL, Part, over_space
 from parity.weights.table import SPACE
 from parity.weights.tensors import Tensor
 
@@ -155,7 +155,7 @@ def _canonical(own: Array, role: str, kind: str, last: bool) -> Array:
         return flat.T if last else flat
     if last and own.ndim > 2:
         own = own.transpose(own.ndim - 1, own.ndim - 2, *range(own.ndim - 2))
-    return own.reshape(*own.shape[:2], -1)
+    return over_space(own)
 
 
 def _fits(book: Addresses, layer: _Layer, target: Side, step: int, last: bool) -> bool:

@@ -111,6 +111,44 @@ def test_embeddings_and_convolutions_over_words(turned):
     assert parity.transfer(*given).verdict == "parity"
 
 
+def one_pixel_nets():
+    """The last layers as convolutions of one pixel, and as dense ones behind a flatten."""
+    torch.manual_seed(3)
+    convolutions = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 6, 4), torch.nn.ReLU(), torch.nn.Conv2d(6, 5, 1), torch.nn.Tanh(),
+        torch.nn.Conv2d(5, 2, 1), torch.nn.Flatten())  # fmt: skip
+    dense = keras.Sequential([
+        keras.Input((4, 4, 3)), layers.Conv2D(6, 4, activation="relu"), layers.Flatten(),
+        layers.Dense(5, activation="tanh"), layers.Dense(2)])  # fmt: skip
+    return convolutions, parity.wrap(dense, input_layout="NHWC")
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_convolutions_of_one_pixel_and_dense_layers(turned):
+    convolutions, dense = one_pixel_nets()
+    convolutions = parity.wrap(convolutions, input_layout="NCHW")
+    source, target = (dense, convolutions) if turned else (convolutions, dense)
+    inputs = images_of(4).transpose(0, 2, 3, 1) if turned else images_of(4)
+    result = parity.transfer(source, target, inputs=inputs)
+    assert result.verdict == "parity", str(result.report)
+    assert result.table.left == ((), ()) and len(result.table.rows) == 6
+    layouts = {row.layout for row in result.table.rows if row.role == "kernel"}
+    assert layouts == ({"HWIO -> OIHW", "IO -> OIHW"} if turned else {"OIHW -> HWIO", "OIHW -> IO"})
+
+
+def test_a_file_of_convolutions_of_one_pixel(tmp_path):
+    convolutions, _ = one_pixel_nets()
+    path = tmp_path / "source.npz"
+    np.savez(path, **{name: value.numpy() for name, value in convolutions.state_dict().items()})
+    target, _ = one_pixel_nets()
+    with torch.no_grad():
+        for value in target.parameters():
+            value.zero_()
+    result = parity.transfer(path, target, inputs=images_of(4))
+    assert result.table.left == ((), ())
+    assert same(convolutions.state_dict().values(), target.state_dict().values())
+
+
 def test_what_is_alike_is_settled_by_running_and_told():
     inputs = RNG.normal(size=(3, 4)).astype("f")
     models = [nets.shuffled(nets.Difference(swapped), inputs) for swapped in (False, True)]
