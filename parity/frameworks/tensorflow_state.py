@@ -6,6 +6,7 @@ import contextlib
 import gc
 import random
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -68,6 +69,15 @@ class Holdings:
     layers: dict[int, str] = field(default_factory=dict)
     inner: set[int] = field(default_factory=set)
     variables: list[Held] = field(default_factory=list)
+    _taken: Counter[str] = field(default_factory=Counter)
+
+    def hold(self, name: str, variable: Any, trainable: bool) -> None:
+        """Adds a variable; one whose name is taken gets a number, as `Variable (2)`."""
+        self._taken[name] += 1
+        number = self._taken[name]
+        self.variables.append(
+            Held(f"{name} ({number})" if number > 1 else name, variable, trainable)
+        )
 
     def names(self) -> dict[int, Held]:
         """The variables by the `id` of the handle through which operations read them."""
@@ -87,7 +97,7 @@ def holdings(obj: Any) -> Holdings:
     def hold(name: str, variable: Any, trainable: bool) -> None:
         if id(variable) not in seen and hasattr(variable, "handle"):
             seen.add(id(variable))
-            found.variables.append(Held(name or variable.name.split(":")[0], variable, trainable))
+            found.hold(name or variable.name.split(":")[0], variable, trainable)
 
     def visit(path: str, thing: Any) -> None:
         if isinstance(thing, tf.Variable):

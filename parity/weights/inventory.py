@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from parity.weights.feeding import drawn, fed
 from parity.weights.pairing import Side
 from parity.weights.tensors import Tensor
 
+_NUMBER = re.compile(r" \(\d+\)$")  # what an adapter adds to a name that is taken
 _HEADINGS = ("tensor", "shape", "dtype", "role", "used by")
 
 
@@ -111,7 +113,7 @@ def inventory(model: Any, inputs: Inputs = None) -> Inventory:
         )
         for tensor in tensors
     )
-    counts = Counter(name for tensor in tensors for name in tensor.names)
+    counts = Counter(_NUMBER.sub("", name) for tensor in tensors for name in tensor.names)
     collisions = tuple(name for name, count in counts.items() if count > 1)
     return Inventory(wrapped.name, wrapped.framework, items, collisions)
 

@@ -8,6 +8,7 @@ import json
 import keras
 import numpy as np
 import pytest
+import tensorflow
 import torch
 from keras import layers
 
@@ -329,7 +330,95 @@ def test_inventory_tells_of_names_that_collide():
         model.layers[0].kernel._path = "same/kernel"
     found = parity.inventory(keras.Model(inputs, inner[1](inner[0](inputs))))
     assert len(found.items) == 4
+    assert [item.names[0] for item in found.items][::2] == ["same/kernel", "same/kernel (2)"]
     assert found.collisions == ("same/kernel",)
+
+
+class Colliding(keras.layers.Layer):
+    """Two weights of one name, as RLlib's GRUGate has six."""
+
+    def build(self, shape):
+        self.gate = self.add_weight(shape=(shape[-1], shape[-1]), name="w")
+        self.own = self.add_weight(shape=(shape[-1], shape[-1]), name="w")
+        self.own._path = self.gate._path
+
+    def call(self, x):
+        return keras.ops.sigmoid(x @ self.gate) * keras.ops.tanh(x @ self.own)
+
+
+def test_weights_of_one_name_are_told_apart():
+    class Gated(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.own, self.gate = torch.nn.Linear(5, 5, False), torch.nn.Linear(5, 5, False)
+
+        def forward(self, x):
+            return torch.sigmoid(self.gate(x)) * torch.tanh(self.own(x))
+
+    source, target = keras.Sequential([keras.Input((5,)), Colliding()]), Gated()
+    result = parity.transfer(source, target, inputs=RNG.normal(size=(3, 5)).astype("f"))
+    assert result.verdict == "parity", str(result)
+    assert result.table.left == ((), ())
+
+
+class LayerNormOfKeras2(keras.layers.Layer):
+    """Keras 2 norms a row as the channel of one image, and scales and shifts it afterwards."""
+
+    def __init__(self, epsilon):
+        super().__init__()
+        self.epsilon = epsilon
+
+    def build(self, shape):
+        self.gamma = self.add_weight(shape=(shape[-1],), name="gamma")
+        self.beta = self.add_weight(shape=(shape[-1],), name="beta")
+
+    def call(self, x):
+        rows, width = x.shape
+        found, *_ = tensorflow.compat.v1.nn.fused_batch_norm(
+            tensorflow.reshape(x, (1, rows, width, 1)), tensorflow.ones(rows),
+            tensorflow.zeros(rows), epsilon=self.epsilon, data_format="NCHW")  # fmt: skip
+        return tensorflow.reshape(found, x.shape) * self.gamma + self.beta
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 1e-3])
+def test_the_layer_norm_of_keras_2(epsilon):
+    inputs = RNG.normal(size=(3, 7)).astype("f")
+    norm = keras.Sequential([LayerNormOfKeras2(epsilon)])
+    norm(inputs)
+    norm.set_weights([RNG.normal(size=7), RNG.normal(size=7)])
+    target = torch.nn.LayerNorm(7)
+    result = parity.transfer(norm, target, inputs=inputs)
+    assert [row.role for row in result.table.rows] == ["gamma", "beta"]
+    assert result.verdict == ("parity" if epsilon == target.eps else "diverged"), str(result.report)
+    told = [str(one.text) for one in parity.structure(norm, target, inputs=inputs).differences]
+    assert told == ([] if epsilon == target.eps else ["epsilon: 0.001 -> 1e-05"])
+
+
+def test_a_recurrence_behind_a_flatten():
+    """What enters it is permuted, though each framework takes the turns of its loop apart."""
+
+    class Frames(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.lstm = torch.nn.Conv2d(2, 3, 3), torch.nn.LSTM(12, 5, batch_first=True)
+
+        def forward(self, x):
+            features = torch.relu(self.conv(x)).flatten(1)
+            return self.lstm(features.reshape(2, 3, 12))[0]
+
+    conv, lstm = layers.Conv2D(3, 3, activation="relu"), layers.LSTM(5, return_sequences=True)
+
+    def frames(x):
+        features = keras.ops.reshape(conv(x), (keras.ops.shape(x)[0], -1))
+        return lstm(keras.ops.reshape(features, (-1, 3, features.shape[-1])))
+
+    images = RNG.normal(size=(6, 2, 4, 4)).astype("f")
+    frames(images.transpose(0, 2, 3, 1))
+    target = parity.wrap(frames, framework="tensorflow", input_layout="NHWC")
+    result = parity.transfer(Frames(), target, inputs=images)
+    assert result.verdict == "parity", str(result)
+    (kernel,) = [row for row in result.table.rows if row.done.startswith("inputs permuted")]
+    assert kernel.target[0].endswith("lstm_cell/kernel")
 
 
 # --- RLlib's default vision network, and a file of ChainerRL's Nature DQN -------------------------
