@@ -3,9 +3,6 @@
 Runs in an environment of its own: `make rllib`.
 """
 
-from functools import partial
-
-import numpy as np
 import pytest
 
 import parity
@@ -13,63 +10,39 @@ import parity
 nets = pytest.importorskip("tests.rllib.nets", reason="see `make rllib`", exc_type=ImportError)
 
 WAYS = [("tensorflow", "torch"), ("torch", "tensorflow")]
-C51 = {"dueling": True, "num_atoms": 51, "q_hiddens": [24]}
-
-# name: (how it is built, the shape of its observations, its tensors in either framework)
-MODELS = {
-    "fully connected": (partial(nets.build), (5, 4), 8),
-    "fully connected, separate value": (partial(nets.build, vf_share_layers=False), (5, 4), 12),
-    "vision 84": (partial(nets.build, outputs=4), (3, 84, 84, 4), 10),
-    "vision 84, separate value": (partial(nets.build, vf_share_layers=False), (3, 84, 84, 4), 16),
-    "vision 42": (partial(nets.build), (3, 42, 42, 3), 10),
-    "dueling, 51 atoms": (partial(nets.dqn, fcnet_hiddens=[16], heads=C51), (5, 4), 14),
-    "dueling": (
-        partial(nets.dqn, fcnet_hiddens=[16], heads={**C51, "num_atoms": 1}),
-        (5, 4),
-        14,
-    ),
-    "dueling, 51 atoms, images": (partial(nets.dqn, heads=C51), (3, 42, 42, 3), 18),
-    "noisy": (
-        partial(nets.dqn, fcnet_hiddens=[16], heads={**C51, "use_noisy": True}),
-        (5, 4),
-        22,
-    ),
-}
 
 
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", nets.MODELS)
 def test_every_tensor_is_moved(name, way):
-    make, shape, count = MODELS[name]
-    source, target = (make(framework, shape[1:]) for framework in way)
-    before = parity.compare(source, target, inputs=nets.observations(*shape))
+    model = nets.MODELS[name]
+    source, target = map(model.make, way)
+    before = parity.compare(source, target, inputs=model.inputs)
     assert before.verdict != "parity"  # they were made with weights of their own
-    result = parity.transfer(source, target, inputs=nets.observations(*shape))
+    result = parity.transfer(source, target, inputs=model.inputs)
     assert result.verdict == "parity", result.report
-    assert sum(len(row.target) for row in result.table.rows) == count
-    assert result.table.left == ((), ())
-
-
-SEQUENCES = {  # 3 sequences of 4 steps
-    "obs": nets.observations(12, 4),
-    "state_in_0": nets.observations(3, 16),
-    "state_in_1": -nets.observations(3, 16),
-    "seq_lens": np.full(3, 4, "int32"),
-}
+    assert sum(len(row.target) for row in result.table.rows) == model.tensors[way[1]]
+    assert sum(len(row.source) for row in result.table.rows) == model.tensors[way[0]]
+    left = dict(zip(way, result.table.left, strict=True))
+    # TensorFlow's LSTM wrapper keeps the value layer of the network that it wraps: dead weight
+    dead = ("base_model/value_out/kernel", "base_model/value_out/bias")
+    assert left == {"tensorflow": dead if name.startswith("LSTM") else (), "torch": ()}
 
 
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
-def test_lstm_with_its_state_in_and_out(way):
-    make = partial(nets.build, use_lstm=True, lstm_cell_size=16, fcnet_hiddens=[32])
-    source, target = map(make, way)
-    result = parity.transfer(source, target, inputs=SEQUENCES)
-    assert result.verdict == "parity", result.report
+def test_state_goes_in_and_comes_out(way):
+    source, target = map(nets.MODELS["LSTM"].make, way)
+    result = parity.transfer(source, target, inputs=nets.SEQUENCES)
     outputs = [row.name for row in result.report.comparisons[0].outputs]
     assert outputs == ["logits", "value", "state_out/0", "state_out/1"]
-    # TensorFlow's LSTM wrapper keeps the value layer of the network that it wraps: dead weight
-    left = dict(zip(way, result.table.left, strict=True))
-    value_out = ("base_model/value_out/kernel", "base_model/value_out/bias")
-    assert left == {"tensorflow": value_out, "torch": ()}
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_what_an_lstm_reads_from_images_is_permuted(way):
+    model = nets.MODELS["LSTM over images"]
+    result = parity.transfer(*map(model.make, way), inputs=model.inputs)
+    permuted = [row for row in result.table.rows if row.done.startswith("inputs permuted")]
+    assert [row.source_shapes for row in permuted] in ([((54, 64),)], [((64, 54),)])
 
 
 def test_the_users_table_of_the_vision_network():
