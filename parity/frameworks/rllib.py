@@ -57,6 +57,8 @@ def prepared(obj: Any) -> Any:
     TensorFlow, where a ModelV2 has none.
     """
     cls: Any = type(obj)
+    if hasattr(cls, "names_outputs"):  # it is one already
+        return obj
     model = object.__new__(_face(cls))
     object.__setattr__(model, "__dict__", obj.__dict__)
     return model
@@ -73,6 +75,8 @@ def _bases() -> dict[str, Any]:
 @functools.cache
 def _face(cls: Any) -> Any:
     class Face(cls):
+        names_outputs = True
+
         def __call__(self, input_dict: Any, state: Any = None, seq_lens: Any = None) -> Any:
             given = input_dict if isinstance(input_dict, Mapping) else {"obs": input_dict}
             given = {"is_training": getattr(self, "training", False), **given}

@@ -23,6 +23,7 @@ import gymnasium as gym  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow  # noqa: E402, F401  # before ray.rllib, which else turns eager execution off
 from ray.rllib.models import MODEL_DEFAULTS, ModelCatalog  # noqa: E402
+from ray.rllib.models.preprocessors import get_preprocessor  # noqa: E402
 
 FRAMEWORKS = {"tensorflow": "tf2", "torch": "torch"}
 
@@ -91,6 +92,30 @@ def attention(framework: str) -> Any:
     memory = {"memory_inference": 5, "memory_training": 5}
     own = {f"attention_{name}": size for name, size in (sizes | memory).items()}
     return build(framework, use_attention=True, max_seq_len=4, fcnet_hiddens=[12], **own)
+
+
+MIXED = gym.spaces.Dict(
+    {
+        "image": gym.spaces.Box(-1, 1, (42, 42, 3), np.float32),
+        "kind": gym.spaces.Discrete(5),
+        "place": gym.spaces.Box(-1, 1, (3,), np.float32),
+    }
+)
+
+
+def mixed(framework: str) -> Any:
+    """A ComplexInputNetwork, with a network for each part of `MIXED` observations."""
+    own = {"fcnet_hiddens": [8], "post_fcnet_hiddens": [6], "post_fcnet_activation": "relu"}
+    space = get_preprocessor(MIXED)(MIXED).observation_space
+    actions, config = gym.spaces.Discrete(3), {**MODEL_DEFAULTS, **own}
+    return ModelCatalog.get_model_v2(space, actions, 3, config, FRAMEWORKS[framework], "mixed")
+
+
+def mixed_observations(batch: int) -> Any:
+    """What RLlib's preprocessor makes of them: one row for each."""
+    MIXED.seed(0)
+    flatten = get_preprocessor(MIXED)(MIXED).transform
+    return np.stack([flatten(MIXED.sample()) for _ in range(batch)]).astype("float32")
 
 
 def observations(*shape: int) -> Any:

@@ -45,6 +45,15 @@ def test_what_an_lstm_reads_from_images_is_permuted(way):
     assert [row.source_shapes for row in permuted] in ([((54, 64),)], [((64, 54),)])
 
 
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_observations_of_several_parts(way):
+    """Each part has a network of its own; their value branches are never read."""
+    result = parity.transfer(*map(nets.mixed, way), inputs=nets.mixed_observations(4))
+    assert result.verdict == "parity", result.report
+    assert len(result.table.rows) == 16
+    assert all("value" in name for left in result.table.left for name in left)
+
+
 def test_the_users_table_of_the_vision_network():
     """By position the copy fails at slot 0; by what the tensors do all ten have their places."""
     torch, tensorflow = (nets.build(one, (84, 84, 4), 4) for one in ("torch", "tensorflow"))

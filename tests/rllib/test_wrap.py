@@ -95,6 +95,11 @@ def _native(framework):
     }
 
 
+def test_what_is_wrapped_already_is_taken_as_it_is():
+    wrapped = parity.wrap(nets.build("torch"))
+    assert parity.wrap(wrapped.obj).obj is wrapped.obj
+
+
 def test_the_framework_by_its_own_name_takes_a_model_as_it_is():
     wrapped = parity.wrap(nets.build("torch"), framework="torch")
     tape = load("torch").record(wrapped, {"obs": nets.observations(3, 4)})
