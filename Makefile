@@ -10,7 +10,7 @@ export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint wheel-test
+.PHONY: demo test rllib lint wheel-test
 
 # The demo's models differ on purpose, and `parity` exits with 1 for 'diverged': that is success.
 demo: .venv/installed
@@ -19,7 +19,11 @@ demo: .venv/installed
 
 # make test ARGS="-n 2 tests/unit"
 test: .venv/installed
-	.venv/bin/pytest $(ARGS)
+	.venv/bin/pytest --ignore tests/rllib $(ARGS)
+
+# RLlib's models in torch and TensorFlow, in an environment of their own.
+rllib: .venv-rllib/installed
+	.venv-rllib/bin/pytest tests/rllib $(ARGS)
 
 lint: .venv/installed
 	.venv/bin/ruff check .
@@ -34,6 +38,18 @@ lint: .venv/installed
 # torch first and at its pin: a newer one, which others would accept, may bring gigabytes of CUDA.
 	.venv/bin/pip install --quiet torch
 	.venv/bin/pip install --quiet --group dev --editable .
+	touch $@
+
+# RLlib needs Keras 2 and versions of its own. tf-keras asks for the `tensorflow` with CUDA, which is
+# why it comes alone.
+.venv-rllib/installed: export PIP_CONSTRAINT := constraints-rllib.txt
+.venv-rllib/installed: export PIP_BUILD_CONSTRAINT := constraints-rllib.txt
+.venv-rllib/installed: pyproject.toml constraints-rllib.txt
+	test -x .venv-rllib/bin/pip || $(PYTHON) -m venv .venv-rllib
+	.venv-rllib/bin/pip install --quiet --upgrade pip
+	.venv-rllib/bin/pip install --quiet torch
+	.venv-rllib/bin/pip install --quiet tensorflow-cpu "ray[rllib]" --editable .
+	.venv-rllib/bin/pip install --quiet --no-deps tf-keras
 	touch $@
 
 # The wheel alone, far from the sources: it must import, and show its help, with no framework there.

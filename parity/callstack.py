@@ -139,14 +139,14 @@ _CLASSES: dict[int, tuple[CodeType, bool, bool]] = {}  # by id: hashing a code o
 def _classify(code: CodeType) -> tuple[CodeType, bool, bool]:
     """The code, whether its frames are the user's, and whether a layer may be what is called."""
     file = code.co_filename
-    foreign = file.startswith(_foreign_paths()) and not file.startswith(_EXAMPLES)
+    foreign = file.startswith(foreign_paths()) and not file.startswith(_EXAMPLES)
     user = not foreign and not file.startswith("<frozen")
     layer = code.co_name in _CALLS and code.co_argcount >= 1
     found = _CLASSES[id(code)] = (code, user, layer)
     return found
 
 
-def _foreign_paths() -> tuple[str, ...]:
+def foreign_paths() -> tuple[str, ...]:
     """Folders whose code is nobody's line: the frameworks', Python's own, and this package's."""
     return _paths_beside(frozenset(sys.modules.keys() & _FRAMEWORKS))
 

@@ -23,7 +23,7 @@ class Model:
     """A model ready to be compared; made by `wrap`.
 
     Attributes:
-        obj: the user's own object; never copied, never changed.
+        obj: the user's own object, or a library's face of it; never copied, never changed.
         framework: the name of its framework (`torch`, `tensorflow`, `chainer`, `numpy`).
         name: for reports.
         input_layout: how its images lie, or None for 'as the reference's'.
@@ -54,6 +54,7 @@ def wrap(
             callable over tensors of one framework.
         framework: the framework of a plain function: `torch`, `tensorflow`, `chainer` or `numpy`.
             Models are recognised, functions too where their module uses one framework only.
+            `rllib` for a ModelV2 of RLlib's, which is recognised too: its outputs get names.
         input_layout: `"NCHW"` or `"NHWC"`: how the model takes its images. Four-dimensional
             inputs are permuted from the reference's layout.
         inputs: inputs of its own, in its own layout, in place of the comparison's.
@@ -63,7 +64,7 @@ def wrap(
     Raises:
         ParityError: the framework is unknown, missing, or cannot be told.
     """
-    from parity.frameworks import recognise
+    from parity.frameworks import prepare
 
     __tracebackhide__ = True  # pytest then shows the caller's line alone
     if input_layout not in (None, "NCHW", "NHWC"):
@@ -79,7 +80,8 @@ def wrap(
             obj.inputs if inputs is None else inputs,
             mode if mode != "eval" else obj.mode,
         )
-    return Model(obj, recognise(obj, framework), name or name_of(obj), input_layout, inputs, mode)
+    prepared, framework = prepare(obj, framework)
+    return Model(prepared, framework, name or name_of(obj), input_layout, inputs, mode)
 
 
 def name_of(obj: object) -> str:

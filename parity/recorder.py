@@ -155,8 +155,8 @@ def discover(callable_: object, is_layer: Callable[[object], bool]) -> dict[str,
                 visit(f"{name}.{index}" if name else str(index), item, depth + 1)
         elif isinstance(thing, dict):
             for key, item in thing.items():
-                if isinstance(key, str):
-                    visit(f"{name}.{key}" if name else key, item, depth + 1)
+                if isinstance(key, (str, int)):
+                    visit(f"{name}.{key}" if name else str(key), item, depth + 1)
         elif isinstance(thing, functools.partial):
             visit(name, thing.func, depth + 1)
             visit(name, list(thing.args), depth + 1)

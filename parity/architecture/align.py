@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 
 from parity.architecture.program import Around, Program
+from parity.architecture.step import Step
 
 
 def align(ours: Program, theirs: Program) -> dict[int, int]:
@@ -26,6 +27,7 @@ def align(ours: Program, theirs: Program) -> dict[int, int]:
     _spread(ours, theirs, pairs)
     _in_order(ours, theirs, pairs)
     _spread(ours, theirs, pairs)
+    _spread(ours, theirs, pairs, _pointwise)
     return dict(sorted(pairs.items()))
 
 
@@ -55,9 +57,25 @@ def _places(words: Sequence[Hashable], taken: Iterable[int]) -> dict[Hashable, l
     return found
 
 
-def _spread(ours: Program, theirs: Program, pairs: dict[int, int]) -> None:
+def _key(step: Step) -> Hashable:
+    return step.key
+
+
+def _pointwise(step: Step) -> Hashable:
+    """The same for a dense layer and for a convolution of one pixel, which stand for each other."""
+    if step.kind == "convolution" and set(step.parameters["kernel"]) == {1}:
+        return ("dense", step.parameters["filters"])
+    return step.key
+
+
+def _spread(
+    ours: Program,
+    theirs: Program,
+    pairs: dict[int, int],
+    key: Callable[[Step], Hashable] = _key,
+) -> None:
     """Pairs steps that are alike next to steps that are paired, until there are no more."""
-    alike = _places([step.key for step in theirs.steps], pairs.values())
+    alike = _places([key(step) for step in theirs.steps], pairs.values())
     changed = True
     while changed:
         changed = False
@@ -65,11 +83,11 @@ def _spread(ours: Program, theirs: Program, pairs: dict[int, int]) -> None:
             if a in pairs:
                 continue
             before, after = _partners(ours.before[a], pairs), _partners(ours.after[a], pairs)
-            fits = [b for b in alike[step.key] if before == theirs.before[b]
+            fits = [b for b in alike[key(step)] if before == theirs.before[b]
                     or after == theirs.after[b]]  # fmt: skip
             if len(fits) == 1:
                 pairs[a] = fits[0]
-                alike[step.key].remove(fits[0])
+                alike[key(step)].remove(fits[0])
                 changed = True
 
 

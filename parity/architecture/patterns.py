@@ -142,6 +142,26 @@ def norms(graph: Graph) -> Iterator[Step]:
             yield Step(kind, first.site, live, {"epsilon": epsilon, **parameters})
 
 
+def layer_norms_by_batch_norm(graph: Graph) -> Iterator[Step]:
+    """Keras 2's layer norm: a batch norm without weights, of one image whose channels are rows."""
+    for ops in graph.layers().values():
+        live = tuple(op.index for op in ops if op.index in graph.live)
+        norms = [op for op in ops if plain(op).startswith("fusedbatchnorm")]
+        if len(norms) != 1 or not live or any(index in graph.owner for index in live):
+            continue
+        (norm,) = norms
+        given, shape = norm.attributes, graph.tape.values[norm.inputs[0]].shape
+        fixed = not any(graph.weights(value) for value in norm.inputs[1:3])
+        images = given.get("data_format") == "NCHW" and (len(shape), shape[0], shape[-1]) == (
+            4,
+            1,
+            1,
+        )
+        if fixed and images and given.get("is_training"):
+            told = {"epsilon": float(given["epsilon"]), "normalised": shape[2]}
+            yield Step("layer_norm", norm.site, live, told)
+
+
 def _names_a_step(graph: Graph, ops: Sequence[int]) -> bool:
     """Whether any of some operations is a step, or of one, by itself."""
     return any(index in graph.owner or plain(graph.tape.ops[index]) in KINDS for index in ops)

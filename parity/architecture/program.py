@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from parity.architecture.graph import Graph
-from parity.architecture.patterns import attentions, gelus, norms, recurrences, silus
+from parity.architecture.patterns import (
+    attentions,
+    gelus,
+    layer_norms_by_batch_norm,
+    norms,
+    recurrences,
+    silus,
+)
 from parity.architecture.single import singles
 from parity.architecture.step import BIAS, Step, plain
 from parity.tape import Op, Tape
@@ -46,7 +53,8 @@ class Program:
         """
         self.graph = Graph(tape)
         self._outputs = {v: outputs.get(v, "output") for v in tape.outputs.values()}
-        for pattern in (recurrences, attentions, norms, silus, gelus):
+        patterns = (recurrences, attentions, norms, layer_norms_by_batch_norm, silus, gelus)
+        for pattern in patterns:
             self._take(pattern.__name__, pattern, self.graph)
         for op in self.graph.live.values():
             if op.index not in self.graph.owner:

@@ -26,6 +26,8 @@ FRAMEWORKS = {
     "chainer": ("chainer", "parity.frameworks.chainer"),
     "numpy": ("numpy", "parity.frameworks.numpy"),
 }
+# Libraries whose models run in one of these frameworks, likewise.
+LIBRARIES = {"rllib": ("ray", "parity.frameworks.rllib")}
 _ALIASES = {"tf": "tensorflow", "keras": "tensorflow", "pytorch": "torch"}
 
 
@@ -49,6 +51,23 @@ class Framework(Adapter, Protocol):
         """Versions and settings that can change numbers."""
 
 
+class Library(Protocol):
+    """Lends the models of a library a face that one of the frameworks records."""
+
+    def recognises(self, obj: object) -> bool:
+        """Whether `obj` is a model of this library."""
+
+    def framework(self, obj: object) -> str:
+        """The framework whose operations it runs.
+
+        Raises:
+            ModelError: it is no model of this library.
+        """
+
+    def prepared(self, obj: Any) -> Any:
+        """The model as a callable with named outputs."""
+
+
 def load(name: str) -> Framework:
     """The adapter of a framework by name.
 
@@ -59,13 +78,35 @@ def load(name: str) -> Framework:
     __tracebackhide__ = True
     name = _ALIASES.get(name, name)
     if name not in FRAMEWORKS:
-        raise UsageError(f"Unknown framework {name!r}; known are {', '.join(FRAMEWORKS)}.")
-    module, adapter = FRAMEWORKS[name]
+        raise UsageError(
+            f"Unknown framework {name!r}; known are {', '.join(FRAMEWORKS)}; "
+            f"parity.wrap knows {', '.join(LIBRARIES)} too."
+        )
+    return cast(Framework, _imported(name, *FRAMEWORKS[name], f"pytest-parity[{name}]"))
+
+
+def _imported(name: str, module: str, adapter: str, requirement: str) -> Any:
+    __tracebackhide__ = True
     if module not in sys.modules and importlib.util.find_spec(module) is None:
         raise FrameworkMissing(
-            f"{name} is not installed. Install it with: pip install 'pytest-parity[{name}]'", name
+            f"{name} is not installed. Install it with: pip install '{requirement}'", name
         )
-    return cast(Framework, importlib.import_module(adapter))
+    return importlib.import_module(adapter)
+
+
+def prepare(obj: Any, framework: str | None) -> tuple[Any, str]:
+    """What is to be recorded, and the name of the framework that records it.
+
+    Raises:
+        ParityError: as for `recognise`; or the model is not of the library that was named.
+    """
+    __tracebackhide__ = True
+    for name, (module, adapter) in LIBRARIES.items():
+        if framework == name or framework is None and module in sys.modules:
+            library: Library = _imported(name, module, adapter, f"ray[{name}]")
+            if framework == name or library.recognises(obj):
+                return library.prepared(obj), library.framework(obj)
+    return obj, recognise(obj, framework)
 
 
 def recognise(obj: object, framework: str | None = None) -> str:

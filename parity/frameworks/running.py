@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import traceback
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from parity.callstack import foreign_paths
 from parity.errors import ModelError, ParityError
 
 if TYPE_CHECKING:
@@ -30,11 +30,10 @@ def run(model: Model, call: Callable[[], T]) -> T:
     except ParityError:
         raise
     except Exception as error:
-        own = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
         frames = [
             frame
             for frame in traceback.extract_tb(error.__traceback__)
-            if not frame.filename.startswith(own) and "site-packages" not in frame.filename
+            if not frame.filename.startswith((*foreign_paths(), "<"))
         ]
         where = (
             f"\n  at {frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else ""

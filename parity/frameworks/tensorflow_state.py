@@ -139,9 +139,8 @@ def holdings(obj: Any) -> Holdings:
         function = getattr(obj, "python_function", obj)
         for name, thing in discover(function, lambda item: isinstance(item, kinds)).items():
             visit(name.replace("._python_function", "").replace(".", "/"), thing)
-        for variable in (
-            getattr(obj, "variables", None) or ()
-        ):  # a restored object, a graph function
+        listed = getattr(obj, "variables", None)  # of a restored object, a graph function
+        for variable in listed if isinstance(listed, (tuple, list)) else ():
             visit("", variable)
     names = distinct([held.name for held in found.variables])  # Keras lets them collide
     found.variables = [

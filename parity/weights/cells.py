@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from parity.architecture.program import Program
-from parity.tape import Array, Tape
+from parity.tape import Array
 from parity.weights.addresses import Addresses
 from parity.weights.parts import Part
 
@@ -71,7 +71,7 @@ def cells(program: Program, addresses: Addresses) -> list[Cell]:
             cell.tensors = frozenset(
                 n for own in tensors.values() for n in addresses.tensors_in(own)
             )
-            cell.first = _first(tape, addresses, cell.tensors)
+            cell.first = _first(program, addresses, cell.tensors)
             if cell.first >= 0:
                 _make_parts(program, cell)
                 found.append(cell)
@@ -90,15 +90,16 @@ def _role(match: re.Match[str], name: str) -> str:
     return match[2]
 
 
-def _first(tape: Tape, addresses: Addresses, tensors: frozenset[int]) -> int:
-    """The first operation that computes with a cell's tensors."""
+def _first(program: Program, addresses: Addresses, tensors: frozenset[int]) -> int:
+    """The first operation that computes with a cell's tensors, and for the outputs."""
+    tape, live = program.graph.tape, program.graph.live
     leaves = [leaf for leaf, number in addresses.leaves.items() if number in tensors]
     seen, stack, found = set(leaves), list(leaves), []
     while stack:
         for index in tape.consumers[stack.pop()]:
             op = tape.ops[index]
             if op.role != "move":
-                found.append(index)
+                found += [index] if index in live else []
             else:
                 stack.extend(v for v in op.outputs if v not in seen)
                 seen.update(op.outputs)

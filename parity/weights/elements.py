@@ -49,7 +49,7 @@ class Elements:
             if op.index in last:
                 step = program.steps[last[op.index]]
                 self._of[op.outputs[0]] = self._after(step, op, anchors.get(last[op.index]))
-            elif op.index not in owner:
+            elif op.index not in owner or op.role == "move":  # a recurrence takes its turns apart
                 self._loose(op)
 
     def of(self, value: int) -> Array | None:
@@ -108,7 +108,7 @@ class Elements:
     def _loose(self, op: Op) -> None:
         if op.role == "move":
             labels = [self._of.get(value) for value in op.inputs]
-            live = [v for v in op.inputs if not self._graph.is_static(v)]
+            live = [v for v in op.inputs if self._is_moved(v)]
             known = live and all(self._of.get(value) is not None for value in live)
             moved = move(self._tape, op, labels) if known else None
             for number, value in enumerate(op.outputs):
@@ -117,6 +117,11 @@ class Elements:
             self._of[op.outputs[0]] = self._reduced(op)
         else:
             self._of[op.outputs[0]] = self._one_by_one(op)
+
+    def _is_moved(self, value: int) -> bool:
+        """Whether it is numbers of the model's, and no shape or index that was worked out."""
+        whole = self._tape.values[value].dtype.startswith(("int", "uint"))
+        return not self._graph.is_static(value) and not (whole and self._of.get(value) is None)
 
     def _one_by_one(self, op: Op) -> Array | None:
         """What works on each element by itself, or on two models' elements in pairs."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from parity.errors import FileError
 from parity.tape import Array
 from parity.weights.files import WeightFile
+from parity.weights.parts import over_space
 from parity.weights.tensors import Tensor
 
 _CHANNELS_LAST = ("keras", "keras-weights", "keras-h5", "tensorflow")
@@ -129,10 +130,10 @@ def canonical(own: Array, role: str, kind: str, last: bool) -> Iterator[Array]:
         space = range(own.ndim - 2) if last else range(2, own.ndim)
         first, second = (own.ndim - 1, own.ndim - 2) if last else (0, 1)
         whole = own.transpose(first, second, *space)
-        yield whole.reshape(*whole.shape[:2], -1)
+        yield over_space(whole)
         # depthwise: (multiple, channels) in Chainer, (channels, multiple) in Keras
         apart = whole.transpose(1, 0, *range(2, own.ndim))
-        yield apart.reshape(apart.shape[0] * apart.shape[1], 1, -1)
+        yield over_space(apart.reshape(apart.shape[0] * apart.shape[1], 1, *apart.shape[2:]))
 
 
 def window(shape: tuple[int, ...], last: bool) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
 """What each step of a model multiplies by and adds, each in one arrangement for all frameworks.
 
 The arrangement is the same whatever the layout: (out, in) for a dense kernel, (out, in, space) for
-a convolution, (in, out, space) for a transposed one, (rows, features) for an embedding, (features)
-for all else.
+a convolution, (in, out, space) for a transposed one, without space where it is one pixel, (rows,
+features) for an embedding, (features) for all else.
 """
 
 from __future__ import annotations
@@ -215,6 +215,12 @@ def _becomes(graph: Graph, op: Op) -> str:
     return "running mean" if live_sub and not graph.is_static(op.inputs[0]) else "beta"
 
 
+def over_space(kernel: Array) -> Array:
+    """Axes after the second as one; none where it is one pixel, as in a dense kernel."""
+    kernel = kernel.reshape(*kernel.shape[:2], -1)
+    return kernel[..., 0] if kernel.shape[2] == 1 else kernel
+
+
 @dataclass(frozen=True)
 class Term:
     """How the addresses of a value are found.
@@ -223,7 +229,7 @@ class Term:
         axes: the order in which they are arranged.
         flat: as one row.
         joined: channels and their multiples as one axis, and one of length 1 after it.
-        spatial: all axes after the second as one.
+        spatial: all axes after the second as `over_space` has them.
         path: of a computed value the one of its ingredients.
     """
 
@@ -248,7 +254,7 @@ class Term:
         if self.joined:
             found = found.reshape(found.shape[0] * found.shape[1], 1, *found.shape[2:])
         if self.spatial:
-            found = found.reshape(*found.shape[:2], -1)
+            found = over_space(found)
         return found.reshape(-1) if self.flat else found
 
 

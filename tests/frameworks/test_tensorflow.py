@@ -301,6 +301,22 @@ def test_layers_inside_a_plain_function(draw: np.random.Generator) -> None:
     assert tape.ops[-1].attributes["axis"] == -1
 
 
+def test_an_object_whose_variables_are_a_method(draw: np.random.Generator) -> None:
+    class Holder:
+        def __init__(self) -> None:
+            self.dense = layers.Dense(2)
+            self.dense.build((None, 3))
+
+        def variables(self) -> Any:  # as RLlib's TFModelV2 has it
+            return self.dense.variables
+
+        def __call__(self, x: Any) -> Any:
+            return self.dense(x)
+
+    tape = record(Holder(), draw.normal(size=(4, 3)).astype("f"))
+    assert {"dense/kernel", "dense/bias"} <= {value.name for value in tape.values}
+
+
 @pytest.mark.parametrize("seeded", [True, False])
 def test_random_states_are_left_alone(seeded: bool, draw: np.random.Generator) -> None:
     generator = tf.random.Generator.from_seed(5)

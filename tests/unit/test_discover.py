@@ -22,7 +22,7 @@ def names(thing: Any) -> dict[str, Any]:
     return discover(thing, lambda item: isinstance(item, Layer))
 
 
-GLOBAL, TABLE, UNUSED = Layer(), {"a": Layer(), 3: Layer()}, Layer()
+GLOBAL, TABLE, UNUSED = Layer(), {"a": Layer(), 3: Layer(), None: Layer()}, Layer()
 
 
 def reads_globals(x: Any) -> Any:
@@ -49,8 +49,9 @@ def test_closures_and_defaults() -> None:
 
 
 def test_globals_that_are_read_and_no_others() -> None:
-    assert names(reads_globals) == {"GLOBAL": GLOBAL, "TABLE.a": TABLE["a"]}
-    assert names(calls_another) == {"GLOBAL": GLOBAL, "TABLE.a": TABLE["a"]}
+    expected = {"GLOBAL": GLOBAL, "TABLE.a": TABLE["a"], "TABLE.3": TABLE[3]}
+    assert names(reads_globals) == expected
+    assert names(calls_another) == expected
 
 
 def test_objects_methods_and_partials() -> None:

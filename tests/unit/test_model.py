@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 import numpy as np
 import pytest
 
-from parity.errors import InputError, ModelError, UsageError
+from parity.errors import FrameworkMissing, InputError, ModelError, UsageError
 from parity.model import as_arrays, bind, flatten_inputs, lay_out, map_arrays, name_of, wrap
 
 draw = np.random.default_rng(10)
@@ -19,6 +20,14 @@ def relu(x: Any) -> Any:
 
 
 # --- wrap ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="RLlib is installed")
+def test_a_library_that_is_missing_is_named_with_what_to_do() -> None:
+    with pytest.raises(
+        FrameworkMissing, match=r"rllib is not installed.*pip install 'ray\[rllib\]"
+    ):
+        wrap(relu, "rllib")
 
 
 def test_wrap_keeps_the_object_itself() -> None:

@@ -8,6 +8,7 @@ import json
 import keras
 import numpy as np
 import pytest
+import tensorflow
 import torch
 from keras import layers
 
@@ -99,6 +100,44 @@ def test_embeddings_and_convolutions_over_words(turned):
     names = list(makers)[:: -1 if turned else 1]
     given = nets.both(makers, *names, RNG.integers(0, 7, size=(4, 3)))
     assert parity.transfer(*given).verdict == "parity"
+
+
+def one_pixel_nets():
+    """The last layers as convolutions of one pixel, and as dense ones behind a flatten."""
+    torch.manual_seed(3)
+    convolutions = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 6, 4), torch.nn.ReLU(), torch.nn.Conv2d(6, 5, 1), torch.nn.Tanh(),
+        torch.nn.Conv2d(5, 2, 1), torch.nn.Flatten())  # fmt: skip
+    dense = keras.Sequential([
+        keras.Input((4, 4, 3)), layers.Conv2D(6, 4, activation="relu"), layers.Flatten(),
+        layers.Dense(5, activation="tanh"), layers.Dense(2)])  # fmt: skip
+    return convolutions, parity.wrap(dense, input_layout="NHWC")
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_convolutions_of_one_pixel_and_dense_layers(turned):
+    convolutions, dense = one_pixel_nets()
+    convolutions = parity.wrap(convolutions, input_layout="NCHW")
+    source, target = (dense, convolutions) if turned else (convolutions, dense)
+    inputs = images_of(4).transpose(0, 2, 3, 1) if turned else images_of(4)
+    result = parity.transfer(source, target, inputs=inputs)
+    assert result.verdict == "parity", str(result.report)
+    assert result.table.left == ((), ()) and len(result.table.rows) == 6
+    layouts = {row.layout for row in result.table.rows if row.role == "kernel"}
+    assert layouts == ({"HWIO -> OIHW", "IO -> OIHW"} if turned else {"OIHW -> HWIO", "OIHW -> IO"})
+
+
+def test_a_file_of_convolutions_of_one_pixel(tmp_path):
+    convolutions, _ = one_pixel_nets()
+    path = tmp_path / "source.npz"
+    np.savez(path, **{name: value.numpy() for name, value in convolutions.state_dict().items()})
+    target, _ = one_pixel_nets()
+    with torch.no_grad():
+        for value in target.parameters():
+            value.zero_()
+    result = parity.transfer(path, target, inputs=images_of(4))
+    assert result.table.left == ((), ())
+    assert same(convolutions.state_dict().values(), target.state_dict().values())
 
 
 def test_what_is_alike_is_settled_by_running_and_told():
@@ -306,6 +345,93 @@ def test_inventory_tells_of_names_that_collide():
     assert len(found.items) == 4
     assert found.collisions == {"same/kernel": 2}
     assert "2 are called same/kernel; a dict of weights by name keeps 3 of 4" in str(found)
+
+
+class Colliding(keras.layers.Layer):
+    """Two weights of one name, as RLlib's GRUGate has six."""
+
+    def build(self, shape):
+        self.gate = self.add_weight(shape=(shape[-1], shape[-1]), name="w")
+        self.own = self.add_weight(shape=(shape[-1], shape[-1]), name="w")
+        self.own._path = self.gate._path
+
+    def call(self, x):
+        return keras.ops.sigmoid(x @ self.gate) * keras.ops.tanh(x @ self.own)
+
+
+def test_weights_of_one_name_are_told_apart():
+    class Gated(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.own, self.gate = torch.nn.Linear(5, 5, False), torch.nn.Linear(5, 5, False)
+
+        def forward(self, x):
+            return torch.sigmoid(self.gate(x)) * torch.tanh(self.own(x))
+
+    source, target = keras.Sequential([keras.Input((5,)), Colliding()]), Gated()
+    result = parity.transfer(source, target, inputs=RNG.normal(size=(3, 5)).astype("f"))
+    assert result.verdict == "parity", str(result)
+    assert result.table.left == ((), ())
+
+
+class LayerNormOfKeras2(keras.layers.Layer):
+    """Keras 2 norms a row as the channel of one image, and scales and shifts it afterwards."""
+
+    def __init__(self, epsilon):
+        super().__init__()
+        self.epsilon = epsilon
+
+    def build(self, shape):
+        self.gamma = self.add_weight(shape=(shape[-1],), name="gamma")
+        self.beta = self.add_weight(shape=(shape[-1],), name="beta")
+
+    def call(self, x):
+        rows, width = x.shape
+        found, *_ = tensorflow.compat.v1.nn.fused_batch_norm(
+            tensorflow.reshape(x, (1, rows, width, 1)), tensorflow.ones(rows),
+            tensorflow.zeros(rows), epsilon=self.epsilon, data_format="NCHW")  # fmt: skip
+        return tensorflow.reshape(found, x.shape) * self.gamma + self.beta
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 1e-3])
+def test_the_layer_norm_of_keras_2(epsilon):
+    inputs = RNG.normal(size=(3, 7)).astype("f")
+    norm = keras.Sequential([LayerNormOfKeras2(epsilon)])
+    norm(inputs)
+    norm.set_weights([RNG.normal(size=7), RNG.normal(size=7)])
+    target = torch.nn.LayerNorm(7)
+    result = parity.transfer(norm, target, inputs=inputs)
+    assert [row.role for row in result.table.rows] == ["gamma", "beta"]
+    assert result.verdict == ("parity" if epsilon == target.eps else "diverged"), str(result.report)
+    told = [str(one.text) for one in parity.structure(norm, target, inputs=inputs).differences]
+    assert told == ([] if epsilon == target.eps else ["epsilon: 0.001 -> 1e-05"])
+
+
+def test_a_recurrence_behind_a_flatten():
+    """What enters it is permuted, though each framework takes the turns of its loop apart."""
+
+    class Frames(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.lstm = torch.nn.Conv2d(2, 3, 3), torch.nn.LSTM(12, 5, batch_first=True)
+
+        def forward(self, x):
+            features = torch.relu(self.conv(x)).flatten(1)
+            return self.lstm(features.reshape(2, 3, 12))[0]
+
+    conv, lstm = layers.Conv2D(3, 3, activation="relu"), layers.LSTM(5, return_sequences=True)
+
+    def frames(x):
+        features = keras.ops.reshape(conv(x), (keras.ops.shape(x)[0], -1))
+        return lstm(keras.ops.reshape(features, (-1, 3, features.shape[-1])))
+
+    images = RNG.normal(size=(6, 2, 4, 4)).astype("f")
+    frames(images.transpose(0, 2, 3, 1))
+    target = parity.wrap(frames, framework="tensorflow", input_layout="NHWC")
+    result = parity.transfer(Frames(), target, inputs=images)
+    assert result.verdict == "parity", str(result)
+    (kernel,) = [row for row in result.table.rows if row.done.startswith("inputs permuted")]
+    assert kernel.target[0].endswith("lstm_cell/kernel")
 
 
 # --- the command ---------------------------------------------------------------------------------

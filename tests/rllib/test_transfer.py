@@ -1,0 +1,74 @@
+"""Weights of RLlib's own models move between TensorFlow and torch, and both then compute the same.
+
+Runs in an environment of its own: `make rllib`.
+"""
+
+import pytest
+
+import parity
+
+nets = pytest.importorskip("tests.rllib.nets", reason="see `make rllib`", exc_type=ImportError)
+
+WAYS = [("tensorflow", "torch"), ("torch", "tensorflow")]
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.parametrize("name", nets.MODELS)
+def test_every_tensor_is_moved(name, way):
+    model = nets.MODELS[name]
+    source, target = map(model.make, way)
+    before = parity.compare(source, target, inputs=model.inputs)
+    assert before.verdict != "parity"  # they were made with weights of their own
+    result = parity.transfer(source, target, inputs=model.inputs)
+    assert result.verdict == "parity", result.report
+    assert sum(len(row.target) for row in result.table.rows) == model.tensors[way[1]]
+    assert sum(len(row.source) for row in result.table.rows) == model.tensors[way[0]]
+    left = dict(zip(way, result.table.left, strict=True))
+    # TensorFlow's LSTM wrapper keeps the value layer of the network that it wraps: dead weight
+    dead = ("base_model/value_out/kernel", "base_model/value_out/bias")
+    assert left == {"tensorflow": dead if name.startswith("LSTM") else (), "torch": ()}
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_state_goes_in_and_comes_out(way):
+    source, target = map(nets.MODELS["LSTM"].make, way)
+    result = parity.transfer(source, target, inputs=nets.SEQUENCES)
+    outputs = [row.name for row in result.report.comparisons[0].outputs]
+    assert outputs == ["logits", "value", "state_out/0", "state_out/1"]
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_what_an_lstm_reads_from_images_is_permuted(way):
+    model = nets.MODELS["LSTM over images"]
+    result = parity.transfer(*map(model.make, way), inputs=model.inputs)
+    permuted = [row for row in result.table.rows if row.done.startswith("inputs permuted")]
+    assert [row.source_shapes for row in permuted] in ([((54, 64),)], [((64, 54),)])
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_observations_of_several_parts(way):
+    """Each part has a network of its own; their value branches are never read."""
+    result = parity.transfer(*map(nets.mixed, way), inputs=nets.mixed_observations(4))
+    assert result.verdict == "parity", result.report
+    assert len(result.table.rows) == 16
+    assert all("value" in name for left in result.table.left for name in left)
+
+
+def test_the_users_table_of_the_vision_network():
+    """By position the copy fails at slot 0; by what the tensors do all ten have their places."""
+    torch, tensorflow = (nets.build(one, (84, 84, 4), 4) for one in ("torch", "tensorflow"))
+    result = parity.transfer(torch, tensorflow, inputs=nets.observations(2, 84, 84, 4))
+    assert result.table.indices == (6, 7, 0, 1, 2, 3, 4, 5, 8, 9)
+    assert "by position the copy fails at slot 0: (1,1,256,4) into (8,8,4,16)" in str(result.table)
+    kernels = {
+        row.source[0]: row.target[0]
+        for row in result.table.rows
+        if row.source[0].endswith("weight")
+    }
+    assert kernels == {
+        "_convs.0._model.1.weight": "base_model/conv1/kernel",
+        "_convs.1._model.1.weight": "base_model/conv2/kernel",
+        "_convs.2._model.0.weight": "base_model/conv3/kernel",
+        "_logits._model.1.weight": "base_model/conv_out/kernel",
+        "_value_branch._model.0.weight": "base_model/value_out/kernel",
+    }
