@@ -186,3 +186,19 @@ def order(ours: Array | None, theirs: Array | None) -> tuple[Array | None, bool]
     found = np.empty(ours.size, np.int64)
     found[right] = left
     return found, True
+
+
+def moved_as(numbers: Array, ours: Array, theirs: Array) -> Array | None:
+    """Numbers moved as what they are of was, from one array to another of the same contents.
+
+    Returns:
+        None where an element occurs twice, or in one of the two only.
+    """
+    if ours.size != theirs.size or np.unique(ours).size != ours.size:
+        return None
+    left, right = np.argsort(ours, axis=None), np.argsort(theirs, axis=None)
+    if not np.array_equal(ours.ravel()[left], theirs.ravel()[right]):
+        return None
+    found = np.empty(numbers.size, np.int64)
+    found[right] = numbers.ravel()[left]
+    return found.reshape(theirs.shape)
