@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from parity.architecture.graph import Graph
-from parity.architecture.step import BIAS, DENSE, KINDS, Step, axes_of, plain
+from parity.architecture.step import BIAS, DENSE, KINDS, SUMS, Step, axes_of, plain
 from parity.tape import Op, Tape
 
 _CELLS = frozenset("mkldnnrnnlayer lstm gru rnntanh rnnrelu cudnnrnn lstmcell grucell".split())
@@ -47,7 +47,7 @@ def _loops(graph: Graph) -> Iterator[Collection[int]]:
             yield indices
         elif len(indices) > 1:
             turn = _between(graph.tape, indices[0], indices[1])
-            if turn:
+            if turn and _is_fed(graph, turn):
                 yield {*turn, *_between(graph.tape, indices[0], indices[-1]), indices[-1]}
 
 
@@ -79,6 +79,15 @@ def _between(tape: Tape, first: int, last: int) -> set[int]:
             needed.update(op.inputs)
             found.add(op.index)
     return found
+
+
+def _is_fed(graph: Graph, turn: Collection[int]) -> bool:
+    """Whether something enters one turn of a loop on its way; else a layer is just used again."""
+    ops = [graph.tape.ops[index] for index in sorted(turn)]
+    known = {*ops[0].inputs, *(value for op in ops for value in op.outputs)}
+    return any(
+        value not in known and not graph.is_static(value) for op in ops for value in op.inputs
+    )
 
 
 def _place(op: Op) -> tuple[str, str]:
@@ -129,7 +138,7 @@ def norms(graph: Graph) -> Iterator[Step]:
         if not live or len(roots) != 1 or _names_a_step(graph, live):
             continue
         added = graph.tape.producer(roots[0].inputs[0])
-        if added is None or plain(added) not in BIAS:
+        if added is None or plain(added) not in SUMS:
             continue
         epsilon = graph.scalar(added)
         variance = [v for v in added.inputs if graph.tape.values[v].size > 1]

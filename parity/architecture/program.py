@@ -72,6 +72,7 @@ class Program:
     def _absorb_bias(self, step: Step) -> None:
         """The addition of a bias belongs to the product before it."""
         tape = self.graph.tape
+        self._absorb_gathering(step)
         reader = self.graph.only_reader(tape.ops[step.ops[-1]].outputs[0]) if step.width else None
         if reader is None or reader.index in self.graph.owner or plain(reader) not in BIAS:
             return
@@ -79,6 +80,14 @@ class Program:
         if len(static) == 1 and tape.values[static[0]].size == step.width:
             self.graph.owner[reader.index] = step
             step.ops = (*step.ops, reader.index)
+
+    def _absorb_gathering(self, step: Step) -> None:
+        """TensorFlow dilates by spreading an image over the batch, and gathers what comes of it."""
+        readers = self.graph.tape.consumers[self.graph.tape.ops[step.ops[-1]].outputs[0]]
+        for op in (self.graph.live[index] for index in readers if index in self.graph.live):
+            if step.width and len(readers) == 1 and plain(op) == "batchtospacend":
+                self.graph.owner[op.index] = step
+                step.ops = (*step.ops, op.index)
 
     def flow(self, shown: Mapping[int, int]) -> Flow:
         """For each operation the nearest shown steps before it and after it.

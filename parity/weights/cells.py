@@ -16,6 +16,7 @@ from parity.architecture.program import Program
 from parity.tape import Array, Tape
 from parity.weights.addresses import Addresses
 from parity.weights.parts import Part
+from parity.weights.written import Written, written
 
 Terms = list[tuple[float | Array, Array]]  # addresses, each with the sign of what is there
 
@@ -64,18 +65,26 @@ def cells(program: Program, addresses: Addresses) -> list[Cell]:
             if match:
                 own = addresses.own(number)
                 groups.setdefault(_group(match), {})[_role(match, name)] = own
-    found = []
+    found = [_from_written(addresses, one) for one in written(program, addresses)]
+    taken = {number for cell in found for number in cell.tensors}
     for name, tensors in groups.items():
         cell = read(name, tensors)
-        if cell is not None:
-            cell.tensors = frozenset(
-                n for own in tensors.values() for n in addresses.tensors_in(own)
-            )
-            cell.first = _first(tape, addresses, cell.tensors)
-            if cell.first >= 0:
-                _make_parts(program, cell)
-                found.append(cell)
+        if cell is None:
+            continue
+        cell.tensors = frozenset(n for own in tensors.values() for n in addresses.tensors_in(own))
+        cell.first = _first(tape, addresses, cell.tensors)
+        if cell.first >= 0 and not cell.tensors & taken:
+            found.append(cell)
+    for cell in found:
+        _make_parts(program, cell)
     return sorted(found, key=lambda cell: cell.first)
+
+
+def _from_written(addresses: Addresses, one: Written) -> Cell:
+    tensors = frozenset(
+        n for terms in one.roles.values() for _, own in terms for n in addresses.tensors_in(own)
+    )
+    return Cell("", one.gates, one.units, one.roles, tensors, one.first)
 
 
 def _group(match: re.Match[str]) -> str:

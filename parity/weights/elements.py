@@ -8,6 +8,7 @@ Neither is read off a shape: the elements of each layer's result are numbered in
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import permutations
 
 import numpy as np
 
@@ -189,16 +190,17 @@ def order(ours: Array | None, theirs: Array | None) -> tuple[Array | None, bool]
 
 
 def moved_as(numbers: Array, ours: Array, theirs: Array) -> Array | None:
-    """Numbers moved as what they are of was, from one array to another of the same contents.
+    """Numbers moved as the axes were of what they are of, between arrays of the same contents.
 
     Returns:
-        None where an element occurs twice, or in one of the two only.
+        None where no order of axes makes one array of the other, or several do, and differ.
     """
-    if ours.size != theirs.size or np.unique(ours).size != ours.size:
+    if ours.size != theirs.size or ours.ndim != theirs.ndim:
         return None
-    left, right = np.argsort(ours, axis=None), np.argsort(theirs, axis=None)
-    if not np.array_equal(ours.ravel()[left], theirs.ravel()[right]):
-        return None
-    found = np.empty(numbers.size, np.int64)
-    found[right] = numbers.ravel()[left]
-    return found.reshape(theirs.shape)
+    found = {
+        numbers.transpose(axes).tobytes(): axes
+        for axes in permutations(range(ours.ndim))
+        if ours.transpose(axes).shape == theirs.shape
+        and np.array_equal(ours.transpose(axes), theirs)
+    }
+    return numbers.transpose(*found.values()) if len(found) == 1 else None

@@ -13,9 +13,9 @@ from functools import cached_property
 
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
-from parity.architecture.step import BIAS, Step, plain
+from parity.architecture.step import BIAS, SUMS, Step, plain
 from parity.tape import Array, Op
-from parity.weights.addresses import Addresses
+from parity.weights.addresses import Addresses, without_repeats
 from parity.weights.elements import channel_axis
 
 # What a part holds where a model has none.
@@ -131,6 +131,9 @@ def _convolution(graph: Graph, addresses: Addresses, number: int, step: Step) ->
     # channels of groups stand by their group, not by their layer
     whole = int(step.parameters.get("groups", 1)) == 1 and step.kind == "convolution"
     axis = channel_axis(graph, op, len(graph.tape.values[x].shape))
+    spread = graph.tape.producer(x)
+    if spread is not None and plain(spread) == "spacetobatchnd":  # TensorFlow dilates so
+        x = spread.inputs[0]
     yield Part(number, "kernel", find, x if whole else None, axis, images=True)
     yield from _bias(graph, addresses, number, step, () if backwards else op.inputs[2:3])
 
@@ -195,16 +198,24 @@ def _worked_out(graph: Graph, step: Step) -> dict[str, int]:
 
 
 def _becomes(graph: Graph, op: Op) -> str:
-    tape = graph.tape
-    readers = [tape.ops[index] for index in tape.consumers[op.outputs[0]]]
+    readers = _readers(graph, op.outputs[0])
     words = {plain(reader) for reader in readers}
-    if plain(op) in BIAS and words & {"rsqrt", "sqrt"}:
+    if plain(op) in SUMS and words & {"rsqrt", "sqrt"}:
         return "running variance"
     if plain(op) in ("mul", "realdiv", "div"):
         live = not op.static or any(not reader.static for reader in readers)
         return "gamma" if live and not words <= {"sub", "neg"} else "running mean"
     live_sub = plain(op) == "sub" and not op.static and not graph.is_static(op.inputs[0])
-    return "running mean" if live_sub and not graph.is_static(op.inputs[0]) else "beta"
+    return "running mean" if live_sub else "beta"
+
+
+def _readers(graph: Graph, value: int) -> list[Op]:
+    """The operations that read a value, with moves left out."""
+    found = []
+    for op in (graph.tape.ops[index] for index in graph.tape.consumers[value]):
+        moved = op.role == "move"
+        found += [o for v in op.outputs for o in _readers(graph, v)] if moved else [op]
+    return found
 
 
 @dataclass(frozen=True)
@@ -213,7 +224,7 @@ class Term:
 
     Attributes:
         axes: the order in which they are arranged.
-        flat: as one row.
+        flat: as one row, without what is repeated.
         joined: channels and their multiples as one axis, and one of length 1 after it.
         spatial: all axes after the second as one.
         path: of a computed value the one of its ingredients.
@@ -237,7 +248,7 @@ class Term:
             found = found.reshape(found.shape[0] * found.shape[1], 1, *found.shape[2:])
         if self.spatial:
             found = found.reshape(*found.shape[:2], -1)
-        return [(1.0, found.reshape(-1) if self.flat else found)]
+        return [(1.0, without_repeats(found).reshape(-1) if self.flat else found)]
 
 
 def _apart(part: Part) -> Iterator[Part]:

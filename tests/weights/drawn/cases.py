@@ -122,7 +122,9 @@ def judge(seed: int, direction: tuple[str, str], net: Net | None = None) -> Resu
         verdict, reason = type(error).__name__, str(error).split("\n")[0]
     seconds = time.perf_counter() - begun
     if verdict == "parity":
-        wrong = unlike(*(weights_of(net, n, m) for n, m in zip(direction, (source, target))))
+        wrong = unlike(
+            *(weights_of(net, n, m) for n, m in zip(direction, (source, target), strict=True))
+        )
         right, reason = not wrong, f"not as in the source: {', '.join(wrong)}" if wrong else ""
     if right:
         third = built(net, direction[0], inputs, seed + 1)
@@ -131,9 +133,7 @@ def judge(seed: int, direction: tuple[str, str], net: Net | None = None) -> Resu
         exact = back.verdict == "parity" and not lost
         reason = "" if exact else f"back: {back.verdict}, not as it was: {', '.join(lost)}"
     kinds = frozenset(net.kinds)
-    return Result(
-        seed, direction, kinds, verdict, right, exact, reason, seconds, seconds / pace
-    )
+    return Result(seed, direction, kinds, verdict, right, exact, reason, seconds, seconds / pace)
 
 
 def why(found: Transfer) -> str:
@@ -141,8 +141,8 @@ def why(found: Transfer) -> str:
     left = [f"left in the {'source' if not n else 'target'}: {', '.join(names)}"
             for n, names in enumerate(found.table.left) if names]  # fmt: skip
     divergences = found.report.divergences if found.report is not None else ()
-    first = [_site(divergences[0].reference), _site(divergences[0].candidate)] if divergences else []
-    told = [f"first at {' and '.join(first)}"] if first else ["no divergence"]
+    told = [f"first at {_site(one.reference)} and {_site(one.candidate)}" for one in divergences]
+    told = told[:1] or ["no divergence"]
     return "; ".join([*left, *found.table.notes, *told])
 
 
@@ -212,7 +212,7 @@ def judge_other(seed: int, direction: tuple[str, str]) -> str | None:
         return None
     inputs = inputs_of(net, seed)
     pair = (net, changed) if seed % 2 else (changed, net)
-    source, target = (built(n, name, inputs, seed) for n, name in zip(pair, direction))
+    source, target = (built(n, name, inputs, seed) for n, name in zip(pair, direction, strict=True))
     tensors = load(target.framework).tensors(target.obj)
     before = [np.array(tensor.read()) for tensor in tensors]
     try:

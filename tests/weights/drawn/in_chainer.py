@@ -135,9 +135,10 @@ class NormByHand(chainer.Chain):
             normed = (x - mean) / F.broadcast_to(F.sqrt(variance + 1e-3), x.shape)
             stretch, shift = self.stretch, self.shift
         else:
-            centre, var = self.centre.reshape(self.shape), self.var.reshape(self.shape)
-            normed = (x - centre) / F.sqrt(chainer.Variable(var) + 1e-3)
-            stretch, shift = (F.reshape(one, self.shape) for one in (self.stretch, self.shift))
+            own = (self.centre, self.var, self.stretch, self.shift)
+            centre, var, stretch, shift = (F.reshape(one, self.shape) for one in own)
+            normed = x - F.broadcast_to(centre, x.shape)
+            normed = normed / F.broadcast_to(F.sqrt(var + 1e-3), x.shape)
         return normed * F.broadcast_to(stretch, x.shape) + F.broadcast_to(shift, x.shape)
 
 
@@ -228,9 +229,7 @@ MADE = {
     ),
     "gru": lambda entering, sizes, _: L.NStepGRU(1, entering[-1], sizes["units"], 0.0),
     "gru_before": _gru_before,
-    "attention": lambda entering, sizes, _: Attention(
-        entering[-1], sizes["heads"], sizes["bias"]
-    ),
+    "attention": lambda entering, sizes, _: Attention(entering[-1], sizes["heads"], sizes["bias"]),
 }
 
 
@@ -277,7 +276,8 @@ def _read_lstm(made):
 
         return dict(zip(("kernel", "recurrent", "bias"), map(rows, own), strict=True))
     found = _read_nstep(made)
-    return {**found, "bias": found["bias"] + found.pop("recurrent bias")}
+    found["bias"] = found["bias"] + found.pop("recurrent bias")
+    return found
 
 
 def _read_nstep(made):

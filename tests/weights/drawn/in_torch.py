@@ -205,9 +205,7 @@ class Attention(nn.Module):
 
 
 MADE = {
-    "dense": lambda entering, sizes, _: nn.Linear(
-        entering[-1], sizes["units"], bias=sizes["bias"]
-    ),
+    "dense": lambda entering, sizes, _: nn.Linear(entering[-1], sizes["units"], bias=sizes["bias"]),
     "conv": _convolution,
     "depthwise": _convolution,
     "transposed": _transposed,

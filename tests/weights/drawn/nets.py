@@ -297,7 +297,8 @@ class _Drawing:
         self._add("depthwise", **self._window(3), multiplier=self.random.randint(1, 2))
 
     def _transposed(self) -> None:
-        sizes = {"kernel": self.random.randint(1, 3), "stride": self.random.randint(1, 2)}
+        kernel = self.random.randint(1, 3)
+        sizes = {"kernel": kernel, "stride": self.random.randint(1, min(kernel, 2))}
         bias = self._one_of((True, False))
         if self.shape[1] < 8:
             self._add("transposed", filters=self._filters(), bias=bias, **sizes)
