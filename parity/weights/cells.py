@@ -218,8 +218,8 @@ _BY_FRAMEWORK = {
 
 
 def same_biases(ours: Cell, theirs: Cell) -> None:
-    """Adds up the biases of both where one has but one, or where two do the same (an LSTM's)."""
-    if ours.gates == 3 and {"bias", "recurrent bias"} <= set(ours.roles) & set(theirs.roles):
+    """Adds up the biases of both where one has but one."""
+    if {"bias", "recurrent bias"} <= set(ours.roles) & set(theirs.roles):
         return
     for cell in (ours, theirs):
         second = cell.roles.pop("recurrent bias", None)

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from parity.errors import FileError
+from parity.frameworks import load
+from parity.model import Model
 from parity.tape import Array
 from parity.weights.addresses import Addresses
 from parity.weights.elements import Elements, order_in_file
@@ -29,6 +31,7 @@ _STATISTICS = {
     **dict.fromkeys(("avg_mean", "moving_mean", "running_mean"), "running mean"),
     **dict.fromkeys(("avg_var", "moving_variance", "running_var"), "running variance"),
 }
+_OF_KERAS = {"keras": ".keras", "keras-weights": ".weights.h5"}
 _COUNTERS = ("N", "num_batches_tracked")
 
 
@@ -228,6 +231,24 @@ def _contradictions(
         names = " + ".join(target.names(part))
         told.append(f"{tensor.name} is {tensor.shape}, where {names} takes only {wanted}")
     return told
+
+
+def fill_model(model: Model, file: WeightFile) -> None:
+    """Puts a file's tensors into the model that it was saved from.
+
+    A file of Keras tells a weight by its place in the model, so Keras reads its own.
+
+    Raises:
+        FileError: the two do not fit together.
+    """
+    own = file.format in _OF_KERAS and str(file.path).endswith(_OF_KERAS[file.format])
+    if not own or not hasattr(model.obj, "load_weights"):
+        fill(load(model.framework).tensors(model.obj), file)
+        return
+    try:
+        model.obj.load_weights(str(file.path))
+    except (ValueError, KeyError, TypeError) as error:
+        raise FileError(f"{file.path} does not fit {model.name}: {error}") from error
 
 
 def fill(model: Sequence[Tensor], file: WeightFile) -> None:

@@ -31,7 +31,7 @@ from parity.weights.pairing import (
     read_map,
 )
 from parity.weights.parts import NEUTRAL, Part
-from parity.weights.stored import fill, pair_stored, tensors_of
+from parity.weights.stored import fill_model, pair_stored, tensors_of
 from parity.weights.table import Table, tabulate
 from parity.weights.tensors import Tensor
 
@@ -115,7 +115,7 @@ def transfer(
         source = wrap(source_model)
         given = drawn((source, wrap(target))) if inputs is None else inputs
         load(source.framework).record(source, fed(source, source, given))  # builds what is lazy
-        fill(load(source.framework).tensors(source.obj), file)
+        fill_model(source, file)
     models = wrap(source), wrap(target)
     inputs = drawn(models) if inputs is None else inputs
     ours, theirs, numbers = _sides(models, inputs)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import statistics
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -18,6 +20,9 @@ from parity.errors import ParityError
 from parity.frameworks import load
 from parity.frameworks.chainer import chainer
 from parity.model import Model
+from parity.weights.files import read_weights, write_weights
+from parity.weights.saving import save
+from parity.weights.stored import fill_model
 from parity.weights.transfer import Transfer
 from tests.weights.drawn import in_chainer, in_keras, in_torch
 from tests.weights.drawn.nets import FRAMEWORKS, Net, net_of_seed, other_net
@@ -56,6 +61,10 @@ class Result:
     reason: str
     seconds: float
     ratio: float
+
+    @property
+    def wrong(self) -> bool:
+        return self.verdict == "parity" and not self.right
 
     @property
     def good(self) -> bool:
@@ -132,8 +141,9 @@ def judge(seed: int, direction: tuple[str, str], net: Net | None = None) -> Resu
         lost = _lost(net, direction[0], source, third)
         exact = back.verdict == "parity" and not lost
         reason = "" if exact else f"back: {back.verdict}, not as it was: {', '.join(lost)}"
-    kinds = frozenset(net.kinds)
-    return Result(seed, direction, kinds, verdict, right, exact, reason, seconds, seconds / pace)
+    return Result(
+        seed, direction, net.kinds, verdict, right, exact, reason, seconds, seconds / pace
+    )
 
 
 def why(found: Transfer) -> str:
@@ -213,13 +223,59 @@ def judge_other(seed: int, direction: tuple[str, str]) -> str | None:
     inputs = inputs_of(net, seed)
     pair = (net, changed) if seed % 2 else (changed, net)
     source, target = (built(n, name, inputs, seed) for n, name in zip(pair, direction, strict=True))
-    tensors = load(target.framework).tensors(target.obj)
-    before = [np.array(tensor.read()) for tensor in tensors]
+    before = _contents(target)
     try:
         found = parity.transfer(source, target, laid_out(net, direction[0], inputs))
     except ParityError:
         found = None
-    same = all(np.array_equal(old, t.read()) for old, t in zip(before, tensors, strict=True))
+    pairs = zip(before, _contents(target), strict=True)
+    same = all(np.array_equal(old, new) for old, new in pairs)
     if found is not None and found.verdict != "diverged":
         return f"{found.verdict}: {found.table}"
     return "" if same else "the target is not as it was"
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+_FORMATS = {
+    "torch": ("npz", "torch", "safetensors", "hdf5", "tensorflow"),
+    "keras": ("npz", "torch", "safetensors", "hdf5", "tensorflow", "keras", "keras-weights"),
+    "chainer": ("npz", "chainer", "torch", "safetensors", "hdf5", "tensorflow"),
+}
+_SUFFIXES = {"keras": ".keras", "keras-weights": ".weights.h5", "npz": ".npz"}
+
+
+def judge_files(seed: int) -> str:
+    """Writes a model's weights in each format, and reads them into another of the same network.
+
+    Returns:
+        What came back otherwise; "" where nothing did.
+    """
+    net, wrong = net_of_seed(seed), []
+    framework = FRAMEWORKS[seed % len(FRAMEWORKS)]
+    inputs = inputs_of(net, seed)
+    source = built(net, framework, inputs, seed)
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in _FORMATS[framework]:
+            path = Path(folder) / f"weights-{kind}{_SUFFIXES.get(kind, '')}"
+            if kind.startswith("keras"):
+                save(source, path)
+            else:
+                write_weights(path, _named(source, kind), kind)
+            fresh = built(net, framework, inputs, seed + 1)
+            fill_model(fresh, read_weights(path))
+            pairs = zip(_contents(source), _contents(fresh), strict=True)
+            if not all(np.array_equal(one, other) for one, other in pairs):
+                wrong.append(kind)
+    return ", ".join(wrong)
+
+
+def _named(model: Model, kind: str) -> dict[str, Array]:
+    """Contents by name, as each framework's own files have them."""
+    strip = "/" if kind != "torch" else ""
+    tensors = load(model.framework).tensors(model.obj)
+    return {name.lstrip(strip): np.array(one.read()) for one in tensors for name in one.names}
+
+
+def _contents(model: Model) -> list[Array]:
+    return [np.array(tensor.read()) for tensor in load(model.framework).tensors(model.obj)]

@@ -81,8 +81,25 @@ class Net:
         return found
 
     @property
-    def kinds(self) -> set[str]:
-        return {node.kind for node in self.nodes if node.kind not in GLUE}
+    def kinds(self) -> frozenset[str]:
+        """Of its layers, and in what ways they are joined."""
+        shapes, found = self.shapes, set()
+        for number, node in enumerate(self.nodes):
+            found |= {f"{node.kind} by hand"} if node.by_hand else set()
+            found |= {"grouped"} if "groups" in node.sizes and node.kind == "conv" else set()
+            found |= {"shared layer"} if node.layer != number and node.inputs else set()
+            spatial = node.kind in ("conv", "depthwise", "transposed")
+            rank = f" {len(shapes[number]) - 1}d" if spatial else ""
+            found |= {f"{node.kind}{rank}"} if node.kind not in GLUE else set()
+            found |= {"residual"} if node.kind == "add" else set()
+            found |= {"flatten of images"} if self._flattens_image(node) else set()
+        ends = {self.nodes[number].inputs for number in self.outputs}
+        found |= {"two heads"} if len(self.outputs) > 1 else set()
+        trunks = len(ends) > 1 or any(node.kind == "concat" for node in self.nodes)
+        return frozenset(found | ({"separate trunks"} if trunks else set()))
+
+    def _flattens_image(self, node: Node) -> bool:
+        return node.kind == "flatten" and self.form == "image"
 
     def __str__(self) -> str:
         told = [
@@ -212,7 +229,7 @@ class _Drawing:
             self._add("embedding", rows=11, units=self._width(4, 6))
             self.form = "series"
         heads = self.random.randint(1, 2)
-        self.most = self.random.randint(heads, MOST_LAYERS) - heads
+        self.most = max(self.random.randint(heads, MOST_LAYERS) for _ in range(2)) - heads
         trunks: tuple[int, ...] | None = None
         if self.form != "flat":
             while self._count() < self.most and self._one_of((*[True] * 6, False)):
