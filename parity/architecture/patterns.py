@@ -141,7 +141,7 @@ def norms(graph: Graph) -> Iterator[Step]:
         if added is None or plain(added) not in SUMS:
             continue
         epsilon = graph.scalar(added)
-        variance = [v for v in added.inputs if graph.tape.values[v].size > 1]
+        variance = [v for v in added.inputs if graph.tape.values[v].kind != "constant"]
         if epsilon is None or not 0 < epsilon < 0.1 or len(variance) != 1:
             continue
         first = graph.tape.ops[live[0]]

@@ -83,11 +83,17 @@ class Program:
 
     def _absorb_gathering(self, step: Step) -> None:
         """TensorFlow dilates by spreading an image over the batch, and gathers what comes of it."""
-        readers = self.graph.tape.consumers[self.graph.tape.ops[step.ops[-1]].outputs[0]]
-        for op in (self.graph.live[index] for index in readers if index in self.graph.live):
-            if step.width and len(readers) == 1 and plain(op) == "batchtospacend":
-                self.graph.owner[op.index] = step
-                step.ops = (*step.ops, op.index)
+        taken: list[Op] = []
+        value = self.graph.tape.ops[step.ops[-1]].outputs[0]
+        while step.width and not (taken and plain(taken[-1]) == "batchtospacend"):
+            readers = [self.graph.live[i] for i in self.graph.tape.consumers[value]
+                       if i in self.graph.live]  # fmt: skip
+            if len(readers) != 1 or readers[0].role != "move":
+                return
+            taken.append(readers[0])
+            value = readers[0].outputs[0]
+        self.graph.owner.update({op.index: step for op in taken})
+        step.ops = (*step.ops, *(op.index for op in taken))
 
     def flow(self, shown: Mapping[int, int]) -> Flow:
         """For each operation the nearest shown steps before it and after it.

@@ -130,12 +130,20 @@ def _convolution(graph: Graph, addresses: Addresses, number: int, step: Step) ->
     find = Term(addresses, weight, axes, joined=grouped, spatial=True)
     # channels of groups stand by their group, not by their layer
     whole = int(step.parameters.get("groups", 1)) == 1 and step.kind == "convolution"
+    x = _before_spreading(graph, x)
     axis = channel_axis(graph, op, len(graph.tape.values[x].shape))
-    spread = graph.tape.producer(x)
-    if spread is not None and plain(spread) == "spacetobatchnd":  # TensorFlow dilates so
-        x = spread.inputs[0]
     yield Part(number, "kernel", find, x if whole else None, axis, images=True)
     yield from _bias(graph, addresses, number, step, () if backwards else op.inputs[2:3])
+
+
+def _before_spreading(graph: Graph, value: int) -> int:
+    """An image before TensorFlow spreads it over the batch, as it does to dilate."""
+    op = graph.tape.producer(value)
+    while op is not None and op.role == "move" and op.inputs:
+        if plain(op) == "spacetobatchnd":
+            return op.inputs[0]
+        op = graph.tape.producer(op.inputs[0])
+    return value
 
 
 def _embedding(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterator[Part]:

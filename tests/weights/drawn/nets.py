@@ -220,7 +220,7 @@ class _Drawing:
         )
         self.entering = self.form, self.shape
         self.permuted = False  # flattened in another order by some frameworks
-        self.most = 0  # layers before the heads
+        self.heads, self.most = 1, 0  # layers at the end, and before them
         self.nodes = [Node("input", (), 0)]
         self.shapes = [self.shape]
 
@@ -228,8 +228,9 @@ class _Drawing:
         if self.form == "words":
             self._add("embedding", rows=11, units=self._width(4, 6))
             self.form = "series"
-        heads = self.random.randint(1, 2)
-        self.most = max(self.random.randint(heads, MOST_LAYERS) for _ in range(2)) - heads
+        self.heads = self.random.randint(1, 2)
+        most = max(self.random.randint(self.heads, MOST_LAYERS) for _ in range(2))
+        self.most = most - self.heads
         trunks: tuple[int, ...] | None = None
         if self.form != "flat":
             while self._count() < self.most and self._one_of((*[True] * 6, False)):
@@ -240,7 +241,7 @@ class _Drawing:
         ends = trunks or (len(self.nodes) - 1,)
         outputs = tuple(
             self._node("dense", (ends[n % len(ends)],), units=self.random.randint(1, 4), bias=True)
-            for n in range(max(heads, len(ends)))
+            for n in range(self.heads)
         )
         made = self.random.randint(0, 99)
         return Net(*self.entering, tuple(self.nodes), outputs, made)
@@ -375,7 +376,7 @@ class _Drawing:
             first = self._add("dense", begin, units=units, bias=True)
             self._add("tanh", first)
             ends.append(self._add("dense", units=units, bias=True))
-        if self._one_of((True, False)):
+        if self.heads > 1 and self._one_of((True, False)):
             return tuple(ends)
         self._add("concat", *ends)
         return None
