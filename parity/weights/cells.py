@@ -36,6 +36,7 @@ class Cell:
         name: what its tensors' names have in common.
         roles: kernel, recurrent kernel, bias, recurrent bias.
         first: index of the first operation that reads it.
+        skips: whether its first turn leaves out the recurrent biases, as Chainer's `L.GRU` does.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Cell:
     roles: dict[str, Terms]
     tensors: frozenset[int]
     first: int = -1
+    skips: bool = False
     parts: dict[str, Part] = field(default_factory=dict)
 
     @property
@@ -84,7 +86,7 @@ def _from_written(addresses: Addresses, one: Written) -> Cell:
     tensors = frozenset(
         n for terms in one.roles.values() for _, own in terms for n in addresses.tensors_in(own)
     )
-    return Cell("", one.gates, one.units, one.roles, tensors, one.first)
+    return Cell("", one.gates, one.units, one.roles, tensors, one.first, one.skips)
 
 
 def _group(match: re.Match[str]) -> str:

@@ -239,6 +239,13 @@ def _pair_cells(
             )
             continue
         pairs += list(zip(left, right, strict=True))
+    for one, other in pairs:
+        if one.skips != other.skips:
+            notes.append(
+                f"the recurrent cell of the {'source' if one.skips else 'target'} leaves out its "
+                "recurrent biases at the first step, as Chainer's L.GRU does, and the other's does "
+                "not: they agree only where those biases are zero"
+            )
     return pairs
 
 

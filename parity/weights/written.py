@@ -68,12 +68,14 @@ class Written:
     Attributes:
         roles: in the common arrangement.
         first: index of the first product.
+        skips: whether the first turn leaves out the recurrent products, and so their biases.
     """
 
     gates: int
     units: int
     roles: dict[str, Terms]
     first: int
+    skips: bool
 
 
 def written(program: Program, addresses: Addresses) -> Iterator[Written]:
@@ -152,7 +154,7 @@ class _Sums:
 
     def recurs(self, index: int) -> bool:
         """Whether a product meets what its own weights helped to compute."""
-        earlier = {n for n in self._alike(self.tape.ops[index]) if n < index}
+        earlier = {n for n in self.alike(self.tape.ops[index]) if n < index}
         stack, seen = [self.kernels[index].enters], set[int]()
         while stack and earlier:
             value = stack.pop()
@@ -165,7 +167,7 @@ class _Sums:
             stack.extend(op.inputs)
         return False
 
-    def _alike(self, op: Op) -> set[int]:
+    def alike(self, op: Op) -> set[int]:
         """The operations that multiply by the same weights, of the first turn's zeros too."""
         return {
             index
@@ -207,7 +209,10 @@ def _read(sums: _Sums, step: Step) -> Written | None:
     for name, arrays in rows.items():
         sign = signs if arrays[0].ndim == 1 else signs[:, None]
         roles[name] = [(sign if turned else 1.0, np.concatenate(arrays))]
-    return Written(len(order), units, roles, min(products))
+    turns = {back: {len(sums.alike(sums.tape.ops[n])) for n in products if sums.recurs(n) == back}
+             for back in (False, True)}  # fmt: skip
+    skips = "recurrent bias" in roles and max(turns[True]) < max(turns[False])
+    return Written(len(order), units, roles, min(products), skips)
 
 
 def _rows(sums: _Sums, gate: _Gate) -> tuple[dict[str, Array], set[int]] | None:

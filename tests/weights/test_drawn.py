@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import parity
 from benchmarks.transfer import main, summary
 from parity.frameworks import load
+from parity.frameworks.chainer import chainer
 from tests.weights.drawn import cases
 from tests.weights.drawn.cases import DIRECTIONS, judge, judge_files, judge_other
 from tests.weights.drawn.nets import (
@@ -216,3 +217,32 @@ NETS = {
 def test_kinds_one_by_one(direction, name):
     result = judge(5, direction, NETS[name])
     assert result.good, result
+
+
+class Stateful(chainer.Chain):
+    """Chainer's L.GRU, which leaves out the recurrent biases at its first step."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.cell = chainer.links.GRU(3, 4)
+
+    def forward(self, x):
+        self.cell.reset_state()
+        return chainer.functions.stack([self.cell(x[:, t]) for t in range(x.shape[1])], 1)
+
+
+@pytest.mark.parametrize("biased", [True, False])
+def test_a_cell_that_skips_its_first_recurrent_biases_is_told(biased):
+    net = of("series", (5, 3), ("gru_before", (0,), {"units": 4}))
+    inputs = cases.inputs_of(net, 1)
+    target = cases.built(net, "keras", inputs, 1)
+    source = Stateful()
+    back = [id(link.b) for link in (source.cell.U, source.cell.U_r, source.cell.U_z)]
+    for param in source.params():
+        own = np.random.default_rng(2).normal(size=param.shape).astype("f") * 0.4
+        recurrent = param.name == "b" and id(param) in back
+        param.array[...] = 0 if recurrent and not biased else own
+    result = parity.transfer(source, target, inputs)
+    assert result.verdict == ("diverged" if biased else "parity"), result
+    assert any("leaves out its recurrent biases at the first" in n for n in result.table.notes)
