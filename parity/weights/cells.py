@@ -7,7 +7,8 @@ order i, f, g, o of an LSTM and r, z, n of a GRU; so (gates x units, in) for the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,6 +37,7 @@ class Cell:
         name: what its tensors' names have in common.
         roles: kernel, recurrent kernel, bias, recurrent bias.
         first: index of the first operation that reads it.
+        step: number of the step that it is in, with others perhaps.
         skips: whether its first turn leaves out the recurrent biases, as Chainer's `L.GRU` does.
     """
 
@@ -45,6 +47,7 @@ class Cell:
     roles: dict[str, Terms]
     tensors: frozenset[int]
     first: int = -1
+    step: int = -1
     skips: bool = False
     parts: dict[str, Part] = field(default_factory=dict)
 
@@ -86,7 +89,7 @@ def _from_written(addresses: Addresses, one: Written) -> Cell:
     tensors = frozenset(
         n for terms in one.roles.values() for _, own in terms for n in addresses.tensors_in(own)
     )
-    return Cell("", one.gates, one.units, one.roles, tensors, one.first, one.skips)
+    return Cell("", one.gates, one.units, one.roles, tensors, one.first, one.step, one.skips)
 
 
 def _group(match: re.Match[str]) -> str:
@@ -119,14 +122,15 @@ def _first(tape: Tape, addresses: Addresses, tensors: frozenset[int]) -> int:
 def _make_parts(program: Program, cell: Cell) -> None:
     graph = program.graph
     owner = graph.owner.get(cell.first)
-    number = program.steps.index(owner) if owner is not None else -1
+    if cell.step < 0 and owner is not None:
+        cell.step = program.steps.index(owner)
     op = graph.tape.ops[cell.first]
     width = cell.key[2]
     shapes = graph.tape.values
     live = [v for v in op.inputs if not graph.is_static(v) and shapes[v].shape[-1:] == (width,)]
     for role, terms in cell.roles.items():
         enters = live[0] if role == "kernel" and live else None
-        cell.parts[role] = Part(number, role, lambda terms=terms: terms, enters)  # type: ignore[misc]
+        cell.parts[role] = Part(cell.step, role, lambda terms=terms: terms, enters)  # type: ignore[misc]
 
 
 def _torch(name: str, own: Mapping[str, Array]) -> Cell | None:
@@ -230,3 +234,41 @@ def same_biases(ours: Cell, theirs: Cell) -> None:
             terms = [*cell.roles["bias"], *second]
             cell.roles["bias"] = terms
             cell.parts["bias"].find = lambda terms=terms: terms  # type: ignore[misc]
+
+
+def pair_cells(
+    ours: Sequence[Cell], theirs: Sequence[Cell], steps: Mapping[int, int], notes: list[str]
+) -> list[tuple[Cell, Cell]]:
+    """Cells of one size: those alone in steps that belong together, the others as they run."""
+    pairs = []
+    for key, count in Counter(cell.key for cell in ours).items():
+        left = [cell for cell in ours if cell.key == key]
+        right = [cell for cell in theirs if cell.key == key]
+        if len(left) != len(right):
+            notes.append(
+                f"the source has {count} recurrent cell(s) of {key[1]} units over {key[2]} "
+                f"features, the target {len(right)}: they are left over"
+            )
+            continue
+        partners = _by_step(right)
+        for step, cell in _by_step(left).items():
+            other = partners.get(steps.get(step, -1))
+            if cell is not None and other is not None:
+                pairs.append((cell, other))
+                left.remove(cell)
+                right.remove(other)
+        pairs += list(zip(left, right, strict=True))
+    for one, other in pairs:
+        if one.skips != other.skips:
+            notes.append(
+                f"the recurrent cell of the {'source' if one.skips else 'target'} leaves out its "
+                "recurrent biases at the first step, as Chainer's L.GRU does, and the other's does "
+                "not: they agree only where those biases are zero"
+            )
+    return pairs
+
+
+def _by_step(cells: Sequence[Cell]) -> dict[int, Cell | None]:
+    """The cell of each step; None where there are several."""
+    counts = Counter(cell.step for cell in cells)
+    return {cell.step: cell if counts[cell.step] == 1 else None for cell in cells}

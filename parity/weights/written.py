@@ -68,6 +68,7 @@ class Written:
     Attributes:
         roles: in the common arrangement.
         first: index of the first product.
+        step: number of the recurrence.
         skips: whether the first turn leaves out the recurrent products, and so their biases.
     """
 
@@ -75,16 +76,17 @@ class Written:
     units: int
     roles: dict[str, Terms]
     first: int
+    step: int
     skips: bool
 
 
 def written(program: Program, addresses: Addresses) -> Iterator[Written]:
     """The cell of each recurrence that can be read, in the order of the steps."""
-    steps = [step for step in program.steps if step.kind == "recurrence"]
+    steps = [(n, step) for n, step in enumerate(program.steps) if step.kind == "recurrence"]
     if steps:
         sums = _Sums(program.graph, addresses)
-        for step in steps:
-            found = _read(sums, step)
+        for number, step in steps:
+            found = _read(sums, number, step)
             if found is not None:
                 yield found
 
@@ -185,7 +187,7 @@ def _addresses(kernel: Part) -> Array:
 # --- gates ---------------------------------------------------------------------------------------
 
 
-def _read(sums: _Sums, step: Step) -> Written | None:
+def _read(sums: _Sums, number: int, step: Step) -> Written | None:
     gates = _Turns(sums, step).gates()
     order = _ORDERS.get(len(gates))
     if order is None or len({len(gate.columns) for gate in gates.values()}) != 1:
@@ -212,7 +214,7 @@ def _read(sums: _Sums, step: Step) -> Written | None:
     turns = {back: {len(sums.alike(sums.tape.ops[n])) for n in products if sums.recurs(n) == back}
              for back in (False, True)}  # fmt: skip
     skips = "recurrent bias" in roles and max(turns[True]) < max(turns[False])
-    return Written(len(order), units, roles, min(products), skips)
+    return Written(len(order), units, roles, min(products), number, skips)
 
 
 def _rows(sums: _Sums, gate: _Gate) -> tuple[dict[str, Array], set[int]] | None:

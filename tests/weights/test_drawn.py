@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from benchmarks.transfer import main, summary
 from parity.frameworks import load
 from parity.frameworks.chainer import chainer
 from tests.weights.drawn import cases
+from tests.weights.drawn import in_torch as drawn_torch
 from tests.weights.drawn.cases import DIRECTIONS, judge, judge_files, judge_other
 from tests.weights.drawn.nets import (
     FRAMEWORKS,
@@ -246,3 +248,48 @@ def test_a_cell_that_skips_its_first_recurrent_biases_is_told(biased):
     result = parity.transfer(source, target, inputs)
     assert result.verdict == ("diverged" if biased else "parity"), result
     assert any("leaves out its recurrent biases at the first" in n for n in result.table.notes)
+
+
+class TwoCells(torch.nn.Module):
+    """Two cells of one size side by side, which run in either order."""
+
+    def __init__(self, first):
+        super().__init__()
+        self.order = (first, 1 - first)
+        self.cells = torch.nn.ModuleList(torch.nn.LSTM(3, 4, batch_first=True) for _ in range(2))
+        self.last = torch.nn.Linear(4, 2)
+
+    def forward(self, x):
+        found = {n: self.cells[n](x)[0][:, -1] for n in self.order}
+        return found[0], self.last(found[1])
+
+
+def test_cells_of_one_size_are_told_apart_by_where_they_stand():
+    inputs = np.random.default_rng(3).normal(size=(3, 5, 3)).astype("f")
+    source, target = TwoCells(0), TwoCells(1)
+    assert parity.transfer(source, target, inputs).verdict == "parity"
+    pairs = zip(source.state_dict().values(), target.state_dict().values(), strict=True)
+    assert all(torch.equal(one, other) for one, other in pairs)
+
+
+class OtherGates(drawn_torch.LstmByHand):
+    """The cell of the drawn nets with its gates as o, g, f, i, and all products made at once."""
+
+    def forward(self, x):
+        h = c = x.new_zeros(len(x), self.units)
+        found, into = [], self.into(x)
+        for t in range(x.shape[1]):
+            o, g, f, i = (into[:, t] + self.back(h)).chunk(4, -1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(c)
+            found.append(h)
+        return torch.stack(found, 1)
+
+
+def test_cells_by_hand_with_gates_in_two_orders():
+    inputs = np.random.default_rng(4).normal(size=(3, 5, 3)).astype("f")
+    source, target = drawn_torch.LstmByHand(3, 4), OtherGates(3, 4)
+    assert parity.transfer(source, target, inputs).verdict == "parity"
+    f, i, o, g = source.back.weight.detach().numpy().reshape(4, 4, 4)
+    expected = np.stack([o, g, f, i]).reshape(16, 4)
+    np.testing.assert_array_equal(target.back.weight.detach().numpy(), expected)
