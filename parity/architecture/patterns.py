@@ -33,18 +33,18 @@ def recurrences(graph: Graph) -> Iterator[Step]:
 def _loops(graph: Graph) -> Iterator[Collection[int]]:
     """Operations of each loop: some at each of its places are enough."""
     reads: dict[frozenset[int], list[int]] = defaultdict(list)
-    for op in graph.live.values():
+    for op in graph.tape.ops:
         word = plain(op)
-        if word in _CELLS:
+        if word in _CELLS and op.index in graph.live:
             yield [op.index, *_products_before(graph, op)]
-        elif word in DENSE:
+        elif word in DENSE and (op.static or op.index in graph.live):  # a first turn's zeros too
             for value in op.inputs:
                 if graph.is_static(value) and graph.weights(value):
                     reads[graph.weights(value)].append(op.index)
     for weights, indices in reads.items():
         names = " ".join(graph.tape.values[leaf].name for leaf in weights)
         if "weight_hh" in names or "recurrent_kernel" in names:
-            yield indices
+            yield [index for index in indices if index in graph.live]
         elif len(indices) > 1:
             turn = _between(graph.tape, indices[0], indices[1])
             if turn and _is_fed(graph, turn):

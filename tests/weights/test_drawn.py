@@ -210,6 +210,7 @@ NETS = {
         ("lstm", (0,), {**DENSE, "by_hand": ("torch", "chainer")}),
         ("gru_before", (1,), {**DENSE, "by_hand": ("chainer",)}),
     ),
+    "a cell of a framework's own, of two turns": of("series", (2, 3), ("gru", (0,), dict(DENSE))),
     "a cell of two turns": of("series", (2, 3), ("gru_before", (0,), dict(DENSE))),
 }
 
