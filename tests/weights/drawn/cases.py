@@ -152,7 +152,7 @@ def why(found: Transfer) -> str:
             for n, names in enumerate(found.table.left) if names]  # fmt: skip
     divergences = found.report.divergences if found.report is not None else ()
     told = [f"first at {_site(one.reference)} and {_site(one.candidate)}" for one in divergences]
-    told = told[:1] or [str(found.report).split("\n")[0]]
+    told = told[:1] or [r for one in found.report.comparisons for r in one.reasons]
     return "; ".join([*left, *found.table.notes, *told])
 
 
