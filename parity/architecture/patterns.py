@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from parity.architecture.graph import Graph
-from parity.architecture.step import BIAS, DENSE, KINDS, Step, axes_of, plain
+from parity.architecture.step import BIAS, DENSE, KINDS, SUMS, Step, axes_of, plain
 from parity.tape import Op, Tape
 
 _CELLS = frozenset("mkldnnrnnlayer lstm gru rnntanh rnnrelu cudnnrnn lstmcell grucell".split())
@@ -33,21 +33,21 @@ def recurrences(graph: Graph) -> Iterator[Step]:
 def _loops(graph: Graph) -> Iterator[Collection[int]]:
     """Operations of each loop: some at each of its places are enough."""
     reads: dict[frozenset[int], list[int]] = defaultdict(list)
-    for op in graph.live.values():
+    for op in graph.tape.ops:
         word = plain(op)
-        if word in _CELLS:
+        if word in _CELLS and op.index in graph.live:
             yield [op.index, *_products_before(graph, op)]
-        elif word in DENSE:
+        elif word in DENSE and (op.static or op.index in graph.live):  # a first turn's zeros too
             for value in op.inputs:
                 if graph.is_static(value) and graph.weights(value):
                     reads[graph.weights(value)].append(op.index)
     for weights, indices in reads.items():
         names = " ".join(graph.tape.values[leaf].name for leaf in weights)
         if "weight_hh" in names or "recurrent_kernel" in names:
-            yield indices
+            yield [index for index in indices if index in graph.live]
         elif len(indices) > 1:
             turn = _between(graph.tape, indices[0], indices[1])
-            if turn:
+            if turn and _is_fed(graph, turn):
                 yield {*turn, *_between(graph.tape, indices[0], indices[-1]), indices[-1]}
 
 
@@ -79,6 +79,15 @@ def _between(tape: Tape, first: int, last: int) -> set[int]:
             needed.update(op.inputs)
             found.add(op.index)
     return found
+
+
+def _is_fed(graph: Graph, turn: Collection[int]) -> bool:
+    """Whether something enters one turn of a loop on its way; else a layer is just used again."""
+    ops = [graph.tape.ops[index] for index in sorted(turn)]
+    known = {*ops[0].inputs, *(value for op in ops for value in op.outputs)}
+    return any(
+        value not in known and not graph.is_static(value) for op in ops for value in op.inputs
+    )
 
 
 def _place(op: Op) -> tuple[str, str]:
@@ -129,7 +138,7 @@ def norms(graph: Graph) -> Iterator[Step]:
         if not live or len(roots) != 1 or _names_a_step(graph, live):
             continue
         added = graph.tape.producer(roots[0].inputs[0])
-        if added is None or plain(added) not in BIAS:
+        if added is None or plain(added) not in SUMS:
             continue
         epsilon = graph.scalar(added)
         values = graph.tape.values  # a variance of one channel is a single number, too

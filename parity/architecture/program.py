@@ -80,6 +80,7 @@ class Program:
     def _absorb_bias(self, step: Step) -> None:
         """The addition of a bias belongs to the product before it."""
         tape = self.graph.tape
+        self._absorb_gathering(step)
         reader = self.graph.only_reader(tape.ops[step.ops[-1]].outputs[0]) if step.width else None
         if reader is None or reader.index in self.graph.owner or plain(reader) not in BIAS:
             return
@@ -87,6 +88,20 @@ class Program:
         if len(static) == 1 and tape.values[static[0]].size == step.width:
             self.graph.owner[reader.index] = step
             step.ops = (*step.ops, reader.index)
+
+    def _absorb_gathering(self, step: Step) -> None:
+        """TensorFlow dilates by spreading an image over the batch, and gathers what comes of it."""
+        taken: list[Op] = []
+        value = self.graph.tape.ops[step.ops[-1]].outputs[0]
+        while step.width and not (taken and plain(taken[-1]) == "batchtospacend"):
+            readers = [self.graph.live[i] for i in self.graph.tape.consumers[value]
+                       if i in self.graph.live]  # fmt: skip
+            if len(readers) != 1 or readers[0].role != "move":
+                return
+            taken.append(readers[0])
+            value = readers[0].outputs[0]
+        self.graph.owner.update({op.index: step for op in taken})
+        step.ops = (*step.ops, *(op.index for op in taken))
 
     def flow(self, shown: Mapping[int, int]) -> Flow:
         """For each operation the nearest shown steps before it and after it.

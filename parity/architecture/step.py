@@ -43,6 +43,7 @@ DENSE = frozenset(_SPELLINGS["dense"].split())
 # Steps that stand in for one another at one place without any other change.
 FAMILIES = frozenset(_ACTIVATIONS), frozenset(("max_pool", "average_pool"))
 BIAS = frozenset("add addv2 biasadd bias".split())
+SUMS = BIAS | {"addconstant"}  # with what is no bias: an epsilon
 
 # What tells a step from others of its kind.
 _SIZES = {

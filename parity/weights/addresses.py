@@ -96,6 +96,21 @@ class Addresses:
         return found.reshape(addresses.shape)
 
 
+def varying(own: Array) -> list[int]:
+    """The axes along which something else stands: what is repeated does not count."""
+    return [
+        axis - own.ndim
+        for axis in range(own.ndim)
+        if own.shape[axis] > 1 and (own != own.take([0], axis)).any()
+    ]
+
+
+def without_repeats(own: Array) -> Array:
+    """What is broadcast along an axis, once: the axes that vary are left."""
+    long = varying(own)
+    return own[tuple(slice(None) if axis - own.ndim in long else 0 for axis in range(own.ndim))]
+
+
 def _range(op: Op) -> range:
     return range(len(op.inputs))
 

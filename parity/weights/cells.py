@@ -7,7 +7,8 @@ order i, f, g, o of an LSTM and r, z, n of a GRU; so (gates x units, in) for the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +17,7 @@ from parity.architecture.program import Program
 from parity.tape import Array
 from parity.weights.addresses import Addresses
 from parity.weights.parts import Part
+from parity.weights.written import Written, written
 
 Terms = list[tuple[float | Array, Array]]  # addresses, each with the sign of what is there
 
@@ -35,6 +37,8 @@ class Cell:
         name: what its tensors' names have in common.
         roles: kernel, recurrent kernel, bias, recurrent bias.
         first: index of the first operation that reads it.
+        step: number of the step that it is in, with others perhaps.
+        skips: whether its first turn leaves out the recurrent biases, as Chainer's `L.GRU` does.
     """
 
     name: str
@@ -43,6 +47,8 @@ class Cell:
     roles: dict[str, Terms]
     tensors: frozenset[int]
     first: int = -1
+    step: int = -1
+    skips: bool = False
     parts: dict[str, Part] = field(default_factory=dict)
 
     @property
@@ -64,18 +70,26 @@ def cells(program: Program, addresses: Addresses) -> list[Cell]:
             if match:
                 own = addresses.own(number)
                 groups.setdefault(_group(match), {})[_role(match, name)] = own
-    found = []
+    found = [_from_written(addresses, one) for one in written(program, addresses)]
+    taken = {number for cell in found for number in cell.tensors}
     for name, tensors in groups.items():
         cell = read(name, tensors)
-        if cell is not None:
-            cell.tensors = frozenset(
-                n for own in tensors.values() for n in addresses.tensors_in(own)
-            )
-            cell.first = _first(program, addresses, cell.tensors)
-            if cell.first >= 0:
-                _make_parts(program, cell)
-                found.append(cell)
+        if cell is None:
+            continue
+        cell.tensors = frozenset(n for own in tensors.values() for n in addresses.tensors_in(own))
+        cell.first = _first(program, addresses, cell.tensors)
+        if cell.first >= 0 and not cell.tensors & taken:
+            found.append(cell)
+    for cell in found:
+        _make_parts(program, cell)
     return sorted(found, key=lambda cell: cell.first)
+
+
+def _from_written(addresses: Addresses, one: Written) -> Cell:
+    tensors = frozenset(
+        n for terms in one.roles.values() for _, own in terms for n in addresses.tensors_in(own)
+    )
+    return Cell("", one.gates, one.units, one.roles, tensors, one.first, one.step, one.skips)
 
 
 def _group(match: re.Match[str]) -> str:
@@ -109,14 +123,15 @@ def _first(program: Program, addresses: Addresses, tensors: frozenset[int]) -> i
 def _make_parts(program: Program, cell: Cell) -> None:
     graph = program.graph
     owner = graph.owner.get(cell.first)
-    number = program.steps.index(owner) if owner is not None else -1
+    if cell.step < 0 and owner is not None:
+        cell.step = program.steps.index(owner)
     op = graph.tape.ops[cell.first]
     width = cell.key[2]
     shapes = graph.tape.values
     live = [v for v in op.inputs if not graph.is_static(v) and shapes[v].shape[-1:] == (width,)]
     for role, terms in cell.roles.items():
         enters = live[0] if role == "kernel" and live else None
-        cell.parts[role] = Part(number, role, lambda terms=terms: terms, enters)  # type: ignore[misc]
+        cell.parts[role] = Part(cell.step, role, lambda terms=terms: terms, enters)  # type: ignore[misc]
 
 
 def _torch(name: str, own: Mapping[str, Array]) -> Cell | None:
@@ -210,8 +225,8 @@ _BY_FRAMEWORK = {
 
 
 def same_biases(ours: Cell, theirs: Cell) -> None:
-    """Adds up the biases of both where one has but one, or where two do the same (an LSTM's)."""
-    if ours.gates == 3 and {"bias", "recurrent bias"} <= set(ours.roles) & set(theirs.roles):
+    """Adds up the biases of both where one has but one."""
+    if {"bias", "recurrent bias"} <= set(ours.roles) & set(theirs.roles):
         return
     for cell in (ours, theirs):
         second = cell.roles.pop("recurrent bias", None)
@@ -220,3 +235,41 @@ def same_biases(ours: Cell, theirs: Cell) -> None:
             terms = [*cell.roles["bias"], *second]
             cell.roles["bias"] = terms
             cell.parts["bias"].find = lambda terms=terms: terms  # type: ignore[misc]
+
+
+def pair_cells(
+    ours: Sequence[Cell], theirs: Sequence[Cell], steps: Mapping[int, int], notes: list[str]
+) -> list[tuple[Cell, Cell]]:
+    """Cells of one size: those alone in steps that belong together, the others as they run."""
+    pairs = []
+    for key, count in Counter(cell.key for cell in ours).items():
+        left = [cell for cell in ours if cell.key == key]
+        right = [cell for cell in theirs if cell.key == key]
+        if len(left) != len(right):
+            notes.append(
+                f"the source has {count} recurrent cell(s) of {key[1]} units over {key[2]} "
+                f"features, the target {len(right)}: they are left over"
+            )
+            continue
+        partners = _by_step(right)
+        for step, cell in _by_step(left).items():
+            other = partners.get(steps.get(step, -1))
+            if cell is not None and other is not None:
+                pairs.append((cell, other))
+                left.remove(cell)
+                right.remove(other)
+        pairs += list(zip(left, right, strict=True))
+    for one, other in pairs:
+        if one.skips != other.skips:
+            notes.append(
+                f"the recurrent cell of the {'source' if one.skips else 'target'} leaves out its "
+                "recurrent biases at the first step, as Chainer's L.GRU does, and the other's does "
+                "not: they agree only where those biases are zero"
+            )
+    return pairs
+
+
+def _by_step(cells: Sequence[Cell]) -> dict[int, Cell | None]:
+    """The cell of each step; None where there are several."""
+    counts = Counter(cell.step for cell in cells)
+    return {cell.step: cell if counts[cell.step] == 1 else None for cell in cells}

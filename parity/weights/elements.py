@@ -8,6 +8,7 @@ Neither is read off a shape: the elements of each layer's result are numbered in
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import permutations
 
 import numpy as np
 
@@ -203,3 +204,20 @@ def order(ours: Array | None, theirs: Array | None) -> tuple[Array | None, bool]
     found = np.empty(ours.size, np.int64)
     found[right] = left
     return found, True
+
+
+def moved_as(numbers: Array, ours: Array, theirs: Array) -> Array | None:
+    """Numbers moved as the axes were of what they are of, between arrays of the same contents.
+
+    Returns:
+        None where no order of axes makes one array of the other, or several do, and differ.
+    """
+    if ours.size != theirs.size or ours.ndim != theirs.ndim:
+        return None
+    found = {
+        numbers.transpose(axes).tobytes(): axes
+        for axes in permutations(range(ours.ndim))
+        if ours.transpose(axes).shape == theirs.shape
+        and np.array_equal(ours.transpose(axes), theirs)
+    }
+    return numbers.transpose(*found.values()) if len(found) == 1 else None

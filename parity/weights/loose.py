@@ -13,7 +13,7 @@ from typing import Any
 from parity.architecture.program import Program
 from parity.architecture.step import plain
 from parity.tape import Array, Op
-from parity.weights.addresses import Addresses
+from parity.weights.addresses import Addresses, varying, without_repeats
 from parity.weights.parts import Part
 
 _ROLES = {
@@ -49,21 +49,12 @@ def loose(program: Program, addresses: Addresses) -> list[Loose]:
         own = addresses.of(static[0])
         if own is None:
             continue
-        long = _varying(own)
-        own = own[tuple(slice(None) if axis - own.ndim in long else 0 for axis in range(own.ndim))]
+        long = varying(own)
+        own = without_repeats(own)
         enters = live[0] if len(long) == 1 else None
         part = Part(-1, role, terms(own), enters, max(long, default=-1))
         found.append(Loose(part, before[op.index], after[op.index]))
     return found
-
-
-def _varying(own: Array) -> list[int]:
-    """The axes along which something else stands: what is repeated does not count."""
-    return [
-        axis - own.ndim
-        for axis in range(own.ndim)
-        if own.shape[axis] > 1 and (own != own.take([0], axis)).any()
-    ]
 
 
 def terms(own: Array) -> Callable[[], list[tuple[float | Array, Array]] | None]:

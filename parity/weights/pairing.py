@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, permutations
@@ -18,7 +18,7 @@ from parity.errors import UsageError
 from parity.tape import Array, Tape
 from parity.weights.addresses import Addresses
 from parity.weights.attention import projections
-from parity.weights.cells import Cell, cells, same_biases
+from parity.weights.cells import cells, pair_cells, same_biases
 from parity.weights.constants import constants
 from parity.weights.elements import Elements, order
 from parity.weights.loose import loose, pair_loose
@@ -38,8 +38,11 @@ class Side:
         self.cells = cells(self.program, self.addresses)
         self.parts: dict[int, dict[str, Part]] = defaultdict(dict)
         own = parts(self.program, self.addresses), projections(self.program, self.addresses)
+        in_cells = {number for cell in self.cells for number in cell.tensors}
         for part in (*own[0], *own[1]):
-            self.parts[part.step].setdefault(part.role, part)
+            # a cell's gates have an order of their own
+            if in_cells.isdisjoint(self._tensors(part)):
+                self.parts[part.step].setdefault(part.role, part)
         self.loose = [
             *loose(self.program, self.addresses),
             *constants(self.program, self.addresses, outputs),
@@ -47,13 +50,14 @@ class Side:
 
     def names(self, part: Part) -> tuple[str, ...]:
         """The tensors that a part is made of."""
+        return tuple(self.addresses.tensors[number].name for number in self._tensors(part))
+
+    def _tensors(self, part: Part) -> dict[int, None]:
+        """Their numbers, each once and in order."""
         if part.strided is not None:
-            return (self.addresses.tensors[part.strided.number].name,)
-        found: dict[str, None] = {}
-        for _, addresses in part.find() or []:
-            for number in self.addresses.tensors_in(addresses):
-                found[self.addresses.tensors[number].name] = None
-        return tuple(found)
+            return {part.strided.number: None}
+        terms = part.find() or []
+        return {n: None for _, own in terms for n in self.addresses.tensors_in(own)}
 
     def all_parts(self) -> Iterator[Part]:
         for own in self.parts.values():
@@ -188,7 +192,7 @@ def _pair(
     found = Pairing([], steps)
     for a, b in steps.items():
         found.pairs += _pair_parts(source, target, source.parts[a], target.parts[b])
-    for ours, theirs in _pair_cells(source.cells, target.cells, found.notes):
+    for ours, theirs in pair_cells(source.cells, target.cells, steps, found.notes):
         same_biases(ours, theirs)
         found.pairs += _pair_parts(source, target, ours.parts, theirs.parts)
     for one, other in pair_loose(source.loose, target.loose, steps):
@@ -208,24 +212,6 @@ def _pair_parts(
         if left is None or source.names(left):
             given = source.names(left) if left else ()
             yield Pair(role, left, right, given, names)
-
-
-def _pair_cells(
-    ours: Sequence[Cell], theirs: Sequence[Cell], notes: list[str]
-) -> list[tuple[Cell, Cell]]:
-    """Cells of one size in the order in which they run."""
-    pairs = []
-    for key, count in Counter(cell.key for cell in ours).items():
-        left = [cell for cell in ours if cell.key == key]
-        right = [cell for cell in theirs if cell.key == key]
-        if len(left) != len(right):
-            notes.append(
-                f"the source has {count} recurrent cell(s) of {key[1]} units over {key[2]} "
-                f"features, the target {len(right)}: they are left over"
-            )
-            continue
-        pairs += list(zip(left, right, strict=True))
-    return pairs
 
 
 def _finish(

@@ -13,9 +13,9 @@ from functools import cached_property
 
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
-from parity.architecture.step import BIAS, Step, plain
+from parity.architecture.step import BIAS, SUMS, Step, plain
 from parity.tape import Array, Op
-from parity.weights.addresses import Addresses
+from parity.weights.addresses import Addresses, without_repeats
 from parity.weights.elements import channel_axis
 from parity.weights.strided import Strided, strided
 
@@ -138,9 +138,20 @@ def _convolution(graph: Graph, addresses: Addresses, number: int, step: Step) ->
     find = Term(addresses, weight, axes, joined=grouped, spatial=True)
     # channels of groups stand by their group, not by their layer
     whole = int(step.parameters.get("groups", 1)) == 1 and step.kind == "convolution"
+    x = _before_spreading(graph, x)
     axis = channel_axis(graph, op, len(graph.tape.values[x].shape))
     yield Part(number, "kernel", find, x if whole else None, axis, images=True)
     yield from _bias(graph, addresses, number, step, () if backwards else op.inputs[2:3])
+
+
+def _before_spreading(graph: Graph, value: int) -> int:
+    """An image before TensorFlow spreads it over the batch, as it does to dilate."""
+    op = graph.tape.producer(value)
+    while op is not None and op.role == "move" and op.inputs:
+        if plain(op) == "spacetobatchnd":
+            return op.inputs[0]
+        op = graph.tape.producer(op.inputs[0])
+    return value
 
 
 def _embedding(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterator[Part]:
@@ -203,16 +214,24 @@ def _worked_out(graph: Graph, step: Step) -> dict[str, int]:
 
 
 def _becomes(graph: Graph, op: Op) -> str:
-    tape = graph.tape
-    readers = [tape.ops[index] for index in tape.consumers[op.outputs[0]]]
+    readers = _readers(graph, op.outputs[0])
     words = {plain(reader) for reader in readers}
-    if plain(op) in BIAS and words & {"rsqrt", "sqrt"}:
+    if plain(op) in SUMS and words & {"rsqrt", "sqrt"}:
         return "running variance"
     if plain(op) in ("mul", "realdiv", "div"):
         live = not op.static or any(not reader.static for reader in readers)
         return "gamma" if live and not words <= {"sub", "neg"} else "running mean"
     live_sub = plain(op) == "sub" and not op.static and not graph.is_static(op.inputs[0])
-    return "running mean" if live_sub and not graph.is_static(op.inputs[0]) else "beta"
+    return "running mean" if live_sub else "beta"
+
+
+def _readers(graph: Graph, value: int) -> list[Op]:
+    """The operations that read a value, with moves left out."""
+    found = []
+    for op in (graph.tape.ops[index] for index in graph.tape.consumers[value]):
+        moved = op.role == "move"
+        found += [o for v in op.outputs for o in _readers(graph, v)] if moved else [op]
+    return found
 
 
 def over_space(kernel: Array) -> Array:
@@ -227,7 +246,7 @@ class Term:
 
     Attributes:
         axes: the order in which they are arranged.
-        flat: as one row.
+        flat: as one row, without what is repeated.
         joined: channels and their multiples as one axis, and one of length 1 after it.
         spatial: all axes after the second as `over_space` has them.
         path: of a computed value the one of its ingredients.
@@ -255,7 +274,7 @@ class Term:
             found = found.reshape(found.shape[0] * found.shape[1], 1, *found.shape[2:])
         if self.spatial:
             found = over_space(found)
-        return found.reshape(-1) if self.flat else found
+        return without_repeats(found).reshape(-1) if self.flat else found
 
 
 def _apart(part: Part) -> Iterator[Part]:

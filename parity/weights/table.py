@@ -233,7 +233,8 @@ def _by_position(source: Source, target: Side, found: Pairing) -> str:
     taken = set(partners.values())
     theirs = [tensor for tensor in _tensors(target) if tensor.name in taken]
     wrong = []
-    for slot, (left, right) in enumerate(zip(ours, theirs, strict=True)):
+    # two biases may be one tensor of the other's
+    for slot, (left, right) in enumerate(zip(ours, theirs, strict=False)):
         shape = shapes[partners[left.name]]
         if shape != right.shape:
             return (

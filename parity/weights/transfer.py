@@ -18,6 +18,7 @@ from parity.model import Inputs, Model, lay_out, wrap
 from parity.report.summary import Report
 from parity.tape import Array
 from parity.weights.addresses import Addresses
+from parity.weights.elements import moved_as
 from parity.weights.feeding import drawn, fed, settled
 from parity.weights.file_layers import has_channels_last, tensors_of
 from parity.weights.files import WeightFile, read_weights
@@ -225,9 +226,13 @@ def _sides(
     # inputs in their order: names may differ, as two signatures do
     for one, other in zip(first.inputs.values(), second.inputs.values(), strict=False):
         own = numbered(first.values[one].shape) + start
-        laid_out = lay_out(own, models[0].input_layout, models[1].input_layout)
         ours[one] = own
-        if laid_out.shape == second.values[other].shape:
+        laid_out = lay_out(own, models[0].input_layout, models[1].input_layout)
+        contents = first.adapter.to_numpy(first.recorded[one])
+        found = moved_as(own, contents, second.adapter.to_numpy(second.recorded[other]))
+        if found is not None:
+            theirs[other] = found
+        elif laid_out.shape == second.values[other].shape:
             theirs[other] = laid_out
         start += own.size
     return sides[0], sides[1], (ours, theirs)

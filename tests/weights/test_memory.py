@@ -8,7 +8,7 @@ import torch
 
 from parity.frameworks import load
 from parity.weights.pairing import Side
-from tests.weights import drawn_models
+from tests.weights import image_nets
 from tests.weights import transfer_models as nets
 
 RNG = np.random.default_rng(5)
@@ -19,7 +19,7 @@ def sides():
     for makers, inputs in [
         (nets.IMAGES, IMAGES),
         (nets.TRANSPOSED, IMAGES[:, :, :4, :4]),
-        *(drawn_models.makers(seed) for seed in range(4)),
+        *(image_nets.makers(seed) for seed in range(4)),
     ]:
         for name, make in makers.items():
             given = inputs.transpose(0, 2, 3, 1) if name == "keras" else inputs

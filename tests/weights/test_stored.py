@@ -14,7 +14,7 @@ import parity
 from parity.errors import FileError
 from parity.weights.files import write_weights
 from parity.weights.saving import save
-from tests.weights import drawn_models
+from tests.weights import image_nets
 from tests.weights import transfer_models as nets
 
 RNG = np.random.default_rng(11)
@@ -91,7 +91,7 @@ def test_embeddings_from_a_file_alone(tmp_path, turned):
 @pytest.mark.parametrize("seed", range(12))
 def test_drawn_nets_from_a_file_alone(tmp_path, seed):
     source, target = EVERY[seed % len(EVERY)]
-    makers, inputs = drawn_models.makers(seed)
+    makers, inputs = image_nets.makers(seed)
     result, report = through_file(tmp_path, makers, source, target, inputs, True)
     assert report.verdict == "parity", f"{result}\n{report}"
 

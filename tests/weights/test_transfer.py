@@ -16,7 +16,6 @@ import parity
 from parity.cli import main
 from parity.errors import InputError, UsageError
 from parity.weights.files import read_weights
-from tests.weights import drawn_models
 from tests.weights import transfer_models as nets
 
 RNG = np.random.default_rng(11)
@@ -69,7 +68,8 @@ def test_lstm(source, target):
     given = nets.both(nets.LSTMS, source, target, RNG.normal(size=(3, 5, 4)).astype("f"))
     result = parity.transfer(*given)
     assert result.verdict == "parity"
-    assert len(result.table.rows) == 8
+    two_biases = {source, target} == {"torch", "chainer"}  # which are kept apart
+    assert len(result.table.rows) == (10 if two_biases else 8)
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
@@ -277,15 +277,6 @@ def test_a_kernel_that_is_computed_from_two_tensors():
     rows = {row.role: (row.source, row.target) for row in result.table.rows}
     assert rows["kernel (mul)"] == (("weight",), ("/one",))
     assert rows["kernel (mul tanh)"] == (("scale",), ("/two",))
-
-
-@pytest.mark.parametrize("seed", range(24))
-def test_drawn_nets(seed):
-    source, target = PAIRS[seed % len(PAIRS)]
-    makers, inputs = drawn_models.makers(seed)
-    result = parity.transfer(*nets.both(makers, source, target, inputs, images=True))
-    assert result.verdict == "parity", f"{result}\n{result.report}"
-    assert result.table.left == ((), ())
 
 
 class Shifted(torch.nn.Module):

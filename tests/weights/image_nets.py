@@ -1,4 +1,4 @@
-"""Nets of drawn layers, the same in torch, Keras and Chainer."""
+"""Nets of layers over images, drawn from a seed: the same in torch, Keras and Chainer."""
 
 from __future__ import annotations
 
