@@ -21,7 +21,7 @@ from parity.tape import Array, Op, Precision, Replay, Tape, Value
 
 _ENDS = 5  # later values at which an enclosure may end
 _STEPS = 40  # operations that an enclosure may hold
-_LAYER_STEPS = 1000  # the same of a recurrent layer, step by step
+_LAYER_STEPS = 600  # the same of a recurrent layer, step by step
 _LINKED = 16  # operations between what enters one side and what enters the other
 _NOTHING = np.empty(0)
 _NO_ARRAYS: Mapping[int, Array] = {}
@@ -445,21 +445,25 @@ class Case:
         A recurrent layer in which each step is operations of their own reads them at every step.
         """
         tape, other = self.repaired.reference.tape, self.repaired.side.tape
-        spans = [(min(ops), max(ops)) for ops in tape.readers_of_matrices if len(ops) > 1]
-        if not spans:
+        ours, theirs = _spans(tape), _spans(other)
+        if not ours and not theirs:
             return None
         inner = {op.index for op in self.reference.ops}
         for (c, d), order in self._later_ends(_LAYER_STEPS, moves=True):
-            at = tape.values[c].op
-            if any(start <= at < stop for start, stop in spans):
+            if _within(tape.values[c].op, ours) or _within(other.values[d].op, theirs):
                 continue  # there are steps to come
             cut, inside = next(_single_entries(tape, c, inner, _LAYER_STEPS), (-1, frozenset()))
-            if not any(start in inside for start, _ in spans) or not _closed(tape, c, inside):
+            if not inside or not _closed(tape, c, inside):
                 continue
-            theirs = self._candidate_slice(cut, d, _LAYER_STEPS)
-            if theirs is not None and _closed(other, d, {op.index for op in theirs}):
-                ours = Region(tape, tuple(tape.ops[i] for i in sorted(inside)), None)
-                found = Case(self.repaired, ours, Region(other, theirs, None), (c, d), order)
+            after = self._candidate_slice(cut, d, _LAYER_STEPS)
+            if after is None:
+                continue
+            other_inside = {op.index for op in after}
+            if not _holds_one(inside, ours) and not _holds_one(other_inside, theirs):
+                continue
+            if _closed(other, d, other_inside):
+                region = Region(tape, tuple(tape.ops[i] for i in sorted(inside)), None)
+                found = Case(self.repaired, region, Region(other, after, None), (c, d), order)
                 return found if found.whole else None
         return None
 
@@ -608,6 +612,19 @@ def _closed(tape: Tape, end: int, inside: Collection[int]) -> bool:
     outside = tape.used.difference(inside)
     made = (value for index in inside for value in tape.ops[index].outputs if value != end)
     return all(outside.isdisjoint(tape.consumers[value]) for value in made)
+
+
+def _spans(tape: Tape) -> list[tuple[int, int]]:
+    """The first and last readers of the matrices that are read more than once."""
+    return [(min(ops), max(ops)) for ops in tape.readers_of_matrices if len(ops) > 1]
+
+
+def _within(op: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= op < stop for start, stop in spans)
+
+
+def _holds_one(inside: Collection[int], spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start in inside for start, _ in spans)
 
 
 def _single_entries(

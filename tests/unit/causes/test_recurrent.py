@@ -125,41 +125,38 @@ def test_steps_that_are_masked():
     assert kind(masked(valid), lambda x: torch.tanh(x.cumsum(1)), X) == "sequence-mask"
 
 
-def unrolled(shift=0.0, order=(0, 1, 2, 3), backwards=False, last=False, lengths=None):
-    """An LSTM of which each step is operations of its own, so that the first step parts already."""
-    gates = torch.cat([torch.arange(gate * UNITS, (gate + 1) * UNITS) for gate in order])
-    bias = BIAS.clone()
-    bias[UNITS : 2 * UNITS] += shift
-    kernel, own, bias = KERNEL[gates], OWN[gates], bias[gates]
+def test_a_state_that_is_masked_is_no_gate():
+    """Where one side keeps the state in the padding, the other side's state is no other gate."""
+    x = numbers(3, INPUTS)
+    kept = torch.tensor([[1.0], [0.0], [1.0]])
 
-    def run(x):
-        h = c = torch.zeros(x.shape[0], UNITS)
-        found = []
-        steps = x.unbind(1)
-        for t, step in enumerate(steps[::-1] if backwards else steps):
-            i, f, g, o = (step @ kernel.T + h @ own.T + bias).chunk(4, -1)
-            new_c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-            new_h = torch.sigmoid(o) * torch.tanh(new_c)
-            kept = 1.0 if lengths is None else (torch.tensor(lengths) > t).float()[:, None]
-            h, c = (
-                (new_h, new_c)
-                if lengths is None
-                else (kept * new_h + (1 - kept) * h, kept * new_c + (1 - kept) * c)
-            )
-            found.append(h)
-        return torch.tanh(h if last else torch.stack(found[::-1] if backwards else found, 1))
+    def cell(masked):
+        def run(x, h):
+            i, f, g, o = (x @ KERNEL.T + h @ OWN.T + BIAS).chunk(4, -1)
+            c = torch.sigmoid(f) * h + torch.sigmoid(i) * torch.tanh(g)
+            new = torch.sigmoid(o) * torch.tanh(c)
+            state = kept * new + (1 - kept) * h if masked else new
+            return state @ OWN.T[:, :UNITS]
 
-    return run
+        return run
+
+    cause = told(cell(True), cell(False), x, H)
+    assert (cause.kind, cause.parameters) == ("sequence-mask", {"masked": (True, False)})
+    cause = told(cell(False), cell(True), x, H)
+    assert (cause.kind, cause.parameters) == ("sequence-mask", {"masked": (False, True)})
 
 
-def test_the_bias_of_the_forget_gate_step_by_step():
-    cause = told(unrolled(), unrolled(shift=1.0), X)
-    assert (cause.kind, cause.parameters) == ("forget-bias", {"bias": (0.0, 1.0)})
+def test_another_state_is_no_mask():
+    x = numbers(3, INPUTS)
 
+    def cell(factor):
+        def run(x, h):
+            i, f, g, o = (x @ KERNEL.T + h @ OWN.T + BIAS).chunk(4, -1)
+            c = torch.sigmoid(f) * h + torch.sigmoid(i) * torch.tanh(g)
+            new = torch.sigmoid(o) * torch.tanh(c)
+            return (factor * new + (1 - factor) * h) @ OWN.T[:, :UNITS]
 
-def test_the_order_of_gates_step_by_step():
-    assert kind(unrolled(), unrolled(order=(0, 2, 1, 3)), X) == "gate-order"
+        return run
 
-
-def test_steps_from_the_other_end():
-    assert kind(unrolled(), unrolled(backwards=True), X) == "direction"
+    half = torch.tensor([[1.0], [0.5], [1.0]])
+    assert kind(cell(half), cell(torch.ones(3, 1)), x, H) != "sequence-mask"
