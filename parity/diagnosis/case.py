@@ -610,8 +610,10 @@ def _made_from(tape: Tape, value: int, others: Collection[int]) -> frozenset[int
 def _closed(tape: Tape, end: int, inside: Collection[int]) -> bool:
     """Whether nothing but the end leaves a region for an output."""
     outside = tape.used.difference(inside)
-    made = (value for index in inside for value in tape.ops[index].outputs if value != end)
-    return all(outside.isdisjoint(tape.consumers[value]) for value in made)
+    outputs = set(tape.outputs.values())
+    made = [value for index in inside for value in tape.ops[index].outputs if value != end]
+    read = (index for value in made for index in tape.consumers[value])
+    return outputs.isdisjoint(made) and outside.isdisjoint(read)
 
 
 def _spans(tape: Tape) -> list[tuple[int, int]]:
