@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from parity.diagnosis import diagnose
+from parity.diagnosis.causes._gates import gate_blocks
 from tests.unit.causes.test_recurrent import BIAS, KERNEL, OWN, UNITS, U, W, X, fused, layer
 from tests.unit.causes.told import kind, numbers, tensor, told
 
@@ -149,6 +150,17 @@ def test_a_step_that_leads_nowhere_is_not_of_the_loop(monkeypatch):
     models = unrolled(tried=True), unrolled(shift=1.0, tried=True)
     case = cases_of(monkeypatch, *models)[0]
     assert next(case.enclosures()).whole
+
+
+def test_gates_come_from_their_block_and_states_do_not(monkeypatch):
+    models = unrolled(lengths=LENGTHS), unrolled(shift=1.0, lengths=LENGTHS)
+    tape = cases_of(monkeypatch, *models)[0].reference.tape
+    made = {
+        op.kind.rsplit(".")[-1]: op.outputs[0] for op in tape.ops if tape.is_live(op.outputs[0])
+    }
+    assert gate_blocks(tape, made["sigmoid"])
+    assert not gate_blocks(tape, made["where"])
+    assert not gate_blocks(tape, made["mul"])
 
 
 def test_a_loop_of_very_many_operations_is_left_alone(monkeypatch):
