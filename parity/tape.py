@@ -251,6 +251,37 @@ class Tape:
                 found[value].append(op.index)
         return found
 
+    @cached_property
+    def used(self) -> frozenset[int]:
+        """Indices of the operations that lead to an output."""
+        found: set[int] = set()
+        stack = list(self.outputs.values())
+        while stack:
+            op = self.producer(stack.pop())
+            if op is not None and op.index not in found:
+                found.add(op.index)
+                stack.extend(op.inputs)
+        return frozenset(found)
+
+    @cached_property
+    def readers_of_matrices(self) -> tuple[frozenset[int], ...]:
+        """For each parameter or constant of two axes the live, used operations that read it."""
+        found = []
+        for leaf in self.values:
+            if leaf.op >= 0 or leaf.kind == "input" or len(leaf.shape) != 2 or min(leaf.shape) < 2:
+                continue
+            readers: set[int] = set()
+            stack = [leaf.id]
+            while stack:
+                for index in self.consumers[stack.pop()]:
+                    if self.ops[index].static:
+                        stack.extend(self.ops[index].outputs)
+                    elif index in self.used:
+                        readers.add(index)
+            if readers:
+                found.append(frozenset(readers))
+        return tuple(found)
+
     def producer(self, value: int) -> Op | None:
         index = self.values[value].op
         return self.ops[index] if index >= 0 else None

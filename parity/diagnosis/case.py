@@ -21,6 +21,7 @@ from parity.tape import Array, Op, Precision, Replay, Tape, Value
 
 _ENDS = 5  # later values at which an enclosure may end
 _STEPS = 40  # operations that an enclosure may hold
+_LAYER_STEPS = 600  # the same of a recurrent layer, step by step
 _LINKED = 16  # operations between what enters one side and what enters the other
 _NOTHING = np.empty(0)
 _NO_ARRAYS: Mapping[int, Array] = {}
@@ -408,13 +409,25 @@ class Case:
             unfed = {leaf.id: leaf.array for leaf in view.leaves if leaf.id not in leaves}
         return view.tape.replay(precision, {**unfed, **theirs, **leaves}, bases[1], only=indices)
 
+    @cached_property
+    def whole(self) -> bool:
+        """Whether every operation that reads one of the reference's matrices in view is in view."""
+        inside = {op.index for op in self.reference.ops}
+        readers = self.reference.tape.readers_of_matrices
+        read = [ops for ops in readers if not ops.isdisjoint(inside)]
+        return bool(read) and all(ops <= inside for ops in read)
+
     # --- enclosures -------------------------------------------------------------------------------
 
     def enclosures(self) -> Iterator[Case]:
         """Larger cases around this one with a single entering value, the smallest first.
 
-        An epsilon that is added is a constant; seen with what is made of it, it is a norm's.
+        An epsilon that is added is a constant; seen with what is made of it, it is a norm's. Within
+        a loop over steps the whole loop comes before them: a step alone shows little.
         """
+        loop = self._loop()
+        if loop is not None:
+            yield loop
         tape, other = self.repaired.reference.tape, self.repaired.side.tape
         for (c, d), order in self._later_ends():
             smaller = -1
@@ -427,7 +440,37 @@ class Case:
                 yield Case(self.repaired, ours, Region(other, theirs, None), (c, d), order)
                 break
 
-    def _later_ends(self) -> Iterator[tuple[tuple[int, int], Order | None]]:
+    def _loop(self) -> Case | None:
+        """The smallest case around this one that holds all readers of the matrices in it.
+
+        A recurrent layer in which each step is operations of their own reads them at every step.
+        """
+        tape, other = self.repaired.reference.tape, self.repaired.side.tape
+        ours, theirs = _spans(tape), _spans(other)
+        if not ours and not theirs:
+            return None
+        inner = {op.index for op in self.reference.ops}
+        for (c, d), order in self._later_ends(_LAYER_STEPS, moves=True):
+            if _within(tape.values[c].op, ours) or _within(other.values[d].op, theirs):
+                continue  # there are steps to come
+            cut, inside = next(_single_entries(tape, c, inner, _LAYER_STEPS), (-1, frozenset()))
+            if not inside or not _closed(tape, c, inside):
+                continue
+            after = self._candidate_slice(cut, d, _LAYER_STEPS)
+            if after is None:
+                continue
+            other_inside = {op.index for op in after}
+            if not _holds_one(inside, ours) and not _holds_one(other_inside, theirs):
+                continue
+            if _closed(other, d, other_inside):
+                region = Region(tape, tuple(tape.ops[i] for i in sorted(inside)), None)
+                found = Case(self.repaired, region, Region(other, after, None), (c, d), order)
+                return found if found.whole else None
+        return None
+
+    def _later_ends(
+        self, most: int = _ENDS, moves: bool = False
+    ) -> Iterator[tuple[tuple[int, int], Order | None]]:
         """This case's own ends, and the next pairs of values that depend on them."""
         a, b = self.reference.end, self.candidate.end
         yield (a, b), self.order
@@ -443,15 +486,15 @@ class Case:
             after_b.update(op.outputs)
             for value in op.outputs:
                 pair = self.repaired.pairs.get(value)
-                if op.role == "move" or pair is None or not pair.same:
+                if (op.role == "move" and not moves) or pair is None or not pair.same:
                     continue
                 if pair.reference in after_a:
                     yield (pair.reference, value), pair.order
                     found += 1
-            if found >= _ENDS:
+            if found >= most:
                 return
 
-    def _candidate_slice(self, cut: int, end: int) -> tuple[Op, ...] | None:
+    def _candidate_slice(self, cut: int, end: int, most: int = _STEPS) -> tuple[Op, ...] | None:
         """The candidate's operations between a reference's value's partners and an end."""
         tape = self.repaired.side.tape
         origin = self.repaired.reference.tape.before_moves(cut)
@@ -471,7 +514,7 @@ class Case:
             if op.static or op.index in inside:
                 continue
             inside.add(op.index)
-            if len(inside) > _STEPS:
+            if len(inside) > most:
                 return None
             stack.extend(op.inputs)
         if not {op.index for op in self.candidate.ops if not op.static} <= inside:
@@ -565,8 +608,30 @@ def _made_from(tape: Tape, value: int, others: Collection[int]) -> frozenset[int
     return frozenset(inside) or None
 
 
+def _closed(tape: Tape, end: int, inside: Collection[int]) -> bool:
+    """Whether nothing but the end leaves a region for an output."""
+    outside = tape.used.difference(inside)
+    outputs = set(tape.outputs.values())
+    made = [value for index in inside for value in tape.ops[index].outputs if value != end]
+    read = (index for value in made for index in tape.consumers[value])
+    return outputs.isdisjoint(made) and outside.isdisjoint(read)
+
+
+def _spans(tape: Tape) -> list[tuple[int, int]]:
+    """The first and last readers of the matrices that are read more than once."""
+    return [(min(ops), max(ops)) for ops in tape.readers_of_matrices if len(ops) > 1]
+
+
+def _within(op: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= op < stop for start, stop in spans)
+
+
+def _holds_one(inside: Collection[int], spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start in inside for start, _ in spans)
+
+
 def _single_entries(
-    tape: Tape, end: int, inner: Collection[int]
+    tape: Tape, end: int, inner: Collection[int], most: int = _STEPS
 ) -> Iterator[tuple[int, frozenset[int]]]:
     """Values that are all that enters what `end` is computed from, the nearest first.
 
@@ -578,7 +643,7 @@ def _single_entries(
         return
     cut = {end}
     inside: set[int] = set()
-    while cut and len(inside) <= _STEPS:
+    while cut and len(inside) <= most:
         latest = max(cut, key=lambda value: (tape.values[value].op, value))
         op = tape.producer(latest)
         if op is None:

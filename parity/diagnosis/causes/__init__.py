@@ -33,6 +33,8 @@ FAMILIES = (
     "activation",
     "weights",
     "recurrent",
+    "recurrent_loops",
+    "recurrent_layers",
     "attention",
     "resize",
     "mode",

@@ -133,3 +133,41 @@ def test_a_flip_in_a_model_without_steps_is_no_direction():
         return lambda x: torch.tanh((x.flip(1) if turned else x) @ wide)
 
     assert kind(dense(False), dense(True), x) != "direction"
+
+
+def test_a_state_that_is_masked_is_no_gate():
+    """Where one side keeps the state in the padding, the other side's state is no other gate."""
+    x = numbers(3, INPUTS)
+    kept = torch.tensor([[1.0], [0.0], [1.0]])
+
+    def cell(masked):
+        def run(x, h):
+            i, f, g, o = (x @ KERNEL.T + h @ OWN.T + BIAS).chunk(4, -1)
+            c = torch.sigmoid(f) * h + torch.sigmoid(i) * torch.tanh(g)
+            new = torch.sigmoid(o) * torch.tanh(c)
+            state = kept * new + (1 - kept) * h if masked else new
+            return state @ OWN.T[:, :UNITS]
+
+        return run
+
+    cause = told(cell(True), cell(False), x, H)
+    assert (cause.kind, cause.parameters) == ("sequence-mask", {"masked": (True, False)})
+    cause = told(cell(False), cell(True), x, H)
+    assert (cause.kind, cause.parameters) == ("sequence-mask", {"masked": (False, True)})
+
+
+def test_another_state_is_no_mask_and_no_gate():
+    x = numbers(3, INPUTS)
+
+    def cell(factor):
+        def run(x, h):
+            i, f, g, o = (x @ KERNEL.T + h @ OWN.T + BIAS).chunk(4, -1)
+            c = torch.sigmoid(f) * h + torch.sigmoid(i) * torch.tanh(g)
+            new = torch.sigmoid(o) * torch.tanh(c)
+            state = new if factor is None else factor * new + (1 - factor) * h
+            return state @ OWN.T[:, :UNITS]
+
+        return run
+
+    half = torch.tensor([[1.0], [0.5], [1.0]])
+    assert kind(cell(half), cell(None), x, H) not in ("sequence-mask", "gate-order")

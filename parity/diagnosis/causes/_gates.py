@@ -1,0 +1,156 @@
+"""How recurrent layers hold their gates: in blocks of weights, or each in its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from parity.diagnosis.case import Case, LeafView, plain_kind
+from parity.tape import Array, Tape
+
+_GATES = (4, 3)  # of an LSTM and of a GRU  # of an LSTM and of a GRU
+_ADDITIONS = ("add", "addv2", "biasadd", "multiadd", "bias")
+
+Values = Callable[[Mapping[int, Array], Sequence[int]], list[Array]]
+Ordered = Callable[[Sequence[int]], dict[int, Array]]
+
+
+def gate_blocks(tape: Tape, value: int) -> set[int]:
+    """Values of which this one is a third or a quarter, but for additions and an activation.
+
+    What is chosen or multiplied on the way is a state and no gate.
+    """
+    units = tape.values[value].shape[-1] if tape.values[value].shape else 0
+    found: set[int] = set()
+    seen: set[int] = set()
+    stack = [value]
+    while stack:
+        at = stack.pop()
+        shape = tape.values[at].shape
+        if at in seen or not shape:
+            continue
+        seen.add(at)
+        if shape[-1] in (3 * units, 4 * units):
+            found.add(at)
+            continue
+        op = tape.producer(at)
+        if op is None or op.static or shape[-1] != units:
+            continue
+        live = [one for one in op.inputs if tape.is_live(one)]
+        fixed = (one for one in op.inputs if not tape.is_live(one))
+        numbers_only = all(tape.values[one].size == 1 for one in fixed)
+        if op.role == "move" or plain_kind(op) in _ADDITIONS or (len(live) == 1 and numbers_only):
+            stack.extend(live)
+    return found
+
+
+def packings(
+    leaves: Sequence[LeafView], blocks_only: bool = False
+) -> Iterator[tuple[int, Ordered]]:
+    """The ways in which leaves may hold gates: their number, and the leaves in another order.
+
+    Args:
+        blocks_only: leaves out gates whose numbers alternate.
+    """
+    for count, units in layers_of(leaves):
+        blocked = [leaf for leaf in leaves if count * units in leaf.array.shape]
+        for interleaved in (False,) if blocks_only else (False, True):
+            yield count, partial(_reordered, blocked, count, interleaved, units)
+    yield from in_leaves_of_their_own(leaves)
+
+
+def _reordered(
+    blocked: Sequence[LeafView], count: int, interleaved: bool, units: int, order: Sequence[int]
+) -> dict[int, Array]:
+    found = {}
+    for leaf in blocked:
+        axis = leaf.array.shape.index(count * units)
+        at = gates(count, units, interleaved)
+        places = np.empty(count * units, dtype=int)
+        places[at] = at[list(order)]
+        found[leaf.id] = leaf.array.take(places, axis)
+    return found
+
+
+def gates(count: int, units: int, interleaved: bool) -> Array:
+    """Where each gate's numbers lie: (count, units) indices."""
+    places = np.arange(count * units)
+    return places.reshape(units, count).T if interleaved else places.reshape(count, units)
+
+
+def layers_of(leaves: Sequence[LeafView]) -> Iterator[tuple[int, int]]:
+    """Number of gates and of units, by the kernels that are as many times wider than high.
+
+    A GRU may have the kernels of two gates in one, and that of the third by itself.
+    """
+    matrices = [leaf.array.shape for leaf in leaves if leaf.array.ndim == 2 and real(leaf)]
+    found = {
+        (count, units)
+        for shape in matrices
+        for count in (*_GATES, 2)
+        for units in shape
+        if sorted(shape) == [units, count * units] and units > 1
+        if count > 2 or (units, units) in matrices
+    }
+    yield from sorted(found, reverse=True)
+
+
+def real(leaf: LeafView) -> bool:
+    return leaf.array.dtype.kind == "f"
+
+
+def in_leaves_of_their_own(leaves: Sequence[LeafView]) -> Iterator[tuple[int, Ordered]]:
+    """Each gate with kernels and biases of its own, in the order of the gates."""
+    by_shape: dict[tuple[int, ...], list[LeafView]] = {}
+    for leaf in sorted(leaves, key=lambda one: one.id):
+        if real(leaf) and leaf.array.size > 1:
+            by_shape.setdefault(leaf.array.shape, []).append(leaf)
+    if not any(len(shape) == 2 and shape[0] == shape[1] for shape in by_shape):
+        return
+    for count in _GATES:
+        if all(len(alike) % count == 0 for alike in by_shape.values()):
+            groups = [
+                alike[start : start + count]
+                for alike in by_shape.values()
+                for start in range(0, len(alike), count)
+            ]
+            yield count, partial(_exchanged, groups)
+
+
+def _exchanged(groups: Sequence[Sequence[LeafView]], order: Sequence[int]) -> dict[int, Array]:
+    return {
+        leaf.id: group[gate].array
+        for group in groups
+        for leaf, gate in zip(group, order, strict=True)
+    }
+
+
+def of_a_recurrent_layer(case: Case) -> bool:
+    """Whether a weight of the model is a recurrent kernel: each step reads it, or one operation."""
+    tape = case.reference.tape
+    return any(
+        len(value.shape) == 2
+        and value.shape[0] > 1
+        and max(value.shape) in (3 * min(value.shape), 4 * min(value.shape))
+        and _is_read_by_steps(tape, value.id)
+        for value in tape.values
+        if value.op < 0 and value.kind in ("parameter", "constant")
+    )
+
+
+def _is_read_by_steps(tape: Tape, leaf: int) -> bool:
+    readers, stack = [], [leaf]
+    while stack:
+        for index in tape.consumers[stack.pop()]:
+            if tape.ops[index].static:
+                stack.extend(tape.ops[index].outputs)
+            else:
+                readers.append(tape.ops[index])
+    words = ("rnn", "lstm", "gru")
+    return len(readers) > 1 or any(word in op.kind.lower() for op in readers for word in words)
+
+
+def same(found: Array, wanted: Array) -> bool:
+    return found.shape == wanted.shape and bool(np.allclose(found, wanted, 1e-5, 1e-7))

@@ -1,0 +1,169 @@
+"""Whole recurrent layers of which each step is operations of its own, or one operation for all."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from parity.diagnosis import diagnose
+from parity.diagnosis.causes._gates import gate_blocks
+from tests.unit.causes.test_recurrent import BIAS, KERNEL, OWN, UNITS, U, W, X, fused, layer
+from tests.unit.causes.told import kind, numbers, tensor, told
+
+LENGTHS = (6, 2, 4)
+
+
+def unrolled(
+    shift=0.0,
+    order=(0, 1, 2, 3),
+    backwards=False,
+    last=False,
+    lengths=None,
+    carries=True,
+    tried=False,
+    shown=False,
+):
+    """An LSTM of which each step is operations of its own, so that the first step parts already."""
+    places = torch.cat([torch.arange(gate * UNITS, (gate + 1) * UNITS) for gate in order])
+    bias = BIAS.clone()
+    bias[UNITS : 2 * UNITS] += shift
+    kernel, own, bias = KERNEL[places], OWN[places], bias[places]
+
+    def run(x):
+        h = c = torch.zeros(x.shape[0], UNITS)
+        found = []
+        if tried:
+            torch.tanh(x[:, 0] @ kernel.T)
+        steps = x.unbind(1)
+        for t, step in enumerate(steps[::-1] if backwards else steps):
+            if not carries:
+                h = c = torch.zeros(x.shape[0], UNITS)
+            i, f, g, o = (step @ kernel.T + h @ own.T + bias).chunk(4, -1)
+            new_c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            new_h = torch.sigmoid(o) * torch.tanh(new_c)
+            if lengths is None:
+                h, c = new_h, new_c
+            else:
+                kept = (torch.tensor(lengths) > t)[:, None]
+                h, c = torch.where(kept, new_h, h), torch.where(kept, new_c, c)
+            found.append(h)
+        states = torch.tanh(h if last else torch.stack(found[::-1] if backwards else found, 1))
+        return (states, found[2]) if shown else states
+
+    return run
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_the_bias_of_the_forget_gate(last):
+    cause = told(unrolled(last=last), unrolled(shift=1.0, last=last), X)
+    assert (cause.kind, cause.parameters) == ("forget-bias", {"bias": (0.0, 1.0)})
+
+
+def test_the_order_of_gates():
+    assert kind(unrolled(), unrolled(order=(0, 2, 1, 3)), X) == "gate-order"
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_steps_from_the_other_end(last):
+    assert kind(unrolled(last=last), unrolled(backwards=True, last=last), X) == "direction"
+
+
+@pytest.mark.parametrize(("carries", "last"), [(True, True), (True, False), (False, False)])
+def test_every_step_by_itself(carries, last):
+    ours, theirs = (unrolled(carries=one, last=last) for one in (carries, not carries))
+    cause = told(ours, theirs, X)
+    assert (cause.kind, cause.parameters) == (
+        "state-not-carried",
+        {"carried": (carries, not carries)},
+    )
+
+
+def test_a_batch_in_another_order_is_no_state():
+    """Each sample put first would undo an exchange of samples."""
+    module, exchanged = layer(), torch.tensor([0, 2, 1])
+    told_as = kind(fused(module), lambda x: fused(module)(x[exchanged]), X)
+    assert told_as not in ("state-not-carried", "direction")
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_the_state_before_the_padding(masked):
+    """One side takes the state after each sequence, the other, in one operation, after the last."""
+    module = layer()
+    models = [unrolled(last=True, lengths=LENGTHS), lambda x: torch.tanh(module(x)[1][0][0])]
+    cause = told(*(models if masked else models[::-1]), X)
+    assert (cause.kind, cause.parameters) == ("sequence-mask", {"masked": (masked, not masked)})
+
+
+def gru(after, biased=True):
+    bias, own_bias = (tensor(numbers(3 * UNITS)) for _ in range(2))
+
+    def run(after, x):
+        h = torch.zeros(x.shape[0], UNITS)
+        found = []
+        for step in x.unbind(1):
+            given = (step @ W + (bias if biased else 0)).chunk(3, -1)
+            kept = (h @ U + (own_bias if biased else 0)).chunk(3, -1)
+            r, z = (torch.sigmoid(given[k] + kept[k]) for k in (0, 1))
+            if after:
+                new = r * kept[2]
+            else:
+                new = (r * h) @ U[:, 2 * UNITS :] + (own_bias[2 * UNITS :] if biased else 0)
+            h = (1 - z) * torch.tanh(given[2] + new) + z * h
+            found.append(h)
+        return torch.tanh(torch.stack(found, 1))
+
+    return [lambda x, one=one: run(one, x) for one in (after, not after)]
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_the_reset_of_a_whole_gru(after):
+    cause = told(*gru(after), X)
+    words = ("after", "before") if after else ("before", "after")
+    assert (cause.kind, cause.parameters) == ("reset-after", {"reset": words})
+
+
+def cases_of(monkeypatch, reference, candidate):
+    """The cases of a comparison's divergences."""
+    found = []
+    monkeypatch.setattr(diagnose, "explain", lambda case: found.append(case))
+    told(reference, candidate, X)
+    return found
+
+
+def test_the_whole_loop_is_the_first_enclosure(monkeypatch):
+    case = cases_of(monkeypatch, unrolled(), unrolled(shift=1.0))[0]
+    loop = next(case.enclosures())
+    assert (case.whole, loop.whole) == (False, True)
+    steps = [op for op in loop.reference.ops if op.kind.endswith("sigmoid")]
+    assert len(steps) == 3 * X.shape[1]
+    assert loop.first.x.shape == X.shape
+
+
+def test_a_loop_is_left_by_its_end_only(monkeypatch):
+    """A state that is an output as well would be left behind."""
+    cases = cases_of(monkeypatch, unrolled(shown=True), unrolled(shift=1.0, shown=True))
+    assert not any(around.whole for case in cases for around in case.enclosures())
+
+
+def test_a_step_that_leads_nowhere_is_not_of_the_loop(monkeypatch):
+    """As Keras runs a step for its shapes."""
+    models = unrolled(tried=True), unrolled(shift=1.0, tried=True)
+    case = cases_of(monkeypatch, *models)[0]
+    assert next(case.enclosures()).whole
+
+
+def test_gates_come_from_their_block_and_states_do_not(monkeypatch):
+    models = unrolled(lengths=LENGTHS), unrolled(shift=1.0, lengths=LENGTHS)
+    tape = cases_of(monkeypatch, *models)[0].reference.tape
+    made = {
+        op.kind.rsplit(".")[-1]: op.outputs[0] for op in tape.ops if tape.is_live(op.outputs[0])
+    }
+    assert gate_blocks(tape, made["sigmoid"])
+    assert not gate_blocks(tape, made["where"])
+    assert not gate_blocks(tape, made["mul"])
+
+
+def test_a_loop_of_very_many_operations_is_left_alone(monkeypatch):
+    monkeypatch.setattr("parity.diagnosis.case._LAYER_STEPS", 50)
+    case = cases_of(monkeypatch, unrolled(), unrolled(shift=1.0))[0]
+    assert not any(around.whole for around in case.enclosures())
