@@ -139,12 +139,12 @@ def _apart(predicted: Array, actual: Array) -> float:
 
 
 def _simplest(held: list[Explained]) -> Explained:
-    """The one that assumes least; of those the ones that leave nothing, if there are any."""
-
-    def rank(one: Explained) -> tuple[float, bool]:
-        return one.explanation.cost, one.after > SAME
-
-    best = min(held, key=rank)
-    alike = {one.explanation.kind for one in held if rank(one) == rank(best)}
-    others = alike - {best.explanation.kind}
+    """The one that assumes least."""
+    best = min(held, key=lambda one: one.explanation.cost)
+    others = {
+        one.explanation.kind
+        for one in held
+        if one.explanation.cost == best.explanation.cost
+        and one.explanation.kind != best.explanation.kind
+    }
     return Explained(best.explanation, best.after, best.inputs, tuple(sorted(others)))

@@ -150,6 +150,7 @@ def mask_missing(case: Case) -> Iterator[Explanation]:
             "nothing is masked, the reference masks some",
             lambda trial, values=values: case.run_reference(trial.fed, values),  # type: ignore[misc]
             parameters={"masked": (True, False)},
+            cost=1 if attends else 0,  # a number too small to hide anything is a mask, too
         )
         return
 
