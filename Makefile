@@ -17,13 +17,14 @@ demo: .venv/installed
 	@.venv/bin/parity demo; code=$$?; test $$code -eq 1 || \
 		{ echo "make demo: expected exit code 1 (diverged), got $$code" >&2; exit 1; }
 
-# make test ARGS="-n 2 tests/unit"
+# Two processes or more; one test file alone: make test ARGS=tests/unit/test_order.py
+ARGS ?= -n auto
 test: .venv/installed
 	.venv/bin/pytest --ignore tests/rllib $(ARGS)
 
 # RLlib's models in torch and TensorFlow, in an environment of their own.
 rllib: .venv-rllib/installed
-	.venv-rllib/bin/pytest tests/rllib $(ARGS)
+	.venv-rllib/bin/pytest tests/rllib
 
 lint: .venv/installed
 	.venv/bin/ruff check .

@@ -10,6 +10,7 @@ import numpy as np
 from parity.tape import Array
 
 _SAME = 1e-6  # relative to the largest: two numbers of a float32 model, computed in float64
+_TRIED = 4  # steps, should the first numbers be equal to others
 _FEW_AXES = 8
 
 
@@ -83,21 +84,34 @@ class AxisOrder:
 def arrangement(source: Array, target: Array) -> Arrangement | AxisOrder | None:
     """How `source` is to be arranged to give `target`; None where it is no such thing.
 
-    The arrays must hold the same numbers, all different; what is already in order is no
-    arrangement. Orders of one axis come before splits of several.
+    The arrays must hold the same numbers, most of them different: among some ten thousand float32
+    numbers a few are equal by chance. What is already in order is no arrangement. Orders of one
+    axis come before splits of several.
     """
-    index = index_of(source, target)
-    if index is None or np.array_equal(index, np.arange(source.size)):
+    if not same_bag_at_a_glance(source, target) or _alike(source, target):
         return None
     if source.shape == target.shape:
-        found = _of_one_axis(index.reshape(target.shape))
-        if found is not None:
-            return found
-    return of_index(index, target.shape)
+        for axis in range(source.ndim):
+            moved = _of_one_axis(source, target, axis)
+            if moved is not None:
+                return moved
+    found = index_of(source, target)
+    order = of_index(found[0], target.shape, found[1]) if found is not None else None
+    # of equal numbers any may be meant: the arrays themselves decide
+    return order if order is not None and _alike(order(source), target) else None
 
 
-def index_of(source: Array, target: Array) -> Array | None:
-    """For each number of `target` where it is in `source`, both flattened."""
+def _alike(a: Array, b: Array) -> bool:
+    return a.shape == b.shape and bool(np.allclose(a, b, 0, _SAME * float(np.abs(b).max())))
+
+
+def index_of(source: Array, target: Array) -> tuple[Array, Array] | None:
+    """For each number of `target` where it is in `source`, both flattened; and which of it is sure.
+
+    Returns:
+        int64 indices, and booleans that are False where other numbers are equal; None where the
+        arrays do not hold the same numbers, or half of them are no evidence.
+    """
     if source.size != target.size or source.size < 2:
         return None
     if not same_bag_at_a_glance(source, target):
@@ -105,12 +119,15 @@ def index_of(source: Array, target: Array) -> Array | None:
     a, b = source.ravel(), target.ravel()
     rows, columns = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
     ordered = a[rows]
-    bound = _SAME * float(np.abs(ordered[[0, -1]]).max())
-    if not np.allclose(ordered, b[columns], 0, bound) or (np.diff(ordered) == 0).any():
+    if not np.allclose(ordered, b[columns], 0, _SAME * float(np.abs(ordered[[0, -1]]).max())):
         return None
-    index = np.empty(a.size, np.int64)
-    index[columns] = rows
-    return index
+    equal = np.diff(ordered) == 0
+    alone = ~(np.append(equal, False) | np.insert(equal, 0, False))
+    if 2 * alone.sum() <= alone.size:
+        return None
+    index, sure = np.empty(a.size, np.int64), np.empty(a.size, bool)
+    index[columns], sure[columns] = rows, alone
+    return index, sure
 
 
 def same_bag_at_a_glance(a: Array, b: Array) -> bool:
@@ -120,36 +137,52 @@ def same_bag_at_a_glance(a: Array, b: Array) -> bool:
     return bool(np.allclose(ours, theirs, 0, _SAME * scale))
 
 
-def _of_one_axis(index: Array) -> AxisOrder | None:
-    shape = index.shape
-    places = np.unravel_index(index, shape)
-    own = np.indices(shape, sparse=True)
-    moved = [axis for axis in range(len(shape)) if (places[axis] != own[axis]).any()]
-    if len(moved) != 1:
+def _of_one_axis(source: Array, target: Array, axis: int) -> AxisOrder | None:
+    """The order of the slices along an axis, each known by a sum with random weights."""
+    ours, theirs = (np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1) for x in (source, target))
+    weights = np.random.default_rng(0).standard_normal(ours.shape[1])
+    keys, wanted = ours @ weights, theirs @ weights
+    rows, columns = np.argsort(keys, kind="stable"), np.argsort(wanted, kind="stable")
+    bound = _SAME * float(np.abs(keys).max())
+    if not np.allclose(keys[rows], wanted[columns], 0, bound):
         return None
-    axis = moved[0]
-    along = np.moveaxis(places[axis], axis, 0).reshape(shape[axis], -1)
-    if (along != along[:, :1]).any():
-        return None
-    return AxisOrder(axis, tuple(int(i) for i in along[:, 0]))
+    order = np.empty(len(keys), np.int64)
+    order[columns] = rows
+    found = AxisOrder(axis, tuple(order.tolist()))
+    return found if _alike(found(source), target) else None
 
 
-def of_index(index: Array, shape: tuple[int, ...]) -> Arrangement | None:
-    """The splits and permutations that give an index; None if it is none such."""
+def of_index(index: Array, shape: tuple[int, ...], sure: Array | None = None) -> Arrangement | None:
+    """The splits and permutations that give an index; None if it is none such.
+
+    Args:
+        sure: which of its entries count; all where None.
+    """
     digits: list[tuple[int, int]] = []  # (length, stride) of the result's axes, the last first
     at = index.ravel()
+    known = np.ones(at.size, bool) if sure is None else sure.ravel()
     while at.size > 1:
-        steps = np.diff(at)
-        breaks = np.flatnonzero(steps != steps[0])
-        length = int(breaks[0]) + 1 if breaks.size else at.size
-        if at.size % length or len(digits) == _FEW_AXES:
+        inner = _innermost(at, known)
+        if inner is None or len(digits) == _FEW_AXES:
             return None
-        rows = at.reshape(-1, length)
-        if (rows != rows[:, :1] + steps[0] * np.arange(length)).any():
-            return None
-        digits.append((length, int(steps[0])))
-        at = rows[:, 0]
+        length, stride, at, known = inner
+        digits.append((length, stride))
     return _from_digits(digits[::-1], shape)
+
+
+def _innermost(at: Array, known: Array) -> tuple[int, int, Array, Array] | None:
+    """The axis that runs fastest: its length and stride, and where its rows start, if known."""
+    pairs = np.flatnonzero(known[1:] & known[:-1])
+    steps = at[pairs + 1] - at[pairs]
+    for stride in dict.fromkeys(steps[:_TRIED].tolist()):  # the first is one within a row
+        ends = pairs[steps != stride] + 1
+        length = int(np.gcd.reduce([*ends.tolist(), at.size]))
+        starts = at.reshape(-1, length) - stride * np.arange(length)
+        rows = known.reshape(-1, length)
+        start = starts[np.arange(len(starts)), rows.argmax(axis=1)]
+        if length > 1 and not ((starts != start[:, None]) & rows).any():
+            return length, stride, start, np.asarray(rows.any(axis=1))
+    return None
 
 
 def _from_digits(digits: Sequence[tuple[int, int]], shape: tuple[int, ...]) -> Arrangement | None:
