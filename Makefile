@@ -10,7 +10,7 @@ export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint wheel-test
+.PHONY: demo test laws lint wheel-test
 
 # The demo's models differ on purpose, and `parity` exits with 1 for 'diverged': that is success.
 demo: .venv/installed
@@ -20,6 +20,10 @@ demo: .venv/installed
 # make test ARGS="-n 2 tests/unit"
 test: .venv/installed
 	.venv/bin/pytest $(ARGS)
+
+# What holds for all that is drawn, on five times as many examples.
+laws: .venv/installed
+	.venv/bin/pytest --hypothesis-profile laws tests/observations $(ARGS)
 
 lint: .venv/installed
 	.venv/bin/ruff check .

@@ -29,7 +29,8 @@ class Range:
         shape: the array's shape; the arrays below are flat, of its size.
         dtype: of floats, integers or booleans.
         low, high: the bounds, inclusive, of `dtype`; infinite where there is none.
-        rest: the simplest value: 0, or the low end where 0 is out of bounds; of `dtype`.
+        rest: the simplest value: 0; where that is out of bounds the low end, or the high end if
+            the low one is far out; of `dtype`.
         below, above: how far values go below and above `rest` unless asked otherwise; float64.
         step: the distance between simple values; float64, a power of two.
     """
@@ -98,7 +99,7 @@ def _window(low: Any, high: Any, dtype: np.dtype[Any]) -> tuple[Any, float, floa
         near, far = NEAR_INTEGER, FAR_INTEGER
         low, high = int(low), int(high)
     first, last = _near(low, high, near, far)
-    rest = 0 if first <= 0 <= last else first
+    rest = 0 if first <= 0 <= last else first if low > -far else last
     below, above = rest - first, last - rest
     return rest, below, above, _step(below + above, max(abs(first), abs(last)), dtype)
 

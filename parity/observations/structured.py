@@ -219,8 +219,8 @@ def _action_masks(
         if legal == "some":
             mask |= choices(draw, rows * width, 2).reshape(rows, width) == 1
         masks.append(mask | (legal == "all"))
-    found = np.concatenate(masks, axis=1).astype(dtype)
-    return found[0] if size is None else found
+    found: Array = np.concatenate(masks, axis=1).astype(dtype)
+    return found.reshape(-1) if size is None else found
 
 
 def _widths(actions: Any) -> tuple[int, ...]:
