@@ -10,7 +10,7 @@ export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test rllib lint wheel-test
+.PHONY: demo test laws rllib lint wheel-test
 
 # The demo's models differ on purpose, and `parity` exits with 1 for 'diverged': that is success.
 demo: .venv/installed
@@ -25,6 +25,10 @@ test: .venv/installed
 # RLlib's models in torch and TensorFlow, in an environment of their own.
 rllib: .venv-rllib/installed
 	.venv-rllib/bin/pytest tests/rllib
+
+# What holds for all that is drawn, on five times as many examples.
+laws: .venv/installed
+	.venv/bin/pytest --hypothesis-profile laws tests/observations $(ARGS)
 
 lint: .venv/installed
 	.venv/bin/ruff check .

@@ -11,4 +11,5 @@ pytest_plugins = ["pytester"]
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's; it must be set before torch is imported
 silence()
 settings.register_profile("parity", deadline=None)
+settings.register_profile("laws", deadline=None, max_examples=500)  # `make laws`
 settings.load_profile("parity")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from parity.comparison import compare, structure
     from parity.errors import ParityError
     from parity.model import Model, wrap
+    from parity.observations import observations
     from parity.report.summary import Report, Structure
     from parity.weights.inventory import inventory
     from parity.weights.transfer import Transfer, transfer
@@ -25,6 +26,7 @@ __all__ = [
     "Transfer",
     "compare",
     "inventory",
+    "observations",
     "structure",
     "transfer",
     "wrap",
@@ -47,6 +49,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
+    if name == "observations":  # a package that can be called: importing it puts it here for good
+        return importlib.import_module("parity.observations")
     raise AttributeError(f"module 'parity' has no attribute {name!r}")
 
 

@@ -1,0 +1,1 @@
+"""What `parity.observations` draws, for spaces drawn as well."""
