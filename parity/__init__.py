@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from parity import rl
     from parity.comparison import compare, structure
     from parity.errors import ParityError
     from parity.model import Model, wrap
@@ -25,6 +26,7 @@ __all__ = [
     "Transfer",
     "compare",
     "inventory",
+    "rl",
     "structure",
     "transfer",
     "wrap",
@@ -45,6 +47,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "rl":
+        return importlib.import_module("parity.rl")
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'parity' has no attribute {name!r}")
