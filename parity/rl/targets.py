@@ -57,8 +57,8 @@ def double_q_target(rewards: Any, discounts: Any, next_q_online: Any, next_q_tar
     return found
 
 
-def n_step_returns(rewards: Any, discounts: Any, next_values: Any, steps: int) -> Array:
-    """The sum of `steps` discounted rewards and the discounted value of the state after them.
+def n_step_returns(rewards: Any, discounts: Any, next_values: Any, n: int) -> Array:
+    """The sum of `n` discounted rewards and the discounted value of the state after them.
 
     Sutton and Barto 2018, "Reinforcement Learning", equation 7.1. Near the end, where fewer steps
     are left, the return bootstraps from the last state.
@@ -66,17 +66,17 @@ def n_step_returns(rewards: Any, discounts: Any, next_values: Any, steps: int) -
     Args:
         rewards, discounts: (time, batch...).
         next_values: the value of the state after each step, (time, batch...).
-        steps: n, 1 or more.
+        n: how many rewards, 1 or more.
 
     Returns:
         (time, batch...).
     """
     r, gamma, v = _trajectory(rewards, discounts, next_values)
-    if steps < 1:
-        raise InputError(f"steps is {steps}; it must be 1 or more.")
+    if n < 1:
+        raise InputError(f"n is {n}; it must be 1 or more.")
     returns = np.empty_like(r)
     for t in range(len(r)):
-        last = min(t + steps, len(r)) - 1
+        last = min(t + n, len(r)) - 1
         found = v[last]
         for k in range(last, t - 1, -1):
             found = r[k] + gamma[k] * found
