@@ -49,20 +49,29 @@ def expect_axes(name: str, array: Array, least: int, meaning: str) -> None:
 
 def log_sum_exp(array: Array, axis: int = -1) -> Array:
     """log(sum(exp(x))) without overflow; -inf where all are -inf."""
-    high = array.max(axis, keepdims=True)
-    shift = np.where(np.isfinite(high), high, 0.0)
-    with np.errstate(divide="ignore"):
-        found: Array = np.log(np.exp(array - shift).sum(axis)) + shift.squeeze(axis)
+    _, log_total = _shifted(array, axis)
+    found: Array = (array.max(axis, keepdims=True) + log_total).squeeze(axis)
     return found
 
 
 def log_softmax(logits: Array, axis: int = -1) -> Array:
-    """Logarithms of probabilities along `axis`; -inf where a logit is."""
-    found: Array = logits - np.expand_dims(log_sum_exp(logits, axis), axis)
-    return found
+    """Logarithms of probabilities along `axis`; exact also for what is nearly certain."""
+    below, log_total = _shifted(logits, axis)
+    return below - log_total
+
+
+def _shifted(array: Array, axis: int) -> tuple[Array, Array]:
+    """X - max(x), and the logarithm of the sum of its exponentials, kept as an axis of 1."""
+    high = array.max(axis, keepdims=True)
+    below = array - np.where(np.isneginf(high), 0.0, high)
+    others = np.exp(below)
+    # the largest's own 1 is left to log1p, so that a sum of 1 + 1e-20 is more than 1
+    np.put_along_axis(others, array.argmax(axis, keepdims=True), 0.0, axis)
+    return below, np.log1p(others.sum(axis, keepdims=True))
 
 
 def softplus(x: Array) -> Array:
     """log(1 + exp(x)) without overflow, to the last digit for large and small x."""
-    found: Array = np.logaddexp(0.0, x)
+    with np.errstate(invalid="ignore"):  # NaN, which stays NaN
+        found: Array = np.logaddexp(0.0, x)
     return found

@@ -55,10 +55,9 @@ class SquashedGaussian(Distribution):
         return found
 
     def _log_density(self, before: Array) -> Array:
-        slope = 2 * (np.log(2) - before - softplus(-2 * before)) + np.log(
-            (self.high - self.low) / 2
-        )
-        found: Array = gaussian_log_density(before, self.base.mean, self.base.std) - slope
+        slope = 2 * (np.log(2) - before - softplus(-2 * before))
+        scale = np.log((self.high - self.low) / 2)
+        found: Array = gaussian_log_density(before, self.base.mean, self.base.std) - slope - scale
         return found
 
     def entropy(self) -> Array:
@@ -118,8 +117,8 @@ class Beta(Distribution):
         below, above = (action - self.low) / wide, (self.high - action) / wide
         with np.errstate(all="ignore"):
             # a factor of power 0 is 1, on a bound too
-            left = np.where(self.alpha == 1, 0.0, (self.alpha - 1) * np.log(below))
-            right = np.where(self.beta == 1, 0.0, (self.beta - 1) * np.log(above))
+            left = np.where(self.alpha == 1, 0 * below, (self.alpha - 1) * np.log(below))
+            right = np.where(self.beta == 1, 0 * above, (self.beta - 1) * np.log(above))
             logs = left + right - log_beta(self.alpha, self.beta) - np.log(wide)
         found: Array = np.where((below < 0) | (above < 0), -np.inf, logs).sum(-1)
         return found
@@ -162,9 +161,8 @@ class Beta(Distribution):
         Libraries draw from gamma distributions instead; no noise gives the same numbers there.
         """
         uniform = uniform_noise(noise, self.alpha.shape)
-        found: Array = self.low + (self.high - self.low) * beta_quantile(
-            uniform, self.alpha, self.beta
-        )
+        share = beta_quantile(uniform, self.alpha, self.beta)
+        found: Array = self.low + (self.high - self.low) * share
         return found
 
 

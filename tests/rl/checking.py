@@ -18,6 +18,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import parity
+from parity.rl import special
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ FIXED = [Case(seed, (3,), 4, 5, scale) for seed, scale in ((0, 1.0), (1, 3.0), (
 Check = Callable[[Any, Case], None]
 
 
+def book(**broken: Any) -> Any:
+    """The formulas and the special functions by name, with broken ones in place of their own."""
+    return types.SimpleNamespace(**{**vars(special), **vars(parity.rl), **broken})
+
+
 @dataclass(frozen=True)
 class Mutant:
     """One expression of a module of parity/rl/ put wrong, and the check that must see it."""
@@ -68,7 +74,7 @@ class Mutant:
         broken = types.ModuleType(module.__name__)
         code = compile(source.replace(self.right, self.wrong), module.__file__ or "", "exec")
         exec(code, broken.__dict__)
-        return types.SimpleNamespace(**{**vars(parity.rl), **vars(broken)})
+        return book(**vars(broken))
 
 
 def kills(mutant: Mutant) -> bool:
@@ -82,10 +88,14 @@ def kills(mutant: Mutant) -> bool:
     return False
 
 
-def same(found: Any, expected: Any) -> None:
-    """Asserts equal shapes, and numbers equal to some hundred roundings of the largest."""
+def same(found: Any, expected: Any, scale: float = 1e-3) -> None:
+    """Asserts equal shapes, and numbers equal to some hundred roundings of the largest.
+
+    Args:
+        scale: of what the numbers were made of, where that may be larger, as in a difference.
+    """
     found, expected = np.asarray(found), np.asarray(expected)
     assert found.shape == expected.shape, (found.shape, expected.shape)
     finite = np.abs(expected[np.isfinite(expected)])
     largest = float(finite.max()) if finite.size else 0.0
-    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13 * max(largest, 1e-3))
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13 * max(largest, scale))

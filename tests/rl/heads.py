@@ -7,19 +7,11 @@ import math
 from typing import Any
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
 
 import parity
 
-from .checking import FIXED, Case, Mutant, cases, kills, same
-
-torch = pytest.importorskip("torch")
-F = torch.nn.functional
-
-
-def tensor(array: Any) -> Any:
-    return torch.from_numpy(np.asarray(array, np.float64))
+from .against_torch import F, tensor, torch
+from .checking import Case, Mutant, same
 
 
 def check_dueling(book: Any, case: Case) -> None:
@@ -219,73 +211,3 @@ MUTANTS = [
     ),
     Mutant(check_iqn_embedding, "distributional", "@ w.T + b, 0.0", "@ w.T + b, -9e9"),
 ]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@settings(max_examples=25)
-@given(cases)
-def test_it_agrees_with_another_implementation(check: Any, case: Case) -> None:
-    check(parity.rl, case)
-
-
-@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
-def test_a_broken_formula_is_seen(mutant: Mutant) -> None:
-    for case in FIXED:
-        mutant.check(parity.rl, case)  # so that it is the mutation that is seen
-    assert kills(mutant)
-
-
-def test_every_check_sees_a_mutant() -> None:
-    assert {mutant.check for mutant in MUTANTS} == set(CHECKS)
-
-
-def test_algorithm_1_as_printed_loses_the_mass_of_atoms_on_atoms() -> None:
-    """Why the projection is equation 7's: its mass is 1 also where an atom falls on another."""
-    z = np.array([-1.0, 0.0, 1.0])
-    found = parity.rl.c51_projection([[0.2, 0.3, 0.5]], [0.0], [1.0], z)
-    same(found, [[0.2, 0.3, 0.5]])
-
-
-zeros = np.zeros
-WRONG = [
-    (
-        lambda rl: rl.dueling_q(zeros((5, 2)), zeros((5, 4))),
-        r"\(5, 2\); expected \(5,\) or \(5, 1\)",
-    ),
-    (lambda rl: rl.dueling_q(zeros(5), zeros((5, 4)), axis=2), "actions on axis 2"),
-    (lambda rl: rl.dueling_q(zeros(5), zeros((5, 4)), "median"), "'mean', 'max' or 'none'"),
-    (lambda rl: rl.dueling_q(["a"], zeros((5, 4))), "real numbers"),
-    (
-        lambda rl: rl.noisy_linear(*map(zeros, [(5, 3), (2, 4), 2, (2, 4), 2, (2, 4), 2])),
-        r"\(5, 4\)",
-    ),
-    (
-        lambda rl: rl.noisy_linear(*map(zeros, [(5, 4), (2, 4), 2, (4, 2), 2, (2, 4), 2])),
-        "sigma_weight",
-    ),
-    (
-        lambda rl: rl.noisy_linear(*map(zeros, [(5, 4), (2, 4), 2, (2, 4), 2, (2, 4), 4])),
-        "noise_bias",
-    ),
-    (lambda rl: rl.factorised_noise(zeros((2, 2)), zeros(2)), r"\(inputs,\)"),
-    (lambda rl: rl.c51_support(1.0, 1.0, 5), "v_min < v_max"),
-    (lambda rl: rl.c51_q(zeros((5, 4, 51)), zeros(50)), r"expected \(51,\)"),
-    (
-        lambda rl: rl.c51_projection(zeros((5, 3)), zeros((5, 1)), zeros(5), [0, 1, 2]),
-        r"expected \(5,\)",
-    ),
-    (lambda rl: rl.c51_projection(zeros((5, 3)), zeros(5), zeros(5), [2, 1, 0]), "rising"),
-    (lambda rl: rl.c51_projection(zeros((5, 3)), zeros(5), zeros(5), [0, 1, 3]), "evenly spaced"),
-    (lambda rl: rl.c51_loss(zeros((5, 3)), zeros((5, 4))), "target has shape"),
-    (lambda rl: rl.quantile_midpoints(0), "one quantile or more"),
-    (lambda rl: rl.quantile_huber_loss(zeros((5, 3)), zeros((4, 3))), r"expected \(5, 3\)"),
-    (lambda rl: rl.quantile_huber_loss(zeros((5, 3)), zeros((5, 3)), -1.0), "kappa is -1.0"),
-    (lambda rl: rl.iqn_loss(zeros((5, 3)), zeros((5, 3)), zeros((5, 2))), "one for each quantile"),
-    (lambda rl: rl.iqn_embedding(zeros(3), zeros((4, 8)), zeros(8)), r"expected \(4,\)"),
-]
-
-
-@pytest.mark.parametrize(("call", "message"), WRONG, ids=lambda item: item if item is str else None)
-def test_wrong_shapes_say_what_is_expected(call: Any, message: str) -> None:
-    with pytest.raises(parity.ParityError, match=message):
-        call(parity.rl)
