@@ -84,12 +84,24 @@ def hold_against(
                     f"the formula has another shape: {book.model} gives {answer.shape}, {model} "
                     f"{one.shape} for output {pair.name!r}"
                 )
-    right = [row.reference.right for row in rows]
-    right_too = [row.candidate.right if row.candidate else None for row in rows]
-    both = _all(right), _all(right_too)
-    if verdict == "parity" and True in both:
+    return ByFormula(book.model, _right(rows, verdict), tuple(rows), tuple(problems))
+
+
+def _right(rows: Sequence[FormulaRow], verdict: str) -> Right:
+    """Which model is right in all outputs.
+
+    Models that agree are right or wrong together. One that parts from a right one by giving another
+    shape is wrong.
+    """
+    both = (
+        _all([row.reference.right for row in rows]),
+        _all([row.candidate.right if row.candidate else None for row in rows]),
+    )
+    if True in both and verdict == "parity":
         both = True, True
-    return ByFormula(book.model, _RIGHT.get(both, "unknown"), tuple(rows), tuple(problems))
+    elif True in both and verdict == "diverged" and all(row.candidate for row in rows):
+        both = both[0] or False, both[1] or False
+    return _RIGHT.get(both, "unknown")
 
 
 _RIGHT: Mapping[tuple[bool | None, bool | None], Right] = {
