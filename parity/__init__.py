@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from parity import rl
     from parity.comparison import compare, structure
     from parity.errors import ParityError
     from parity.model import Model, wrap
@@ -27,6 +28,7 @@ __all__ = [
     "compare",
     "inventory",
     "observations",
+    "rl",
     "structure",
     "transfer",
     "wrap",
@@ -49,8 +51,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
-    if name == "observations":  # a package that can be called: importing it puts it here for good
-        return importlib.import_module("parity.observations")
+    if name in ("observations", "rl"):  # the first can be called; importing puts them here for good
+        return importlib.import_module(f"parity.{name}")
     raise AttributeError(f"module 'parity' has no attribute {name!r}")
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from parity.architecture import structural_differences
+from parity.diagnosis.by_formula import hold_against, record_formula
 from parity.diagnosis.judge import judge
 from parity.diagnosis.locate import locate
 from parity.diagnosis.region import OutputPair
@@ -27,7 +28,12 @@ from parity.report.summary import (
 from parity.tape import Tape
 
 
-def compare(reference: Any, *candidates: Any, inputs: Inputs = None) -> Report:
+def compare(
+    reference: Any,
+    *candidates: Any,
+    inputs: Inputs = None,
+    formula: Callable[..., Any] | None = None,
+) -> Report:
     """Runs the same inputs through models that ought to agree, and says where they part.
 
     Args:
@@ -35,6 +41,9 @@ def compare(reference: Any, *candidates: Any, inputs: Inputs = None) -> Report:
         candidates: the models to be held against it; each is compared with the reference.
         inputs: an array, a tuple for several positional inputs, or a dict for named ones; in the
             reference's layout, batch first. Not needed where every model is wrapped with its own.
+        formula: a function of NumPy arrays that tells what is right, such as `parity.rl.dueling_q`.
+            It gets the reference's inputs in float64, and its outputs are paired with the models'.
+            The report then says which model is right by it; the verdict does not hang on it.
 
     Returns:
         A report. Its verdict is `"parity"`, `"diverged"`, or `"unverified"` where something kept
@@ -51,12 +60,13 @@ def compare(reference: Any, *candidates: Any, inputs: Inputs = None) -> Report:
     fed = [_inputs_of(model, models[0], inputs) for model in models]
     for model, arrays in zip(models, fed, strict=True):
         _check(model, arrays)
+    book = None if formula is None else record_formula(formula, fed[0])
     tape = load(models[0].framework).record(models[0], fed[0])
     side = Indexed(tape, tape.replay("float64"))
     comparisons = []
     for model, arrays in zip(models[1:], fed[1:], strict=True):
         other = load(model.framework).record(model, arrays)
-        comparisons.append(_compare(side, other))
+        comparisons.append(_compare(side, other, book))
     return Report(
         reference=ModelSummary(models[0].name, models[0].framework, len(tape.ops)),
         comparisons=tuple(comparisons),
@@ -68,12 +78,16 @@ def compare(reference: Any, *candidates: Any, inputs: Inputs = None) -> Report:
     )
 
 
-def _compare(reference: Indexed, candidate: Tape) -> Comparison:
-    """One candidate against the reference."""
+def _compare(reference: Indexed, candidate: Tape, book: Tape | None) -> Comparison:
+    """One candidate against the reference, and both against the formula's tape."""
     pairs, problems = pair_outputs(reference.tape, candidate)
     matched = match(reference, candidate)
     partings, repaired = locate(matched, pairs)
     verdict = judge(matched, repaired, partings, pairs, problems)
+    by_formula = None
+    if book is not None:
+        answers = pair_outputs(reference.tape, book)
+        by_formula = hold_against(book, *answers, matched, pairs, verdict.verdict)
     return Comparison(
         candidate=ModelSummary(candidate.model, candidate.framework, len(candidate.ops)),
         verdict=verdict.verdict,
@@ -87,6 +101,7 @@ def _compare(reference: Indexed, candidate: Tape) -> Comparison:
         structure=(
             () if verdict.verdict == "parity" else _structure(reference.tape, candidate, pairs)
         ),
+        by_formula=by_formula,
         final_values={pair.name: matched.side.run.array(pair.candidate) for pair in pairs},
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -86,6 +87,8 @@ def wrap(
 
 def name_of(obj: object) -> str:
     """A short name for a model: a function's own, or its class's."""
+    if isinstance(obj, partial):
+        return name_of(obj.func)
     own = getattr(obj, "__name__", None)
     if isinstance(own, str) and own != "<lambda>":
         return own

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +144,13 @@ class AssertParity:
     def __repr__(self) -> str:
         return "assert_parity"  # hypothesis prints it among a failing example's arguments
 
-    def __call__(self, reference: Any, *candidates: Any, inputs: Inputs = None) -> Report:
+    def __call__(
+        self,
+        reference: Any,
+        *candidates: Any,
+        inputs: Inputs = None,
+        formula: Callable[..., Any] | None = None,
+    ) -> Report:
         """Fails the test unless the models agree; takes what `parity.compare` takes.
 
         Returns:
@@ -158,7 +164,7 @@ class AssertParity:
         from parity.comparison import compare
 
         try:
-            report = compare(reference, *candidates, inputs=inputs)
+            report = compare(reference, *candidates, inputs=inputs, formula=formula)
         except FrameworkMissing as error:
             self._note(None, str(error))
             raise

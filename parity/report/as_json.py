@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from parity.numerics.difference import Difference
+from parity.report.formula import ByFormula, Held
 from parity.report.summary import (
     SCHEMA,
     Cause,
@@ -50,6 +51,7 @@ def _comparison(found: Comparison) -> dict[str, Any]:
         "structure": [_structural(one) for one in found.structure],
         "layers": [_layer(row) for row in found.layers],
         "outputs": [_output(row) for row in found.outputs],
+        "by_formula": _by_formula(found.by_formula) if found.by_formula else None,
         "coverage": {
             "values": found.coverage.values,
             "outputs": found.coverage.outputs,
@@ -187,6 +189,32 @@ def _decisions(found: Decisions) -> dict[str, Any]:
         "margin": _number(found.margin),
         "top": found.top,
         "sampled": _number(found.sampled),
+    }
+
+
+def _by_formula(found: ByFormula) -> dict[str, Any]:
+    return {
+        "formula": found.formula,
+        "right": found.right,
+        "outputs": [
+            {
+                "name": row.name,
+                "shape": list(row.shape),
+                "reference": _held(row.reference),
+                "candidate": _held(row.candidate) if row.candidate else None,
+            }
+            for row in found.outputs
+        ],
+        "problems": list(found.problems),
+    }
+
+
+def _held(found: Held) -> dict[str, Any]:
+    return {
+        "shape": list(found.shape),
+        "residual": _number(found.residual),
+        "as_ran": _number(found.as_ran),
+        "right": found.right,
     }
 
 

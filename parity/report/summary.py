@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parity.numerics.difference import Difference, measure
+from parity.report.formula import ByFormula
 from parity.rl.decisions import Decisions, decide
 from parity.tape import Array, Site, Tape
 
@@ -291,6 +292,7 @@ class Comparison:
         notes: what is told without being an alarm.
         caveats: what could not be seen of the models.
         structure: steps that are made otherwise, found without values; () on parity.
+        by_formula: which model is right by the formula; None where none was given.
     """
 
     candidate: ModelSummary
@@ -303,6 +305,7 @@ class Comparison:
     outputs: tuple[OutputRow, ...]
     coverage: Coverage
     structure: tuple[StructuralDifference, ...] = ()
+    by_formula: ByFormula | None = None
     final_values: Mapping[str, Array] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -342,6 +345,11 @@ class Report:
     @property
     def coverage(self) -> Coverage:
         return self.worst.coverage
+
+    @property
+    def by_formula(self) -> ByFormula | None:
+        """Which model is right by the formula, where one was given; no part of the verdict."""
+        return self.worst.by_formula
 
     @property
     def decisions(self) -> dict[str, Decisions]:

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from parity.numerics.difference import Difference
+from parity.report.formula import formula_lines
 from parity.report.summary import (
     Comparison,
     Divergence,
@@ -105,6 +106,11 @@ def _comparison(report: Report, comparison: Comparison) -> Iterator[RenderableTy
         yield _divergence(report, comparison, number, divergence)
     for notes in _alike(comparison.notes):
         yield _note(notes)
+    if comparison.by_formula is not None:
+        lines = formula_lines(
+            comparison.by_formula, report.reference.name, comparison.candidate.name
+        )
+        yield Text("\n".join(["", *lines]))
     for caveat in comparison.caveats:
         yield Padding(Text(f"- note: {caveat}"), (0, 0, 0, 2))
     yield from _structure(comparison)

@@ -1,4 +1,4 @@
-"""The README's code runs, and prints what its comments say."""
+"""The code of the README and of docs/rl.md runs, and prints what its comments say."""
 
 import re
 import subprocess
@@ -9,7 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+PAGES = README + (ROOT / "docs" / "rl.md").read_text()
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGES, re.MULTILINE | re.DOTALL)
 TESTS = [block for block in BLOCKS if "def test_" in block]
 SCRIPTS = [block for block in BLOCKS if "def test_" not in block]
 

@@ -1,0 +1,1 @@
+"""The reference formulas against independent implementations, and against their own mutants."""
