@@ -100,11 +100,11 @@ def autoregressive(book: Any, first: Any, table: Any) -> Any:
     """The second action's logits are a row of the state's table, by the first action."""
 
     def second(chosen: Any) -> Any:
-        return parity.rl.Categorical(
+        return book.Categorical(
             np.take_along_axis(table, np.asarray(chosen)[..., None, None], -2)[..., 0, :]
         )
 
-    return book.Autoregressive(parity.rl.Categorical(first), second)
+    return book.Autoregressive(book.Categorical(first), second)
 
 
 def check_autoregressive(book: Any, case: Case) -> None:
