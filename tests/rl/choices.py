@@ -87,6 +87,7 @@ def check_bernoulli(book: Any, case: Case) -> None:
     same(
         found.log_prob(actions),
         D.Independent(D.Bernoulli(logits=tensor(a)), 1).log_prob(tensor(actions)),
+        max(1.0, case.scale),
     )
     # torch's entropy and KL clamp probabilities; two choices of a categorical do not
     ours, theirs = (parity.rl.Categorical(np.stack([0 * x, x], -1)) for x in (a, b))
