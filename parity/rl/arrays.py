@@ -61,7 +61,7 @@ def log_softmax(logits: Array, axis: int = -1) -> Array:
 
 
 def _shifted(array: Array, axis: int) -> tuple[Array, Array]:
-    """X - max(x), and the logarithm of the sum of its exponentials, kept as an axis of 1."""
+    """What is below the maximum, and the log of the sum of its exponentials on an axis of 1."""
     high = array.max(axis, keepdims=True)
     below = array - np.where(np.isneginf(high), 0.0, high)
     others = np.exp(below)

@@ -136,9 +136,8 @@ class Beta(Distribution):
         a, b = self.alpha, self.beta
         logs = log_beta(other.alpha, other.beta) - log_beta(a, b)
         moments = (a - other.alpha) * digamma(a) + (b - other.beta) * digamma(b)
-        found: Array = (logs + moments + (other.alpha - a + other.beta - b) * digamma(a + b)).sum(
-            -1
-        )
+        both = (other.alpha - a + other.beta - b) * digamma(a + b)
+        found: Array = (logs + moments + both).sum(-1)
         return found
 
     def mode(self) -> Array:

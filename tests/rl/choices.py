@@ -87,6 +87,7 @@ def check_bernoulli(book: Any, case: Case) -> None:
     same(
         found.log_prob(actions),
         D.Independent(D.Bernoulli(logits=tensor(a)), 1).log_prob(tensor(actions)),
+        max(1.0, case.scale),
     )
     # torch's entropy and KL clamp probabilities; two choices of a categorical do not
     ours, theirs = (parity.rl.Categorical(np.stack([0 * x, x], -1)) for x in (a, b))
@@ -100,11 +101,11 @@ def autoregressive(book: Any, first: Any, table: Any) -> Any:
     """The second action's logits are a row of the state's table, by the first action."""
 
     def second(chosen: Any) -> Any:
-        return parity.rl.Categorical(
+        return book.Categorical(
             np.take_along_axis(table, np.asarray(chosen)[..., None, None], -2)[..., 0, :]
         )
 
-    return book.Autoregressive(parity.rl.Categorical(first), second)
+    return book.Autoregressive(book.Categorical(first), second)
 
 
 def check_autoregressive(book: Any, case: Case) -> None:

@@ -91,6 +91,8 @@ def check_vtrace(book: Any, case: Case) -> None:
             targets.append(total)
         found = book.vtrace(logs, r, gamma, v, rho_clip, c_clip)
         same(found["targets"], targets)
+        if rho_clip == c_clip == 1.0:
+            same(book.vtrace(logs, r, gamma, v)["targets"], targets)
         after = [*targets[1:], v[-1]]
         expected = [rho[t] * (r[t] + gamma[t] * after[t] - v[t]) for t in range(case.m)]
         same(found["advantages"], expected)

@@ -79,3 +79,9 @@ def test_nan_stays_nan() -> None:
         parity.rl.Beta([[1.0, 2.0]], [[1.0, 2.0]]).log_prob(nan),
     ):
         assert np.isnan(found).all()
+
+
+def test_nothing_is_lost_to_an_atom_that_has_no_chance() -> None:
+    """0 log 0 is 0 in the cross-entropy."""
+    found = parity.rl.c51_loss([[0.0, 0.0, -np.inf]], [[0.25, 0.75, 0.0]])
+    same(found, [math.log(2)])
