@@ -63,18 +63,20 @@ def generator(seed: int) -> np.random.Generator:
 def counted(within: Range, count: int) -> Array:
     """Offsets of the counted array, float64 (count / size, size).
 
-    Floats that come to the end of their ticks begin again, each time a little higher.
+    Floats that come to the end of their ticks begin again, each time a little off them, away from
+    the ends of the range.
     """
     windows = np.stack([within.below, within.above, within.step])
     _, firsts, group = np.unique(windows, axis=1, return_index=True, return_inverse=True)
     turns, ranks = np.divmod(_places(within, count), within.ticks)
-    offsets = turns * (within.step / (turns.max() + 1))
-    offsets = np.floor(offsets) if within.integral else offsets
+    found: Array = np.zeros(turns.shape)
     for number, first in enumerate(firsts):
         columns = group.ravel() == number
-        offsets[:, columns] += within.tick(first, ranks[:, columns])
-    topped: Array = np.minimum(offsets, within.above)
-    return topped
+        found[:, columns] = within.tick(first, ranks[:, columns])
+    off = turns * within.step / (2 * turns.max() + 1)
+    off = np.floor(off) if within.integral else off
+    upwards = (found < 0) | ((found == 0) & (within.above > 0))
+    return np.where(upwards, found + off, found - off)
 
 
 def _places(within: Range, count: int) -> Array:

@@ -49,7 +49,7 @@ def bytes_(drawn: np.ndarray) -> bool:
 
 
 def sparse(drawn: np.ndarray) -> bool:
-    return 0 < np.count_nonzero(drawn) < drawn.size
+    return 0 < np.count_nonzero(drawn) < 0.9 * drawn.size
 
 
 LOOKS = {
@@ -79,7 +79,7 @@ def test_an_edge_is_drawn_if_asked_for_and_only_then(
         pytest.skip("integers have none")
     seen: list[bool] = []
     holds(lambda drawn: seen.append(LOOKS[edge](drawn)), arrays(shape, dtype, batch=2), 60)
-    assert not any(seen) or edge == "sparse" and np.mean(seen) < 0.9  # a zero may be among them
+    assert np.mean(seen) < 0.2  # by chance, and seldom
     seen.clear()
     asked = arrays(shape, dtype, batch=2, edges=(edge,))
     holds(lambda drawn: seen.append(LOOKS[edge](drawn)), asked, 60)
