@@ -60,6 +60,7 @@ def generator(seed: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(seed))
 
 
+@lru_cache(maxsize=8)  # a large array is counted again at each step of its shrinking
 def counted(within: Range, count: int) -> Array:
     """Offsets of the counted array, float64 (count / size, size).
 
@@ -76,7 +77,9 @@ def counted(within: Range, count: int) -> Array:
     off = turns * within.step / (2 * turns.max() + 1)
     off = np.floor(off) if within.integral else off
     upwards = (found < 0) | ((found == 0) & (within.above > 0))
-    return np.where(upwards, found + off, found - off)
+    offsets: Array = np.where(upwards, found + off, found - off)
+    offsets.flags.writeable = False
+    return offsets
 
 
 def _places(within: Range, count: int) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ TICKS_INTEGER = 2**16
 TICKS_FLOAT = 2**8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # told apart by identity, so that what is computed can be kept
 class Range:
     """What each element of an array may be.
 
@@ -70,7 +70,7 @@ class Range:
         """Whether every element may be `value`."""
         return bool(np.all((self.low <= value) & (value <= self.high)))
 
-    @property
+    @cached_property
     def ticks(self) -> Array:
         """How many simple values each element may be; int64 (size,)."""
         steps: Array = self.below // self.step + self.above // self.step

@@ -70,7 +70,7 @@ def test_every_edge_is_tested() -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (12, 9)])
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int64"])
 @pytest.mark.parametrize("edge", LOOKS)
 def test_an_edge_is_drawn_if_asked_for_and_only_then(
     edge: str, dtype: str, shape: tuple[int, ...]
@@ -78,11 +78,11 @@ def test_an_edge_is_drawn_if_asked_for_and_only_then(
     if edge == "subnormals" and dtype == "int64":
         pytest.skip("integers have none")
     seen: list[bool] = []
-    holds(lambda drawn: seen.append(LOOKS[edge](drawn)), arrays(shape, dtype, batch=2), 60)
+    holds(lambda drawn: seen.append(LOOKS[edge](drawn)), arrays(shape, dtype, batch=2), 25)
     assert np.mean(seen) < 0.2  # by chance, and seldom
     seen.clear()
     asked = arrays(shape, dtype, batch=2, edges=(edge,))
-    holds(lambda drawn: seen.append(LOOKS[edge](drawn)), asked, 60)
+    holds(lambda drawn: seen.append(LOOKS[edge](drawn)), asked, 25)
     assert any(seen)
 
 
@@ -106,7 +106,7 @@ def test_an_edge_keeps_to_the_bounds_or_is_refused(edge: str, space: Any) -> Non
     except InputError as error:
         assert edge in str(error) and "no room" in str(error)
     else:
-        holds(lambda drawn: is_of(space, drawn), strategy, 30)
+        holds(lambda drawn: is_of(space, drawn), strategy, 10)
 
 
 @pytest.mark.parametrize(
