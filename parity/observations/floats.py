@@ -15,6 +15,8 @@ quarters; where 0 is out of bounds the low end and on from there.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import cycle
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -40,7 +42,7 @@ def offsets(draw: st.DrawFn, within: Range, batch: int | None) -> Array:
     seed = draw(SEEDS)
     if count > SMALL:
         return spread(within, count, seed) if seed else counted(within, count)
-    most = max(len(within.ticks(index)) for index in range(within.size))
+    most = int(within.ticks.max())
     found: Array = _apart(within, draw(whole_numbers(count, most - 1)))
     if seed:
         found = np.minimum(found + _jitter(within, found.shape, seed), within.above)
@@ -58,34 +60,36 @@ def generator(seed: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(seed))
 
 
+@lru_cache(maxsize=8)  # a large array is counted again at each step of its shrinking
 def counted(within: Range, count: int) -> Array:
     """Offsets of the counted array, float64 (count / size, size).
 
-    Floats that come to the end of their ticks begin again, each time a little higher.
+    Floats that come to the end of their ticks begin again, each time a little off them, away from
+    the ends of the range.
     """
     windows = np.stack([within.below, within.above, within.step])
     _, firsts, group = np.unique(windows, axis=1, return_index=True, return_inverse=True)
-    ticks = [within.ticks(index) for index in firsts]
-    counts = np.array([len(of) for of in ticks])[group.ravel()]
-    places = _places(within, count, counts)
-    turns, ranks = np.divmod(places, counts)
-    offsets = turns * (within.step / (turns.max() + 1))
-    offsets = np.floor(offsets) if within.integral else offsets
-    for number, of in enumerate(ticks):
+    turns, ranks = np.divmod(_places(within, count), within.ticks)
+    found: Array = np.zeros(turns.shape)
+    for number, first in enumerate(firsts):
         columns = group.ravel() == number
-        offsets[:, columns] += of[ranks[:, columns]]
-    topped: Array = np.minimum(offsets, within.above)
-    return topped
+        found[:, columns] = within.tick(first, ranks[:, columns])
+    off = turns * within.step / (2 * turns.max() + 1)
+    off = np.floor(off) if within.integral else off
+    upwards = (found < 0) | ((found == 0) & (within.above > 0))
+    offsets: Array = np.where(upwards, found + off, found - off)
+    offsets.flags.writeable = False
+    return offsets
 
 
-def _places(within: Range, count: int, ticks: Array) -> Array:
+def _places(within: Range, count: int) -> Array:
     """Where each element stands in the counting, int64 (count / size, size).
 
     Where its ticks run out and counting starts over, it does so out of step with every axis: no row
     of bits, or of an image as wide as a byte, is the same as the one before.
     """
     shape = (count // within.size, *within.shape)
-    ticks = ticks.reshape(within.shape)
+    ticks = within.ticks.reshape(within.shape)
     places, stride = np.zeros(shape, np.int64), np.ones_like(ticks)
     for axis in reversed(range(len(shape))):
         along = np.arange(shape[axis]).reshape(-1, *[1] * (len(shape) - 1 - axis))
@@ -111,21 +115,20 @@ def _apart(within: Range, drawn: tuple[int, ...]) -> Array:
 
     Where there are fewer ticks than twice the elements, only an array of equal values is changed.
     """
-    ticks = [within.ticks(index) for index in range(within.size)]
-    places = _places(within, len(drawn), np.array([len(of) for of in ticks])).ravel()
-    rests = within.rest.tolist()
+    ticks, rests = within.ticks.tolist(), within.rest.tolist()
+    places = _places(within, len(drawn)).ravel().tolist()
+    exact: Any = int if within.integral else float  # a float has no room for 2**60 + 1
     found, seen = [], set()
-    for place, tick in enumerate(drawn):
-        index = place % within.size
-        of = ticks[index]
-        rank = tick + int(places[place])
-        if len(of) >= 2 * len(drawn):
-            while rests[index] + of[rank % len(of)] in seen:
-                rank += 1
-        found.append(of[rank % len(of)])
-        seen.add(rests[index] + found[-1])
-    if len(seen) == 1 and len(drawn) > 1:
-        found[-1] = next((offset for offset in ticks[-1] if offset != found[-1]), found[-1])
+    for index, place, tick in zip(cycle(range(within.size)), places, drawn, strict=False):
+        rank = tick + place
+        offset = exact(within.tick(index, rank % ticks[index]))
+        while ticks[index] >= 2 * len(drawn) and rests[index] + offset in seen:
+            rank += 1
+            offset = exact(within.tick(index, rank % ticks[index]))
+        found.append(offset)
+        seen.add(rests[index] + offset)
+    if len(seen) == 1 and len(drawn) > 1 and ticks[-1] > 1:
+        found[-1] = exact(within.tick(within.size - 1, (rank + 1) % ticks[-1]))
     return np.array(found, np.float64).reshape(-1, within.size)
 
 

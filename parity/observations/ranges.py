@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ TICKS_INTEGER = 2**16
 TICKS_FLOAT = 2**8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # told apart by identity, so that what is computed can be kept
 class Range:
     """What each element of an array may be.
 
@@ -70,11 +70,24 @@ class Range:
         """Whether every element may be `value`."""
         return bool(np.all((self.low <= value) & (value <= self.high)))
 
-    def ticks(self, index: int) -> Array:
-        """Offsets of one element from `rest`, the simplest first: 0, then whole numbers."""
+    @cached_property
+    def ticks(self) -> Array:
+        """How many simple values each element may be; int64 (size,)."""
+        steps: Array = self.below // self.step + self.above // self.step
+        return steps.astype(np.int64) + 1
+
+    def tick(self, index: int, ranks: Any) -> Array:
+        """Offsets of simple values of one element, by their ranks: the simplest has rank 0."""
         step = float(self.step[index])
         down, up = (int(side[index] // step) for side in (self.below, self.above))
-        return _ticks(down, up, step)
+        if step < 1:
+            fine: Array = _fine_ticks(down, up, step)[ranks]
+            return fine
+        both = min(down, up)
+        turns = np.where(ranks % 2 == 1, (ranks + 1) // 2, -(ranks // 2))
+        past = ranks - both if up > down else both - ranks
+        offsets: Array = np.where(ranks <= 2 * both, turns, past) * step
+        return offsets
 
 
 def bounded(low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Range:
@@ -128,8 +141,8 @@ def floor_power(number: float) -> float:
     return float(2.0 ** np.floor(np.log2(number))) if number > 0 else 1.0
 
 
-@lru_cache(maxsize=64)
-def _ticks(down: int, up: int, step: float) -> Array:
+@lru_cache(maxsize=1024)
+def _fine_ticks(down: int, up: int, step: float) -> Array:
     """Multiples of `step` from -down to up: the fewest binary places first, then the smallest."""
     index = np.arange(-down, up + 1)
     places = np.zeros(len(index), int)
@@ -137,6 +150,5 @@ def _ticks(down: int, up: int, step: float) -> Array:
     while unit > step:
         places += (index * step) % unit != 0
         unit /= 2
-    order = np.lexsort((index < 0, abs(index), places))
-    ticks: Array = index[order] * step
+    ticks: Array = index[np.lexsort((index < 0, abs(index), places))] * step
     return ticks

@@ -54,9 +54,9 @@ def boxes(draw: st.DrawFn, library: Any) -> Any:
     low, high = np.broadcast_to(low, shape).copy(), np.broadcast_to(high, shape).copy()
     if dtype.kind == "f" or (dtype.kind == "i" and unbounded):
         if draw(st.booleans()):
-            low = np.full(shape, -np.inf, dtype if dtype.kind == "f" else np.float64)
+            low = np.full(shape, -np.inf, dtype) if dtype.kind == "f" else -np.inf
         if draw(st.booleans()):
-            high = np.full(shape, np.inf, dtype if dtype.kind == "f" else np.float64)
+            high = np.full(shape, np.inf, dtype) if dtype.kind == "f" else np.inf
     return library.Box(low, high, shape, dtype.type)
 
 

@@ -23,7 +23,8 @@ def holds(law: Callable[[Any], None], strategy: st.SearchStrategy[Any], examples
 
 def minimal(strategy: st.SearchStrategy[Any], such: Callable[[Any], Any] = lambda _: True) -> Any:
     """What a strategy shrinks to."""
-    return find(strategy, such, settings=settings(database=None, deadline=None, max_examples=1000))
+    quick = settings(database=None, deadline=None, max_examples=500, report_multiple_bugs=False)
+    return find(strategy, such, settings=quick)
 
 
 def is_of(space: Any, value: Any) -> None:

@@ -38,6 +38,7 @@ SPACES = [
     S.Box(0, 2**64 - 1, (3,), np.uint64),
     S.Box(0, 1, (3, 2), np.bool_),
     S.Box(2**60, 2**60 + 5, (9,), np.int64),
+    S.Box(2**60, 2**60 + 50, (9,), np.int64),
     S.Box(-1e300, -1e200, (2,), np.float64),
     S.Box(-np.inf, np.inf, ()),
     S.Box(-1, 1, (0, 3)),
@@ -112,8 +113,10 @@ def test_the_law_sees_a_row_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         ranges.Range, "shaped", lambda self, values, batch: values.reshape(-1, *self.shape)[1:]
     )
-    with pytest.raises(AssertionError):
-        test_a_batch_is_laid_out_as_by_gymnasium()
+    space = S.Tuple([S.Box(-1, 1, (2,)), S.Discrete(3)])
+    batched = gymnasium.vector.utils.batch_space(space, 4)
+    with pytest.raises(AssertionError, match="does not contain"):
+        holds(lambda drawn: is_of(batched, drawn), parity.observations(space, batch=4))
 
 
 # --- shrinking -----------------------------------------------------------------------------------
@@ -231,7 +234,7 @@ def test_batches_are_of_one_and_more() -> None:
     space = S.Box(-1, 1, (2, 3))
     sizes = set()
     holds(lambda drawn: sizes.add(len(drawn)), parity.observations(space, batch="any"), 200)
-    assert sizes == {1, 4, 5, 6, 7, 8, 9, 10}
+    assert {1, 4} < sizes <= {1, 4, 5, 6, 7, 8, 9, 10}
     assert len(minimal(parity.observations(space, batch="any"))) == 1
 
 
