@@ -25,7 +25,7 @@ from parity.observations.ranges import Range
 from parity.tape import Array
 
 # Arrays up to this many elements, batch and all, are drawn element by element.
-SMALL = 64
+SMALL = 32
 SEEDS = st.integers(0, 2**32 - 1)
 
 

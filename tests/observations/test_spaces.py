@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 import parity
+from parity.errors import FrameworkMissing, InputError
 from parity.observations import batch_sizes, floats, ranges
 
 from .draw import spaces
@@ -261,3 +263,35 @@ def test_a_subclass_is_read_as_what_it_is_made_from() -> None:
 
     space = Pixels(0, 255, (3, 3), np.uint8)
     holds(lambda drawn: is_of(space, drawn), parity.observations(space))
+
+
+# --- messages ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: parity.observations({"a": 1}), "dict.*Give env.observation_space"),
+        (lambda: parity.observations(S.Space()), "a space of your own"),
+        (lambda: parity.observations(S.Discrete(3), batch=0), "batch is 0"),
+        (lambda: parity.observations(S.Discrete(3), batch=True), "batch is True"),
+        (lambda: parity.observations(S.Discrete(3), edges=("tie",)), "no edge 'tie'.*ties"),
+        (lambda: parity.observations(S.Discrete(3), max_length=0), "max_length is 0"),
+        (lambda: parity.observations.arrays((3,), low=2, high=1), "low is 2 and high is 1"),
+        (lambda: parity.observations.arrays((3,), "U4"), "dtype is <U4"),
+        (
+            lambda: minimal(parity.observations(S.Discrete(3), batch=st.just("2"))),
+            "batch gave '2'",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(call: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        call()
+
+
+def test_without_gymnasium_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    with pytest.raises(FrameworkMissing, match=r"pip install 'pytest-parity\[rl\]'") as caught:
+        parity.observations("CartPole-v1")
+    assert caught.value.framework == "gymnasium"
