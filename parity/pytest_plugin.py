@@ -40,6 +40,7 @@ class _Running:
 
     def __init__(self, item: pytest.Item, decorations: dict[str, Any]) -> None:
         self.item = item
+        self.name = getattr(item, "originalname", None) or "observations"
         self.decorations = decorations
         self.searches = 0
 
@@ -225,7 +226,7 @@ class AssertParity:
         try:
             found = found_by(
                 models, observations, inputs, max_examples, saved,
-                test.item.name, key, test.decorations,
+                test.name, key, test.decorations,
             )  # fmt: skip
         except FrameworkMissing as error:
             self._note(None, str(error))
@@ -336,9 +337,9 @@ def pytest_lend_decorations(item: pytest.Item) -> Generator[None, object, object
     Hypothesis refuses them on a test without @given; so it does here where no search was run.
     """
     function = getattr(item, "function", None)
-    if "assert_parity" not in getattr(item, "fixturenames", ()) or hasattr(function, "hypothesis"):
-        return (yield)
-    lent = {name: vars(function)[name] for name in _DECORATIONS if name in vars(function)}
+    lent = {}
+    if "assert_parity" in getattr(item, "fixturenames", ()) and not hasattr(function, "hypothesis"):
+        lent = {name: vars(function)[name] for name in _DECORATIONS if name in vars(function)}
     item.config.stash[_RUNNING] = test = _Running(item, lent)
     for name in lent:
         delattr(function, name)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from parity.comparison import compare
 from parity.errors import InputError
 from parity.model import Inputs, wrap
+from parity.observations.company import accompanied
 from parity.observations.saved import load
 from parity.observations.search import Found, explained, search, strategy_of
 
@@ -52,5 +54,10 @@ def _compare(models: Sequence[Any], inputs: Inputs) -> Any:
 
 
 def _on_saved(full: Any, saved: str) -> Found:
+    """The comparison on a saved observation; in company where alone it proves nothing."""
     observation, *random = load(saved)
-    return explained(observation, full, random)
+    found = explained(observation, full, random)
+    batch = accompanied(observation, random[0]) if random else None
+    if found.report is None or found.report.verdict != "unverified" or batch is None:
+        return found
+    return replace(found, report=full(batch))

@@ -21,17 +21,17 @@ def tell(found: Found) -> str:
 
 
 def _observation(found: Found) -> str:
-    if not found.examples:
-        how = "the saved observation"
-    elif found.alone:
+    if not found.alone:
+        how = (
+            f"several observations run together; of {found.examples} examples none parts by itself"
+        )
+    elif found.examples:
         how = (
             "the smallest observation found on which they part "
             f"({found.examples} examples run, {found.compared} compared in full)"
         )
     else:
-        how = (
-            f"several observations run together; of {found.examples} examples none parts by itself"
-        )
+        how = "the saved observation"
     return "\n".join([f"{how}:", *_arrays(found.observation)])
 
 
