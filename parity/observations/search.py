@@ -45,8 +45,8 @@ class Found:
         observation: what the report is on where it is no `"parity"`: the smallest failing example,
             or several together where `alone` is false and no example parts by itself.
         report: of the comparison that decides; None where a model raised.
-        random: distinct random inputs of the same shapes, and `on_random` the report on them; None
-            where the models take none.
+        random: distinct random inputs of the same shapes, and `on_random` the report on them, None
+            where a model raises on them.
         error: of a model that raised on the observation; there is no report then.
         examples: how many were run, `compared` how many of them in full.
         notes: what hypothesis adds: the failing example, and how to have it again.
@@ -149,14 +149,14 @@ def search(
 def explained(observation: Inputs, compare: Compare, seen: Sequence[Inputs]) -> Found:
     """The comparison on a failing observation, and on random inputs of the same shapes."""
     report, error = _tried(compare, observation)
-    for rows in (ROWS, None):
-        if rows and any(not array.ndim for array in flatten_inputs(observation).values()):
-            continue
-        random = redrawn(observation, seen, rows)
+    flat = flatten_inputs(observation).values()
+    sizes = (ROWS, None) if all(array.ndim for array in flat) else (None,)
+    drawn = [redrawn(observation, seen, rows) for rows in sizes]
+    for random in drawn:
         on_random, _ = _tried(compare, random)
         if on_random is not None:
             return Found(observation, report, random, on_random, error)
-    return Found(observation, report, error=error)
+    return Found(observation, report, drawn[0], None, error)
 
 
 def _tried(compare: Compare, inputs: Inputs) -> tuple[Report | None, ParityError | None]:
