@@ -1,6 +1,6 @@
 """How often, and how soon, assert_parity(observations=) finds what only some observations show.
 
-python -m benchmarks.search [--quick] [--seeds N] [--only NAME]
+python -m benchmarks.search [--quick] [--seeds N] [--only faults|clean|NAME]
 
 Prints for each fault in how many seeds the search finds it within 200 examples, and with how many
 examples and seconds in the middle one; beside it the same for plain random search: uniform numbers
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     short = []
     print(f"{'fault':22} {'search':>28}   {'random':>28}")
     for pair in FAULTS:
-        if options.only in (None, pair.name):
+        if options.only in (None, "faults", pair.name):
             runs = [searched(pair, seed, EXAMPLES) for seed in range(seeds)]
             blind = [at_random(pair, seed, EXAMPLES) for seed in range(seeds)]
             print(f"{pair.name:22} {_told(runs)}   {_told(blind)}", flush=True)
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 short.append(pair.name)
     alarms = []
     for pair in CLEAN:
-        if options.only in (None, pair.name):
+        if options.only in (None, "clean", pair.name):
             count = 100 if options.quick else ON_CLEAN
             runs = [searched(pair, seed, count) for seed in range(seeds)]
             spent = sum(run.seconds for run in runs)

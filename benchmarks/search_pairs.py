@@ -106,6 +106,11 @@ def chainer_head(x: Any) -> Any:
 TORCH, TF, CHAINER = "torch", "tensorflow", "chainer"
 
 
+def _tanh_that_saturates(x: Any) -> Any:
+    h = tf_head(x) * 1.5
+    return tf.where(abs(h) > 6, tf.sign(h), tf.tanh(h))
+
+
 def _faults() -> list[Pair]:
     found = []
 
@@ -116,23 +121,23 @@ def _faults() -> list[Pair]:
 
     fault(
         "clipped-output",
-        "an action beyond 2.5",
+        "an action value beyond 5",
         (torch_head, TORCH),
-        (lambda x: tf.clip_by_value(tf_head(x), -2.5, 2.5), TF),
+        (lambda x: tf.clip_by_value(tf_head(x), -5.0, 5.0), TF),
         floats(7),
     )
     fault(
-        "tanh-for-clip",
-        "a pre-activation where tanh is no identity",
-        (lambda x: torch_head(x * 0.001), TORCH),
-        (lambda x: ops.tanh(tf_head(x * 0.001)), TF),
-        floats(7, low=-100.0, high=100.0),
+        "early-saturation",
+        "a pre-activation beyond 6, where tanh is not 1 yet",
+        (lambda x: torch.tanh(torch_head(x) * 1.5), TORCH),
+        (_tanh_that_saturates, TF),
+        floats(7),
     )
     fault(
-        "hard-saturation",
-        "a state beyond the saturation at 5",
+        "clipped-logit",
+        "a logit beyond 10",
         (lambda x: torch.sigmoid(torch_head(x) * 3), TORCH),
-        (lambda x: F.sigmoid(F.clip(chainer_head(x) * 3, -5.0, 5.0)), CHAINER),
+        (lambda x: F.sigmoid(F.clip(chainer_head(x) * 3, -10.0, 10.0)), CHAINER),
         floats(7),
     )
     fault(
@@ -261,7 +266,7 @@ def _faults() -> list[Pair]:
         "batch-statistics",
         "a batch of two or more",
         (lambda x: torch_head(x), TORCH),
-        (lambda x: tf_head(x) - 0.1 * tf.math.reduce_std(x), TF),
+        (lambda x: tf_head(x - 0.01 * tf.math.reduce_std(x, 0)), TF),
         floats(7),
     )
     fault(

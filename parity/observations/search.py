@@ -34,6 +34,7 @@ Compare = Callable[[Inputs], Report]
 # clears it, the next must exceed it more, up to the second number.
 _SUSPICIOUS = 8.0
 _SURELY = 64.0
+_HIGHEST = 2.0**60  # for hypothesis, which takes no inf
 _TARGET = "difference over rounding, in powers of two"
 
 
@@ -193,8 +194,8 @@ class _Search:
         inputs = as_arrays(observation)
         self.examples += 1
         excess = float("inf") if self._plain is None else self._plain.excess(inputs)
-        if self._plain is not None:
-            target(math.log2(min(max(excess, 2.0**-10), 2.0**60)), label=_TARGET)
+        if self._plain is not None and not excess <= 1:  # rounding is nothing to climb
+            target(math.log2(min(excess, _HIGHEST)), label=_TARGET)
         key = fingerprint(inputs)
         verdict = self._verdicts.get(key)
         if verdict is None:
