@@ -13,6 +13,7 @@ from typing import Any
 from unittest import SkipTest
 
 from hypothesis import Phase, currently_in_test_context, given, settings, target
+from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from parity.errors import InputError, ParityError
@@ -35,6 +36,8 @@ Compare = Callable[[Inputs], Report]
 _SUSPICIOUS = 8.0
 _SURELY = 64.0
 _HIGHEST = 2.0**60  # for hypothesis, which takes no inf
+# Values that a space's observations may well take and random ones do not.
+_EDGES = ("sparse", "zeros", "one-hot", "ties", "constant", "saturating", "bytes")
 _TARGET = "difference over rounding, in powers of two"
 
 
@@ -76,13 +79,13 @@ class Parted(AssertionError):
 def strategy_of(observations: Any) -> SearchStrategy[Any]:
     """A strategy as it is; of a space its observations in batches, single ones as often as others.
 
+    Half of a space's are of different values, the others of zeros, ties and the like.
+
     Raises:
         ParityError: it is neither.
     """
     if isinstance(observations, SearchStrategy):
         return observations
-    from hypothesis import strategies as st
-
     import parity
 
     build: Any = getattr(parity, "observations", None)
@@ -92,8 +95,19 @@ def strategy_of(observations: Any) -> SearchStrategy[Any]:
             f"observations is {type(observations).__name__}; give a strategy of hypothesis."
         )
     batch = st.one_of(st.just(1), sizes(observations))
-    strategy: SearchStrategy[Any] = build(observations, batch=batch)
-    return strategy
+    edges = [edge for edge in _EDGES if _fits(build, observations, edge)]
+    drawn: list[SearchStrategy[Any]] = [build(observations, batch=batch)]
+    if edges:
+        drawn.append(build(observations, batch=batch, edges=edges))
+    return st.one_of(drawn)
+
+
+def _fits(build: Any, space: Any, edge: str) -> bool:
+    try:
+        build(space, edges=[edge])
+    except InputError:
+        return False
+    return True
 
 
 def search(
