@@ -18,7 +18,7 @@ from parity.report.summary import write_whole
 from parity.tape import Array
 
 _SCRIPT = '''\
-"""The observation on which {test} fails, run again without hypothesis.
+"""Runs a test on the observation on which it failed, without hypothesis.
 
 The arrays lie beside this file; parity.observations.saved.load(path) reads them.
 """
@@ -28,10 +28,11 @@ from pathlib import Path
 
 import pytest
 
+TEST = {test!r}
 HERE = Path(__file__).resolve()
 os.chdir(HERE.parent / {root!r})
 option = "--parity-observation=" + str(HERE.with_suffix(".npz"))
-sys.exit(pytest.main([{test!r}, option, *sys.argv[1:]]))
+sys.exit(pytest.main([TEST, option, *sys.argv[1:]]))
 '''
 
 

@@ -37,7 +37,7 @@ _SUSPICIOUS = 8.0
 _SURELY = 64.0
 _HIGHEST = 2.0**60  # for hypothesis, which takes no inf
 # Values that a space's observations may well take and random ones do not.
-_EDGES = ("sparse", "zeros", "one-hot", "ties", "constant", "saturating", "bytes")
+_EDGES = ("sparse", "zeros", "one-hot", "ties", "constant-image", "saturating", "bytes")
 _TARGET = "difference over rounding, in powers of two"
 
 

@@ -80,3 +80,10 @@ def test_batches_are_of_one_and_of_more():
 
     draw()
     assert 1 in sizes and max(sizes) > 2
+
+
+def test_the_edges_that_are_drawn_are_there():
+    from parity.observations import EDGES
+    from parity.observations.search import _EDGES
+
+    assert set(_EDGES) <= set(EDGES)
