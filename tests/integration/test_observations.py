@@ -121,7 +121,8 @@ def test_a_profile_holds(searched, pytester):
         "hypothesis.settings.register_profile('six', max_examples=6)\n"
         "hypothesis.settings.load_profile('six')\n"
     )
-    searched(one("port") + COUNT.format(45)).assert_outcomes(passed=1)
+    code = one("port") + COUNT.format(45)
+    searched(code, own_process=True).assert_outcomes(passed=1)  # the profile would stay here
 
 
 def test_without_the_phase_that_draws_the_test_is_skipped_as_hypothesis_does(searched):
