@@ -220,7 +220,11 @@ class AssertParity:
         saved = self._config.getoption("--parity-observation")
         if saved:
             saved = str(self._config.invocation_params.dir / saved)
-        test = self._config.stash[_RUNNING]
+        test = self._config.stash.get(_RUNNING, None)
+        if test is None:
+            raise NotParity(
+                f"observations= belongs in a test, not in a fixture.\n\n{_called_from(3)}"
+            )
         test.searches += 1
         key = f"{test.item.nodeid} {test.searches}"
         try:
@@ -337,15 +341,17 @@ def pytest_lend_decorations(item: pytest.Item) -> Generator[None, object, object
     Hypothesis refuses them on a test without @given; so it does here where no search was run.
     """
     function = getattr(item, "function", None)
+    left = getattr(function, "__dict__", {})
     lent = {}
-    if "assert_parity" in getattr(item, "fixturenames", ()) and not hasattr(function, "hypothesis"):
-        lent = {name: vars(function)[name] for name in _DECORATIONS if name in vars(function)}
+    if "assert_parity" in getattr(item, "fixturenames", ()) and "hypothesis" not in left:
+        lent = {name: left[name] for name in _DECORATIONS if name in left}
     item.config.stash[_RUNNING] = test = _Running(item, lent)
     for name in lent:
         delattr(function, name)
     try:
         result = yield
     finally:
+        del item.config.stash[_RUNNING]
         for name, decoration in lent.items():
             setattr(function, name, decoration)
     if lent and not test.searches:

@@ -194,6 +194,14 @@ def test_what_does_not_fit_is_told(searched, arguments, message):
     result.stdout.fnmatch_lines([message, "*.py:5: NotParity"])
 
 
+def test_in_a_fixture_it_is_refused(searched):
+    code = "import pytest\n@pytest.fixture\ndef checked(assert_parity):\n"
+    code += "    assert_parity(nets.reference, nets.port, observations=nets.STRATEGY)\n"
+    result = searched(code + "def test_port(checked):\n    pass\n")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["observations= belongs in a test, not in a fixture."])
+
+
 def test_decorators_that_would_do_nothing_are_refused(searched):
     code = "@settings(max_examples=3)\ndef test_port(assert_parity):\n"
     code += "    assert_parity(nets.reference, nets.port, inputs=nets.WEIGHT.T)\n"
