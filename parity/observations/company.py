@@ -145,7 +145,7 @@ def fingerprint(inputs: Inputs) -> bytes:
     digest = hashlib.sha256()
     for path, array in flatten_inputs(inputs).items():
         digest.update(f"{path} {array.dtype.str} {array.shape} ".encode())
-        digest.update(np.ascontiguousarray(array))
+        digest.update(np.ascontiguousarray(array).data)
     return digest.digest()
 
 

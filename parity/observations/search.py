@@ -35,6 +35,8 @@ Compare = Callable[[Inputs], Report]
 # clears it, the next must exceed it more, up to the second number.
 _SUSPICIOUS = 8.0
 _SURELY = 64.0
+# Rounding is nothing to climb: hypothesis would spend its examples and time on it.
+_CLIMBED = _SUSPICIOUS / 2
 _HIGHEST = 2.0**60  # for hypothesis, which takes no inf
 # Values that a space's observations may well take and random ones do not.
 _EDGES = ("sparse", "zeros", "one-hot", "ties", "constant-image", "saturating", "bytes")
@@ -208,7 +210,7 @@ class _Search:
         inputs = as_arrays(observation)
         self.examples += 1
         excess = float("inf") if self._plain is None else self._plain.excess(inputs)
-        if self._plain is not None and not excess <= 1:  # rounding is nothing to climb
+        if self._plain is not None and not excess <= _CLIMBED:
             target(math.log2(min(excess, _HIGHEST)), label=_TARGET)
         key = fingerprint(inputs)
         verdict = self._verdicts.get(key)
