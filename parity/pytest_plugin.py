@@ -21,9 +21,28 @@ from parity.errors import FrameworkMissing, ParityError
 
 if TYPE_CHECKING:
     from parity.model import Inputs
+    from parity.observations.search import Found
     from parity.report.summary import Report
 
 _COMPARED = pytest.StashKey[list[dict[str, Any]]]()  # by the test that runs now
+_RUNNING = pytest.StashKey["_Running"]()
+_DECORATIONS = (
+    "_hypothesis_internal_use_settings",
+    "_hypothesis_internal_settings_applied",
+    "_hypothesis_internal_use_seed",
+    "_hypothesis_internal_use_reproduce_failure",
+    "hypothesis_explicit_examples",
+)  # what hypothesis's decorators leave on a function that is not under @given
+
+
+class _Running:
+    """The test that runs, what hypothesis's decorators left on it, and how often it searches."""
+
+    def __init__(self, item: pytest.Item, decorations: dict[str, Any]) -> None:
+        self.item = item
+        self.name = getattr(item, "originalname", None) or "observations"
+        self.decorations = decorations
+        self.searches = 0
 
 
 class NotParity(pytest.fail.Exception, AssertionError):  # type: ignore[name-defined,misc]
@@ -54,6 +73,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="write what enters each divergence and what comes out to a folder of DIR for each "
         "test, as .npz files with scripts that show them",
+    )
+    group.addoption(
+        "--parity-observation",
+        metavar="PATH",
+        help="in place of drawing observations, compare on the one in PATH, which --parity-save "
+        "wrote; the script beside it gives this option",
     )
     group.addoption(
         "--parity-require",
@@ -150,8 +175,15 @@ class AssertParity:
         *candidates: Any,
         inputs: Inputs = None,
         formula: Callable[..., Any] | None = None,
+        observations: Any = None,
+        max_examples: int | None = None,
     ) -> Report:
         """Fails the test unless the models agree; takes what `parity.compare` takes.
+
+        Args:
+            observations: in place of inputs a strategy of hypothesis that draws them, or a space of
+                Gymnasium: the models are to agree on every one; see docs/observations-search.md.
+            max_examples: how many, in place of what hypothesis's profile says.
 
         Returns:
             The report, whose verdict is `"parity"`.
@@ -163,6 +195,12 @@ class AssertParity:
         __tracebackhide__ = True
         from parity.comparison import compare
 
+        if observations is not None and formula is not None:
+            raise NotParity(
+                "formula= is held against given inputs: use inputs=, not observations=."
+            )
+        if observations is not None:
+            return self._search((reference, *candidates), observations, inputs, max_examples)
         try:
             report = compare(reference, *candidates, inputs=inputs, formula=formula)
         except FrameworkMissing as error:
@@ -176,21 +214,84 @@ class AssertParity:
             raise NotParity(f"{report}\n{self._save(report)}\n{_called_from(2)}")
         return report
 
+    def _search(
+        self, models: Any, observations: Any, inputs: Inputs, max_examples: int | None
+    ) -> Report:
+        """The comparison on every observation; see parity/observations/search.py."""
+        __tracebackhide__ = True
+        from parity.observations.asserting import found_by
+        from parity.observations.telling import tell
+
+        saved = self._config.getoption("--parity-observation")
+        if saved:
+            saved = str(self._config.invocation_params.dir / saved)
+        test = self._config.stash.get(_RUNNING, None)
+        if test is None:
+            raise NotParity(
+                f"observations= belongs in a test, not in a fixture.\n\n{_called_from(3)}"
+            )
+        test.searches += 1
+        key = f"{test.item.nodeid} {test.searches}"
+        try:
+            found = found_by(
+                models, observations, inputs, max_examples, saved,
+                test.name, key, test.decorations,
+            )  # fmt: skip
+        except FrameworkMissing as error:
+            self._note(None, str(error))
+            raise
+        except ParityError as error:
+            self._note(None, str(error))
+            raise NotParity(f"{error}\n\n{_called_from(3)}") from None
+        for report in (found.report, found.on_random):
+            if report is not None:
+                self._note(report)
+        if found.report is None or found.report.verdict != "parity":
+            raise NotParity(f"{tell(found)}\n{self._save_found(found)}\n{_called_from(3)}")
+        return found.report
+
+    def _save_found(self, found: Found) -> str:
+        """Writes the observation and the divergences where `--parity-save` says; what it wrote."""
+        target = self._target()
+        if target is None or found.observation is None:
+            return ""
+        from parity.observations.saved import save
+
+        test = self._config.stash[_RUNNING].item.nodeid
+        root = self._config.rootpath
+        try:
+            script = save(target, test, root, found.observation, found.random)
+            written = [script]
+            if found.report is not None:
+                written += found.report.save_divergences(target)
+            if found.on_random is not None:
+                written += found.on_random.save_divergences(target / "random")
+        except OSError as error:
+            return f"\n--parity-save: {target} could not be written: {error}\n"
+        return f"\nsaved: {', '.join(map(str, written))}\n"
+
     def _save(self, report: Report) -> str:
         """Writes the divergences where `--parity-save` says; the line that tells so.
 
         Hypothesis runs its smallest failing example last, so that is what stays.
         """
-        folder = self._config.getoption("--parity-save")
-        if not folder or not report.divergences:
+        target = self._target()
+        if target is None or not report.divergences:
             return ""
-        test = os.environ.get("PYTEST_CURRENT_TEST", "test").rsplit(" ", 1)[0]
-        target = self._config.invocation_params.dir / folder / re.sub(r"[^\w.-]+", "-", test)
         try:
             written = report.save_divergences(target)
         except OSError as error:
             return f"\n--parity-save: {target} could not be written: {error}\n"
         return f"\nsaved: {', '.join(map(str, written))}\n"
+
+    def _target(self) -> Path | None:
+        """The test's own folder below the one of `--parity-save`."""
+        folder = self._config.getoption("--parity-save")
+        if not folder:
+            return None
+        test = os.environ.get("PYTEST_CURRENT_TEST", "test").rsplit(" ", 1)[0]
+        found: Path = self._config.invocation_params.dir / folder / re.sub(r"[^\w.-]+", "-", test)
+        return found
 
     def _note(self, report: Report | None, error: str | None = None) -> None:
         """Keeps a comparison for the run's report, or why there was none."""
@@ -236,6 +337,36 @@ def pytest_runtest_call(item: pytest.Item) -> None:
     marked = any("assert_parity" in mark.args for mark in marks)
     if asked or marked and not hasattr(item.instance, "assert_parity"):  # type: ignore[attr-defined]
         pytest.fail(_UNITTEST, pytrace=False)
+
+
+@pytest.hookimpl(specname="pytest_runtest_call", wrapper=True, tryfirst=True)
+def pytest_lend_decorations(item: pytest.Item) -> Generator[None, object, object]:
+    """Hands hypothesis's decorators of a test to the search that it runs.
+
+    Hypothesis refuses them on a test without @given; so it does here where no search was run.
+    """
+    function = getattr(item, "function", None)
+    left = getattr(function, "__dict__", {})
+    lent = {}
+    if "assert_parity" in getattr(item, "fixturenames", ()) and "hypothesis" not in left:
+        lent = {name: left[name] for name in _DECORATIONS if name in left}
+    item.config.stash[_RUNNING] = test = _Running(item, lent)
+    for name in lent:
+        delattr(function, name)
+    try:
+        result = yield
+    finally:
+        del item.config.stash[_RUNNING]
+        for name, decoration in lent.items():
+            setattr(function, name, decoration)
+    if lent and not test.searches:
+        pytest.fail(_POINTLESS, pytrace=False)
+    return result
+
+
+_POINTLESS = """\
+@settings, @seed, @example and @reproduce_failure do nothing here: the test is not under @given, and
+draws no observations. Call assert_parity(..., observations=strategy), or take them off."""
 
 
 # --- results -------------------------------------------------------------------------------------

@@ -9,11 +9,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from parity.errors import FrameworkMissing, ModelError, UsageError
-from parity.tape import Adapter, Tape
+from parity.tape import Adapter, Array, Tape
 
 if TYPE_CHECKING:
     from parity.model import Inputs, Model
@@ -42,6 +43,14 @@ class Framework(Adapter, Protocol):
 
         Raises:
             ModelError: the model raised, or cannot be recorded.
+        """
+
+    def plain(self, model: Model) -> Callable[[Inputs], dict[str, Array]]:
+        """A function that runs the model on NumPy inputs without recording it.
+
+        It gives the outputs by name, bit for bit those of `record`, as arrays of their own, and
+        leaves the model as it was. The model must have been recorded before: that builds it.
+        It raises ModelError where the model raises.
         """
 
     def tensors(self, obj: object) -> list[Tensor]:

@@ -93,6 +93,23 @@ def record(model: Model, inputs: Inputs) -> Tape:
     return recorder.tape(model.name, ids, outputs)
 
 
+def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:
+    """Runs a link or a function as `record` does; see `Framework.plain`."""
+    links = _links(model.obj)
+    dtype = _dtype_of(links.values())
+    signature = _signature_of(model.obj)
+
+    def outputs(inputs: Inputs) -> dict[str, Array]:
+        args, kwargs = bind(signature, map_arrays(lambda array: _as_input(array, dtype), inputs))
+        with _kept(links.values()), chainer.using_config("use_static_graph", False):
+            with chainer.using_config("train", model.mode == "train"):
+                result = run(model, lambda: model.obj(*args, **kwargs))
+                found = run(model, lambda: structure.flatten(result, _is_variable))
+            return {path: np.array(_array(item)) for path, item in found.items()}
+
+    return outputs
+
+
 def _is_link(obj: object) -> bool:
     return isinstance(obj, chainer.Link)
 

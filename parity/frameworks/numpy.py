@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from typing import cast as type_cast
 
@@ -56,6 +56,17 @@ def record(model: Model, inputs: Inputs) -> Tape:
         f"{model.name} is a NumPy function: only its outputs are compared, nothing inside it"
     )
     return recorder.tape(model.name, ids, dict(zip(outputs, op.outputs, strict=True)))
+
+
+def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:
+    """The function itself; see `Framework.plain`."""
+
+    def outputs(inputs: Inputs) -> dict[str, Array]:
+        args, kwargs = bind(model.obj, inputs)
+        result = run(model, lambda: model.obj(*args, **kwargs))
+        return {path: np.array(a) for path, a in structure.flatten(result, lambda _: False).items()}
+
+    return outputs
 
 
 # --- tensors -----------------------------------------------------------------------------------

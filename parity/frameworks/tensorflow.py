@@ -119,6 +119,34 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
     return recorder.tape(model.name, ids, outputs), bool(watcher.initial)
 
 
+def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:
+    """Runs the model eagerly without callbacks; see `Framework.plain`."""
+    function = _callable(model)
+    held = state.holdings(model.obj)
+    floating = state.float_dtype(model.obj, held)
+
+    def outputs(inputs: Inputs) -> dict[str, Array]:
+        args, kwargs = _arguments(
+            model, function, map_arrays(lambda a: _input(a, floating), inputs)
+        )
+        before = state.snapshot(held)
+        changes = state.Changes()
+
+        def call() -> dict[str, Array]:
+            with _shorter_messages():
+                result = function(*args, **kwargs)
+            flat = structure.flatten(result, _is_tensor)
+            return {path: np.array(to_numpy(tf.convert_to_tensor(a))) for path, a in flat.items()}
+
+        with state.as_before(before, changes), state.eagerly():
+            try:
+                return run(model, call)
+            finally:
+                changes.written |= state.written_since(before)
+
+    return outputs
+
+
 def _check_the_graph(model: Model, inputs: Inputs, tape: Tape) -> None:
     """Says so where TensorFlow's graph optimiser changes what a `tf.function` computes.
 

@@ -194,6 +194,28 @@ def snapshot(held: Holdings) -> dict[int, tuple[Any, Native]]:
     return found
 
 
+@dataclass
+class Changes:
+    """What a run that nobody watched did; it drew no random numbers and made no variables."""
+
+    written: set[int] = field(default_factory=set)
+    drew: bool = False
+    initial: dict[int, tuple[Native, Native]] = field(default_factory=dict)
+
+
+def written_since(before: Mapping[int, tuple[Any, Native]]) -> set[int]:
+    """The handles of variables that lie elsewhere now: a write leaves what a snapshot holds."""
+    return {
+        handle
+        for handle, (variable, contents) in before.items()
+        if _memory(read_variable_op(variable.handle, variable.dtype)) != _memory(contents)
+    }
+
+
+def _memory(tensor: Native) -> int:
+    return int(tensor._numpy().ctypes.data)
+
+
 @contextlib.contextmanager
 def as_before(before: Mapping[int, tuple[Any, Native]], watched: Watched) -> Iterator[None]:
     """Puts back, also after an error, what a run changes: variables and random states."""

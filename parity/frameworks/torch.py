@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from typing import cast as type_cast
@@ -81,7 +81,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
     target = model.obj.forward if root is not None else model.obj
     args, kwargs = bind(target, tensors)
     mode = _RecordingMode(recorder, _named_tensors(modules))
-    with _left_as_it_was(model, modules, mode), mode:
+    with _left_as_it_was(model, modules, mode.saved), mode:
         result = run(model, lambda: model.obj(*args, **kwargs))
     outputs = structure.flatten(result, lambda thing: isinstance(thing, torch.Tensor))
     if not outputs:
@@ -91,6 +91,32 @@ def record(model: Model, inputs: Inputs) -> Tape:
         for path, tensor in outputs.items()
     }
     return recorder.tape(model.name, ids, found)
+
+
+def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:
+    """Runs the model without a dispatch mode; see `Framework.plain`."""
+    modules = _modules(model.obj)
+    dtype, device = _dtype_and_device(modules.values())
+    target = model.obj.forward if _is_layer(model.obj) else model.obj
+    held = [tensor for _, _, tensor in _named_tensors(modules).values()]
+    # autograd counts the writes to a tensor, but not those of a batch norm to its statistics
+    counted = {id(tensor) for module in modules.values() for tensor in module.parameters(False)}
+    saved = [(tensor, tensor.detach().clone(), tensor._version) for tensor in held]
+
+    def outputs(inputs: Inputs) -> dict[str, Array]:
+        tensors = map_arrays(lambda array: _to_input(array, dtype, device), inputs)
+        args, kwargs = bind(target, tensors)
+        written: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        with _left_as_it_was(model, modules, written):
+            result = run(model, lambda: model.obj(*args, **kwargs))
+            flat = structure.flatten(result, lambda thing: isinstance(thing, torch.Tensor))
+            found = {path: np.array(to_numpy(torch.as_tensor(a))) for path, a in flat.items()}
+            for tensor, before, version in saved:
+                if id(tensor) not in counted or tensor._version != version:
+                    written[id(tensor)] = (tensor, before)
+        return found
+
+    return outputs
 
 
 class _RecordingMode(TorchDispatchMode):
@@ -425,9 +451,11 @@ def _to_input(array: Array, dtype: torch.dtype, device: torch.device) -> torch.T
 
 @contextlib.contextmanager
 def _left_as_it_was(
-    model: Model, modules: dict[str, torch.nn.Module], mode: _RecordingMode
+    model: Model,
+    modules: dict[str, torch.nn.Module],
+    saved: dict[int, tuple[torch.Tensor, torch.Tensor]],
 ) -> Iterator[None]:
-    """Sets the mode, and afterwards puts back flags, state, and random state."""
+    """Sets the mode, and afterwards puts back flags, random state, and the tensors in `saved`."""
     flags = [(module, module.training) for module in modules.values()]
     buffers = [(module._buffers, dict(module._buffers)) for module in modules.values()]
     random = torch.get_rng_state()
@@ -446,7 +474,7 @@ def _left_as_it_was(
         for current, before in buffers:
             current.update(before)
         with torch.no_grad():
-            for tensor, before_write in mode.saved.values():
+            for tensor, before_write in saved.values():
                 tensor.detach().copy_(before_write)
 
 

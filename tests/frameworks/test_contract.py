@@ -398,6 +398,39 @@ def test_recording_runs_what_the_model_runs(bench: Bench, which: str) -> None:
         assert recorded(tape, value).tobytes() == array.tobytes()
 
 
+@pytest.mark.parametrize("mode", ["eval", "train"])
+@each_model
+def test_a_plain_run_gives_what_recording_gives_and_leaves_all_as_it_was(
+    bench: Bench, which: str, mode: str
+) -> None:
+    tape = record(bench, which, mode)
+    model = wrap(bench.models[which], bench.framework, mode=mode)  # type: ignore[arg-type]
+    run = load(bench.framework).plain(model)
+    before = bench.state(bench.models[which])
+    for _ in range(2):  # what a first run left behind would show in the second
+        outputs = run(inputs_of(bench, which))
+        assert outputs.keys() == tape.outputs.keys()
+        for name, array in outputs.items():
+            assert array.tobytes() == recorded(tape, tape.outputs[name]).tobytes()
+    assert bench.state(bench.models[which]) == before
+
+
+@each_model
+def test_what_a_plain_run_gave_stays_when_it_runs_again(bench: Bench, which: str) -> None:
+    record(bench, which)
+    run = load(bench.framework).plain(wrap(bench.models[which], bench.framework))
+    first = run(inputs_of(bench, which))
+    kept = {name: array.tobytes() for name, array in first.items()}
+    run(inputs_of(bench, which) + 1)
+    assert {name: array.tobytes() for name, array in first.items()} == kept
+
+
+def test_a_plain_run_that_raises_tells_the_line(bench: Bench) -> None:
+    run = load(bench.framework).plain(wrap(bench.models["raises"], bench.framework))
+    with pytest.raises(ModelError, match="raised"):
+        run(FLAT)
+
+
 @each_model
 def test_the_inputs_are_on_the_tape_and_reach_the_outputs(bench: Bench, which: str) -> None:
     tape = record(bench, which)

@@ -1,0 +1,290 @@
+"""Searches for an observation on which models part: hypothesis draws, the comparison judges.
+
+Each example runs through the models plainly, which takes one forward pass. Only where their outputs
+part by more than rounding leaves does `parity.compare` judge it, and what it says decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest import SkipTest
+
+from hypothesis import Phase, currently_in_test_context, given, settings, target
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from parity.errors import InputError, ParityError
+from parity.model import Inputs, Model, as_arrays, flatten_inputs
+from parity.observations.company import (
+    ROWS,
+    accompanied,
+    companies,
+    fingerprint,
+    redrawn,
+    sample,
+)
+from parity.observations.plain import PlainRuns, plain_runs
+from parity.report.summary import Report
+
+Compare = Callable[[Inputs], Report]
+
+# Suspicious is what exceeds the rounding measured on a few observations by so much; if comparing
+# clears it, the next must exceed it more, up to the second number.
+_SUSPICIOUS = 8.0
+_SURELY = 64.0
+# Rounding is nothing to climb: hypothesis would spend its examples and time on it.
+_CLIMBED = _SUSPICIOUS / 2
+_HIGHEST = 2.0**60  # for hypothesis, which takes no inf
+# Values that a space's observations may well take and random ones do not.
+_EDGES = ("sparse", "zeros", "one-hot", "ties", "constant-image", "saturating", "bytes")
+_TARGET = "difference over rounding, in powers of two"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search came to.
+
+    Attributes:
+        observation: what the report is on where it is no `"parity"`: the smallest failing example,
+            or several together where `alone` is false and no example parts by itself.
+        report: of the comparison that decides; None where a model raised.
+        random: distinct random inputs of the same shapes, and `on_random` the report on them, None
+            where a model raises on them.
+        error: of a model that raised on the observation; there is no report then.
+        examples: how many were run, `compared` how many of them in full.
+        notes: what hypothesis adds: the failing example, and how to have it again.
+    """
+
+    observation: Inputs | None
+    report: Report | None
+    random: Inputs | None = None
+    on_random: Report | None = None
+    error: ParityError | None = None
+    examples: int = 0
+    compared: int = 0
+    notes: tuple[str, ...] = ()
+    alone: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """As of the report; `"diverged"` where a model raised."""
+        return "diverged" if self.report is None else self.report.verdict
+
+
+class Parted(AssertionError):
+    """An observation on which the models part; hypothesis shrinks it."""
+
+
+def strategy_of(observations: Any) -> SearchStrategy[Any]:
+    """A strategy as it is; of a space its observations in batches, single ones as often as others.
+
+    Half of a space's are of different values, the others of zeros, ties and the like.
+
+    Raises:
+        ParityError: it is neither.
+    """
+    if isinstance(observations, SearchStrategy):
+        return observations
+    import parity
+
+    build: Any = getattr(parity, "observations", None)
+    sizes = getattr(build, "batch_sizes", None)
+    if sizes is None:
+        raise InputError(
+            f"observations is {type(observations).__name__}; give a strategy of hypothesis."
+        )
+    batch = st.one_of(st.just(1), sizes(observations))
+    edges = [edge for edge in _EDGES if _fits(build, observations, edge)]
+    drawn: list[SearchStrategy[Any]] = [build(observations, batch=batch)]
+    if edges:
+        drawn.append(build(observations, batch=batch, edges=edges))
+    return st.one_of(drawn)
+
+
+def _fits(build: Any, space: Any, edge: str) -> bool:
+    try:
+        build(space, edges=[edge])
+    except InputError:
+        return False
+    return True
+
+
+def search(
+    models: Sequence[Model],
+    compare: Compare,
+    observations: SearchStrategy[Any],
+    max_examples: int | None = None,
+    name: str = "observations",
+    key: str = "",
+    decorations: Mapping[str, Any] | None = None,
+) -> Found:
+    """Runs the property that models agree on every observation.
+
+    Args:
+        models: the reference and its candidates, wrapped.
+        compare: the full comparison of these models.
+        observations: a strategy of inputs, laid out as the reference takes them.
+        max_examples: in place of the profile's.
+        name: of the test, for hypothesis's messages.
+        key: tells searches apart in the database of examples.
+        decorations: attributes that hypothesis's decorators left on the test: settings, a seed, a
+            failure to reproduce, explicit examples.
+
+    Raises:
+        InputError: it is called inside a test that hypothesis runs.
+        HypothesisException: as hypothesis has it, such as for a strategy that gives nothing.
+    """
+    _check(models)
+    seen = sample(observations)
+    run = _Search(models, compare, seen)
+    property_ = _property(run, observations, max_examples, name, key, decorations or {})
+    try:
+        property_()
+    except Parted as failure:
+        found = explained(run.failed, compare, seen)
+        return replace(
+            found,
+            examples=run.examples,
+            compared=run.compared,
+            notes=tuple(getattr(failure, "__notes__", ())),
+        )
+    except SkipTest:  # hypothesis was told to run no example
+        if run.on_company[0] is None or run.on_company[0].verdict == "parity":
+            raise
+    report, error = run.on_company
+    if error is not None:
+        raise error
+    observation = None if report is None or report.verdict == "parity" else run.company
+    if observation is None and run.undecided is not None:
+        observation, report = run.undecided
+    return Found(observation, report, examples=run.examples, compared=run.compared, alone=False)
+
+
+def explained(observation: Inputs, compare: Compare, seen: Sequence[Inputs]) -> Found:
+    """The comparison on a failing observation, and on random inputs of the same shapes."""
+    report, error = _tried(compare, observation)
+    flat = flatten_inputs(observation).values()
+    sizes = (ROWS, None) if all(array.ndim for array in flat) else (None,)
+    drawn = [redrawn(observation, seen, rows) for rows in sizes]
+    for random in drawn:
+        on_random, _ = _tried(compare, random)
+        if on_random is not None:
+            return Found(observation, report, random, on_random, error)
+    return Found(observation, report, drawn[0], None, error)
+
+
+def _tried(compare: Compare, inputs: Inputs) -> tuple[Report | None, ParityError | None]:
+    try:
+        return compare(inputs), None
+    except ParityError as error:
+        return None, error
+
+
+class _Search:
+    """What is known while hypothesis draws."""
+
+    def __init__(self, models: Sequence[Model], compare: Compare, seen: Sequence[Inputs]) -> None:
+        self._compare = compare
+        self._verdicts: dict[bytes, str] = {}
+        self._slack = _SUSPICIOUS
+        self.failed: Inputs = None
+        self.undecided: tuple[Inputs, Report] | None = None  # an observation, told nothing of
+        self.examples = self.compared = 0
+        for self.company in companies(seen):
+            self.on_company = _tried(compare, self.company)
+            if self.on_company[0] is not None:
+                break
+        self._plain: PlainRuns | None = None
+        if self.on_company[0] is not None:
+            self._plain = plain_runs(models, self.company)
+
+    def check(self, observation: Any) -> None:
+        """One example of the property.
+
+        Raises:
+            Parted: the models part on it, or one of them raises.
+        """
+        inputs = as_arrays(observation)
+        self.examples += 1
+        excess = float("inf") if self._plain is None else self._plain.excess(inputs)
+        if self._plain is not None and not excess <= _CLIMBED:
+            target(math.log2(min(excess, _HIGHEST)), label=_TARGET)
+        key = fingerprint(inputs)
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            # not (a <= b): a NaN is suspicious
+            suspicious = not excess <= self._slack
+            if not suspicious and self.compared:
+                return
+            verdict = self._verdicts[key] = self._judged(inputs, suspicious)
+            if verdict == "parity" and suspicious and self._plain is not None:
+                self._slack = max(self._slack, min(excess, _SURELY))
+        if verdict == "diverged":
+            self.failed = inputs
+            raise Parted("the models part on this observation")
+
+    def _judged(self, inputs: Inputs, suspicious: bool) -> str:
+        """What the full comparison says; where it cannot tell, what it says in company.
+
+        An observation of zeros, say, proves nothing by itself.
+        """
+        self.compared += 1
+        report, _ = _tried(self._compare, inputs)
+        if report is None:
+            return "diverged"
+        if report.verdict != "unverified" or not suspicious:
+            return report.verdict
+        batch = accompanied(inputs, self.company)
+        again = None if batch is None else _tried(self._compare, batch)[0]
+        if again is None or again.verdict == "unverified":
+            self.undecided = self.undecided or (inputs, report)
+            return "unverified"
+        return again.verdict
+
+
+def _check(models: Sequence[Model]) -> None:
+    if currently_in_test_context():
+        raise InputError(
+            "observations= runs hypothesis itself, and this test is under @given. Take @given off "
+            "the test, or hand in what it draws: assert_parity(..., inputs=observation)."
+        )
+    for model in models:
+        if model.inputs is not None:
+            raise InputError(
+                f"{model.name} is wrapped with inputs of its own, and observations= draws inputs "
+                "for all models. Leave one of them out."
+            )
+
+
+def _property(
+    run: _Search,
+    observations: SearchStrategy[Any],
+    max_examples: int | None,
+    name: str,
+    key: str,
+    decorations: Mapping[str, Any],
+) -> Callable[[], None]:
+    """The test that hypothesis runs, with the settings of the profile or of the user's test."""
+
+    def property_(observation: Any) -> None:
+        run.check(observation)
+
+    property_.__name__ = property_.__qualname__ = name
+    for attribute, found in decorations.items():
+        setattr(property_, attribute, found)
+    chosen = decorations.get("_hypothesis_internal_use_settings") or settings()
+    adapted = settings(
+        chosen,
+        deadline=None,  # it would watch how long comparing takes
+        report_multiple_bugs=False,  # two ways to part are one failure: the smallest
+        # explaining traces what runs, which here is the comparison
+        phases=[phase for phase in chosen.phases if phase is not Phase.explain],
+        max_examples=max_examples or chosen.max_examples,
+    )
+    property_._hypothesis_internal_use_settings = adapted  # type: ignore[attr-defined]
+    property_._hypothesis_internal_add_digest = key.encode()  # type: ignore[attr-defined]
+    tested: Callable[[], None] = given(observation=observations)(property_)
+    return tested

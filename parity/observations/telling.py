@@ -1,0 +1,54 @@
+"""What a search found, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parity.model import Inputs, flatten_inputs
+from parity.observations.search import Found
+
+_SHOWN = 64  # elements of an array that are printed in full
+
+
+def tell(found: Found) -> str:
+    """The report on the observation, the observation, and the report on random inputs."""
+    parts = [str(found.error if found.report is None else found.report)]
+    if found.observation is not None:
+        parts.append(_observation(found))
+    parts.append(_on_random(found))
+    parts += found.notes
+    return "\n\n".join(part.rstrip() for part in parts if part)
+
+
+def _observation(found: Found) -> str:
+    if not found.alone:
+        how = (
+            f"several observations run together; of {found.examples} examples none parts by itself"
+        )
+    elif found.examples:
+        how = (
+            "the smallest observation found on which they part "
+            f"({found.examples} examples run, {found.compared} compared in full)"
+        )
+    else:
+        how = "the saved observation"
+    return "\n".join([f"{how}:", *_arrays(found.observation)])
+
+
+def _arrays(inputs: Inputs) -> list[str]:
+    lines = []
+    with np.printoptions(threshold=_SHOWN, edgeitems=2, precision=9, floatmode="maxprec"):
+        for path, array in flatten_inputs(inputs).items():
+            numbers = "\n".join(f"    {line}" for line in str(array).splitlines())
+            lines.append(f"  {path}: {array.dtype} {array.shape}\n{numbers}")
+    return lines
+
+
+def _on_random(found: Found) -> str:
+    if found.on_random is None or found.random is None:
+        return ""
+    shapes = ", ".join(str(array.shape) for array in flatten_inputs(found.random).values())
+    head = f"on distinct random inputs of shape {shapes}:"
+    if found.on_random.verdict == "parity":
+        return f"{head} they agree; few observations show this"
+    return f"{head}\n\n{found.on_random}"
