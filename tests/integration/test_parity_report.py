@@ -138,7 +138,7 @@ def test_an_interrupted_run_writes_what_was_compared(nets, workers):
     while not (nets.path / "reached").exists() and time.monotonic() < until:
         time.sleep(0.05)
     os.kill(running.pid, signal.SIGINT)
-    running.communicate(timeout=60)
+    running.communicate(timeout=300)
     assert running.returncode == pytest.ExitCode.INTERRUPTED
     assert [one["report"]["verdict"] for one in compared(nets.path / "run.json")] == ["parity"]
     assert not [name for name in os.listdir(nets.path) if name.startswith(".run.json")]

@@ -26,6 +26,8 @@ def public_callables(module: Any = parity) -> Iterator[tuple[str, Any]]:
         if inspect.ismodule(thing):
             yield from ((f"{name}.{own}", member) for own, member in public_callables(thing))
             continue
+        if not callable(thing):
+            continue
         yield name, thing
         if inspect.isclass(thing):
             if issubclass(thing, BaseException):
