@@ -361,17 +361,22 @@ def _output(row: Data) -> dict[str, Any]:
 
 def _exact(value: Any) -> str:
     found = number(value)
-    return f"{found:.7g}" if isfinite(found) else str(found)
+    return f"{found:.7g}" if isfinite(found) else "NaN" if isnan(found) else short(found)
 
 
 def _decisions(found: Data) -> dict[str, str]:
     return {
-        "greedy": f"{number(found['greedy']):.1%}",
+        "greedy": _percent(found["greedy"]),
         "ties": str(found["ties"]),
         "margin": short(found["margin"]),
-        "top": f"{number(found['top']):.1%}",
-        "sampled": f"{number(found['sampled']):.1%}",
+        "top": _percent(found["top"]),
+        "sampled": _percent(found["sampled"]),
     }
+
+
+def _percent(share: Any) -> str:
+    found = number(share)
+    return f"{found:.1%}" if isfinite(found) else "–"
 
 
 def size(shape: Sequence[int]) -> str:
