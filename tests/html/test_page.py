@@ -68,6 +68,30 @@ def test_every_page_is_whole_and_needs_nothing_else(data: dict[str, Any]) -> Non
     assert html == render(copy.deepcopy(data))
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('href="#divergence"', 'href="#nowhere"'),
+        ('href="#divergence"', 'href="http://example.com"'),
+        ("</main>", ""),
+        ("</main>", "</section></main>"),
+        ('id="main"', 'id="comparisons"'),
+        ("<h2", '<h2 onclick="f()"'),
+        ("<h2", "<h1>again</h1><h2"),
+        ('scope="col"', ""),
+        ("<svg", '<img src="a.png"><svg'),
+        ('aria-label="Histogram', 'data-label="Histogram'),
+        ("--ground: #fff", "--ground: url(x)"),
+        (' d="M', ' d="Mnan '),
+    ],
+)
+def test_a_page_that_breaks_a_rule_is_seen(old: str, new: str) -> None:
+    html = render(PAGES["run"])
+    assert old in html
+    with pytest.raises(AssertionError):
+        check(html.replace(old, new, 1))
+
+
 def test_headings_leave_no_level_out() -> None:
     page = check(render(PAGES["run"]))
     levels = [int(one.tag[1]) for one in page.all() if re.fullmatch("h[1-6]", one.tag)]

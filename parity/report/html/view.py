@@ -189,7 +189,7 @@ def _divergence(found: Data, count: int, ids: _Ids) -> dict[str, Any]:
         "number": count,
         "title": ops[1] if ops[0].lower() == ops[1].lower() else f"{ops[0]} against {ops[1]}",
         "found": found,
-        "outputs": f"differ {share(number(found['residual']))}",
+        "outputs": f"differ {_by(found['residual'])}",
         "sides": [_side(found, side, at) for at, side in enumerate(("reference", "candidate"))],
         "leaves": [_leaf(leaf) for leaf in found["leaves"]],
         "cause": _cause(found["cause"]) if found.get("cause") else None,
@@ -238,6 +238,11 @@ def _leaf(leaf: Data) -> str:
     }
     relation = relations.get(leaf["relation"], leaf["relation"])
     return f"{leaf['reference'] or 'none'} | {leaf['candidate'] or 'none'}: {relation}"
+
+
+def _by(residual: Any) -> str:
+    found = number(residual)
+    return "by what is no number" if isnan(found) else share(found)
 
 
 def _cause(cause: Data) -> dict[str, Any]:
@@ -330,7 +335,7 @@ def _note(note: Data) -> dict[str, Any]:
         "kind": note["kind"],
         "op": note["candidate"]["op"],
         "places": (place(note["reference"]), place(note["candidate"])),
-        "differs": share(number(note["residual"])),
+        "differs": _by(note["residual"]),
         "detail": note["detail"],
     }
 
