@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.matching.match import Match, Side
-from parity.numerics.difference import Difference, measure
+from parity.numerics.difference import Difference, measure, relative_difference
 from parity.report.summary import LayerRow
 from parity.tape import Op, Replay, Tape
 
@@ -163,7 +163,7 @@ def _rounding(side: Side, value: int) -> float | None:
     exact = side.array(value)
     if recorded.dtype.kind != "f" or exact.dtype != np.float64:
         return None
-    return measure(exact, recorded).relative
+    return relative_difference(exact, recorded)
 
 
 def _measure_plain(repaired: Match, a: int, b: int) -> Difference | None:
