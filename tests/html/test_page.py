@@ -239,6 +239,31 @@ def test_1200_layers_take_less_than_two_megabytes() -> None:
     assert len(html.encode()) < 2_000_000
 
 
+def test_a_run_of_hundreds_shows_the_layers_of_what_does_not_agree() -> None:
+    agreeing = sample.report(sample.comparison(layers=[sample.layer(f"l{i}") for i in range(20)]))
+    html = render(sample.run(*[agreeing] * 150, sample.report(sample.diverged())))
+    page = check(html)
+    assert len(page.one("table", id="comparisons").all("tr")) == 1 + 151
+    shown = [bool(one.all("table", kind="layers")) for one in page.all("section")]
+    assert shown == [True] * 100 + [False] * 50 + [True]
+
+
+def test_each_divergence_leads_to_the_row_where_it_ends() -> None:
+    places = [("a", "diverged"), ("b", "inherited"), ("a", "diverged"), ("c", "same")]
+    rows = [sample.layer(name, verdict) for name, verdict in places]
+    found = sample.diverged()
+    found["layers"] = rows
+    parts = [sample.divergence(name) for name in ("a", "a", "b", "net.py:7")]
+    for part in parts:
+        part["candidate_region"] = []
+    parts[3]["candidate"] = sample.site("add")  # of no layer: its line's name
+    found["layers"].append(sample.layer("net.py:7", "diverged"))
+    found["divergences"] = parts
+    articles = check(render(sample.report(found))).all("article")
+    links = [[a.attributes["href"] for a in one.all("a")][1:] for one in articles]
+    assert links == [["#layer-a"], ["#layer-a-2"], [], ["#layer-net.py-7"]]
+
+
 @pytest.mark.parametrize(
     ("data", "why"),
     [

@@ -34,6 +34,7 @@ def test_every_difference_is_seen_however_small_the_map_is() -> None:
     big = draw.standard_normal((300, 1000))
     other = big.copy()
     other[299, 517] += 7
+    other[299, 518] -= 5  # in the same cell
     found = spread(captured(big, other))
     assert found is not None and (len(found.map), len(found.map[0])) == (CELLS, CELLS)
     assert np.count_nonzero(found.map) == 1

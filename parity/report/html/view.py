@@ -6,6 +6,7 @@ Text goes through as it is; the template escapes it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf, isfinite, isinf, isnan, nan
@@ -27,6 +28,7 @@ _MARKS = {
     "unmatched": "○",
 }
 _SEVERITY = ("diverged", "error", "unverified", "parity")
+_MOST_FULL = 100  # hypothesis makes hundreds of comparisons in one test
 _MOST_SITES = 30
 _LONGEST_SLUG = 60
 
@@ -42,6 +44,9 @@ def page(data: Data) -> dict[str, Any]:
     else:
         found = [one for entry in data["comparisons"] for one in _of_run(entry, ids)]
         title = f"a run of {len(found)} comparison{'s' * (len(found) != 1)}"
+    for section in found[_MOST_FULL:]:
+        if section["verdict"] == "parity":
+            section.update(layers=[], abridged=True)
     worst = min((one["verdict"] for one in found), key=_severity, default="")
     order = sorted(range(len(found)), key=lambda at: _severity(found[at]["verdict"]))
     for rank, at in enumerate(order):
@@ -86,14 +91,16 @@ class _Ids:
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
+        self._counts: Counter[str] = Counter()  # of each name, so that a thousand take no longer
 
     def take(self, kind: str, name: str = "") -> str:
         slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name)[:_LONGEST_SLUG].strip("-")
         stem = "-".join(part for part in (kind, slug) if part)
-        found, count = stem, 1
+        self._counts[stem] += 1
+        found = stem if self._counts[stem] == 1 else f"{stem}-{self._counts[stem]}"
         while found in self._taken:
-            count += 1
-            found = f"{stem}-{count}"
+            self._counts[stem] += 1
+            found = f"{stem}-{self._counts[stem]}"
         self._taken.add(found)
         return found
 
