@@ -136,6 +136,17 @@ def _parser() -> argparse.ArgumentParser:
     transfer.add_argument("--json", metavar="PATH", help="write the result there as well, as JSON")
     transfer.set_defaults(run=_transfer)
 
+    report = commands.add_parser(
+        "report",
+        help="render a saved report as an HTML page",
+        description="Renders what report.save, `compare --json` or `pytest --parity-report` wrote.",
+    )
+    report.add_argument("saved", metavar="REPORT.json", help="of one comparison, or a whole run")
+    report.add_argument(
+        "-o", "--output", metavar="PAGE.html", required=True, help="write the page there"
+    )
+    report.set_defaults(run=_report)
+
     demo = commands.add_parser(
         "demo", help="compare an agent's network in torch, Keras (with a fault) and Chainer"
     )
@@ -262,6 +273,17 @@ def _compare(options: argparse.Namespace) -> int:
         except OSError as error:
             raise ParityError(f"--save: {options.save} could not be written: {error}") from error
     return _show(report)
+
+
+def _report(options: argparse.Namespace) -> int:
+    _check_writable(options.output, "--output")
+    from parity.report.html.render import read, save
+
+    try:
+        save(options.output, read(options.saved))
+    except OSError as error:
+        raise ParityError(f"--output: {options.output} could not be written: {error}") from error
+    return 0
 
 
 def _demo(options: argparse.Namespace) -> int:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from parity.observations.search import Found
     from parity.report.summary import Report
 
+_FILES = ("--parity-report", "--parity-html")  # of the whole run: as JSON, as a page
 _COMPARED = pytest.StashKey[list[dict[str, Any]]]()  # by the test that runs now
 _RUNNING = pytest.StashKey["_Running"]()
 _DECORATIONS = (
@@ -69,6 +70,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write every comparison of the run to PATH, as JSON",
     )
     group.addoption(
+        "--parity-html",
+        metavar="PATH",
+        help="write every comparison of the run to PATH, as one HTML page",
+    )
+    group.addoption(
         "--parity-save",
         metavar="DIR",
         help="write what enters each divergence and what comes out to a folder of DIR for each "
@@ -106,10 +112,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         return
     if _required(config):
         _require(_required(config))
-    if config.getoption("--parity-report"):
-        path = config.invocation_params.dir / config.getoption("--parity-report")
-        _prepare(path)
-        config.pluginmanager.register(_RunReport(path), "parity-report")
+    paths = {
+        option: config.invocation_params.dir / config.getoption(option)
+        for option in _FILES
+        if config.getoption(option)
+    }
+    for option, path in paths.items():
+        _prepare(option, path)
+    if paths:
+        config.pluginmanager.register(_RunReport(paths), "parity-report")
 
 
 def _required(config: pytest.Config) -> list[str]:
@@ -117,13 +128,13 @@ def _required(config: pytest.Config) -> list[str]:
     return [name for option in options for name in option.split(",") if name]
 
 
-def _prepare(path: Path) -> None:
+def _prepare(option: str, path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise pytest.UsageError(f"--parity-report: {error}") from None
+        raise pytest.UsageError(f"{option}: {error}") from None
     if path.is_dir():
-        raise pytest.UsageError(f"--parity-report: {path} is a folder; name a file.")
+        raise pytest.UsageError(f"{option}: {path} is a folder; name a file.")
 
 
 def _require(names: list[str]) -> None:
@@ -295,7 +306,7 @@ class AssertParity:
 
     def _note(self, report: Report | None, error: str | None = None) -> None:
         """Keeps a comparison for the run's report, or why there was none."""
-        if self._config.getoption("--parity-report"):
+        if any(map(self._config.getoption, _FILES)):
             found = {"error": error, "report": report.to_dict() if report is not None else None}
             self._config.stash[_COMPARED].append(found)
 
@@ -416,36 +427,46 @@ def pytest_hand_on_comparisons(
 
 
 class _RunReport:
-    """Collects the comparisons of all tests, and writes the file that `--parity-report` names."""
+    """Collects the comparisons of all tests, and writes the files that the options name."""
 
     SCHEMA = 1
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, paths: dict[str, Path]) -> None:
+        self.paths = paths
         self.compared: list[dict[str, Any]] = []
-        self.problem = ""
+        self.problems: dict[str, str] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.compared += json.loads(getattr(report, "parity", "[]"))
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Writes the file, whether the tests passed, failed or were interrupted."""
-        from parity.report.summary import write_json
-
+        """Writes the files, whether the tests passed, failed or were interrupted."""
         # workers finish in any order; a test's own comparisons stay in theirs
         self.compared.sort(key=lambda found: found["test"])
         run = {"schema": self.SCHEMA, "parity": __version__, "comparisons": self.compared}
-        try:
-            write_json(self.path, run)
-        except OSError as error:
-            self.problem = str(error)
-            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+        for option, path in self.paths.items():
+            try:
+                self._write(option, path, run)
+            except (OSError, ParityError) as error:
+                self.problems[option] = str(error)
+                session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+
+    def _write(self, option: str, path: Path, run: dict[str, Any]) -> None:
+        if option == "--parity-html":
+            from parity.report.html.render import save
+
+            save(path, run)
+        else:
+            from parity.report.summary import write_json
+
+            write_json(path, run)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self.problem:
-            line = f"parity: --parity-report could not be written: {self.problem}"
-            terminalreporter.write_line(line, red=True)
-        else:
-            count = len(self.compared)
-            noun = "comparison" if count == 1 else "comparisons"
-            terminalreporter.write_line(f"parity: {count} {noun} written to {self.path}")
+        count = len(self.compared)
+        noun = "comparison" if count == 1 else "comparisons"
+        for option, path in self.paths.items():
+            if option in self.problems:
+                line = f"parity: {option} could not be written: {self.problems[option]}"
+                terminalreporter.write_line(line, red=True)
+            else:
+                terminalreporter.write_line(f"parity: {count} {noun} written to {path}")

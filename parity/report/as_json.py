@@ -7,6 +7,7 @@ from typing import Any
 
 from parity.numerics.difference import Difference
 from parity.report.formula import ByFormula, Held
+from parity.report.spread import Spread, spread
 from parity.report.summary import (
     SCHEMA,
     Cause,
@@ -21,6 +22,8 @@ from parity.report.summary import (
 )
 from parity.rl.decisions import Decisions
 from parity.tape import Site
+
+SPREADS = 12  # divergences of a comparison whose values are told; a map has up to 4,096 numbers
 
 
 def to_dict(report: Report) -> dict[str, Any]:
@@ -45,7 +48,10 @@ def _comparison(found: Comparison) -> dict[str, Any]:
         "candidate": _model(found.candidate),
         "verdict": found.verdict,
         "reasons": list(found.reasons),
-        "divergences": [_divergence(divergence) for divergence in found.divergences],
+        "divergences": [
+            _divergence(divergence, number < SPREADS)
+            for number, divergence in enumerate(found.divergences)
+        ],
         "notes": [_note(note) for note in found.notes],
         "caveats": list(found.caveats),
         "structure": [_structural(one) for one in found.structure],
@@ -76,7 +82,8 @@ def _structural(found: StructuralDifference) -> dict[str, Any]:
     }
 
 
-def _divergence(found: Divergence) -> dict[str, Any]:
+def _divergence(found: Divergence, with_spread: bool) -> dict[str, Any]:
+    measured = spread(found.capture) if with_spread and found.capture else None
     return {
         "reference": _site(found.reference),
         "candidate": _site(found.candidate),
@@ -104,6 +111,30 @@ def _divergence(found: Divergence) -> dict[str, Any]:
         "output_before": _number(found.output_before),
         "output_after": _number(found.output_after),
         "times": found.times,
+        "spread": _spread(measured) if measured else None,
+    }
+
+
+def _spread(found: Spread) -> dict[str, Any]:
+    counts = found.values.counts or ((), ())
+    return {
+        "shape": list(found.shape),
+        "values": {
+            "edges": list(found.values.edges),
+            "reference": list(counts[0]),
+            "candidate": list(counts[1]),
+        },
+        "differences": {
+            "edges": list(found.differences.edges),
+            "counts": list(found.differences.counts[0]) if found.differences.counts else [],
+        },
+        "axes": [
+            {"size": size, "largest": _plain(profile)}
+            for size, profile in zip(found.shape, found.axes, strict=True)
+        ],
+        "map": {"axes": list(found.map_axes), "largest": _plain(found.map)}
+        if found.map_axes
+        else None,
     }
 
 
@@ -166,6 +197,7 @@ def _layer(row: LayerRow) -> dict[str, Any]:
         "order": row.order,
         "difference": _difference(row.difference),
         "verdict": row.verdict,
+        "rounding": None if row.rounding is None else _number(row.rounding),
         "local": None if row.local is None else _number(row.local),
         "inherited": None if row.inherited is None else _number(row.inherited),
         "amplified": None if row.amplified is None else _number(row.amplified),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.matching.match import Match, Side
-from parity.numerics.difference import Difference, measure
+from parity.numerics.difference import Difference, measure, relative_difference
 from parity.report.summary import LayerRow
 from parity.tape import Op, Replay, Tape
 
@@ -101,6 +101,7 @@ class _Table:
             verdict,
             self.local.get(b),
             max((self.totals.get(value, 0.0) for value in self.entering[b]), default=0.0),
+            _rounding(self.repaired.reference, a),
         )
 
 
@@ -154,6 +155,15 @@ def _measure(repaired: Match, a: int, b: int) -> Difference | None:
     ours = tapes[0].adapter.to_numpy(tapes[0].recorded[a])
     theirs = tapes[1].adapter.to_numpy(tapes[1].recorded[b])
     return measure(repaired.pairs[b].order.apply(ours), theirs)
+
+
+def _rounding(side: Side, value: int) -> float | None:
+    """How far a value as it ran is from what float64 gives, over its scale."""
+    recorded = side.tape.adapter.to_numpy(side.tape.recorded[value])
+    exact = side.array(value)
+    if recorded.dtype.kind != "f" or exact.dtype != np.float64:
+        return None
+    return relative_difference(exact, recorded)
 
 
 def _measure_plain(repaired: Match, a: int, b: int) -> Difference | None:

@@ -230,6 +230,8 @@ class LayerRow:
         local: what the layer adds in the working precision when it gets the reference's own bits,
             over the layer's scale; `difference.relative` is what it has as the models ran.
         inherited: the largest `difference.relative` among the layers that it reads.
+        rounding: how far the reference's own value as it ran is from what float64 gives, the
+            largest over the layer's scale; None where there is no float64.
         verdict: `same`, `diverged`, `inherited`, `unmatched`, or the kind of a note.
     """
 
@@ -242,6 +244,7 @@ class LayerRow:
     verdict: str
     local: float | None = None
     inherited: float | None = None
+    rounding: float | None = None
 
     @property
     def amplified(self) -> float | None:
@@ -383,6 +386,12 @@ class Report:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the report as JSON, whole or not at all."""
         write_json(path, self.to_dict())
+
+    def save_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes the report as one page that needs no network, whole or not at all."""
+        from parity.report.html.render import save
+
+        save(path, self.to_dict())
 
 
 def write_json(path: str | os.PathLike[str], data: Any) -> None:

@@ -131,7 +131,7 @@ def _divergence(
         head.append(f"{divergence.reference.op} against {divergence.candidate.op}", "bold")
     if divergence.times > 1:
         head.append(f", {divergence.times} times")
-    head.append(f": inputs agree, outputs differ {_share(divergence.residual)}")
+    head.append(f": inputs agree, outputs differ {share(divergence.residual)}")
     if divergence.shapes and sorted(divergence.shapes[0]) != sorted(divergence.shapes[1]):
         head.append(f"; shapes {_shape(divergence.shapes[0])} and {_shape(divergence.shapes[1])}")
     grid = Table.grid(padding=(0, 2))
@@ -209,10 +209,10 @@ def _effect(comparison: Comparison, divergence: Divergence) -> str:
         return ""
     if after > before:
         return (
-            f"mended alone the outputs differ more, {_share(after)} instead of {_share(before)}: "
+            f"mended alone the outputs differ more, {share(after)} instead of {share(before)}: "
             "it makes up for another"
         )
-    return f"mended alone the outputs differ {_share(after)} instead of {_share(before)}"
+    return f"mended alone the outputs differ {share(after)} instead of {share(before)}"
 
 
 def _site(site: Site) -> Text:
@@ -256,7 +256,7 @@ def _note(notes: Sequence[Note]) -> RenderableType:
     text = f"- {note.kind}: {note.candidate.op} at {where}"
     if len(notes) > 1:
         text += f", {len(notes)} times,"
-    text += f" differs {_share(note.residual)}"
+    text += f" differs {share(note.residual)}"
     why = _WHY_NO_FAULT.get(note.kind, "")
     text += "".join(f"; {part}" for part in (note.detail, why) if part)
     return Padding(Text(text, "yellow"), (0, 0, 0, 2))
@@ -372,7 +372,7 @@ def _coverage(comparison: Comparison) -> Text:
     )
 
 
-def _share(residual: float) -> str:
+def share(residual: float) -> str:
     if math.isinf(residual):
         return "throughout"
     if residual >= 100:

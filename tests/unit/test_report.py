@@ -144,3 +144,13 @@ def test_layers_are_in_the_order_of_the_data_flow(reports: dict[str, Report]) ->
     first = after.index("diverged")
     assert set(after[:first]) == {"same"} and "inherited" in after[first:]
     assert after.count("diverged") == sum(d.times for d in reports["diverged"].divergences)
+
+
+def test_the_rounding_floor_is_the_reference_s_own(reports: dict[str, Report]) -> None:
+    floors = [row.rounding for row in reports["diverged"].layers[:140]]
+    assert all(floor is not None and 1e-9 < floor < 1e-4 for floor in floors)
+    parts = [row for row in reports["diverged"].layers if row.verdict == "diverged"]
+    assert all(row.difference and row.difference.relative > 1e-2 for row in parts)
+    double = Deep().double()
+    (comparison,) = parity.compare(double, double, inputs=X.astype("d")).comparisons
+    assert {row.rounding for row in comparison.layers} == {0.0}

@@ -1,0 +1,112 @@
+"""The report as one HTML page: no network, no file beside it, readable without JavaScript.
+
+It is made from the JSON report's data, so a saved file renders as well as a fresh comparison. What
+the page holds is put together in view.py; how it looks is templates/.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, TemplateError
+from markupsafe import Markup
+
+from parity import __version__
+from parity.errors import FileError
+from parity.report.html.view import page
+from parity.report.summary import SCHEMA, write_whole
+
+
+def render(data: Any) -> str:
+    """The page of a report, or of a whole run.
+
+    Args:
+        data: what `Report.to_dict()` gives, or what `--parity-report` writes, as `json.loads` does.
+
+    Raises:
+        FileError: it is neither, or of a schema that this version does not know.
+    """
+    _check(data)
+    style, script = _asset("style.css"), _asset("page.js")
+    policy = f"default-src 'none'; style-src {_allow(style)}; script-src {_allow(script)}"
+    try:
+        return (
+            _templates()
+            .get_template("page.html.jinja")
+            .render(
+                page=page(data),
+                version=__version__,
+                style=style,
+                script=script,
+                policy=policy,
+            )
+        )
+    except (LookupError, TypeError, ValueError, AttributeError, TemplateError) as error:
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise FileError(
+            f"The report cannot be read ({reason}). Write it again, with the version of parity "
+            "that is installed here."
+        ) from error
+
+
+def save(path: str | os.PathLike[str], data: Any) -> None:
+    """Writes the page, whole or not at all; the arguments are those of `render`."""
+    # a lone surrogate, as an odd file name brings it, has no UTF-8
+    write_whole(path, render(data).encode("utf-8", "replace"))
+
+
+def read(path: str | os.PathLike[str]) -> Any:
+    """The data of a saved report.
+
+    Raises:
+        FileError: there is no such file, or it is no JSON.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise FileError(
+            f"{path} is no JSON ({error}). Name a file that report.save or --parity-report wrote."
+        ) from error
+
+
+def _check(data: Any) -> None:
+    if not isinstance(data, dict) or not isinstance(data.get("comparisons"), list):
+        raise FileError(
+            "This is no parity report: it has no comparisons. Name a file that report.save, "
+            "--json or --parity-report wrote."
+        )
+    if data.get("schema") != SCHEMA:
+        raise FileError(
+            f"The report's schema is {data.get('schema')!r}; this parity reads {SCHEMA}. Render it "
+            "with the version of parity that wrote it."
+        )
+
+
+@cache
+def _templates() -> Environment:
+    return Environment(
+        loader=PackageLoader("parity.report.html"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _asset(name: str) -> Markup:
+    """A file of the page's own, which needs no escaping."""
+    return Markup((files(__package__) / "templates" / name).read_text(encoding="utf-8"))
+
+
+def _allow(text: str) -> str:
+    """The policy's word for this text alone: whatever else were a script would not run."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

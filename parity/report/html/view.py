@@ -1,0 +1,404 @@
+"""What the page shows, made from the JSON report's data: ids, marks, words, order, drawings.
+
+Text goes through as it is; the template escapes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from math import inf, isfinite, isinf, isnan, nan
+from typing import Any
+
+from parity.report.html import drawing
+from parity.report.terminal import relative, share
+
+Data = Mapping[str, Any]
+
+# A mark beside each word, so that no verdict is told by colour alone.
+_MARKS = {
+    "parity": "✓",
+    "diverged": "✕",
+    "unverified": "?",
+    "error": "!",
+    "same": "✓",
+    "inherited": "↳",
+    "unmatched": "○",
+}
+_SEVERITY = ("diverged", "error", "unverified", "parity")
+_MOST_FULL = 100  # hypothesis makes hundreds of comparisons in one test
+_MOST_SITES = 30
+_LONGEST_SLUG = 60
+
+
+def page(data: Data) -> dict[str, Any]:
+    """The page of one report or of a run: its title, its sections, and the worst verdict."""
+    ids = _Ids()
+    if "reference" in data:
+        found = list(_sections(data, {}, ids))
+        title = f"{full_name(data['reference'])} against " + ", ".join(
+            full_name(one["candidate"]) for one in data["comparisons"]
+        )
+    else:
+        found = [one for entry in data["comparisons"] for one in _of_run(entry, ids)]
+        title = f"a run of {len(found)} comparison{'s' * (len(found) != 1)}"
+    for section in found[_MOST_FULL:]:
+        if section["verdict"] == "parity":
+            section.update(layers=[], abridged=True)
+    worst = min((one["verdict"] for one in found), key=_severity, default="")
+    order = sorted(range(len(found)), key=lambda at: _severity(found[at]["verdict"]))
+    for rank, at in enumerate(order):
+        found[at]["rank"] = rank
+    counts = {verdict: sum(one["verdict"] == verdict for one in found) for verdict in _SEVERITY}
+    return {
+        "title": title,
+        "verdict": worst,
+        "mark": _mark(worst) if worst else "",
+        "counts": {verdict: count for verdict, count in counts.items() if count},
+        "sections": found,
+        "environments": _environments(data),
+    }
+
+
+def full_name(model: Data) -> str:
+    """A model's name with its framework, said once."""
+    name, framework = str(model["name"]), str(model["framework"])
+    said = f"({framework})" in name or name.lower() == framework
+    return name if said else f"{name} ({framework})"
+
+
+def number(value: Any) -> float:
+    """A number of the report: JSON has no NaN and no infinity, null and text stand for them."""
+    if value is None:
+        return nan
+    return {"inf": inf, "-inf": -inf}[value] if isinstance(value, str) else float(value)
+
+
+def short(value: Any) -> str:
+    """A number for a narrow cell."""
+    found = number(value)
+    if isnan(found):
+        return "–"
+    if isinf(found):
+        return "∞" if found > 0 else "-∞"
+    return "0" if found == 0 else f"{found:.1e}"
+
+
+class _Ids:
+    """Ids that are unique on the page, and the same whenever the same report is rendered."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._counts: Counter[str] = Counter()  # of each name, so that a thousand take no longer
+
+    def take(self, kind: str, name: str = "") -> str:
+        slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name)[:_LONGEST_SLUG].strip("-")
+        stem = "-".join(part for part in (kind, slug) if part)
+        self._counts[stem] += 1
+        found = stem if self._counts[stem] == 1 else f"{stem}-{self._counts[stem]}"
+        while found in self._taken:
+            self._counts[stem] += 1
+            found = f"{stem}-{self._counts[stem]}"
+        self._taken.add(found)
+        return found
+
+
+# --- sections ------------------------------------------------------------------------------------
+
+
+def _of_run(entry: Data, ids: _Ids) -> Iterator[dict[str, Any]]:
+    """The comparisons of one call of `assert_parity`, or why there is none."""
+    if entry["report"] is not None:
+        yield from _sections(entry["report"], entry, ids)
+        return
+    yield {
+        "id": ids.take("comparison", entry["test"]),
+        "test": entry["test"],
+        "verdict": "error",
+        "mark": _mark("error"),
+        "error": entry["error"],
+    }
+
+
+def _sections(report: Data, entry: Data, ids: _Ids) -> Iterator[dict[str, Any]]:
+    for found in report["comparisons"]:
+        name = entry.get("test") or found["candidate"]["name"]
+        yield {
+            "id": ids.take("comparison", name),
+            "test": entry.get("test", ""),
+            "verdict": found["verdict"],
+            "mark": _mark(found["verdict"]),
+            "odd_one_out": report.get("odd_one_out"),
+            "names": (report["reference"]["name"], found["candidate"]["name"]),
+            "full_names": (full_name(report["reference"]), full_name(found["candidate"])),
+            "operations": (report["reference"]["operations"], found["candidate"]["operations"]),
+            "seconds": number(report.get("seconds")),
+            **_contents(report, found, ids),
+        }
+
+
+def _contents(report: Data, found: Data, ids: _Ids) -> dict[str, Any]:
+    divergences = [
+        _divergence(divergence, number, ids)
+        for number, divergence in enumerate(found["divergences"], 1)
+    ]
+    layers = [_layer(row, ids) for row in found["layers"]]
+    _link(divergences, layers)
+    _rank(layers)
+    several = len(divergences) > 1
+    for divergence in divergences:
+        divergence["effect"] = _effect(divergence["found"]) if several else ""
+    return {
+        "reasons": found["reasons"],
+        "caveats": found["caveats"],
+        "divergences": divergences,
+        "layers": layers,
+        "verdicts": sorted({row["verdict"] for row in layers}),
+        "depth": drawing.depth([row["depth"] for row in layers]) if layers else None,
+        "notes": [_note(note) for note in found["notes"]],
+        "structure": [_structural(one) for one in found.get("structure", ())],
+        "outputs": [_output(row) for row in found["outputs"]],
+        "coverage": _coverage(found["coverage"]),
+    }
+
+
+def _coverage(found: Data) -> dict[str, Any]:
+    return {
+        "outputs": f"{found['outputs_compared']} of {found['outputs_total']} outputs compared",
+        "values": f"{number(found['values']):.0%} of informative values matched",
+        "sides": tuple(
+            f"{found[f'{side}_matched']} of {found[f'{side}_values']}"
+            for side in ("reference", "candidate")
+        ),
+    }
+
+
+def _environments(data: Data) -> dict[str, Data]:
+    """Versions and flags by framework; of a run those of its first report that has them."""
+    found: dict[str, Data] = {}
+    reports = [data] if "reference" in data else [one["report"] for one in data["comparisons"]]
+    for report in reports:
+        for name, versions in (report or {}).get("versions", {}).items():
+            found.setdefault(name, versions)
+    return found
+
+
+# --- divergences ---------------------------------------------------------------------------------
+
+
+def _divergence(found: Data, count: int, ids: _Ids) -> dict[str, Any]:
+    ops = found["reference"]["op"], found["candidate"]["op"]
+    measured = found.get("spread")
+    return {
+        "id": ids.take("divergence"),
+        "number": count,
+        "title": ops[1] if ops[0].lower() == ops[1].lower() else f"{ops[0]} against {ops[1]}",
+        "found": found,
+        "outputs": f"differ {_by(found['residual'])}",
+        "sides": [_side(found, side, at) for at, side in enumerate(("reference", "candidate"))],
+        "leaves": [_leaf(leaf) for leaf in found["leaves"]],
+        "cause": _cause(found["cause"]) if found.get("cause") else None,
+        "closest": found.get("closest"),
+        "row": None,
+        "spread": drawing.spread(measured, number) if measured else None,
+    }
+
+
+def _side(found: Data, side: str, at: int) -> dict[str, Any]:
+    others = [place(site) for site in found[f"{side}_region"]]
+    here = place(found[side])
+    others = [one for one in dict.fromkeys(others) if one != here]
+    return {
+        **_site(found[side]),
+        "shape": size(found["shapes"][at]) if found.get("shapes") else "",
+        "random": bool(found["random"][at]),
+        "others": others[:_MOST_SITES],
+        "more": max(0, len(others) - _MOST_SITES),
+    }
+
+
+def _site(site: Data) -> dict[str, Any]:
+    return {
+        "op": site["op"],
+        "layer": site["layer"],
+        "source": relative(site["source"]),
+        "code": site["code"],
+        "frames": [
+            f"{relative('{file}:{line}'.format(**frame))} in {frame['function']}"
+            for frame in islice(site["frames"], 1, _MOST_SITES)
+        ],
+    }
+
+
+def place(site: Data | None) -> str:
+    """Where an operation is, in a few words."""
+    return "–" if site is None else site["layer"] or relative(site["source"]) or site["op"]
+
+
+def _leaf(leaf: Data) -> str:
+    relations: dict[str, str] = {
+        "arranged": "the same numbers in another order",
+        "near": "close, not equal",
+        "other": "different numbers",
+    }
+    relation = relations.get(leaf["relation"], leaf["relation"])
+    return f"{leaf['reference'] or 'none'} | {leaf['candidate'] or 'none'}: {relation}"
+
+
+def _by(residual: Any) -> str:
+    found = number(residual)
+    return "by what is no number" if isnan(found) else share(found)
+
+
+def _cause(cause: Data) -> dict[str, Any]:
+    before, after = number(cause["residual_before"]), number(cause["residual_after"])
+    inputs = f"{cause['inputs']} input{'s' * (cause['inputs'] != 1)}"
+    return {
+        "found": cause,
+        "parameters": [
+            (name, str(ours), str(theirs)) for name, (ours, theirs) in cause["parameters"].items()
+        ],
+        "before": short(before),
+        "after": short(after),
+        "proof": drawing.fall(before, after),
+        "inputs": inputs,
+    }
+
+
+def _effect(found: Data) -> str:
+    """What mending this one alone does to the outputs."""
+    before, after = number(found.get("output_before")), number(found.get("output_after"))
+    if isnan(before) or isnan(after):
+        return ""
+    text = f"Mended alone, the outputs differ {share(after)} instead of {share(before)}"
+    return f"{text}: it makes up for another." if after > before else f"{text}."
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+def _layer(row: Data, ids: _Ids) -> dict[str, Any]:
+    found = row["difference"] or {}
+    shape = row["reference_shape"] if row["reference_shape"] is not None else row["candidate_shape"]
+    relative_difference = number(found.get("relative"))
+    return {
+        "id": ids.take("layer", row["candidate"] or row["reference"]),
+        "reference": row["reference"],
+        "candidate": row["candidate"],
+        "shape": size(shape or ()),
+        "order": row["order"],
+        "verdict": row["verdict"],
+        "mark": _mark(row["verdict"]),
+        "largest": short(found["largest"]) if found else "",
+        "relative": short(relative_difference) if found else "",
+        "rounding": short(row.get("rounding")) if found else "",
+        "local": short(row["local"]) if row.get("local") is not None else "",
+        "cosine": _cosine(found),
+        "masks": found.get("masks_differ", 0),
+        "divergence": None,
+        "depth": (relative_difference, number(row.get("rounding")), row["verdict"], bool(found)),
+    }
+
+
+def _cosine(found: Data) -> str:
+    cosine = number(found.get("cosine"))
+    return f"{cosine:.4f}" if isfinite(cosine) else ""
+
+
+def _link(divergences: Sequence[dict[str, Any]], layers: Sequence[dict[str, Any]]) -> None:
+    """Ties each divergence to the row in which it ends, as far as their names tell."""
+    free = [row for row in layers if row["verdict"] == "diverged"]
+    for divergence in divergences:
+        found = divergence["found"]
+        names = {_stage(site) for site in (found["candidate"], *found["candidate_region"])}
+        row = next((row for row in free if row["candidate"] in names), None)
+        if row is not None:
+            free.remove(row)
+            divergence["row"], row["divergence"] = row, divergence
+
+
+def _stage(site: Data) -> str:
+    """What the table of layers calls the place of an operation."""
+    return str(site["layer"] or site["source"].rsplit("/", 1)[-1] or site["op"])
+
+
+def _rank(layers: Sequence[dict[str, Any]]) -> None:
+    """The place of each row when the worst come first: those at fault, then by difference."""
+    order = {"diverged": 0, "unmatched": 2, "inherited": 3, "same": 4}
+
+    def badness(at: int) -> tuple[int, float, int]:
+        row = layers[at]
+        apart = row["depth"][0]
+        return order.get(row["verdict"], 1), -apart if not isnan(apart) else 0.0, at
+
+    for rank, at in enumerate(sorted(range(len(layers)), key=badness)):
+        layers[at]["rank"] = rank
+
+
+def _note(note: Data) -> dict[str, Any]:
+    return {
+        "kind": note["kind"],
+        "op": note["candidate"]["op"],
+        "places": (place(note["reference"]), place(note["candidate"])),
+        "differs": _by(note["residual"]),
+        "detail": note["detail"],
+    }
+
+
+def _structural(one: Data) -> dict[str, Any]:
+    return {
+        "text": f"{one['step']}, {one['text']}" if one["kind"] == "parameter" else one["text"],
+        "places": (place(one["reference"]), place(one["candidate"])),
+    }
+
+
+def _output(row: Data) -> dict[str, Any]:
+    found, decisions = row["difference"], row["decisions"]
+    shapes = size(row["reference_shape"]), size(row["candidate_shape"])
+    return {
+        "name": row["name"],
+        "shape": shapes[0] if shapes[0] == shapes[1] else f"{shapes[0]} | {shapes[1]}",
+        "largest": short(found["largest"]) if found else "not comparable",
+        "relative": short(found["relative"]) if found else "",
+        "at": size(found["index"]) if found else "",
+        "numbers": tuple(_exact(found[side]) for side in ("reference", "candidate"))
+        if found
+        else ("", ""),
+        "masks": found["masks_differ"] if found else 0,
+        "decisions": _decisions(decisions) if decisions else None,
+    }
+
+
+def _exact(value: Any) -> str:
+    found = number(value)
+    return f"{found:.7g}" if isfinite(found) else "NaN" if isnan(found) else short(found)
+
+
+def _decisions(found: Data) -> dict[str, str]:
+    return {
+        "greedy": _percent(found["greedy"]),
+        "ties": str(found["ties"]),
+        "margin": short(found["margin"]),
+        "top": _percent(found["top"]),
+        "sampled": _percent(found["sampled"]),
+    }
+
+
+def _percent(share: Any) -> str:
+    found = number(share)
+    return f"{found:.1%}" if isfinite(found) else "–"
+
+
+def size(shape: Sequence[int]) -> str:
+    """A shape or an index as it is written."""
+    return "(" + ", ".join(map(str, shape)) + ")"
+
+
+def _mark(verdict: str) -> str:
+    return _MARKS.get(verdict, "≈")
+
+
+def _severity(verdict: str) -> int:
+    return _SEVERITY.index(verdict)

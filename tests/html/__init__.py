@@ -1,0 +1,1 @@
+"""The HTML report: reports as data, and pages parsed."""
