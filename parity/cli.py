@@ -136,6 +136,10 @@ def _parser() -> argparse.ArgumentParser:
     transfer.add_argument("--json", metavar="PATH", help="write the result there as well, as JSON")
     transfer.set_defaults(run=_transfer)
 
+    from parity.baseline.command import add as add_baseline
+
+    add_baseline(commands)
+
     demo = commands.add_parser(
         "demo", help="compare an agent's network in torch, Keras (with a fault) and Chainer"
     )

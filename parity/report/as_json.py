@@ -167,6 +167,7 @@ def _layer(row: LayerRow) -> dict[str, Any]:
         "local": None if row.local is None else _number(row.local),
         "inherited": None if row.inherited is None else _number(row.inherited),
         "amplified": None if row.amplified is None else _number(row.amplified),
+        "rounding": _number(row.rounding),
     }
 
 

@@ -101,7 +101,23 @@ class _Table:
             verdict,
             self.local.get(b),
             max((self.totals.get(value, 0.0) for value in self.entering[b]), default=0.0),
+            # behind a parting the candidate's float64 values are repaired, what it ran is not
+            _rounding(self.repaired.reference, a)
+            + (0.0 if verdict in ("diverged", "inherited") else _rounding(self.repaired.side, b)),
         )
+
+
+def _rounding(side: Side, value: int) -> float:
+    """How far a value as the model ran is off from its float64 replay, over its largest."""
+    recorded = side.tape.adapter.to_numpy(side.tape.recorded[value])
+    if recorded.dtype.kind not in "fc" or value not in side.run:
+        return 0.0
+    exact = side.array(value)
+    with np.errstate(all="ignore"):
+        off, size = np.abs(exact - recorded), np.abs(exact)
+        largest = np.max(off, where=np.isfinite(off), initial=0.0)
+        scale = np.max(size, where=np.isfinite(size), initial=0.0)
+    return float(largest / scale) if scale else 0.0
 
 
 def _local_errors(repaired: Match, values: Collection[int]) -> dict[int, float]:

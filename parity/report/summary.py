@@ -229,6 +229,9 @@ class LayerRow:
         local: what the layer adds in the working precision when it gets the reference's own bits,
             over the layer's scale; `difference.relative` is what it has as the models ran.
         inherited: the largest `difference.relative` among the layers that it reads.
+        rounding: what both models' values are off from their own float64 replays, added up, over
+            the scale; no difference that is rounding alone is larger. Where they part or parted
+            before, the reference's alone.
         verdict: `same`, `diverged`, `inherited`, `unmatched`, or the kind of a note.
     """
 
@@ -241,6 +244,7 @@ class LayerRow:
     verdict: str
     local: float | None = None
     inherited: float | None = None
+    rounding: float | None = None
 
     @property
     def amplified(self) -> float | None:
