@@ -220,6 +220,28 @@ def test_an_entry_that_was_not_asked_for_is_not_missing(gated, words):
     assert (gated.path / "baseline.json").read_bytes() == before
 
 
+SHARED = """
+import nets, pytest
+
+@pytest.fixture(scope="session", params=[3, 4])
+def everywhere(request, assert_parity):
+    assert_parity(nets.reference, nets.port, inputs=nets.inputs(request.param))
+"""
+
+
+def test_a_fixture_of_a_conftest_is_missing_only_where_it_ran_without_it(gated):
+    gated.makeconftest(SHARED)
+    gated.makepyfile(test_b="def test_it(everywhere): pass")
+    gated.runpytest_subprocess(*UPDATE)
+    shared = [f"::everywhere[{index}]: reference -> port" for index in (0, 1)]
+    assert list(entries(gated))[:2] == shared
+    expect(gated.runpytest_subprocess(*GATE), 0)
+    expect(gated.runpytest_subprocess(*GATE, "test_a.py"), 0, "not compared: 2 entries not asked*")
+    gated.makeconftest(SHARED.replace("    assert_parity(", "    print("))
+    why = "  the run made no such comparison: was parity, now its fixture ran without it"
+    expect(gated.runpytest_subprocess(*GATE), 2, *(line for name in shared for line in (name, why)))
+
+
 def test_entries_of_tests_that_skip_or_fail_before_are_told(gated):
     (gated.path / "test_a.py").write_text(
         TESTS.replace("def test_agrees", "@pytest.mark.skip\ndef test_agrees").replace(
