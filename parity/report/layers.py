@@ -10,7 +10,7 @@ import numpy as np
 from parity.matching.match import Match, Side
 from parity.numerics.difference import Difference, measure
 from parity.report.summary import LayerRow
-from parity.tape import Op, Replay, Tape
+from parity.tape import Array, Op, Replay, Tape
 
 
 @dataclass(frozen=True)
@@ -110,14 +110,21 @@ class _Table:
 def _rounding(side: Side, value: int) -> float:
     """How far a value as the model ran is off from its float64 replay, over its largest."""
     recorded = side.tape.adapter.to_numpy(side.tape.recorded[value])
-    if recorded.dtype.kind not in "fc" or value not in side.run:
+    if recorded.dtype.kind not in "fc" or value not in side.run or not recorded.size:
         return 0.0
     exact = side.array(value)
     with np.errstate(all="ignore"):
-        off, size = np.abs(exact - recorded), np.abs(exact)
-        largest = np.max(off, where=np.isfinite(off), initial=0.0)
-        scale = np.max(size, where=np.isfinite(size), initial=0.0)
-    return float(largest / scale) if scale else 0.0
+        off, scale = _largest(exact - recorded), _largest(exact)
+    return off / scale if scale else 0.0
+
+
+def _largest(array: Array) -> float:
+    """The largest finite magnitude; two passes without a copy where all is finite."""
+    array = np.abs(array) if array.dtype.kind == "c" else array
+    largest = max(float(array.max()), -float(array.min()))
+    if np.isfinite(largest):
+        return largest
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
 
 
 def _local_errors(repaired: Match, values: Collection[int]) -> dict[int, float]:
