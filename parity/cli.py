@@ -147,6 +147,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     report.set_defaults(run=_report)
 
+    from parity.baseline.command import add as add_baseline
+
+    add_baseline(commands)
+
     demo = commands.add_parser(
         "demo", help="compare an agent's network in torch, Keras (with a fault) and Chainer"
     )

@@ -36,4 +36,4 @@ class ReplayError(ParityError):
 
 
 class FileError(ParityError):
-    """A file of weights is damaged, unsafe or of no known kind, or cannot be written."""
+    """A file is damaged, unsafe or of no known kind, or cannot be written."""

@@ -20,12 +20,14 @@ from parity import __version__
 from parity.errors import FrameworkMissing, ParityError
 
 if TYPE_CHECKING:
+    from parity.baseline.session import Recorder
     from parity.model import Inputs
     from parity.observations.search import Found
     from parity.report.summary import Report
 
 _FILES = ("--parity-report", "--parity-html")  # of the whole run: as JSON, as a page
 _COMPARED = pytest.StashKey[list[dict[str, Any]]]()  # by the test that runs now
+_RECORDER: pytest.StashKey[Recorder] = pytest.StashKey()  # if reported or gated
 _RUNNING = pytest.StashKey["_Running"]()
 _DECORATIONS = (
     "_hypothesis_internal_use_settings",
@@ -95,6 +97,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "instead of skipping the tests that need it",
     )
 
+    group.addoption(
+        "--parity-baseline",
+        metavar="FILE",
+        help="fail where a comparison is worse than FILE says it was, is not in it, or is gone",
+    )
+    group.addoption(
+        "--parity-update",
+        metavar="all|new",
+        nargs="?",
+        const="all",
+        help="write what the run finds to the file of --parity-baseline, in place of comparing; "
+        "--parity-update=new only adds what is not in it",
+    )
+    parser.addini(
+        "parity_baseline_factor",
+        "by how much a layer's difference may exceed what it was, or its rounding; default 4",
+        default="",
+    )
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_COMPARED] = []
@@ -108,6 +129,7 @@ def pytest_report_header() -> str:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Checks what the options name before anything runs."""
     config = session.config
+    _start_baseline(session)
     if hasattr(config, "workerinput"):  # one of xdist's workers: its controller does all this
         return
     if _required(config):
@@ -121,6 +143,34 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         _prepare(option, path)
     if paths:
         config.pluginmanager.register(_RunReport(paths), "parity-report")
+
+
+def _start_baseline(session: pytest.Session) -> None:
+    """Starts the gate; a run's report alone needs but the names of its entries."""
+    config = session.config
+    name, update = config.getoption("--parity-baseline"), config.getoption("--parity-update")
+    if update not in (None, "all", "new"):
+        raise pytest.UsageError(
+            f"--parity-update: {update!r} is neither all nor new. Write --parity-update=all, or "
+            "name the tests before it."
+        )
+    if update and not name:
+        raise pytest.UsageError("--parity-update: name the file with --parity-baseline FILE.")
+    if not name and not config.getoption("--parity-report"):
+        return
+    from parity.baseline import session as baseline
+
+    path = config.invocation_params.dir / name if name else None
+    try:
+        accepted = baseline.load(path, update) if path is not None else {}
+        factor = baseline.factor_of(config.getini("parity_baseline_factor"))
+    except ParityError as error:
+        raise pytest.UsageError(str(error)) from None
+    config.stash[_RECORDER] = recorder = baseline.Recorder(accepted)
+    config.pluginmanager.register(recorder, "parity-recorder")
+    if path is not None and not hasattr(config, "workerinput"):
+        gate = baseline.Gate(path, recorder, update, factor, config.rootpath)
+        config.pluginmanager.register(gate, "parity-baseline")
 
 
 def _required(config: pytest.Config) -> list[str]:
@@ -197,7 +247,8 @@ class AssertParity:
             max_examples: how many, in place of what hypothesis's profile says.
 
         Returns:
-            The report, whose verdict is `"parity"`.
+            The report, whose verdict is `"parity"`; or another one that the file of
+            `--parity-baseline` accepts.
 
         Raises:
             NotParity: they part, or too little could be compared, or a model raised.
@@ -220,8 +271,8 @@ class AssertParity:
         except ParityError as error:
             self._note(None, str(error))
             raise NotParity(f"{error}\n\n{_called_from(2)}") from None
-        self._note(report)
-        if report.verdict != "parity":
+        accepted = self._note(report)
+        if report.verdict != "parity" and not accepted:
             raise NotParity(f"{report}\n{self._save(report)}\n{_called_from(2)}")
         return report
 
@@ -304,11 +355,21 @@ class AssertParity:
         found: Path = self._config.invocation_params.dir / folder / re.sub(r"[^\w.-]+", "-", test)
         return found
 
-    def _note(self, report: Report | None, error: str | None = None) -> None:
-        """Keeps a comparison for the run's report, or why there was none."""
+    def _note(self, report: Report | None, error: str | None = None) -> bool:
+        """Keeps a comparison for the run's report, or why there was none.
+
+        Returns:
+            Whether the baseline accepts what is not parity in it.
+        """
+        recorder = self._config.stash.get(_RECORDER, None)
+        if recorder is None:
+            return False
+        data = report.to_dict() if report is not None else None
+        names = recorder.note(data) if data is not None else []
         if any(map(self._config.getoption, _FILES)):
-            found = {"error": error, "report": report.to_dict() if report is not None else None}
+            found = {"error": error, "entries": names, "report": data}
             self._config.stash[_COMPARED].append(found)
+        return data is not None and recorder.accepts(data, names)
 
 
 @pytest.fixture(scope="session")  # hypothesis refuses those of a test's scope

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.matching.match import Match, Side
-from parity.numerics.difference import Difference, measure, relative_difference
+from parity.numerics.difference import Difference, measure
 from parity.report.summary import LayerRow
-from parity.tape import Op, Replay, Tape
+from parity.tape import Array, Op, Replay, Tape
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,30 @@ class _Table:
             verdict,
             self.local.get(b),
             max((self.totals.get(value, 0.0) for value in self.entering[b]), default=0.0),
-            _rounding(self.repaired.reference, a),
+            # behind a parting the candidate's float64 values are repaired, what it ran is not
+            _rounding(self.repaired.reference, a)
+            + (0.0 if verdict in ("diverged", "inherited") else _rounding(self.repaired.side, b)),
         )
+
+
+def _rounding(side: Side, value: int) -> float:
+    """How far a value as the model ran is off from its float64 replay, over its largest."""
+    recorded = side.tape.adapter.to_numpy(side.tape.recorded[value])
+    if recorded.dtype.kind not in "fc" or value not in side.run or not recorded.size:
+        return 0.0
+    exact = side.array(value)
+    with np.errstate(all="ignore"):
+        off, scale = _largest(exact - recorded), _largest(exact)
+    return off / scale if scale else 0.0
+
+
+def _largest(array: Array) -> float:
+    """The largest finite magnitude; two passes without a copy where all is finite."""
+    array = np.abs(array) if array.dtype.kind == "c" else array
+    largest = max(float(array.max()), -float(array.min()))
+    if np.isfinite(largest):
+        return largest
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
 
 
 def _local_errors(repaired: Match, values: Collection[int]) -> dict[int, float]:
@@ -155,15 +177,6 @@ def _measure(repaired: Match, a: int, b: int) -> Difference | None:
     ours = tapes[0].adapter.to_numpy(tapes[0].recorded[a])
     theirs = tapes[1].adapter.to_numpy(tapes[1].recorded[b])
     return measure(repaired.pairs[b].order.apply(ours), theirs)
-
-
-def _rounding(side: Side, value: int) -> float | None:
-    """How far a value as it ran is from what float64 gives, over its scale."""
-    recorded = side.tape.adapter.to_numpy(side.tape.recorded[value])
-    exact = side.array(value)
-    if recorded.dtype.kind != "f" or exact.dtype != np.float64:
-        return None
-    return relative_difference(exact, recorded)
 
 
 def _measure_plain(repaired: Match, a: int, b: int) -> Difference | None:

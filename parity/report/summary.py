@@ -230,8 +230,9 @@ class LayerRow:
         local: what the layer adds in the working precision when it gets the reference's own bits,
             over the layer's scale; `difference.relative` is what it has as the models ran.
         inherited: the largest `difference.relative` among the layers that it reads.
-        rounding: how far the reference's own value as it ran is from what float64 gives, the
-            largest over the layer's scale; None where there is no float64.
+        rounding: what both models' values are off from their own float64 replays, added up, over
+            the scale; no difference that is rounding alone is larger. Where they part or parted
+            before, the reference's alone.
         verdict: `same`, `diverged`, `inherited`, `unmatched`, or the kind of a note.
     """
 
