@@ -54,9 +54,9 @@ def _families() -> Iterator[str]:
 
     load()
     for family in FAMILIES:
-        module = inspect.getmodule(next(c for c in causes() if c.family == family).propose)
+        of_family = next(c for c in causes() if c.family == family)
         yield f"\n## {family.capitalize()}\n"
-        yield inspect.getdoc(module) or ""
+        yield inspect.cleandoc(of_family.propose.__globals__["__doc__"])
         for cause in causes():
             if cause.family != family:
                 continue

@@ -156,7 +156,7 @@ def _start_baseline(session: pytest.Session) -> None:
         )
     if update and not name:
         raise pytest.UsageError("--parity-update: name the file with --parity-baseline FILE.")
-    if not name and not config.getoption("--parity-report"):
+    if not name and not any(map(config.getoption, _FILES)):
         return
     from parity.baseline import session as baseline
 

@@ -27,6 +27,9 @@ from parity.tape import Array
 # Arrays up to this many elements, batch and all, are drawn element by element.
 SMALL = 32
 SEEDS = st.integers(0, 2**32 - 1)
+# Hypothesis takes fewer choices for simpler: a large array is to cost no less than a small one,
+# lest a batch shrinks to a larger one.
+_AS_MANY = st.tuples(*[st.booleans()] * SMALL)
 
 
 def distinct(draw: st.DrawFn, within: Range, batch: int | None) -> Array:
@@ -41,6 +44,7 @@ def offsets(draw: st.DrawFn, within: Range, batch: int | None) -> Array:
         return np.zeros((1 if batch is None else batch, within.size))
     seed = draw(SEEDS)
     if count > SMALL:
+        draw(_AS_MANY)
         return spread(within, count, seed) if seed else counted(within, count)
     most = int(within.ticks.max())
     found: Array = _apart(within, draw(whole_numbers(count, most - 1)))

@@ -124,6 +124,7 @@ def comparison(verdict: str = "parity", name: str = "Port", **changed: Any) -> d
         "structure": [],
         "layers": [layer("conv"), layer("head")],
         "outputs": [output()],
+        "by_formula": None,
         "coverage": {
             "values": 0.5,
             "outputs": 1.0,

@@ -305,7 +305,7 @@ def test_parametrized_tests_keep_their_examples_apart(searched):
         "def test_port(assert_parity, name):\n"
         "    assert_parity(nets.reference, getattr(nets, name), observations=nets.STRATEGY)\n"
     )
-    searched(head + body).assert_outcomes(passed=1, failed=1)
-    again = searched(head + "@settings(phases=[Phase.reuse])\n" + body)
+    searched(head + body, own_process=True).assert_outcomes(passed=1, failed=1)
+    again = searched(head + "@settings(phases=[Phase.reuse])\n" + body, own_process=True)
     again.assert_outcomes(skipped=1, failed=1)
     again.stdout.fnmatch_lines(["the smallest observation found*"])

@@ -132,7 +132,13 @@ def test_an_interrupted_run_writes_what_was_compared(nets, workers):
     command = [sys.executable, "-m", "pytest", "--parity-report", "run.json", *workers]
     environment = {**os.environ, "PYTHONPATH": str(nets.path)}
     running = subprocess.Popen(
-        command, cwd=nets.path, env=environment, stdout=subprocess.PIPE, start_new_session=True
+        command,
+        cwd=nets.path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        # a run in the background of a shell has it ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     until = time.monotonic() + 60
     while not (nets.path / "reached").exists() and time.monotonic() < until:
