@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.matching.match import Match, Side
-from parity.numerics.difference import Difference, measure
+from parity.numerics.difference import Difference, measure, relative_difference
 from parity.report.summary import LayerRow
-from parity.tape import Array, Op, Replay, Tape
+from parity.tape import Op, Replay, Tape
 
 
 @dataclass(frozen=True)
@@ -113,18 +113,10 @@ def _rounding(side: Side, value: int) -> float:
     if recorded.dtype.kind not in "fc" or value not in side.run or not recorded.size:
         return 0.0
     exact = side.array(value)
-    with np.errstate(all="ignore"):
-        off, scale = _largest(exact - recorded), _largest(exact)
-    return off / scale if scale else 0.0
-
-
-def _largest(array: Array) -> float:
-    """The largest finite magnitude; two passes without a copy where all is finite."""
-    array = np.abs(array) if array.dtype.kind == "c" else array
-    largest = max(float(array.max()), -float(array.min()))
-    if np.isfinite(largest):
-        return largest
-    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
+    if "c" in (exact.dtype.kind, recorded.dtype.kind):
+        return measure(exact, recorded).relative
+    off = relative_difference(exact, recorded)
+    return off if np.isfinite(off) else 0.0
 
 
 def _local_errors(repaired: Match, values: Collection[int]) -> dict[int, float]:

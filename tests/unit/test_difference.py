@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as arrays
 from parity.numerics.difference import (
     count_mask_differences,
     measure,
+    relative_difference,
     residual,
     squared_distance,
     squared_norm,
@@ -144,6 +145,24 @@ def test_measure_is_what_numpy_says(shape: tuple[int, ...]) -> None:
     assert found.masks_differ == 0
     cosine = np.sum(a * b) / np.sqrt(np.sum(a**2) * np.sum(b**2))
     assert found.cosine == pytest.approx(cosine)
+
+
+@pytest.mark.parametrize("odd", [None, np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("scale", [0.0, 1e-30, 1.0, 1e30])
+def test_the_relative_difference_alone_is_that_of_measure(
+    odd: float | None, both: bool, scale: float
+) -> None:
+    rng = np.random.default_rng(4)
+    a = scale * rng.standard_normal((3, 20_000, 2))
+    b = a.astype(np.float32)
+    if odd is not None:
+        b[2, 19_000, 1] = odd
+        if both:
+            a[2, 19_000, 1] = odd
+    for x, y in ((a, b), (a.transpose(2, 0, 1), b.transpose(2, 0, 1)), (b, a)):
+        assert relative_difference(x, y) == pytest.approx(measure(x, y).relative, nan_ok=True)
+    assert relative_difference(a[:0], b[:0]) == 0.0 == relative_difference(b[0, 0, 0], b[0, 0, 0])
 
 
 def test_measure_counts_masks_and_measures_the_rest() -> None:
