@@ -257,13 +257,3 @@ def test_no_difference_that_is_rounding_exceeds_the_rounding_of_its_layer():
     assert rows and all(row.difference.relative <= row.rounding * 1.01 for row in rows)
     assert max(row.difference.relative for row in rows) > 1e-6  # chaos: a fixed bound would alarm
     assert max(row.rounding for row in rows) < 1e-2
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_the_rounding_of_a_layer_leaves_out_what_is_not_finite(bad):
-    from parity.report.layers import _largest
-
-    assert _largest(np.array([1.0, -3.0, 2.0])) == 3.0
-    assert _largest(np.array([1.0, bad, -2.0])) == 2.0
-    assert _largest(np.array([bad])) == 0.0
-    assert _largest(np.array([3 + 4j])) == 5.0
