@@ -474,10 +474,14 @@ def _is_required(framework: str, config: pytest.Config) -> bool:
 
 @pytest.hookimpl(specname="pytest_runtest_makereport", wrapper=True)
 def pytest_hand_on_comparisons(
-    item: pytest.Item,
+    item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Puts a test's comparisons into its result, which reaches xdist's controller as well."""
     report = yield
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if call.excinfo and isinstance(call.excinfo.value, NotParity) and crash is not None:
+        # in a CI pytest's summary has this whole, below a report that has said it all
+        crash.message = crash.message.partition("\n")[0]
     compared = item.config.stash[_COMPARED]
     if compared:
         # as text: xdist sends plain types only

@@ -1,6 +1,16 @@
 """Models for the runs inside the tests: of NumPy, which need no framework and take milliseconds."""
 
+import contextlib
+
 import pytest
+
+import parity.comparison  # noqa: F401
+from parity import errors, frameworks
+
+# Pytester forgets what a run inside a test imported, and TensorFlow crashes when imported again.
+for name in ("torch", "tensorflow", "chainer"):
+    with contextlib.suppress(errors.FrameworkMissing):
+        frameworks.load(name)
 
 NETS = """
 import numpy as np

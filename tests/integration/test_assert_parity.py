@@ -137,3 +137,20 @@ def test_the_header_shows_the_version(nets):
     import parity
 
     nets.runpytest().stdout.fnmatch_lines([f"parity: {parity.__version__}"])
+
+
+def test_the_short_summary_has_one_line_in_a_ci_too(nets, monkeypatch):
+    monkeypatch.setenv("CI", "true")
+    nets.makepyfile(
+        """
+        import nets
+
+        def test_port(assert_parity):
+            assert_parity(nets.reference, nets.faulty, inputs=nets.inputs())
+        """
+    )
+    result = nets.runpytest()
+    summary = str(result.stdout).partition("short test summary info")[2].splitlines()
+    assert [line[:6] for line in summary[1:3]] == ["FAILED", "======"]
+    assert "diverged: reference (numpy) against faulty (numpy)" in summary[1]
+    assert "of scale" in str(result.stdout)  # the report itself is whole

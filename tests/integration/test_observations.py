@@ -59,15 +59,19 @@ def searched(pytester, monkeypatch):
     """Runs a test's file, whose failing examples it keeps from run to run."""
     pytester.makepyfile(nets=NETS)
     pytester.syspathinsert()
+    # hypothesis takes another one by itself where it sees a CI: no database, and no seeds
+    profile = "--hypothesis-profile=default"
     # else those of other tests, which have the same names
-    monkeypatch.setattr(settings.default, "_cached_database", InMemoryExampleDatabase())
+    kept = InMemoryExampleDatabase()
+    monkeypatch.setattr(settings.get_profile("default"), "_cached_database", kept)
 
     def run(code, *options, own_process=False):
         pytester.makepyfile(test_it="import nets, hypothesis\nfrom hypothesis import *\n" + code)
         start = pytester.runpytest_subprocess if own_process else pytester.runpytest_inprocess
-        return start(*options)
+        return start(profile, *options)
 
-    return run
+    yield run
+    settings.load_profile("parity")
 
 
 def one(candidate, strategy="STRATEGY", decorators="", more=""):
@@ -117,12 +121,11 @@ def test_max_examples_of_the_test_or_of_the_call(searched, decorators, more):
 
 def test_a_profile_holds(searched, pytester):
     pytester.makeconftest(
-        "import hypothesis\n"
-        "hypothesis.settings.register_profile('six', max_examples=6)\n"
-        "hypothesis.settings.load_profile('six')\n"
+        "import hypothesis\nhypothesis.settings.register_profile('six', max_examples=6)\n"
     )
     code = one("port") + COUNT.format(45)
-    searched(code, own_process=True).assert_outcomes(passed=1)  # the profile would stay here
+    searched(code, "--hypothesis-profile=six").assert_outcomes(passed=1)
+    searched(code).assert_outcomes(failed=1)
 
 
 def test_without_the_phase_that_draws_the_test_is_skipped_as_hypothesis_does(searched):

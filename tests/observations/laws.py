@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,12 @@ def holds(law: Callable[[Any], None], strategy: st.SearchStrategy[Any], examples
     run()
 
 
-def minimal(strategy: st.SearchStrategy[Any], such: Callable[[Any], Any] = lambda _: True) -> Any:
+def minimal(
+    strategy: st.SearchStrategy[Any], such: Callable[[Any], Any] = lambda _: True, seed: int = 0
+) -> Any:
     """What a strategy shrinks to."""
     quick = settings(database=None, deadline=None, max_examples=500, report_multiple_bugs=False)
-    return find(strategy, such, settings=quick)
+    return find(strategy, such, settings=quick, random=Random(seed))
 
 
 def is_of(space: Any, value: Any) -> None:

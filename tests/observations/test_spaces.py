@@ -158,9 +158,12 @@ def test_every_array_shrinks_to_zero_or_an_end_in_its_first_element(space: Any) 
 
 
 def test_one_element_shrinks_and_leaves_the_others_simple() -> None:
-    found = minimal(parity.observations(S.Box(-9, 9, (4,))), lambda drawn: drawn[2] > 4.2)
-    assert found[[0, 1, 3]].tolist() == [0, 1, 2]
-    assert 4.2 < found[2] <= 5 and 8 * found[2] % 1 == 0  # 5, or a short number before it
+    floats = parity.observations(S.Box(-9, 9, (4,)))
+    found = [minimal(floats, lambda drawn: drawn[2] > 4.2, seed) for seed in range(20)]
+    assert all(one[[0, 1, 3]].tolist() == [0, 1, 2] for one in found)
+    # 5 is the simplest; shrinking is a descent, and may end at another number of few digits
+    assert sum(one[2] == 5 for one in found) >= 12
+    assert all(8 * one[2] % 1 == 0 for one in found)
     image = parity.observations(S.Box(0, 255, (3, 3), np.uint8))
     assert minimal(image, lambda drawn: drawn[1, 1] > 100).tolist() == [
         [0, 1, 2],
