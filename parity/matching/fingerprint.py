@@ -60,7 +60,10 @@ def fingerprint(array: Array) -> Fingerprint:
         return Fingerprint(0, exact, (0, 0, 0), 0.0, 0.0, 0.0, 0.0, False)
     flat = as_real(flat).astype(np.float64, copy=False)
     masks = (0, 0, 0)
-    flat = mask_sentinels(flat) if _may_hold_sentinels(flat) else flat
+    low, high = float(flat.min()), float(flat.max())
+    if not (high <= 1e7 and low >= -1e7):  # sentinels, or not finite
+        flat = mask_sentinels(flat)
+        low, high = float(flat.min()), float(flat.max())
     with np.errstate(over="ignore", invalid="ignore"):
         squares = squared_norm(flat)
     if not np.isfinite(squares):
@@ -69,10 +72,10 @@ def fingerprint(array: Array) -> Fingerprint:
         flat = flat[~(nans | infinite)]
         if flat.size == 0:
             return Fingerprint(array.size, exact, masks, 0.0, 0.0, 0.0, 0.0, False)
-        high = max(float(flat.max()), -float(flat.min()))
+        low, high = float(flat.min()), float(flat.max())
+        far = max(high, -low)
         # numbers may be finite and their squares not
-        squares = min(squared_norm(flat / high) ** 0.5 * high, 1e150) ** 2 if high else 0.0
-    low, high = float(flat.min()), float(flat.max())
+        squares = min(squared_norm(flat / far) ** 0.5 * far, 1e150) ** 2 if far else 0.0
     return Fingerprint(
         array.size,
         exact,
@@ -83,10 +86,6 @@ def fingerprint(array: Array) -> Fingerprint:
         high,
         is_informative(flat, low, high),
     )
-
-
-def _may_hold_sentinels(flat: Array) -> bool:
-    return not (float(flat.max()) <= 1e7 and float(flat.min()) >= -1e7)
 
 
 def is_informative(flat: Array, low: float, high: float) -> bool:
