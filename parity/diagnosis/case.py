@@ -7,6 +7,7 @@ regions are run on all of them, and what explains a divergence must explain it o
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,8 @@ from parity.tape import Array, Op, Precision, Replay, Tape, Value
 _ENDS = 5  # later values at which an enclosure may end
 _STEPS = 40  # operations that an enclosure may hold
 _LAYER_STEPS = 600  # the same of a recurrent layer, step by step
+_KEPT = 16  # runs of a region that are kept
+_SPREAD = 4.0  # of inputs of all sizes: some curves are one near zero
 _LINKED = 16  # operations between what enters one side and what enters the other
 _NOTHING = np.empty(0)
 _NO_ARRAYS: Mapping[int, Array] = {}
@@ -189,6 +192,8 @@ class Case:
             v for v in candidate.boundary() if _floating(self._runs[1], v)
         )
         self._trials: list[Trial | None] = []
+        # causes ask for the same runs again and again
+        self._kept: deque[tuple[int, Mapping[int, Array], Replay]] = deque(maxlen=_KEPT)
         starts = (*self.roots, *self._links)
         self._moves = _moves_between(reference.tape, starts, self._cut).union(*self._links.values())
 
@@ -287,6 +292,12 @@ class Case:
             drawn.append((array, fed[root]))
         return fed
 
+    @cached_property
+    def wide(self) -> Trial:
+        """A trial on inputs of all sizes up to some at which every activation saturates."""
+        random = np.random.default_rng(0)
+        return self.probe(self.redrawn(lambda one: _SPREAD * random.standard_normal(one.shape)))
+
     def probe(self, fed: Mapping[int, Array], number: int = 0) -> Trial:
         """What both regions make of inputs of the asker's, by the ids of a trial's `fed`."""
         ours = self._replay(0, fed)
@@ -384,6 +395,22 @@ class Case:
         fed: Mapping[int, Array],
         leaves: Mapping[int, Array] = _NO_ARRAYS,
         precision: Precision = "float64",
+    ) -> Replay:
+        if leaves or precision is None:
+            return self._run(side, fed, leaves, precision)
+        for of, asked, run in self._kept:
+            if of == side and asked is fed:
+                return run
+        run = self._run(side, fed, leaves, precision)
+        self._kept.append((side, fed, run))
+        return run
+
+    def _run(
+        self,
+        side: int,
+        fed: Mapping[int, Array],
+        leaves: Mapping[int, Array],
+        precision: Precision,
     ) -> Replay:
         bases = self._runs
         if precision is None:
