@@ -1,6 +1,6 @@
 """How often faults planted in generated model pairs are found and placed, and false alarms raised.
 
-    python -m benchmarks.pairs -n 1000 [--seed 0] [--jobs 2] [--kind softmax_axis]
+    python -m benchmarks.pairs -n 1000 [--seed 0] [--jobs 2] [--kind softmax_axis] [--keep FILE]
     python -m benchmarks.pairs --case 17 [--kind clean]
 
 A fault counts as one to be found when it changes the outputs by more than the two models' own
@@ -11,6 +11,7 @@ was missed with the seed that reproduces it.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import multiprocessing
 import sys
@@ -18,8 +19,9 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 
 from tests.pairs.cases import built, case_of_seed, compare, placed
 from tests.pairs.faults import FAULTS, causes
@@ -51,16 +53,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--kind", choices=["any", "clean", *FAULTS], default="any")
     parser.add_argument("--case", type=int, metavar="SEED", help="show one pair and its report")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FILE", help="a line per result, so that a run can be taken up"
+    )
     options = parser.parse_args(arguments)
     if options.case is not None:
         show(options.case, options.kind)
         return 0
     started = time.perf_counter()
     seeds = range(options.seed, options.seed + options.n)
-    results = list(judge_all(seeds, options.kind, options.jobs))
+    if options.keep is None:
+        results = list(judge_all(seeds, options.kind, options.jobs))
+    else:
+        results = list(kept(options.keep, seeds, options.kind, options.jobs))
     print("\n".join(summary(results)))
     print(f"\n{len(results)} pairs in {time.perf_counter() - started:.0f} s")
     return 0
+
+
+def kept(path: Path, seeds: Sequence[int], kind: str, jobs: int) -> Iterator[Result]:
+    """Takes from a file what is in it, runs the rest, and adds that to the file one by one."""
+    found = {}
+    if path.exists():
+        for line in path.read_text().splitlines():
+            result = Result(**json.loads(line))
+            found[result.seed] = result
+    with path.open("a") as lines:
+        for result in judge_all([seed for seed in seeds if seed not in found], kind, jobs):
+            print(json.dumps(asdict(result)), file=lines, flush=True)
+            found[result.seed] = result
+    yield from (found[seed] for seed in seeds)
 
 
 def judge_all(seeds: Sequence[int], kind: str, jobs: int) -> Iterator[Result]:
