@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ import numpy as np
 from parity.architecture.align import align
 from parity.architecture.program import Program
 from parity.errors import UsageError
+from parity.report.summary import write_json
 from parity.tape import Array, Tape
 from parity.weights.addresses import Addresses
 from parity.weights.attention import projections
@@ -124,7 +124,7 @@ class Pairing:
         }
 
     def save_map(self, path: str | Path) -> None:
-        Path(path).write_text(json.dumps(self.to_map(), indent=2) + "\n", encoding="utf-8")
+        write_json(path, self.to_map())
 
 
 def pairings(
