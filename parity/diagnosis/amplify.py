@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from parity.diagnosis.case import Case, case_of
+from parity.diagnosis.enclosures import enclosures
 from parity.diagnosis.region import Parting
 from parity.matching.match import Match
 from parity.numerics.difference import residual
@@ -43,7 +44,7 @@ def amplified(repaired: Match, parting: Parting) -> str:
     found = _grows(case)
     if not found:
         return ""
-    around = [one for one in case.enclosures() if one.reference.end != case.reference.end]
+    around = [one for one in enclosures(case) if one.reference.end != case.reference.end]
     if around and not any(_grows(one) for one in around):
         return ""
     return found

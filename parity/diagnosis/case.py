@@ -8,162 +8,22 @@ regions are run on all of them, and what explains a divergence must explain it o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
 
 from parity.diagnosis.region import Parting, Region
+from parity.diagnosis.trial import DRAWS, Trial
+from parity.diagnosis.view import view_of
 from parity.matching.match import Match
 from parity.matching.order import Order, orders
-from parity.numerics.difference import residual
-from parity.tape import Array, Op, Precision, Replay, Tape, Value
+from parity.tape import Array, Precision, Replay, Tape
 
-_ENDS = 5  # later values at which an enclosure may end
-_STEPS = 40  # operations that an enclosure may hold
-_LAYER_STEPS = 600  # the same of a recurrent layer, step by step
 _KEPT = 16  # runs of a region that are kept
 _SPREAD = 4.0  # of inputs of all sizes: some curves are one near zero
 _LINKED = 16  # operations between what enters one side and what enters the other
-_NOTHING = np.empty(0)
 _NO_ARRAYS: Mapping[int, Array] = {}
-
-
-def _jittered(array: Array, random: np.random.Generator) -> Array:
-    """Every number by a factor of its own: signs, zeros and masks stay."""
-    return array * random.uniform(0.5, 1.5, array.shape)
-
-
-def _redrawn(array: Array, random: np.random.Generator) -> Array:
-    """Normal numbers as large as the array's, of both signs."""
-    finite = array[np.isfinite(array)]
-    size = float(np.sqrt(np.mean(finite * finite))) if finite.size else 1.0
-    return random.standard_normal(array.shape) * (size or 1.0)
-
-
-def _larger(array: Array, random: np.random.Generator) -> Array:
-    return 5.0 * _redrawn(array, random)
-
-
-_DRAWS: Sequence[Callable[[Array, np.random.Generator], Array]] = (_jittered, _redrawn, _larger)
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One set of inputs, and what both sides make of it.
-
-    Attributes:
-        number: 0 for the user's inputs, 1 and more for generated ones.
-        fed: what enters, by the reference's value id; see `Case.run_reference`.
-        inputs: the floating arrays that enter the reference's region, as it reads them.
-        reference: what the reference's region makes of them.
-        candidate: what the candidate's makes of them, laid out as the reference's value.
-    """
-
-    number: int
-    fed: Mapping[int, Array]
-    inputs: tuple[Array, ...]
-    reference: Array
-    candidate: Array
-
-    @property
-    def x(self) -> Array:
-        """The largest input; empty where none enters."""
-        return max(self.inputs, key=lambda array: array.size, default=_NOTHING)
-
-    @cached_property
-    def gap(self) -> float:
-        """How far the two values are apart: relative root mean square, inf for other shapes."""
-        if self.reference.shape != self.candidate.shape:
-            return float("inf")
-        return residual(self.reference, self.candidate)
-
-
-@dataclass(frozen=True)
-class LeafView:
-    """A parameter, buffer or constant that a region reads.
-
-    Attributes:
-        id: its value id.
-        name: its path in the model; "" for a constant.
-        array: its numbers, in float64 if they are floating.
-    """
-
-    id: int
-    name: str
-    kind: str
-    array: Array
-
-
-@dataclass(frozen=True)
-class RegionView:
-    """One side's region.
-
-    Attributes:
-        tape: the side's tape.
-        ops: its operations in the order of the data flow.
-        end: the value id that it ends in.
-        leaves: the parameters and constants that it reads, also through static operations.
-    """
-
-    tape: Tape
-    ops: tuple[Op, ...]
-    end: int
-    leaves: tuple[LeafView, ...]
-
-    @cached_property
-    def computing(self) -> tuple[Op, ...]:
-        """The operations that are no mere moves."""
-        return tuple(op for op in self.ops if op.role != "move")
-
-    @cached_property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of the computing operations, in lower case without punctuation."""
-        return tuple(plain_kind(op) for op in self.computing)
-
-    @cached_property
-    def value(self) -> Value:
-        return self.tape.values[self.end]
-
-    def leaf(self, value: int) -> LeafView | None:
-        """The leaf that a value is, but for static operations on the way."""
-        found = [leaf for leaf in self.leaves if leaf.id in self.sources(value)]
-        return found[0] if len(found) == 1 else None
-
-    def sources(self, value: int) -> set[int]:
-        """The leaves that a value is made of by static operations; itself if it is one."""
-        found, stack = set(), [value]
-        while stack:
-            at = stack.pop()
-            op = self.tape.producer(at)
-            if op is None:
-                found.add(at)
-            elif op.static:
-                stack.extend(op.inputs)
-        return found
-
-    def readers(self, steps: int = 1) -> tuple[Op, ...]:
-        """The computing operations that read the end, or what `steps` of them make of it."""
-        found: list[Op] = []
-        values = {self.end}
-        for op in self.tape.ops[self.value.op + 1 :]:
-            if values.isdisjoint(op.inputs):
-                continue
-            if op.role == "move":
-                values.update(op.outputs)
-                continue
-            found.append(op)
-            if steps > 1:
-                values.update(op.outputs)
-            if len(found) >= 4 * steps:
-                break
-        return tuple(found)
-
-
-def plain_kind(op: Op) -> str:
-    """An operation's kind in one spelling: `aten.softmax`, `_softmax` and `Softmax` are one."""
-    return op.kind.rsplit(".", 1)[-1].lower().replace("_", "")
 
 
 class Case:
@@ -185,8 +45,8 @@ class Case:
         self.repaired = repaired
         self.order = order
         self._runs: tuple[Replay, ...] = (repaired.reference.run, repaired.side.run)
-        self.reference = _view(reference, ends[0], self._runs[0])
-        self.candidate = _view(candidate, ends[1], self._runs[1])
+        self.reference = view_of(reference, ends[0], self._runs[0])
+        self.candidate = view_of(candidate, ends[1], self._runs[1])
         self.entering = tuple(v for v in reference.boundary() if _floating(self._runs[0], v))
         self.candidate_entering = tuple(
             v for v in candidate.boundary() if _floating(self._runs[1], v)
@@ -259,7 +119,7 @@ class Case:
 
     def trials(self) -> Iterator[Trial]:
         """The user's inputs, then generated ones that leave both sides finite."""
-        for number in range(len(_DRAWS) + 1):
+        for number in range(len(DRAWS) + 1):
             if number == len(self._trials):
                 self._trials.append(self._make(number))
             trial = self._trials[number]
@@ -270,7 +130,7 @@ class Case:
         fed = {root: self._runs[0].array(root) for root in self.roots}
         if number:
             random = np.random.default_rng(number)
-            fed = self.redrawn(lambda array: _DRAWS[number - 1](array, random))
+            fed = self.redrawn(lambda array: DRAWS[number - 1](array, random))
         trial = self.probe(fed, number)
         finite = np.isfinite(trial.reference).all() and np.isfinite(trial.candidate).all()
         return trial if finite or not number else None
@@ -444,110 +304,6 @@ class Case:
         read = [ops for ops in readers if not ops.isdisjoint(inside)]
         return bool(read) and all(ops <= inside for ops in read)
 
-    # --- enclosures -------------------------------------------------------------------------------
-
-    def enclosures(self) -> Iterator[Case]:
-        """Larger cases around this one with a single entering value, the smallest first.
-
-        An epsilon that is added is a constant; seen with what is made of it, it is a norm's. Within
-        a loop over steps the whole loop comes before them: a step alone shows little.
-        """
-        loop = self._loop()
-        if loop is not None:
-            yield loop
-        tape, other = self.repaired.reference.tape, self.repaired.side.tape
-        for (c, d), order in self._later_ends():
-            smaller = -1
-            for cut, ops in _single_entries(tape, c, {op.index for op in self.reference.ops}):
-                theirs = self._candidate_slice(cut, d)
-                if theirs is None or len(ops) == smaller:
-                    continue
-                smaller = len(ops)
-                ours = Region(tape, tuple(tape.ops[i] for i in sorted(ops)), None)
-                yield Case(self.repaired, ours, Region(other, theirs, None), (c, d), order)
-                break
-
-    def _loop(self) -> Case | None:
-        """The smallest case around this one that holds all readers of the matrices in it.
-
-        A recurrent layer in which each step is operations of their own reads them at every step.
-        """
-        tape, other = self.repaired.reference.tape, self.repaired.side.tape
-        ours, theirs = _spans(tape), _spans(other)
-        if not ours and not theirs:
-            return None
-        inner = {op.index for op in self.reference.ops}
-        for (c, d), order in self._later_ends(_LAYER_STEPS, moves=True):
-            if _within(tape.values[c].op, ours) or _within(other.values[d].op, theirs):
-                continue  # there are steps to come
-            cut, inside = next(_single_entries(tape, c, inner, _LAYER_STEPS), (-1, frozenset()))
-            if not inside or not _closed(tape, c, inside):
-                continue
-            after = self._candidate_slice(cut, d, _LAYER_STEPS)
-            if after is None:
-                continue
-            other_inside = {op.index for op in after}
-            if not _holds_one(inside, ours) and not _holds_one(other_inside, theirs):
-                continue
-            if _closed(other, d, other_inside):
-                region = Region(tape, tuple(tape.ops[i] for i in sorted(inside)), None)
-                found = Case(self.repaired, region, Region(other, after, None), (c, d), order)
-                return found if found.whole else None
-        return None
-
-    def _later_ends(
-        self, most: int = _ENDS, moves: bool = False
-    ) -> Iterator[tuple[tuple[int, int], Order | None]]:
-        """This case's own ends, and the next pairs of values that depend on them."""
-        a, b = self.reference.end, self.candidate.end
-        yield (a, b), self.order
-        tape, other = self.repaired.reference.tape, self.repaired.side.tape
-        after_a, after_b = {a}, {b}
-        for op in tape.ops[self.reference.value.op + 1 :]:
-            if not after_a.isdisjoint(op.inputs):
-                after_a.update(op.outputs)
-        found = 0
-        for op in other.ops[self.candidate.value.op + 1 :]:
-            if after_b.isdisjoint(op.inputs):
-                continue
-            after_b.update(op.outputs)
-            for value in op.outputs:
-                pair = self.repaired.pairs.get(value)
-                if (op.role == "move" and not moves) or pair is None or not pair.same:
-                    continue
-                if pair.reference in after_a:
-                    yield (pair.reference, value), pair.order
-                    found += 1
-            if found >= most:
-                return
-
-    def _candidate_slice(self, cut: int, end: int, most: int = _STEPS) -> tuple[Op, ...] | None:
-        """The candidate's operations between a reference's value's partners and an end."""
-        tape = self.repaired.side.tape
-        origin = self.repaired.reference.tape.before_moves(cut)
-        inside: set[int] = set()
-        stack = [end]
-        while stack:
-            value = stack.pop()
-            pair = self.repaired.pairs.get(value)
-            if pair is not None and value != end:
-                if self.repaired.reference.tape.before_moves(pair.reference) == origin:
-                    continue
-            op = tape.producer(value)
-            if op is None:
-                if tape.values[value].kind == "input":
-                    return None
-                continue
-            if op.static or op.index in inside:
-                continue
-            inside.add(op.index)
-            if len(inside) > most:
-                return None
-            stack.extend(op.inputs)
-        if not {op.index for op in self.candidate.ops if not op.static} <= inside:
-            return None
-        return tuple(tape.ops[index] for index in sorted(inside))
-
 
 def case_of(repaired: Match, parting: Parting, ends: tuple[int, int] | None = None) -> Case | None:
     """A parting as a case; None where there is nothing to compute on one of the sides.
@@ -578,15 +334,6 @@ def _like(array: Array, recorded: Array) -> Array:
 def _as_floats(array: Array) -> Array:
     """Masks and counts as numbers, so that every cause can compute with them."""
     return array if array.dtype.kind == "f" else array.astype(np.float64)
-
-
-def _view(region: Region, end: int, run: Replay) -> RegionView:
-    values = region.tape.values
-    leaves = tuple(
-        LeafView(leaf, values[leaf].name, values[leaf].kind, run.array(leaf))
-        for leaf in dict.fromkeys(region.leaves())
-    )
-    return RegionView(region.tape, region.ops, end, leaves)
 
 
 def _one(a: Array, b: Array) -> bool:
@@ -633,57 +380,3 @@ def _made_from(tape: Tape, value: int, others: Collection[int]) -> frozenset[int
         inside.add(op.index)
         stack.extend(op.inputs)
     return frozenset(inside) or None
-
-
-def _closed(tape: Tape, end: int, inside: Collection[int]) -> bool:
-    """Whether nothing but the end leaves a region for an output."""
-    outside = tape.used.difference(inside)
-    outputs = set(tape.outputs.values())
-    made = [value for index in inside for value in tape.ops[index].outputs if value != end]
-    read = (index for value in made for index in tape.consumers[value])
-    return outputs.isdisjoint(made) and outside.isdisjoint(read)
-
-
-def _spans(tape: Tape) -> list[tuple[int, int]]:
-    """The first and last readers of the matrices that are read more than once."""
-    return [(min(ops), max(ops)) for ops in tape.readers_of_matrices if len(ops) > 1]
-
-
-def _within(op: int, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= op < stop for start, stop in spans)
-
-
-def _holds_one(inside: Collection[int], spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start in inside for start, _ in spans)
-
-
-def _single_entries(
-    tape: Tape, end: int, inner: Collection[int], most: int = _STEPS
-) -> Iterator[tuple[int, frozenset[int]]]:
-    """Values that are all that enters what `end` is computed from, the nearest first.
-
-    Yields:
-        Such a value, and the indices of the operations behind it up to `end`.
-    """
-    maker = tape.producer(end)
-    if maker is None:
-        return
-    cut = {end}
-    inside: set[int] = set()
-    while cut and len(inside) <= most:
-        latest = max(cut, key=lambda value: (tape.values[value].op, value))
-        op = tape.producer(latest)
-        if op is None:
-            return  # an input of the model: nothing lies before it
-        cut.discard(latest)
-        inside.add(op.index)
-        for value in op.inputs:
-            producer = tape.producer(value)
-            if producer is None and tape.values[value].kind != "input":
-                continue
-            if producer is None or not producer.static:
-                cut.add(value)
-        cut = {value for value in cut if tape.values[value].op not in inside}
-        live = {index for index in inner if not tape.ops[index].static}
-        if len(cut) == 1 and live <= inside:
-            yield next(iter(cut)), frozenset(inside)

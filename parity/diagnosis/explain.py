@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity.diagnosis.case import Case, Trial
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Cause, Explanation, causes
+from parity.diagnosis.enclosures import enclosures
+from parity.diagnosis.trial import Trial
 from parity.matching.fingerprint import SAME
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
@@ -77,7 +79,7 @@ class _Around:
     """The enclosures of a case, made when the first cause asks for them."""
 
     def __init__(self, case: Case) -> None:
-        self._source = itertools.islice(case.enclosures(), _ENCLOSURES)
+        self._source = itertools.islice(enclosures(case), _ENCLOSURES)
         self._made: list[Case] = []
 
     def __iter__(self) -> Iterator[Case]:

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from parity.diagnosis.case import Case, Trial
+from parity.diagnosis.case import Case
+from parity.diagnosis.trial import Trial
 from parity.tape import Array
 
 Predict = Callable[[Trial], Array]

@@ -7,7 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from parity.diagnosis.case import Case, LeafView, plain_kind
+from parity.diagnosis.case import Case
+from parity.diagnosis.view import LeafView, plain_kind
 from parity.tape import Array, Tape
 
 _GATES = (4, 3)  # of an LSTM and of a GRU  # of an LSTM and of a GRU

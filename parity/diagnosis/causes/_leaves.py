@@ -13,8 +13,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from parity.diagnosis.case import Case, LeafView, RegionView, Trial
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import LeafView, RegionView
 from parity.matching.order import orders
 from parity.numerics.difference import residual
 from parity.tape import Array

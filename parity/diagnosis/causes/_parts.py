@@ -13,8 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity.diagnosis.case import Case, RegionView, Trial
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import RegionView
 from parity.matching.order import orders
 from parity.numerics.difference import residual
 from parity.tape import Array, Op, Replay, Tape

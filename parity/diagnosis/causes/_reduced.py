@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from parity.diagnosis.case import Case, Trial
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
 from parity.diagnosis.causes._parts import (
     Axes,
@@ -28,6 +28,7 @@ from parity.diagnosis.causes._parts import (
     varies,
     with_value,
 )
+from parity.diagnosis.trial import Trial
 from parity.tape import Array
 
 KINDS: Mapping[str, Callable[..., Array]] = {

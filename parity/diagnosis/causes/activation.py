@@ -9,9 +9,11 @@ from itertools import chain
 
 import numpy as np
 
-from parity.diagnosis.case import Case, RegionView, Trial
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
 from parity.diagnosis.normalisation import plain
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import RegionView
 from parity.tape import Array, Op
 
 _SAMPLE = 512

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from parity.diagnosis.case import Case, RegionView, Trial
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.normalisation import plain
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import RegionView
 from parity.tape import Array, Tape
 
 _HIDDEN = -1e7  # a score below this is masked

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from parity.diagnosis.case import Case, plain_kind
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause, of_x
 from parity.diagnosis.causes._parts import (
     Inside,
@@ -28,6 +28,7 @@ from parity.diagnosis.causes._parts import (
     with_value,
 )
 from parity.diagnosis.causes._reduced import changes
+from parity.diagnosis.view import plain_kind
 from parity.tape import Array, Op
 
 _OF_NORMALS = (math.log(2 * math.pi), 2 * math.pi, math.sqrt(2 * math.pi))

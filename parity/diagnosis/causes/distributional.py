@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from parity.diagnosis.case import Case, RegionView
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, cause
 from parity.diagnosis.causes._parts import (
     Inside,
@@ -27,6 +27,7 @@ from parity.diagnosis.causes._parts import (
     with_value,
 )
 from parity.diagnosis.causes._reduced import Reduction, changes
+from parity.diagnosis.view import RegionView
 from parity.tape import Array
 
 _FEW = 8  # constants of each side that are tried

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from parity.diagnosis.case import Case, Trial
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
 from parity.diagnosis.causes._parts import (
     Axes,
@@ -17,6 +17,7 @@ from parity.diagnosis.causes._parts import (
     subsets,
 )
 from parity.diagnosis.causes._reduced import Reduction, changes, reduce, reductions, without
+from parity.diagnosis.trial import Trial
 from parity.tape import Array
 
 _LATER = 3  # operations after the region in which value and advantages may be added

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from parity.diagnosis.case import Case, RegionView, Trial, plain_kind
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._arrange import (
     Arrangement,
@@ -18,6 +18,8 @@ from parity.diagnosis.causes._arrange import (
     same_bag_at_a_glance,
 )
 from parity.diagnosis.causes._leaves import Change, changes, gives, same, with_changes
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import RegionView, plain_kind
 from parity.matching.order import Order
 from parity.tape import Array, Op
 

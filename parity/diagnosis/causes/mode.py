@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from parity.diagnosis.case import Case, RegionView, Trial
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause, of_x
 from parity.diagnosis.causes._parts import (
     Inside,
@@ -22,6 +22,8 @@ from parity.diagnosis.causes._parts import (
     rounded,
     with_value,
 )
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import RegionView
 from parity.tape import Array
 
 _SIGMAS = 5  # that the share of zeros may be off

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.diagnosis.case import Case, LeafView, RegionView
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
 from parity.diagnosis.causes._leaves import held
 from parity.diagnosis.normalisation import (
@@ -25,6 +25,7 @@ from parity.diagnosis.normalisation import (
     plain,
     same,
 )
+from parity.diagnosis.view import LeafView, RegionView
 from parity.tape import Array
 
 _VECTORS = 10  # of which the roles in a norm are looked for

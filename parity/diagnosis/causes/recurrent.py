@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from parity.diagnosis.case import Case, RegionView, Trial
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._gates import (
     gate_blocks,
@@ -17,6 +17,8 @@ from parity.diagnosis.causes._gates import (
 )
 from parity.diagnosis.causes.activation import Curve, recognise, sample_of, sigmoid
 from parity.diagnosis.normalisation import plain
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import RegionView
 from parity.tape import Array, Tape
 
 _MOST_ASSIGNMENTS = 40

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from parity.diagnosis.case import Case, LeafView, Trial
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._gates import layers_of, real, same
 from parity.diagnosis.causes.activation import curves_of, sigmoid
 from parity.diagnosis.causes.recurrent import reset_told, told
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import LeafView
 from parity.tape import Array
 
 _MOST_NUMBERS = 1 << 20  # of the states, for a layer to be computed

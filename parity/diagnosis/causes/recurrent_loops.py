@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from parity.diagnosis.case import Case, LeafView, RegionView, Trial
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._gates import (
     Values,
@@ -24,6 +24,8 @@ from parity.diagnosis.causes._gates import (
     same,
 )
 from parity.diagnosis.normalisation import plain
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import LeafView, RegionView
 from parity.tape import Array
 
 _MOST_ROLLED = 32  # steps, of which each is put first

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity.diagnosis.case import Case, Trial
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, cause
+from parity.diagnosis.trial import Trial
 from parity.tape import Array
 
 _FEW = 4  # images and channels that are looked at first

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from parity.diagnosis.case import Case, LeafView, RegionView, Trial, plain_kind
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._leaves import (
     Change,
@@ -19,6 +19,8 @@ from parity.diagnosis.causes._leaves import (
     with_leaves,
 )
 from parity.diagnosis.causes._parts import as_it_is, fits, static_ops
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import LeafView, RegionView, plain_kind
 from parity.matching.order import orders
 from parity.tape import Array
 

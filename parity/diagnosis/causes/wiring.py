@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from parity.diagnosis.case import Case, Trial
+from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._parts import (
     Inside,
@@ -18,6 +18,7 @@ from parity.diagnosis.causes._parts import (
     varies,
     with_value,
 )
+from parity.diagnosis.trial import Trial
 from parity.tape import Array, Op
 
 _BYPASSED = 0.01  # what each operation more that is left out costs

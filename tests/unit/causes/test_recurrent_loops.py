@@ -7,6 +7,7 @@ import torch
 
 from parity.diagnosis import diagnose
 from parity.diagnosis.causes._gates import gate_blocks
+from parity.diagnosis.enclosures import enclosures
 from tests.unit.causes.test_recurrent import BIAS, KERNEL, OWN, UNITS, U, W, X, fused, layer
 from tests.unit.causes.told import kind, numbers, tensor, told
 
@@ -132,7 +133,7 @@ def cases_of(monkeypatch, reference, candidate):
 
 def test_the_whole_loop_is_the_first_enclosure(monkeypatch):
     case = cases_of(monkeypatch, unrolled(), unrolled(shift=1.0))[0]
-    loop = next(case.enclosures())
+    loop = next(enclosures(case))
     assert (case.whole, loop.whole) == (False, True)
     steps = [op for op in loop.reference.ops if op.kind.endswith("sigmoid")]
     assert len(steps) == 3 * X.shape[1]
@@ -142,14 +143,14 @@ def test_the_whole_loop_is_the_first_enclosure(monkeypatch):
 def test_a_loop_is_left_by_its_end_only(monkeypatch):
     """A state that is an output as well would be left behind."""
     cases = cases_of(monkeypatch, unrolled(shown=True), unrolled(shift=1.0, shown=True))
-    assert not any(around.whole for case in cases for around in case.enclosures())
+    assert not any(around.whole for case in cases for around in enclosures(case))
 
 
 def test_a_step_that_leads_nowhere_is_not_of_the_loop(monkeypatch):
     """As Keras runs a step for its shapes."""
     models = unrolled(tried=True), unrolled(shift=1.0, tried=True)
     case = cases_of(monkeypatch, *models)[0]
-    assert next(case.enclosures()).whole
+    assert next(enclosures(case)).whole
 
 
 def test_gates_come_from_their_block_and_states_do_not(monkeypatch):
@@ -164,6 +165,6 @@ def test_gates_come_from_their_block_and_states_do_not(monkeypatch):
 
 
 def test_a_loop_of_very_many_operations_is_left_alone(monkeypatch):
-    monkeypatch.setattr("parity.diagnosis.case._LAYER_STEPS", 50)
+    monkeypatch.setattr("parity.diagnosis.enclosures._LAYER_STEPS", 50)
     case = cases_of(monkeypatch, unrolled(), unrolled(shift=1.0))[0]
-    assert not any(around.whole for around in case.enclosures())
+    assert not any(around.whole for around in enclosures(case))

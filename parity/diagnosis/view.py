@@ -1,0 +1,105 @@
+"""A region as the causes see it: its operations, and the leaves that it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from parity.diagnosis.region import Region
+from parity.tape import Array, Op, Replay, Tape, Value
+
+
+@dataclass(frozen=True)
+class LeafView:
+    """A parameter, buffer or constant that a region reads.
+
+    Attributes:
+        id: its value id.
+        name: its path in the model; "" for a constant.
+        array: its numbers, in float64 if they are floating.
+    """
+
+    id: int
+    name: str
+    kind: str
+    array: Array
+
+
+@dataclass(frozen=True)
+class RegionView:
+    """One side's region.
+
+    Attributes:
+        tape: the side's tape.
+        ops: its operations in the order of the data flow.
+        end: the value id that it ends in.
+        leaves: the parameters and constants that it reads, also through static operations.
+    """
+
+    tape: Tape
+    ops: tuple[Op, ...]
+    end: int
+    leaves: tuple[LeafView, ...]
+
+    @cached_property
+    def computing(self) -> tuple[Op, ...]:
+        """The operations that are no mere moves."""
+        return tuple(op for op in self.ops if op.role != "move")
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of the computing operations, in lower case without punctuation."""
+        return tuple(plain_kind(op) for op in self.computing)
+
+    @cached_property
+    def value(self) -> Value:
+        return self.tape.values[self.end]
+
+    def leaf(self, value: int) -> LeafView | None:
+        """The leaf that a value is, but for static operations on the way."""
+        found = [leaf for leaf in self.leaves if leaf.id in self.sources(value)]
+        return found[0] if len(found) == 1 else None
+
+    def sources(self, value: int) -> set[int]:
+        """The leaves that a value is made of by static operations; itself if it is one."""
+        found, stack = set(), [value]
+        while stack:
+            at = stack.pop()
+            op = self.tape.producer(at)
+            if op is None:
+                found.add(at)
+            elif op.static:
+                stack.extend(op.inputs)
+        return found
+
+    def readers(self, steps: int = 1) -> tuple[Op, ...]:
+        """The computing operations that read the end, or what `steps` of them make of it."""
+        found: list[Op] = []
+        values = {self.end}
+        for op in self.tape.ops[self.value.op + 1 :]:
+            if values.isdisjoint(op.inputs):
+                continue
+            if op.role == "move":
+                values.update(op.outputs)
+                continue
+            found.append(op)
+            if steps > 1:
+                values.update(op.outputs)
+            if len(found) >= 4 * steps:
+                break
+        return tuple(found)
+
+
+def plain_kind(op: Op) -> str:
+    """An operation's kind in one spelling: `aten.softmax`, `_softmax` and `Softmax` are one."""
+    return op.kind.rsplit(".", 1)[-1].lower().replace("_", "")
+
+
+def view_of(region: Region, end: int, run: Replay) -> RegionView:
+    """A region as the causes see it, with the numbers of its leaves in a replay."""
+    values = region.tape.values
+    leaves = tuple(
+        LeafView(leaf, values[leaf].name, values[leaf].kind, run.array(leaf))
+        for leaf in dict.fromkeys(region.leaves())
+    )
+    return RegionView(region.tape, region.ops, end, leaves)
