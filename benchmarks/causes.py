@@ -55,7 +55,7 @@ def _families() -> Iterator[str]:
     load()
     for family in FAMILIES:
         of_family = next(c for c in causes() if c.family == family)
-        yield f"\n## {family.capitalize()}\n"
+        yield f"\n## {family.capitalize().replace('_', ' ')}\n"
         yield inspect.cleandoc(of_family.propose.__globals__["__doc__"])
         for cause in causes():
             if cause.family != family:

@@ -1,0 +1,123 @@
+"""What the causes of orders ask about a case: what lies around it, and what its axes are."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.view import RegionView, plain_kind
+from parity.tape import Array, Op
+
+_PRODUCTS = ("matmul", "bmm", "einsum", "attention", "dot")
+_IMAGES = ("conv", "pool", "resize", "upsample")
+LAST_FIRST = ("tensorflow", "keras")  # kernels are (*space, in, out), not (out, in, *space)
+CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more
+
+Reorder = Callable[[Array], Array]
+
+
+def flattened(case: Case) -> bool:
+    """Whether what is read is a batch of rows that were images or sequences."""
+    ends = (case.reference.value.shape, case.candidate.value.shape)
+    if len(ends[1]) == 2 and len(ends[0]) > 2 or len(ends[0]) == 2 and len(ends[1]) > 2:
+        return True
+    return any(
+        len(shape) == 2
+        and case.first.fed[root].ndim > 2
+        and shape[0] == case.first.fed[root].shape[0]
+        for root in case.first.fed
+        for shape in _shapes_of(case, root)
+    )
+
+
+def _shapes_of(case: Case, root: int) -> list[tuple[int, ...]]:
+    """Shapes that mere moves give a value that enters."""
+    tape = case.reference.tape
+    read = {value for op in case.reference.ops for value in (*op.inputs, *op.outputs)}
+    read.update(case.partners.values())
+    return [tape.values[v].shape for v in read if tape.before_moves(v) == root]
+
+
+def reshapes_images(case: Case) -> bool:
+    """Whether moves in a case or just after it trade channels for places."""
+    shapes: list[tuple[int, ...]] = []
+    for view in (case.reference, case.candidate):
+        if all(op.role == "move" for op in view.ops):
+            shapes.extend(x.shape for x in case.first.fed.values())
+        shapes.extend(view.tape.values[value].shape for value in moved_on(view))
+    images = [shape for shape in shapes if len(shape) == 4]
+    return (
+        len({math.prod(shape) for shape in images})
+        == 1
+        < len({tuple(sorted(shape)) for shape in images})
+    )
+
+
+def moved_on(view: RegionView) -> list[int]:
+    """The end of a region, and what mere moves make of it."""
+    found = [view.end]
+    for op in view.tape.ops[view.value.op + 1 :]:
+        if op.role == "move" and len(op.inputs) == 1 and op.inputs[0] in found:
+            found.extend(op.outputs)
+    return found
+
+
+def attends(case: Case) -> bool:
+    """Whether values are multiplied with values near a case, as attention does."""
+    for view in (case.reference, case.candidate):
+        for op in (*view.ops, *view.readers(4)):
+            if not any(word in plain_kind(op) for word in _PRODUCTS):
+                continue
+            computed = [v for v in op.inputs if (p := view.tape.producer(v)) and not p.static]
+            if len(computed) > 1:
+                return True
+    return False
+
+
+def is_image(case: Case, shape: tuple[int, ...]) -> bool:
+    """Whether a value is a batch of images: convolutions or pools are its neighbours."""
+    return len(shape) >= 4 and near_images(case)
+
+
+def near_images(case: Case) -> bool:
+    """Whether convolutions or pools are near a case."""
+    return any(any(word in kind for word in _IMAGES) for kind in neighbours(case))
+
+
+def neighbours(case: Case) -> set[str]:
+    """Kinds of the operations in, just before and just after a case, on both sides."""
+    found: set[str] = set()
+    for view in (case.reference, case.candidate):
+        found.update(plain_kind(op) for op in (*view.ops, *view.readers(3)))
+        found.update(plain_kind(op) for op in makers(case, view is case.candidate))
+    return found
+
+
+def makers(case: Case, as_candidate: bool, steps: int = 6) -> list[Op]:
+    """Operations just before a region."""
+    view = case.candidate if as_candidate else case.reference
+    stack = list(case.candidate_entering if as_candidate else case.entering)
+    found: list[Op] = []
+    while stack and len(found) < steps:
+        op = view.tape.producer(stack.pop(0))
+        if op is not None and not op.static:
+            found.append(op)
+            stack.extend(op.inputs)
+    return found
+
+
+def spatial(case: Case) -> tuple[int, ...]:
+    rank = len(case.reference.value.shape)
+    first = case.reference.tape.framework not in LAST_FIRST
+    return tuple(range(2, rank)) if first else tuple(range(1, rank - 1))
+
+
+def permutations(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Permutations of axes that leave a shape as it is, but the one that leaves all in place."""
+    axes = tuple(range(len(shape)))
+    if len(shape) <= 5:
+        for order in itertools.permutations(axes):
+            if order != axes and tuple(shape[axis] for axis in order) == shape:
+                yield order

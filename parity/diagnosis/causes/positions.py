@@ -1,0 +1,120 @@
+"""Positions that are counted otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Explanation, cause
+from parity.tape import Array
+
+# --- positions ------------------------------------------------------------------------------------
+
+
+@cause("position-ids")
+def position_ids(case: Case) -> Iterator[Explanation]:
+    """Positions are counted otherwise: from another number, or through the padding.
+
+    Looks like: embeddings that are another position's.
+    Proof: what is added to (or multiplies) the reference's embeddings are rows of one table, and
+        the candidate's are other rows of it.
+    """
+    first = case.first
+    if len(first.inputs) != 1 or first.x.shape != first.reference.shape or first.x.ndim < 2:
+        return
+    if first.candidate.shape != first.reference.shape:
+        return
+    for join, part in ((np.add, np.subtract), (np.multiply, np.divide)):
+        with np.errstate(all="ignore"):
+            ours, theirs = part(first.reference, first.x), part(first.candidate, first.x)
+        if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
+            continue
+        for table in _tables(case, first.x.shape[-1]):
+            rows = _rows(table, ours), _rows(table, theirs)
+            if rows[0] is None or rows[1] is None or np.array_equal(rows[0], rows[1]):
+                continue
+            yield _positions(join, table[rows[0]], table[rows[1]], rows[0], rows[1])
+            return
+        shifted = _continued(ours, theirs)
+        if shifted is not None:
+            by, predicted = shifted
+            shape = first.x.shape
+            start = np.broadcast_to(np.arange(shape[-2]), shape[:-1])
+            yield _positions(join, ours, predicted, start, start + by)
+            return
+
+
+def _positions(
+    join: Callable[[Array, Array], Array], ours: Array, theirs: Array, was: Array, now: Array
+) -> Explanation:
+    by = np.unique(now - was)
+    parameters = {"position": (int(was.flat[0]), int(now.flat[0]))} if by.size == 1 else {}
+    words = (
+        f"positions are counted {by[0]:+d} from the reference's"
+        if by.size == 1
+        else f"{(now != was).sum()} of {now.size} positions are not the reference's, such as "
+        f"{list(now.reshape(-1, now.shape[-1])[-1][:6])} for "
+        f"{list(was.reshape(-1, was.shape[-1])[-1][:6])}"
+    )
+    return Explanation(
+        "position-ids",
+        words,
+        lambda trial: join(trial.x, theirs),
+        lambda trial: join(trial.x, ours),
+        parameters,
+        cost=-1,
+    )
+
+
+def _tables(case: Case, width: int) -> Iterator[Array]:
+    for leaf in (*case.reference.leaves, *case.candidate.leaves):
+        array = leaf.array
+        if array.ndim == 2 and array.shape[1] == width and 2 <= array.shape[0] <= 65536:
+            if array.dtype.kind == "f":
+                yield array
+
+
+def _rows(table: Array, found: Array) -> Array | None:
+    """Which rows of a table an array is made of; None if it is not."""
+    flat = found.reshape(-1, found.shape[-1])
+    # the sums of rows tell them apart; what is found is compared as a whole
+    weights = np.random.default_rng(0).standard_normal(table.shape[1])
+    keys, wanted = table @ weights, flat @ weights
+    order = np.argsort(keys)
+    at = np.clip(np.searchsorted(keys[order], wanted), 1, len(keys) - 1)
+    low, high = order[at - 1], order[at]
+    rows = np.where(np.abs(keys[low] - wanted) <= np.abs(keys[high] - wanted), low, high)
+    scale = min(float(np.abs(table).max()), float(np.abs(flat).max()))
+    if not np.allclose(table[rows], flat, rtol=1e-5, atol=1e-6 * scale):
+        return None
+    result: Array = rows.reshape(found.shape[:-1])
+    return result
+
+
+def _continued(ours: Array, theirs: Array) -> tuple[int, Array] | None:
+    """By how many steps the second, of waves over the steps, is the first moved on."""
+    if ours.shape[-2] < 3 or np.allclose(ours, theirs, rtol=1e-5):
+        return None
+    for by in (1, -1, 2, -2):
+        moved = ours if by > 0 else np.flip(ours, -2)
+        for _ in range(abs(by)):
+            following = _next(moved)
+            if following is None:
+                return None
+            moved = np.concatenate([moved[..., 1:, :], following[..., None, :]], axis=-2)
+        moved = moved if by > 0 else np.flip(moved, -2)
+        if np.allclose(moved, theirs, rtol=1e-5, atol=1e-6):
+            return by, theirs
+    return None
+
+
+def _next(waves: Array) -> Array | None:
+    """The next step of waves, each of a frequency: a[t + 1] = 2 cos(w) a[t] - a[t - 1]."""
+    before, at, after = waves[..., :-2, :], waves[..., 1:-1, :], waves[..., 2:, :]
+    twice = ((before + after) * at).sum(axis=-2) / np.square(at).sum(axis=-2)
+    if not np.allclose(after, twice[..., None, :] * at - before, atol=1e-5):
+        return None
+    result: Array = twice * waves[..., -1, :] - waves[..., -2, :]
+    return result

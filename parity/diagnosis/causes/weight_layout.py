@@ -1,0 +1,105 @@
+"""Weights in another order: of axes, of channels, of pixels."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._around import (
+    CHANNELS_COST,
+    LAST_FIRST,
+    flattened,
+    permutations,
+)
+from parity.diagnosis.causes._arrange import (
+    AxisOrder,
+    arrangement,
+    of_index,
+)
+from parity.diagnosis.causes._leaves import Change, changes, same, with_changes
+from parity.diagnosis.view import plain_kind
+from parity.tape import Array
+
+# --- weights --------------------------------------------------------------------------------------
+
+
+@cause(
+    *("weight-not-transposed", "weight-reshaped", "kernel-flipped", "channel-order"),
+    *("spatial-swap", "depthwise-layout", "flatten-order"),
+)
+def weight_arranged(case: Case) -> Iterator[Explanation]:
+    """A weight holds the right numbers in the wrong order.
+
+    Looks like: a value that has nothing in common with the reference's, from weights with the same
+        numbers. A square weight that was not transposed raises no error, nor does one that was
+        reshaped where it was to be transposed.
+    Proof: the reference with its own weight transposed, reshaped, turned or reordered gives the
+        candidate's value.
+    """
+    found = changes(case)
+    told = [_weight_order(case, change) for change in found]
+    if not found or any(one is None for one in told):
+        return
+    kinds = {one[0] for one in told if one}
+    # a weight and its bias in another order of channels: the weight tells
+    kind = next(iter(kinds)) if len(kinds) == 1 else "channel-order"
+    if kinds - {kind}:
+        return
+    yield Explanation(
+        kind,
+        "; ".join(dict.fromkeys(one[1] for one in told if one)),
+        with_changes(case, found),
+        cost=CHANNELS_COST if kind == "channel-order" else 0.0,
+    )
+
+
+def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
+    """What was done to a weight, and in words."""
+    ours, now = change.leaf.array, change.now
+    space = _space(case, ours)
+    for count in range(1, len(space) + 1):
+        for axes in itertools.combinations(space, count):
+            if same(np.flip(ours, axes), now):
+                return "kernel-flipped", f"{change.name} is turned round along axes {axes}"
+    permuted = next((p for p in permutations(ours.shape) if same(ours.transpose(p), now)), None)
+    if permuted is not None:
+        moved = {axis for i, axis in enumerate(permuted) if axis != i}
+        if moved <= set(space):
+            return "spatial-swap", f"height and width of {change.name} are exchanged"
+        kind = "depthwise-layout" if _depthwise(case) else "weight-not-transposed"
+        return kind, f"{change.name} {ours.shape} has its axes in the order {permuted}"
+    order = arrangement(ours, now)
+    if order is None:
+        return None
+    if isinstance(order, AxisOrder):
+        if order.axis in space:
+            return "kernel-flipped", f"{change.name}: {order}"
+        features = of_index(np.array(order.order), (len(order.order),))
+        if features is not None and len(features.fine) > 1 and flattened(case):
+            return "flatten-order", f"{change.name}: features {features}"
+        return "channel-order", f"{change.name}: {order}"
+    kind = "depthwise-layout" if _depthwise(case) else "weight-reshaped"
+    return kind, f"{change.name}: {order}"
+
+
+def _space(case: Case, weight: Array) -> tuple[int, ...]:
+    """The axes of a kernel that are places."""
+    if weight.ndim < 3:
+        return ()
+    if case.reference.tape.framework in LAST_FIRST:
+        return tuple(range(weight.ndim - 2))
+    return tuple(range(2, weight.ndim))
+
+
+def _depthwise(case: Case) -> bool:
+    """Whether a convolution works on each channel by itself."""
+    for view in (case.reference, case.candidate):
+        for op in view.computing:
+            groups = op.attributes.get("groups", 1)
+            if "depthwise" in plain_kind(op) or (isinstance(groups, int) and groups > 1):
+                return True
+    return False
