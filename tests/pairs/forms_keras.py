@@ -467,7 +467,8 @@ def _assign(owner: Any, weight: Weight) -> None:
 
 
 def _run(model: Any, inputs: np.ndarray) -> Any:
-    return model(inputs)
+    # without the word a Resizing layer, whose own default is True, sets it for all layers after it
+    return model(inputs, training=False)
 
 
 KERAS = Flavour(
