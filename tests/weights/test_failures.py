@@ -18,32 +18,6 @@ from parity.weights.saving import save
 from tests.weights import transfer_models as nets
 
 INPUTS = np.random.default_rng(4).normal(size=(3, 4)).astype("f")
-MODULE = """
-import keras, torch
-from keras import layers
-
-def source():
-    torch.manual_seed(3)
-    return torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 2))
-
-def target():
-    hidden = layers.Dense(6, activation="tanh", name="a")
-    return keras.Sequential([layers.Input((4,)), hidden, layers.Dense(2, name="b")])
-
-TARGET = target()
-
-def broken():
-    raise RuntimeError("no such thing")
-"""
-
-
-@pytest.fixture
-def module(tmp_path, monkeypatch):
-    name = f"failing_{tmp_path.name.replace('-', '_')}"
-    (tmp_path / f"{name}.py").write_text(MODULE)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return name
 
 
 @pytest.fixture

@@ -427,31 +427,6 @@ def test_a_recurrence_behind_a_flatten():
 
 # --- the command ---------------------------------------------------------------------------------
 
-MODULE = """
-import keras, torch
-from keras import layers
-
-def source():
-    torch.manual_seed(3)
-    return torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 2))
-
-def target():
-    hidden = layers.Dense(6, activation="tanh", name="a")
-    return keras.Sequential([layers.Input((4,)), hidden, layers.Dense(2, name="b")])
-
-def other():
-    return keras.Sequential([layers.Input((4,)), layers.Dense(6), layers.Dense(2)])
-"""
-
-
-@pytest.fixture
-def module(tmp_path, monkeypatch):
-    name = f"nets_{tmp_path.name.replace('-', '_')}"
-    (tmp_path / f"{name}.py").write_text(MODULE)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return name
-
 
 @pytest.mark.parametrize("output", ["out.keras", "out.weights.h5", "out.npz", "out.safetensors"])
 def test_the_command_writes_the_target(module, tmp_path, capsys, output):
