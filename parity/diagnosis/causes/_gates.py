@@ -141,6 +141,28 @@ def of_a_recurrent_layer(case: Case) -> bool:
     )
 
 
+def step_axes(case: Case) -> set[int]:
+    """Axes of the reference's value along which one place of the model's input reaches several.
+
+    A place is a step of a sample: what stands there is put at the other end, and the model run. The
+    samples of a batch do not meet.
+    """
+    side, end = case.repaired.reference, case.reference.end
+    before = range(case.reference.value.op + 1)
+    as_it_is = side.run.array(end)
+    found: set[int] = set()
+    for value in side.tape.inputs.values():
+        array = side.run.array(value)
+        for at, other in ((0, -1), (-1, 0)):
+            moved = array.copy()
+            places = min(2, array.ndim)
+            moved[(at,) * places] = array[(other,) * places]
+            run = side.tape.replay("float64", {value: moved}, side.run, only=before)
+            changed = (run.array(end) != as_it_is).nonzero()
+            found |= {axis for axis, places in enumerate(changed) if len(set(places)) > 1}
+    return found
+
+
 def _is_read_by_steps(tape: Tape, leaf: int) -> bool:
     readers, stack = [], [leaf]
     while stack:

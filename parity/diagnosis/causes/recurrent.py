@@ -14,6 +14,7 @@ from parity.diagnosis.causes._gates import (
     gate_blocks,
     of_a_recurrent_layer,
     same,
+    step_axes,
 )
 from parity.diagnosis.causes.activation import Curve, recognise, sample_of, sigmoid
 from parity.diagnosis.normalisation import plain
@@ -22,7 +23,7 @@ from parity.diagnosis.view import RegionView
 from parity.tape import Array, Tape
 
 _MOST_ASSIGNMENTS = 40
-_MOST_OPS = 40  # of one step of a recurrent layer  # of one step of a recurrent layer
+_MOST_OPS = 40  # of one step of a recurrent layer
 
 
 # --- gates that have changed places ---------------------------------------------------------------
@@ -260,7 +261,7 @@ def direction(case: Case) -> Iterator[Explanation]:
 
     Looks like: sequences that agree when one of them is read from its end.
     Proof: the reference's value with its steps turned round is the candidate's, and what enters are
-        a recurrent layer's states.
+        a recurrent layer's states. Steps are where one place of the input reaches several.
     """
     first = case.first
     if first.reference.ndim != 3 or first.reference.shape != first.candidate.shape:
@@ -268,9 +269,10 @@ def direction(case: Case) -> Iterator[Explanation]:
     if not of_a_recurrent_layer(case):
         return
     for axis in (0, 1):
-        if first.reference.shape[axis] > 1 and same(
-            np.flip(first.reference, axis), first.candidate
-        ):
+        turned = np.flip(first.reference, axis)
+        if first.reference.shape[axis] > 1 and same(turned, first.candidate):
+            if axis not in step_axes(case):
+                continue  # samples the other way round
             yield Explanation(
                 "direction",
                 f"the steps (axis {case.candidate_axis(axis)}) are in the other direction",
