@@ -63,7 +63,7 @@ class Pair:
     @property
     def faithful(self) -> bool:
         """Whether both models compute their descriptions, but for what rounding explains."""
-        bound = max(sensitivity(net, self.case.inputs) for net in self.case.networks)
+        bound = max(sensitivity(net, self.case.inputs, draws=5) for net in self.case.networks)
         return self.rounding <= 2**-20 * max(1.0, bound)
 
     @property
