@@ -148,7 +148,7 @@ def steps_turned(case: Case) -> Iterator[Explanation]:
     Proof: the reference's own operations on the sequence turned round, their states turned back or
         not, give the candidate's value.
     """
-    for root, axis, states in _sequences(case):
+    for root, axis, states in sequences(case):
         turned = partial(_on_turned, case, root, axis)
         for back in (*states, None):
             predict = partial(_flipped, turned, back)
@@ -172,7 +172,7 @@ def _flipped(values: Predict, axis: int | None, trial: Trial) -> Array:
     return found if axis is None else np.flip(found, axis)
 
 
-def _sequences(case: Case) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+def sequences(case: Case) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     """What enters a recurrent layer: its id, the axis of its steps, and where its states have them.
 
     Yields nothing where more than one value enters, or no weight is a recurrent layer's.
@@ -227,7 +227,7 @@ def every_step_by_itself(case: Case) -> Iterator[Explanation]:
         (case.run_reference, case.reference_values, case.reference, case.first.candidate),
         (case.run_candidate, case.candidate_values, case.candidate, case.first.reference),
     )
-    for root, axis, states in _sequences(case):
+    for root, axis, states in sequences(case):
         for number, (run, values, view, wanted) in enumerate(sides):
             for alone in _alone(case, run, values, view, root, axis, states, wanted):
                 if same(alone(case.first), wanted):

@@ -7,6 +7,7 @@ import torch
 
 from parity.diagnosis import diagnose
 from parity.diagnosis.causes._gates import gate_blocks
+from parity.diagnosis.causes.recurrent_loops import sequences
 from parity.diagnosis.enclosures import enclosures
 from tests.unit.causes.test_recurrent import BIAS, KERNEL, OWN, UNITS, U, W, X, fused, layer
 from tests.unit.causes.told import kind, numbers, tensor, told
@@ -140,6 +141,13 @@ def test_the_whole_loop_is_the_first_enclosure(monkeypatch):
     steps = [op for op in loop.reference.ops if op.kind.endswith("sigmoid")]
     assert len(steps) == 3 * X.shape[1]
     assert loop.first.x.shape == X.shape
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_the_axis_of_the_steps(monkeypatch, last):
+    case = cases_of(monkeypatch, unrolled(last=last), unrolled(last=last, shift=1.0))[0]
+    ((_, axis, states),) = sequences(next(enclosures(case)))
+    assert (axis, states) == (1, () if last else (1,))
 
 
 def test_a_loop_is_left_by_its_end_only(monkeypatch):
