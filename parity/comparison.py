@@ -16,14 +16,13 @@ from parity.frameworks import load
 from parity.matching.match import Indexed, match
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
 from parity.report.layers import layer_rows
+from parity.report.outputs import odd_one_out, output_rows
 from parity.report.summary import (
     Comparison,
     ModelSummary,
     Report,
     StructuralDifference,
     Structure,
-    odd_one_out,
-    output_rows,
 )
 from parity.tape import Tape
 
