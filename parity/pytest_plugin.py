@@ -15,9 +15,12 @@ from parity import __version__
 from parity.errors import FrameworkMissing
 from parity.pytest_run import decorations, start, testcases
 from parity.pytest_run.asserting import AssertParity
+from parity.pytest_run.compared import Compared, to_text, together
 from parity.pytest_run.failure import NotParity
 from parity.pytest_run.files import RunReport
-from parity.pytest_run.state import COMPARED
+from parity.pytest_run.state import COMPARED, SUMMED
+from parity.pytest_run.summary import RunSummary
+from parity.pytest_run.told import properties
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,6 +34,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--parity-html",
         metavar="PATH",
         help="write every comparison of the run to PATH, as one HTML page",
+    )
+    group.addoption(
+        "--parity-junit",
+        action="store_true",
+        help="add what each test compared to its properties in the file of --junit-xml",
     )
     group.addoption(
         "--parity-save",
@@ -75,6 +83,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[COMPARED] = []
+    config.stash[SUMMED] = []
 
 
 def pytest_report_header() -> str:
@@ -92,6 +101,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     paths = start.files(config)
     if paths:
         config.pluginmanager.register(RunReport(paths), "parity-report")
+    config.pluginmanager.register(RunSummary(config), "parity-summary")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -136,7 +146,12 @@ def pytest_hand_on_comparisons(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Puts a test's comparisons into its result, which reaches xdist's controller as well."""
+    summed = _summed(item) if call.when == "teardown" else []
+    if item.config.getoption("--parity-junit"):
+        item.user_properties.extend(properties(summed))
     report = yield
+    if summed:
+        report.parity_compared = to_text(summed)  # type: ignore[attr-defined]
     crash = getattr(report.longrepr, "reprcrash", None)
     if call.excinfo and isinstance(call.excinfo.value, NotParity) and crash is not None:
         # in a CI pytest's summary has this whole, below a report that has said it all
@@ -148,3 +163,11 @@ def pytest_hand_on_comparisons(
         report.parity = text  # type: ignore[attr-defined]
         item.config.stash[COMPARED] = []
     return report
+
+
+def _summed(item: pytest.Item) -> list[Compared]:
+    """What a test compared, once it is over; many examples of one property as one."""
+    found = item.config.stash[SUMMED]
+    item.config.stash[SUMMED] = []
+    generated = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    return together(found) if generated else found

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from parity.errors import FrameworkMissing, ParityError
+from parity.pytest_run.compared import compared_of, failed
 from parity.pytest_run.failure import NotParity, called_from
-from parity.pytest_run.state import COMPARED, FILES, RECORDER, RUNNING
+from parity.pytest_run.state import COMPARED, FILES, RECORDER, RUNNING, SUMMED
 
 if TYPE_CHECKING:
     from parity.model import Inputs
@@ -92,6 +95,7 @@ class AssertParity:
                 f"observations= belongs in a test, not in a fixture.\n\n{called_from(3)}"
             )
         test.searches += 1
+        started = time.perf_counter()
         key = f"{test.item.nodeid} {test.searches}"
         try:
             found = found_by(
@@ -104,9 +108,11 @@ class AssertParity:
         except ParityError as error:
             self._note(None, str(error))
             raise NotParity(f"{error}\n\n{called_from(3)}") from None
-        for report in (found.report, found.on_random):
-            if report is not None:
-                self._note(report)
+        seconds = time.perf_counter() - started
+        why = str(found.error) if found.error else None
+        self._note(found.report, why, examples=found.examples, seconds=seconds)
+        if found.on_random is not None:
+            self._note(found.on_random)
         if found.report is None or found.report.verdict != "parity":
             raise NotParity(f"{tell(found)}\n{self._save_found(found)}\n{called_from(3)}")
         return found.report
@@ -154,18 +160,25 @@ class AssertParity:
         found: Path = self._config.invocation_params.dir / folder / re.sub(r"[^\w.-]+", "-", test)
         return found
 
-    def _note(self, report: Report | None, error: str | None = None) -> bool:
-        """Keeps a comparison for the run's report, or why there was none.
+    def _note(self, report: Report | None, error: str | None = None, **searched: Any) -> bool:
+        """Keeps a comparison for the run's summary and files, or why there was none.
+
+        Args:
+            searched: how many `examples` hypothesis ran for it, and in how many `seconds`.
 
         Returns:
             Whether the baseline accepts what is not parity in it.
         """
         recorder = self._config.stash.get(RECORDER, None)
-        if recorder is None:
-            return False
-        data = report.to_dict() if report is not None else None
-        names = recorder.note(data) if data is not None else []
-        if any(map(self._config.getoption, FILES)):
-            found = {"error": error, "entries": names, "report": data}
-            self._config.stash[COMPARED].append(found)
-        return data is not None and recorder.accepts(data, names)
+        accepted = False
+        if recorder is not None:
+            data = report.to_dict() if report is not None else None
+            names = recorder.note(data) if data is not None else []
+            accepted = data is not None and recorder.accepts(data, names)
+            if any(map(self._config.getoption, FILES)):
+                found = {"error": error, "entries": names, "report": data}
+                self._config.stash[COMPARED].append(found)
+        summed = [failed(error or "")] if report is None else compared_of(report, accepted)
+        summed[0] = replace(summed[0], **searched)
+        self._config.stash[SUMMED] += summed
+        return accepted

@@ -8,9 +8,11 @@ import pytest
 
 if TYPE_CHECKING:
     from parity.baseline.session import Recorder
+    from parity.pytest_run.compared import Compared
 
 FILES = ("--parity-report", "--parity-html")  # of the whole run: as JSON, as a page
-COMPARED = pytest.StashKey[list[dict[str, Any]]]()  # by the test that runs now
+COMPARED = pytest.StashKey[list[dict[str, Any]]]()  # by the test that runs now, for the files
+SUMMED: pytest.StashKey[list[Compared]] = pytest.StashKey()  # the same, for the summary
 RECORDER: pytest.StashKey[Recorder] = pytest.StashKey()  # if reported or gated
 RUNNING = pytest.StashKey["Running"]()
 
