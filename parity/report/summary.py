@@ -308,7 +308,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Report:
-    """What a comparison found. It has no truth value: read `verdict`, or call `check`.
+    """What a comparison found. It has no truth value: read `verdict`.
 
     With several candidates, `divergences` and `layers` are those of the worst comparison;
     `comparisons` holds all.
