@@ -5,13 +5,13 @@ python -m benchmarks.causes [--write docs/causes.md]
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
+
+from benchmarks.pages import write
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -30,20 +30,8 @@ This page is written by `python -m benchmarks.causes --write docs/causes.md`.
 """
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.causes", description=__doc__)
-    parser.add_argument("--write", type=Path, metavar="FILE")
-    options = parser.parse_args(arguments)
-    text = page()
-    if options.write:
-        options.write.write_text(text)
-    else:
-        print(text, end="")
-    return 0
-
-
 def page() -> str:
-    """The page's text."""
+    """Writes docs/causes.md from the causes' docstrings and the gallery."""
     return _HEAD + "".join(f"{line}\n" for line in _families())
 
 
@@ -78,4 +66,4 @@ def _paragraphs(docstring: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write("benchmarks.causes", page))

@@ -6,17 +6,18 @@ Nothing heavy is imported before the words are understood, so that `parity --hel
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parity import __version__
 from parity.errors import InputError, ParityError, UsageError
+from parity.progress import say
+from parity.report.bar import bar
 
 if TYPE_CHECKING:
     from parity.report.summary import Report
@@ -200,7 +201,8 @@ def _weights(options: argparse.Namespace) -> int:
     from parity.loading import load_model
     from parity.weights.inventory import inventory
 
-    found = inventory(load_model(options.model), inputs)
+    with bar():
+        found = inventory(load_model(options.model), inputs)
     if options.json:
         _write(options.json, json.dumps(found.to_dict(), indent=2))
     _print(str(found))
@@ -219,12 +221,13 @@ def _transfer(options: argparse.Namespace) -> int:
 
     if ":" in options.source and options.source_model:
         raise UsageError("--source-model: only for a file; the source is a model itself.")
-    source = load_model(options.source) if ":" in options.source else _file(options.source)
-    target = load_model(options.target)
-    if options.output:
-        check(target, options.output)
-    model = load_model(options.source_model) if options.source_model else None
-    found = transfer(source, target, inputs, options.map, model, options.adapt_variances)
+    with bar():
+        source = load_model(options.source) if ":" in options.source else _file(options.source)
+        target = load_model(options.target)
+        if options.output:
+            check(target, options.output)
+        model = load_model(options.source_model) if options.source_model else None
+        found = transfer(source, target, inputs, options.map, model, options.adapt_variances)
     if options.save_map:
         _write(options.save_map, json.dumps(found.pairing.to_map(), indent=2))
     if options.json:
@@ -262,10 +265,11 @@ def _compare(options: argparse.Namespace) -> int:
     from parity.comparison import compare
     from parity.loading import load_model
 
-    models = [load_model(text) for text in (options.reference, *options.candidates)]
-    if inputs is None and any(model.inputs is None for model in models):
-        raise UsageError("No inputs: give --inputs FILE.npz, or --random SHAPE.")
-    report = compare(*models, inputs=inputs)
+    with bar():
+        models = [load_model(text) for text in (options.reference, *options.candidates)]
+        if inputs is None and any(model.inputs is None for model in models):
+            raise UsageError("No inputs: give --inputs FILE.npz, or --random SHAPE.")
+        report = compare(*models, inputs=inputs)
     if options.json:
         try:
             report.save(options.json)
@@ -284,7 +288,9 @@ def _report(options: argparse.Namespace) -> int:
     from parity.report.html.render import read, save
 
     try:
-        save(options.output, read(options.saved))
+        with bar():
+            say("drawing the page")
+            save(options.output, read(options.saved))
     except OSError as error:
         raise ParityError(f"--output: {options.output} could not be written: {error}") from error
     return 0
@@ -293,7 +299,7 @@ def _report(options: argparse.Namespace) -> int:
 def _demo(options: argparse.Namespace) -> int:
     from parity.demo import run
 
-    with _progress("parity demo: building and comparing the models ..."):
+    with bar():
         report = run()
     return _show(report)
 
@@ -330,16 +336,3 @@ def _check_writable(path: str, option: str = "--json") -> None:
         raise UsageError(f"{option}: there is no folder {folder}.")
     if not os.access(folder, os.W_OK):
         raise UsageError(f"{option}: the folder {folder} may not be written to.")
-
-
-@contextlib.contextmanager
-def _progress(text: str) -> Iterator[None]:
-    """A line on the terminal while something runs, gone afterwards."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    print(text, end="", file=sys.stderr, flush=True)
-    try:
-        yield
-    finally:
-        print("\r\033[K", end="", file=sys.stderr, flush=True)

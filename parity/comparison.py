@@ -15,17 +15,22 @@ from parity.errors import InputError
 from parity.frameworks import load
 from parity.matching.match import Indexed, match
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
+from parity.progress import Phases
 from parity.report.layers import layer_rows
+from parity.report.outputs import odd_one_out, output_rows
 from parity.report.summary import (
     Comparison,
     ModelSummary,
     Report,
     StructuralDifference,
     Structure,
-    odd_one_out,
-    output_rows,
 )
 from parity.tape import Tape
+
+# About how long each phase takes, where models agree: recording and replaying; recording, matching,
+# locating, judging, measuring layers.
+_OF_REFERENCE = (1.0, 2.0)
+_OF_CANDIDATE = (1.0, 4.0, 0.5, 0.5, 2.0)
 
 
 def compare(
@@ -61,12 +66,17 @@ def compare(
     for model, arrays in zip(models, fed, strict=True):
         _check(model, arrays)
     book = None if formula is None else record_formula(formula, fed[0])
+    phases = Phases(sum(_OF_REFERENCE) + sum(_OF_CANDIDATE) * len(candidates))
+    phases.begin(f"recording {models[0].name}", _OF_REFERENCE[0])
     tape = load(models[0].framework).record(models[0], fed[0])
-    side = Indexed(tape, tape.replay("float64"))
+    phases.begin(f"replaying {models[0].name} in float64", _OF_REFERENCE[1])
+    side = Indexed(tape, tape.replay("float64", after=phases.operations(len(tape.ops))))
     comparisons = []
     for model, arrays in zip(models[1:], fed[1:], strict=True):
+        phases.begin(f"recording {model.name}", _OF_CANDIDATE[0])
         other = load(model.framework).record(model, arrays)
-        comparisons.append(_compare(side, other, book))
+        comparisons.append(_compare(side, other, book, phases))
+    phases.end()
     return Report(
         reference=ModelSummary(models[0].name, models[0].framework, len(tape.ops)),
         comparisons=tuple(comparisons),
@@ -78,12 +88,17 @@ def compare(
     )
 
 
-def _compare(reference: Indexed, candidate: Tape, book: Tape | None) -> Comparison:
+def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Phases) -> Comparison:
     """One candidate against the reference, and both against the formula's tape."""
+    _, matching, locating, judging, measuring = _OF_CANDIDATE
     pairs, problems = pair_outputs(reference.tape, candidate)
-    matched = match(reference, candidate)
+    phases.begin(f"matching {candidate.model}", matching)
+    matched = match(reference, candidate, phases.operations(len(candidate.ops)))
+    phases.begin(f"locating where {candidate.model} parts", locating)
     partings, repaired = locate(matched, pairs)
+    phases.begin(f"explaining {candidate.model}", judging)
     verdict = judge(matched, repaired, partings, pairs, problems)
+    phases.begin(f"measuring the layers of {candidate.model}", measuring)
     by_formula = None
     if book is not None:
         answers = pair_outputs(reference.tape, book)

@@ -19,6 +19,7 @@ import numpy as np
 
 from parity.errors import ModelError, ParityError, UsageError
 from parity.model import Inputs, Model, wrap
+from parity.progress import say
 from parity.tape import Array
 
 _LAYOUTS = ("NCHW", "NHWC")
@@ -43,6 +44,7 @@ def load_model(text: str) -> Model:
     """
     place, _, words = text.partition("@")
     options = _options(text, words)
+    say(f"loading {place}")
     thing = _find(text, place)
     if _builds(thing):
         try:

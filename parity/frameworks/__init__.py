@@ -14,6 +14,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from parity.errors import FrameworkMissing, ModelError, UsageError
+from parity.progress import say
 from parity.tape import Adapter, Array, Tape
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def _imported(name: str, module: str, adapter: str, requirement: str) -> Any:
         raise FrameworkMissing(
             f"{name} is not installed. Install it with: pip install '{requirement}'", name
         )
+    if module not in sys.modules:
+        say(f"importing {name}")
     return importlib.import_module(adapter)
 
 

@@ -196,14 +196,20 @@ class Match:
         return {pair.reference: pair for pair in self.pairs.values()}
 
 
-def match(reference: Indexed, candidate: Tape) -> Match:
-    """Replays the candidate in float64 and pairs its values with the reference's."""
+def match(reference: Indexed, candidate: Tape, done: Callable[[], object] | None = None) -> Match:
+    """Replays the candidate in float64 and pairs its values with the reference's.
+
+    Args:
+        done: called after each operation.
+    """
     found = Match(reference, Side(candidate, Replay(candidate, "float64", {})))
 
     def after(op: Op, run: Replay) -> None:
         found.side.run = run
         for value in op.outputs:
             pair_up(found, op, value, run)
+        if done is not None:
+            done()
 
     leaves = candidate.replay("float64", only=())
     found.side.run = leaves

@@ -14,7 +14,7 @@ import numpy as np
 
 from parity.errors import FileError
 from parity.model import Inputs, flatten_inputs
-from parity.report.summary import write_whole
+from parity.report.writing import write_whole
 from parity.tape import Array
 
 _SCRIPT = '''\

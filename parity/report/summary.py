@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from parity.numerics.difference import Difference, measure
+from parity.numerics.difference import Difference
 from parity.report.formula import ByFormula
-from parity.rl.decisions import Decisions, decide
-from parity.tape import Array, Site, Tape
-
-if TYPE_CHECKING:
-    from parity.diagnosis.region import OutputPair
-    from parity.matching.match import Indexed
+from parity.report.writing import write_json
+from parity.rl.decisions import Decisions
+from parity.tape import Array, Site
 
 SCHEMA = 1
 _SEVERITY = {"parity": 0, "unverified": 1, "diverged": 2}
@@ -315,7 +308,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Report:
-    """What a comparison found. It has no truth value: read `verdict`, or call `check`.
+    """What a comparison found. It has no truth value: read `verdict`.
 
     With several candidates, `divergences` and `layers` are those of the worst comparison;
     `comparisons` holds all.
@@ -393,64 +386,3 @@ class Report:
         from parity.report.html.render import save
 
         save(path, self.to_dict())
-
-
-def write_json(path: str | os.PathLike[str], data: Any) -> None:
-    """Writes JSON to a file that appears whole or not at all."""
-    write_whole(path, (json.dumps(data, indent=1, allow_nan=False) + "\n").encode())
-
-
-def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Writes a file that appears whole or not at all."""
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def odd_one_out(reference: str, comparisons: Sequence[Comparison]) -> str | None:
-    """The model that stands against all others, where there are three or more."""
-    if len(comparisons) < 2:
-        return None
-    apart = [found for found in comparisons if found.verdict == "diverged"]
-    if len(apart) == 1 and all(
-        found.verdict == "parity" for found in comparisons if found is not apart[0]
-    ):
-        return apart[0].candidate.name
-    if len(apart) == len(comparisons) and _agree([found.final_values for found in comparisons]):
-        return reference
-    return None
-
-
-def _agree(values: Sequence[Mapping[str, Array]]) -> bool:
-    """Whether the candidates' outputs agree with one another in float64."""
-    first = values[0]
-    return all(
-        other.keys() == first.keys()
-        and all(
-            other[name].shape == first[name].shape
-            and np.allclose(other[name], first[name], rtol=1e-6, atol=1e-9, equal_nan=True)
-            for name in first
-        )
-        for other in values[1:]
-    )
-
-
-def output_rows(
-    reference: Indexed, candidate: Tape, pairs: Sequence[OutputPair]
-) -> tuple[OutputRow, ...]:
-    """The outputs in the working precision."""
-    rows = []
-    for pair in pairs:
-        ours = reference.tape.adapter.to_numpy(reference.tape.recorded[pair.reference])
-        theirs = candidate.adapter.to_numpy(candidate.recorded[pair.candidate])
-        same = ours.shape == theirs.shape
-        difference = measure(ours, theirs) if same else None
-        decisions = decide(ours, theirs, reference.array(pair.reference)) if same else None
-        rows.append(OutputRow(pair.name, ours.shape, theirs.shape, difference, decisions))
-    return tuple(rows)

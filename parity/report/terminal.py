@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
 from collections.abc import Iterator, Sequence
 
 from rich import box
@@ -23,6 +22,7 @@ from parity.report.summary import (
     Note,
     Report,
 )
+from parity.report.words import relative, share
 from parity.tape import Site
 
 WIDTH = 100
@@ -372,30 +372,8 @@ def _coverage(comparison: Comparison) -> Text:
     )
 
 
-def share(residual: float) -> str:
-    if math.isinf(residual):
-        return "throughout"
-    if residual >= 100:
-        return f"by {residual:.1e} times their size"
-    if residual >= 0.001:
-        return f"by {residual:.1%} of their size"
-    return f"by {residual:.1e} of their size"
-
-
 def _shape(shape: tuple[int, ...]) -> str:
     return "(" + ", ".join(map(str, shape)) + ")"
-
-
-def relative(source: str) -> str:
-    """`file:line` with the file relative to the working directory where it lies below it."""
-    file, _, line = source.rpartition(":")
-    if not file:
-        return source
-    try:
-        short = os.path.relpath(file)
-    except ValueError:  # another drive
-        return source
-    return source if short.startswith("..") else f"{short}:{line}"
 
 
 def _shorten(name: str, width: int) -> str:

@@ -15,6 +15,7 @@ from parity.comparison import compare, pair_outputs
 from parity.errors import FileError, InputError
 from parity.frameworks import load
 from parity.model import Inputs, Model, lay_out, wrap
+from parity.progress import say
 from parity.report.summary import Report
 from parity.tape import Array
 from parity.weights.addresses import Addresses
@@ -122,6 +123,7 @@ def transfer(
         fill(models[0], file)
     else:
         models, inputs, told = settled((wrap(source), wrap(target)), inputs)
+    say(f"pairing the weights of {models[0].name} and {models[1].name}")
     ours, theirs, numbers = _sides(models, inputs)
     if map is not None:
         ways = iter([by_map(ours, theirs, read_map(map), numbers)])

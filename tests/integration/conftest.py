@@ -43,6 +43,30 @@ def broken(x):
     raise RuntimeError("the weights were never loaded")
 """
 
+# one test of each kind
+TESTS = """
+import nets
+
+def test_agrees(assert_parity):
+    assert_parity(nets.reference, nets.port, inputs=nets.inputs(3))
+    assert_parity(nets.reference, nets.port, inputs=nets.inputs(4))
+
+def test_differs(assert_parity):
+    assert_parity(nets.reference, nets.faulty, inputs=nets.inputs())
+
+def test_breaks(assert_parity):
+    assert_parity(nets.reference, nets.broken, inputs=nets.inputs())
+
+def test_compares_nothing():
+    pass
+"""
+
+
+@pytest.fixture
+def of_each_kind():
+    """A test file with one test of each kind, as text."""
+    return TESTS
+
 
 @pytest.fixture
 def nets(pytester):

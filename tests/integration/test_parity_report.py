@@ -9,22 +9,6 @@ import time
 
 import pytest
 
-TESTS = """
-import nets
-
-def test_agrees(assert_parity):
-    assert_parity(nets.reference, nets.port, inputs=nets.inputs(3))
-    assert_parity(nets.reference, nets.port, inputs=nets.inputs(4))
-
-def test_differs(assert_parity):
-    assert_parity(nets.reference, nets.faulty, inputs=nets.inputs())
-
-def test_breaks(assert_parity):
-    assert_parity(nets.reference, nets.broken, inputs=nets.inputs())
-
-def test_compares_nothing():
-    pass
-"""
 each_way = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "xdist"])
 
 
@@ -35,8 +19,8 @@ def compared(path):
 
 
 @each_way
-def test_every_comparison_is_written(nets, workers):
-    file = nets.makepyfile(TESTS).name
+def test_every_comparison_is_written(nets, of_each_kind, workers):
+    file = nets.makepyfile(of_each_kind).name
     result = nets.runpytest("--parity-report", "out/run.json", *workers)
     result.assert_outcomes(passed=2, failed=2)
     found = compared(nets.path / "out" / "run.json")
@@ -100,8 +84,8 @@ def test_comparisons_of_fixtures_belong_to_the_test_that_ran_them(nets):
     assert found["test"].endswith("::test_first")
 
 
-def test_without_the_option_nothing_is_written_or_said(nets):
-    nets.makepyfile(TESTS)
+def test_without_the_option_nothing_is_written_or_said(nets, of_each_kind):
+    nets.makepyfile(of_each_kind)
     before = set(os.listdir(nets.path))
     result = nets.runpytest("-p", "no:cacheprovider")
     result.stdout.no_fnmatch_line("*written to*")

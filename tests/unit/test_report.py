@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import parity
-from parity.report.summary import Report, write_json
+from parity.report.summary import Report
 from parity.report.terminal import render
+from parity.report.writing import write_json
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)

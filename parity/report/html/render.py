@@ -21,7 +21,8 @@ from markupsafe import Markup
 from parity import __version__
 from parity.errors import FileError
 from parity.report.html.view import page
-from parity.report.summary import SCHEMA, write_whole
+from parity.report.summary import SCHEMA
+from parity.report.writing import write_whole
 
 
 def render(data: Any) -> str:

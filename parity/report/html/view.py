@@ -5,15 +5,14 @@ Text goes through as it is; the template escapes it.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from math import inf, isfinite, isinf, isnan, nan
+from math import isfinite, isnan
 from typing import Any
 
 from parity.report.html import drawing
-from parity.report.terminal import relative, share
+from parity.report.html.ids import Ids
+from parity.report.words import number, relative, share, short
 
 Data = Mapping[str, Any]
 
@@ -30,12 +29,11 @@ _MARKS = {
 _SEVERITY = ("diverged", "error", "unverified", "parity")
 _MOST_FULL = 100  # hypothesis makes hundreds of comparisons in one test
 _MOST_SITES = 30
-_LONGEST_SLUG = 60
 
 
 def page(data: Data) -> dict[str, Any]:
     """The page of one report or of a run: its title, its sections, and the worst verdict."""
-    ids = _Ids()
+    ids = Ids()
     if "reference" in data:
         found = list(_sections(data, {}, ids))
         title = f"{full_name(data['reference'])} against " + ", ".join(
@@ -69,46 +67,10 @@ def full_name(model: Data) -> str:
     return name if said else f"{name} ({framework})"
 
 
-def number(value: Any) -> float:
-    """A number of the report: JSON has no NaN and no infinity, null and text stand for them."""
-    if value is None:
-        return nan
-    return {"inf": inf, "-inf": -inf}[value] if isinstance(value, str) else float(value)
-
-
-def short(value: Any) -> str:
-    """A number for a narrow cell."""
-    found = number(value)
-    if isnan(found):
-        return "–"
-    if isinf(found):
-        return "∞" if found > 0 else "-∞"
-    return "0" if found == 0 else f"{found:.1e}"
-
-
-class _Ids:
-    """Ids that are unique on the page, and the same whenever the same report is rendered."""
-
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
-        self._counts: Counter[str] = Counter()  # of each name, so that a thousand take no longer
-
-    def take(self, kind: str, name: str = "") -> str:
-        slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name)[:_LONGEST_SLUG].strip("-")
-        stem = "-".join(part for part in (kind, slug) if part)
-        self._counts[stem] += 1
-        found = stem if self._counts[stem] == 1 else f"{stem}-{self._counts[stem]}"
-        while found in self._taken:
-            self._counts[stem] += 1
-            found = f"{stem}-{self._counts[stem]}"
-        self._taken.add(found)
-        return found
-
-
 # --- sections ------------------------------------------------------------------------------------
 
 
-def _of_run(entry: Data, ids: _Ids) -> Iterator[dict[str, Any]]:
+def _of_run(entry: Data, ids: Ids) -> Iterator[dict[str, Any]]:
     """The comparisons of one call of `assert_parity`, or why there is none."""
     if entry["report"] is not None:
         yield from _sections(entry["report"], entry, ids)
@@ -122,7 +84,7 @@ def _of_run(entry: Data, ids: _Ids) -> Iterator[dict[str, Any]]:
     }
 
 
-def _sections(report: Data, entry: Data, ids: _Ids) -> Iterator[dict[str, Any]]:
+def _sections(report: Data, entry: Data, ids: Ids) -> Iterator[dict[str, Any]]:
     for found in report["comparisons"]:
         name = entry.get("test") or found["candidate"]["name"]
         yield {
@@ -139,7 +101,7 @@ def _sections(report: Data, entry: Data, ids: _Ids) -> Iterator[dict[str, Any]]:
         }
 
 
-def _contents(report: Data, found: Data, ids: _Ids) -> dict[str, Any]:
+def _contents(report: Data, found: Data, ids: Ids) -> dict[str, Any]:
     divergences = [
         _divergence(divergence, number, ids)
         for number, divergence in enumerate(found["divergences"], 1)
@@ -188,7 +150,7 @@ def _environments(data: Data) -> dict[str, Data]:
 # --- divergences ---------------------------------------------------------------------------------
 
 
-def _divergence(found: Data, count: int, ids: _Ids) -> dict[str, Any]:
+def _divergence(found: Data, count: int, ids: Ids) -> dict[str, Any]:
     ops = found["reference"]["op"], found["candidate"]["op"]
     measured = found.get("spread")
     return {
@@ -279,7 +241,7 @@ def _effect(found: Data) -> str:
 # --- rows ----------------------------------------------------------------------------------------
 
 
-def _layer(row: Data, ids: _Ids) -> dict[str, Any]:
+def _layer(row: Data, ids: Ids) -> dict[str, Any]:
     found = row["difference"] or {}
     shape = row["reference_shape"] if row["reference_shape"] is not None else row["candidate_shape"]
     relative_difference = number(found.get("relative"))

@@ -1,0 +1,184 @@
+"""The fixture's call: it compares, keeps what it found for the run, and fails the test."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from parity.errors import FrameworkMissing, ParityError
+from parity.pytest_run.compared import compared_of, failed
+from parity.pytest_run.failure import NotParity, called_from
+from parity.pytest_run.state import COMPARED, FILES, RECORDER, RUNNING, SUMMED
+
+if TYPE_CHECKING:
+    from parity.model import Inputs
+    from parity.observations.search import Found
+    from parity.report.summary import Report
+
+
+class AssertParity:
+    """What the fixture returns. It keeps nothing from call to call: hypothesis calls it often."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def __repr__(self) -> str:
+        return "assert_parity"  # hypothesis prints it among a failing example's arguments
+
+    def __call__(
+        self,
+        reference: Any,
+        *candidates: Any,
+        inputs: Inputs = None,
+        formula: Callable[..., Any] | None = None,
+        observations: Any = None,
+        max_examples: int | None = None,
+    ) -> Report:
+        """Fails the test unless the models agree; takes what `parity.compare` takes.
+
+        Args:
+            observations: in place of inputs a strategy of hypothesis that draws them, or a space of
+                Gymnasium: the models are to agree on every one; see docs/observations-search.md.
+            max_examples: how many, in place of what hypothesis's profile says.
+
+        Returns:
+            The report, whose verdict is `"parity"`; or another one that the file of
+            `--parity-baseline` accepts.
+
+        Raises:
+            NotParity: they part, or too little could be compared, or a model raised.
+            FrameworkMissing: skips the test, or fails it under `--parity-require`.
+        """
+        __tracebackhide__ = True
+        from parity.comparison import compare
+
+        if observations is not None and formula is not None:
+            raise NotParity(
+                "formula= is held against given inputs: use inputs=, not observations=."
+            )
+        if observations is not None:
+            return self._search((reference, *candidates), observations, inputs, max_examples)
+        try:
+            report = compare(reference, *candidates, inputs=inputs, formula=formula)
+        except FrameworkMissing as error:
+            self._note(None, str(error))
+            raise
+        except ParityError as error:
+            self._note(None, str(error))
+            raise NotParity(f"{error}\n\n{called_from(2)}") from None
+        accepted = self._note(report)
+        if report.verdict != "parity" and not accepted:
+            raise NotParity(f"{report}\n{self._save(report)}\n{called_from(2)}")
+        return report
+
+    def _search(
+        self, models: Any, observations: Any, inputs: Inputs, max_examples: int | None
+    ) -> Report:
+        """The comparison on every observation; see parity/observations/search.py."""
+        __tracebackhide__ = True
+        from parity.observations.asserting import found_by
+        from parity.observations.telling import tell
+
+        saved = self._config.getoption("--parity-observation")
+        if saved:
+            saved = str(self._config.invocation_params.dir / saved)
+        test = self._config.stash.get(RUNNING, None)
+        if test is None:
+            raise NotParity(
+                f"observations= belongs in a test, not in a fixture.\n\n{called_from(3)}"
+            )
+        test.searches += 1
+        started = time.perf_counter()
+        key = f"{test.item.nodeid} {test.searches}"
+        try:
+            found = found_by(
+                models, observations, inputs, max_examples, saved,
+                test.name, key, test.decorations,
+            )  # fmt: skip
+        except FrameworkMissing as error:
+            self._note(None, str(error))
+            raise
+        except ParityError as error:
+            self._note(None, str(error))
+            raise NotParity(f"{error}\n\n{called_from(3)}") from None
+        seconds = time.perf_counter() - started
+        why = str(found.error) if found.error else None
+        self._note(found.report, why, examples=found.examples, seconds=seconds)
+        if found.on_random is not None:
+            self._note(found.on_random)
+        if found.report is None or found.report.verdict != "parity":
+            raise NotParity(f"{tell(found)}\n{self._save_found(found)}\n{called_from(3)}")
+        return found.report
+
+    def _save_found(self, found: Found) -> str:
+        """Writes the observation and the divergences where `--parity-save` says; what it wrote."""
+        target = self._target()
+        if target is None or found.observation is None:
+            return ""
+        from parity.observations.saved import save
+
+        test = self._config.stash[RUNNING].item.nodeid
+        root = self._config.rootpath
+        try:
+            script = save(target, test, root, found.observation, found.random)
+            written = [script]
+            if found.report is not None:
+                written += found.report.save_divergences(target)
+            if found.on_random is not None:
+                written += found.on_random.save_divergences(target / "random")
+        except OSError as error:
+            return f"\n--parity-save: {target} could not be written: {error}\n"
+        return f"\nsaved: {', '.join(map(str, written))}\n"
+
+    def _save(self, report: Report) -> str:
+        """Writes the divergences where `--parity-save` says; the line that tells so.
+
+        Hypothesis runs its smallest failing example last, so that is what stays.
+        """
+        target = self._target()
+        if target is None or not report.divergences:
+            return ""
+        try:
+            written = report.save_divergences(target)
+        except OSError as error:
+            return f"\n--parity-save: {target} could not be written: {error}\n"
+        return f"\nsaved: {', '.join(map(str, written))}\n"
+
+    def _target(self) -> Path | None:
+        """The test's own folder below the one of `--parity-save`."""
+        folder = self._config.getoption("--parity-save")
+        if not folder:
+            return None
+        test = os.environ.get("PYTEST_CURRENT_TEST", "test").rsplit(" ", 1)[0]
+        found: Path = self._config.invocation_params.dir / folder / re.sub(r"[^\w.-]+", "-", test)
+        return found
+
+    def _note(self, report: Report | None, error: str | None = None, **searched: Any) -> bool:
+        """Keeps a comparison for the run's summary and files, or why there was none.
+
+        Args:
+            searched: how many `examples` hypothesis ran for it, and in how many `seconds`.
+
+        Returns:
+            Whether the baseline accepts what is not parity in it.
+        """
+        recorder = self._config.stash.get(RECORDER, None)
+        accepted = False
+        if recorder is not None:
+            data = report.to_dict() if report is not None else None
+            names = recorder.note(data) if data is not None else []
+            accepted = data is not None and recorder.accepts(data, names)
+            if any(map(self._config.getoption, FILES)):
+                found = {"error": error, "entries": names, "report": data}
+                self._config.stash[COMPARED].append(found)
+        summed = [failed(error or "")] if report is None else compared_of(report, accepted)
+        summed[0] = replace(summed[0], **searched)
+        self._config.stash[SUMMED] += summed
+        return accepted

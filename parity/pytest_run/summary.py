@@ -1,0 +1,61 @@
+"""The section at the end of a run, from what the tests of all processes compared."""
+
+from __future__ import annotations
+
+import os
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from parity.pytest_run import github
+from parity.pytest_run.compared import Compared, from_text
+from parity.pytest_run.told import lines
+
+
+class RunSummary:
+    """Collects what all tests compared, from all of xdist's workers."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._found: dict[str, list[Compared]] = {}
+        self._lines: dict[str, github.Line] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "teardown":  # anew, where a plugin runs a failed test again
+            self._found[report.nodeid] = from_text(getattr(report, "parity_compared", "[]"))
+            file, line, _ = report.location
+            # the location's lines are counted from 0
+            self._lines[report.nodeid] = (str(self._config.rootpath / file), (line or 0) + 1)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Writes the section; nothing where nothing was compared."""
+        found = [(test, one) for test, group in sorted(self._found.items()) for one in group]
+        if not found:
+            return
+        verbosity = self._config.get_verbosity()
+        apart = any(one.verdict != "parity" and not one.accepted for _, one in found)
+        if verbosity >= 0:
+            terminalreporter.ensure_newline()
+            terminalreporter.section("parity", red=apart, green=not apart)
+        for line in lines(found, verbosity):
+            terminalreporter.write_line(line)
+        for line in github.report(found, self._lines):
+            terminalreporter.write_line(line)
+
+    @pytest.hookimpl(optionalhook=True)  # of pytest-html, where it is installed
+    def pytest_html_results_summary(self, prefix: list[str], session: pytest.Session) -> None:
+        page = self._config.getoption("--parity-html")
+        shown = self._config.getoption("htmlpath", None)
+        if page and shown:
+            folder = self._config.invocation_params.dir
+            prefix.append(_link(folder / page, (folder / shown).parent))
+
+
+def _link(page: Path, folder: Path) -> str:
+    try:
+        to = quote(Path(os.path.relpath(page, folder)).as_posix())
+    except ValueError:  # another drive
+        to = page.as_uri()
+    return f'<p><a href="{escape(to)}">parity: every comparison of the run</a></p>'

@@ -1,0 +1,95 @@
+"""The bar of a command that takes more than two seconds, on a terminal alone, gone afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Iterator
+
+from parity.progress import Step, listening
+
+PATIENCE = 2.0  # seconds without a word
+
+
+@contextlib.contextmanager
+def bar() -> Iterator[None]:
+    """Shows the phases of what runs inside on stderr, with the time that is left.
+
+    Nothing is shown where stderr is no terminal, or one that cannot erase a line.
+    """
+    if not sys.stderr.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
+        yield
+        return
+    shown = _Bar()
+    try:
+        with listening(shown.update):
+            yield
+    finally:
+        shown.close()
+
+
+class _Bar:
+    """Rich's bar, begun by a timer: the work may sit in one long call."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._step = Step("starting")
+        self._closed = False
+        self._live: _Live | None = None
+        self._timer = threading.Timer(PATIENCE, self._show)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def update(self, step: Step) -> None:
+        with self._lock:
+            self._step = step
+            if self._live is not None:
+                self._live.update(step)
+
+    def close(self) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._closed = True
+            if self._live is not None:
+                self._live.stop()
+
+    def _show(self) -> None:
+        with self._lock:
+            if not self._closed:
+                self._live = _Live(self._step)
+
+
+class _Live:
+    def __init__(self, step: Step) -> None:
+        # here: a quick command does not wait for rich
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TimeRemainingColumn(elapsed_when_finished=True),
+            console=Console(stderr=True),
+            transient=True,
+            refresh_per_second=4,
+            # what a model prints to a pipe stays there
+            redirect_stdout=sys.stdout.isatty(),
+        )
+        self._task = self._bar.add_task(step.phase, total=None)
+        self._share = 0.0
+        self.update(step)
+        self._bar.start()
+
+    def update(self, step: Step) -> None:
+        if step.share is None:
+            self._bar.update(self._task, description=step.phase)
+            return
+        if step.share < self._share:  # the next comparison
+            self._bar.reset(self._task)
+        self._share = step.share
+        self._bar.update(self._task, description=step.phase, total=1.0, completed=step.share)
+
+    def stop(self) -> None:
+        self._bar.stop()

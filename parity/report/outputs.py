@@ -1,0 +1,60 @@
+"""What the models gave in the end: the rows of outputs, and which model stands alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parity.numerics.difference import measure
+from parity.report.summary import Comparison, OutputRow
+from parity.rl.decisions import decide
+from parity.tape import Array, Tape
+
+if TYPE_CHECKING:
+    from parity.diagnosis.region import OutputPair
+    from parity.matching.match import Indexed
+
+
+def odd_one_out(reference: str, comparisons: Sequence[Comparison]) -> str | None:
+    """The model that stands against all others, where there are three or more."""
+    if len(comparisons) < 2:
+        return None
+    apart = [found for found in comparisons if found.verdict == "diverged"]
+    if len(apart) == 1 and all(
+        found.verdict == "parity" for found in comparisons if found is not apart[0]
+    ):
+        return apart[0].candidate.name
+    if len(apart) == len(comparisons) and _agree([found.final_values for found in comparisons]):
+        return reference
+    return None
+
+
+def _agree(values: Sequence[Mapping[str, Array]]) -> bool:
+    """Whether the candidates' outputs agree with one another in float64."""
+    first = values[0]
+    return all(
+        other.keys() == first.keys()
+        and all(
+            other[name].shape == first[name].shape
+            and np.allclose(other[name], first[name], rtol=1e-6, atol=1e-9, equal_nan=True)
+            for name in first
+        )
+        for other in values[1:]
+    )
+
+
+def output_rows(
+    reference: Indexed, candidate: Tape, pairs: Sequence[OutputPair]
+) -> tuple[OutputRow, ...]:
+    """The outputs in the working precision."""
+    rows = []
+    for pair in pairs:
+        ours = reference.tape.adapter.to_numpy(reference.tape.recorded[pair.reference])
+        theirs = candidate.adapter.to_numpy(candidate.recorded[pair.candidate])
+        same = ours.shape == theirs.shape
+        difference = measure(ours, theirs) if same else None
+        decisions = decide(ours, theirs, reference.array(pair.reference)) if same else None
+        rows.append(OutputRow(pair.name, ours.shape, theirs.shape, difference, decisions))
+    return tuple(rows)

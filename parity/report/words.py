@@ -1,0 +1,46 @@
+"""Numbers and places of a report in few words, for every renderer."""
+
+from __future__ import annotations
+
+import os
+from math import inf, isinf, isnan, nan
+from typing import Any
+
+
+def share(residual: float) -> str:
+    if isinf(residual):
+        return "throughout"
+    if residual >= 100:
+        return f"by {residual:.1e} times their size"
+    if residual >= 0.001:
+        return f"by {residual:.1%} of their size"
+    return f"by {residual:.1e} of their size"
+
+
+def relative(source: str) -> str:
+    """`file:line` with the file relative to the working directory where it lies below it."""
+    file, _, line = source.rpartition(":")
+    if not file:
+        return source
+    try:
+        short = os.path.relpath(file)
+    except ValueError:  # another drive
+        return source
+    return source if short.startswith("..") else f"{short}:{line}"
+
+
+def number(value: Any) -> float:
+    """A number of the report: JSON has no NaN and no infinity, null and text stand for them."""
+    if value is None:
+        return nan
+    return {"inf": inf, "-inf": -inf}[value] if isinstance(value, str) else float(value)
+
+
+def short(value: Any) -> str:
+    """A number for a narrow cell."""
+    found = number(value)
+    if isnan(found):
+        return "–"
+    if isinf(found):
+        return "∞" if found > 0 else "-∞"
+    return "0" if found == 0 else f"{found:.1e}"
