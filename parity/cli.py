@@ -55,14 +55,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = options.run(options)
     except ParityError as error:
         print(f"parity: {error}", file=sys.stderr)
-        return _USAGE if isinstance(error, (UsageError, InputError)) else _ENVIRONMENT
+        usage = isinstance(error, (UsageError, InputError))
+        return _trouble(options, _USAGE if usage else _ENVIRONMENT)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except Exception:
         # Python would exit with 1, which here says that the models diverge.
         traceback.print_exc()
         print("parity: this is a fault of parity itself; please report it.", file=sys.stderr)
-        return _ENVIRONMENT
+        return _trouble(options, _ENVIRONMENT)
+    return code
+
+
+def _trouble(options: argparse.Namespace, usual: int) -> int:
+    """The exit code where something went wrong; a command may have one of its own."""
+    code: int = getattr(options, "trouble", usual)
     return code
 
 
@@ -151,6 +158,9 @@ def _parser() -> argparse.ArgumentParser:
     from parity.baseline.command import add as add_baseline
 
     add_baseline(commands)
+    from parity.history.command import add as add_history
+
+    add_history(commands)
 
     demo = commands.add_parser(
         "demo", help="compare an agent's network in torch, Keras (with a fault) and Chainer"

@@ -30,7 +30,7 @@ _ADVICE = (
 )
 
 
-class _Damaged(Exception):
+class Damaged(Exception):
     """What is wrong, and where."""
 
 
@@ -58,7 +58,7 @@ def read(path: Path) -> dict[str, Entry]:
         raise FileError(
             f"{path}, line {error.lineno}: this is no JSON: {error.msg}.{conflict} {_ADVICE}"
         ) from error
-    except _Damaged as error:
+    except Damaged as error:
         raise FileError(f"{path} is no baseline that can be used: {error}. {_ADVICE}") from error
 
 
@@ -68,14 +68,14 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twin = next(name for name in names if names.count(name) > 1)
-        raise _Damaged(f"{twin!r} stands in it twice")
+        raise Damaged(f"{twin!r} stands in it twice")
     return found
 
 
 def _entries(data: Any) -> dict[str, Entry]:
     root = _mapping(data, "the file")
     if root.get("schema") != SCHEMA:
-        raise _Damaged(f"its schema is {root.get('schema')!r}, and this version reads {SCHEMA}")
+        raise Damaged(f"its schema is {root.get('schema')!r}, and this version reads {SCHEMA}")
     entries = _mapping(root.get("entries"), "entries")
     return {name: entry_from(_mapping(found, name), name) for name, found in entries.items()}
 
@@ -84,10 +84,10 @@ def entry_from(data: Mapping[str, Any], name: str) -> Entry:
     """An entry from what `Entry.to_dict` gives."""
     unknown = sorted(set(data) - _KEYS)
     if unknown:
-        raise _Damaged(f"{name}: nothing is known of {unknown[0]!r}")
+        raise Damaged(f"{name}: nothing is known of {unknown[0]!r}")
     shared = "fixture" in data
     if data.get("verdict") not in SEVERITY:
-        raise _Damaged(f"{name}: its verdict is {data.get('verdict')!r}")
+        raise Damaged(f"{name}: its verdict is {data.get('verdict')!r}")
     layers = _mapping(data.get("layers"), f"{name}: layers")
     environment = _mapping(data.get("environment"), f"{name}: environment")
     return Entry(
@@ -130,7 +130,7 @@ def _acceptance(data: Any, where: str) -> Acceptance:
     reason = _words(found.get("reason"), f"{where}: reason")
     until = _words(found.get("until"), f"{where}: until")
     if not reason.strip():
-        raise _Damaged(f"{where}: there is no reason; say why it may stay")
+        raise Damaged(f"{where}: there is no reason; say why it may stay")
     return Acceptance(reason, _day(until, where))
 
 
@@ -141,25 +141,25 @@ def _day(text: str, where: str) -> str:
             return text
     except ValueError:
         pass
-    raise _Damaged(f"{where}: {text!r} is no date; write it as 2026-12-31")
+    raise Damaged(f"{where}: {text!r} is no date; write it as 2026-12-31")
 
 
 def _mapping(data: Any, where: str) -> dict[str, Any]:
     if not isinstance(data, dict):
-        raise _Damaged(f"{where}: here stands {json.dumps(data)[:40]}, not an object")
+        raise Damaged(f"{where}: here stands {json.dumps(data)[:40]}, not an object")
     return data
 
 
 def _words(data: Any, where: str) -> str:
     if not isinstance(data, str):
-        raise _Damaged(f"{where}: here stands {json.dumps(data)[:40]}, not text")
+        raise Damaged(f"{where}: here stands {json.dumps(data)[:40]}, not text")
     return data
 
 
 def _number(data: Any, where: str) -> float:
     number = float("inf") if data == "inf" else data
     if isinstance(number, bool) or not isinstance(number, int | float) or not number >= 0:
-        raise _Damaged(f"{where}: here stands {json.dumps(data)[:40]}, not a number from 0")
+        raise Damaged(f"{where}: here stands {json.dumps(data)[:40]}, not a number from 0")
     return float(number)
 
 
@@ -169,7 +169,7 @@ def _shares(data: Any, where: str, names: tuple[str, ...] = ()) -> dict[str, flo
     }
     for name in names:
         if name not in found:
-            raise _Damaged(f"{where}: {name!r} is missing")
+            raise Damaged(f"{where}: {name!r} is missing")
     return found
 
 

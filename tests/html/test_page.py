@@ -11,7 +11,7 @@ import pytest
 
 import parity
 from parity.errors import FileError
-from parity.report.html.render import render
+from parity.report.html.render import render, visible
 from tests.html import sample
 from tests.html.parsed import Element, parse
 
@@ -106,10 +106,27 @@ def test_text_stays_text(name: str, text: str) -> None:
     for tag in ("script", "style", "img", "section", "tr"):
         assert len(hostile.all(tag)) == len(plain.all(tag))
     assert hostile.one("script").text == plain.one("script").text
-    where = [one for one in hostile.all("td") + hostile.all("th") if text in one.text]
+    seen = visible(text)
+    where = [one for one in hostile.all("td") + hostile.all("th") if seen in one.text]
     assert len(where) > 10
-    assert text in hostile.one("h1").text or name == "run"
+    assert seen in hostile.one("h1").text or name == "run"
     assert not [one for one in hostile.all() if "49" in one.text and text.startswith("{{")]
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("a\u202eb", "a\\u202eb"),
+        ("\x00\x07\x1b[31m", "\\x00\\x07\\x1b[31m"),
+        ("\ud800\x85\ufeff", "\\ud800\\x85\\ufeff"),
+        ("two\n\tlines", "two\n\tlines"),
+        ("👩\u200d🔬 שלום é", "👩\u200d🔬 שלום é"),
+    ],
+)
+def test_what_turns_or_hides_text_is_seen(text: str, seen: str) -> None:
+    html = render(sample.report(sample.comparison(reasons=[text])))
+    assert f"<li>{seen}</li>" in html
+    html.encode()
 
 
 @pytest.mark.parametrize("value", ["inf", "-inf", None, 0, 0.0, 5e-324, 1.7e308])
@@ -237,6 +254,10 @@ def test_1200_layers_take_less_than_two_megabytes() -> None:
     html = render(sample.report(found))
     check(html)
     assert len(html.encode()) < 2_000_000
+
+
+def test_the_page_of_a_real_comparison_of_1200_operations_is_as_small(page: Any) -> None:
+    assert page("large").stat().st_size < 2_000_000
 
 
 def test_a_run_of_hundreds_shows_the_layers_of_what_does_not_agree() -> None:

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,6 +24,13 @@ from parity.errors import FileError
 from parity.report.html.view import page
 from parity.report.summary import SCHEMA
 from parity.report.writing import write_whole
+
+# Controls but tabs and line ends, controls of direction, and halves of surrogates, which have no
+# UTF-8. Joiners stay: emoji are made with them.
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069"
+    r"\ufeff\ud800-\udfff]"
+)
 
 
 def render(data: Any) -> str:
@@ -59,8 +67,7 @@ def render(data: Any) -> str:
 
 def save(path: str | os.PathLike[str], data: Any) -> None:
     """Writes the page, whole or not at all; the arguments are those of `render`."""
-    # a lone surrogate, as an odd file name brings it, has no UTF-8
-    write_whole(path, render(data).encode("utf-8", "replace"))
+    write_whole(path, render(data).encode())
 
 
 def read(path: str | os.PathLike[str]) -> Any:
@@ -92,11 +99,22 @@ def _check(data: Any) -> None:
         )
 
 
+def visible(value: Any) -> Any:
+    """Text as it can be seen: what turns, ends or hides other text stands as its escape.
+
+    A name may hold an override of the reading direction, which would turn the page's own words.
+    """
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value  # the page's own
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], value)
+
+
 @cache
 def _templates() -> Environment:
     return Environment(
         loader=PackageLoader("parity.report.html"),
         autoescape=True,
+        finalize=visible,
         trim_blocks=True,
         lstrip_blocks=True,
     )
