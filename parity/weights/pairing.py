@@ -14,7 +14,7 @@ import numpy as np
 from parity.architecture.align import align
 from parity.architecture.program import Program
 from parity.errors import UsageError
-from parity.report.summary import write_json
+from parity.report.writing import write_json
 from parity.tape import Array, Tape
 from parity.weights.addresses import Addresses
 from parity.weights.attention import projections

@@ -14,7 +14,7 @@ from parity.diagnosis import locate as locating
 from parity.matching import match as matching
 from parity.matching.order import Order
 from parity.numerics import difference
-from parity.report import summary
+from parity.report import outputs
 
 from .pairs import FIRST, SQUARE, X, compare, network, sites, weights
 
@@ -213,13 +213,13 @@ def test_greedy_actions_are_no_part_of_the_verdict() -> None:
 
 
 def test_whatever_the_decisions_come_to_the_verdict_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    decide = summary.decide
+    decide = outputs.decide
     for share in (0.0, 0.5, 1.0):
 
         def decided(*arrays: Any, share: float = share) -> Any:
             return dataclasses.replace(decide(*arrays), greedy=share)
 
-        monkeypatch.setattr(summary, "decide", decided)
+        monkeypatch.setattr(outputs, "decide", decided)
         report = compare(network, sharpened)
         assert report.verdict == "diverged" and report.decisions["output"].greedy == share
         assert compare(network, lambda x: network(x) * 1).verdict == "parity"
