@@ -11,6 +11,7 @@ was missed with the seed that reproduces it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import multiprocessing
@@ -40,6 +41,9 @@ class Result:
     placed: bool
     cause: str  # of the first divergence; "" if it is unexplained
     first: str  # what the report named first, or the message of what was raised
+
+
+UNBUILT = "not built"  # where the generator wrote no pair that computes what it describes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -98,10 +102,15 @@ def judge(seed: int, kind: str) -> Result:
     """Compare the pair of a seed and hold the report against what was planted."""
     case = case_of_seed(seed, kind)
     models = " to ".join(f"{plan.flavour} {plan.layout}" for plan in case.plans)
-    with built(case) as pair:
-        if not pair.faithful:
-            raise AssertionError(f"{case} computes something else: the generator is wrong")
-        planted = case.fault.kind if case.fault else "clean"
+    planted = case.fault.kind if case.fault else "clean"
+    with contextlib.ExitStack() as stack:
+        try:
+            pair = stack.enter_context(built(case))
+            wrong = "" if pair.faithful else "it computes something else"
+        except Exception as error:  # no pair to judge, and no reason to lose the others
+            wrong = f"{type(error).__name__}: {error}".split("\n")[0]
+        if wrong:
+            return Result(seed, planted, models, (), False, UNBUILT, False, "", wrong)
         masked = case.fault is not None and case.effect <= pair.rounding
         names = causes(planted, case.faulty == 0) if case.fault else ()
         result = partial(Result, seed, planted, models, names, masked)
@@ -129,6 +138,8 @@ def first_of(report: object) -> str:
 
 def summary(results: Sequence[Result]) -> Iterator[str]:
     """The rates, then what was missed."""
+    unbuilt = [r for r in results if r.verdict == UNBUILT]
+    results = [r for r in results if r.verdict != UNBUILT]
     clean = [r for r in results if r.kind == "clean"]
     faulty = [r for r in results if r.kind != "clean" and not r.masked]
     masked = [r for r in results if r.masked]
@@ -150,6 +161,9 @@ def summary(results: Sequence[Result]) -> Iterator[str]:
         verdicts = Counter(r.verdict for r in masked)
         told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
         yield f"{len(masked)} pairs with a fault below rounding: {told}"
+    if unbuilt:
+        yield f"{len(unbuilt)} pairs that the generator got wrong, in no rate:"
+        yield from (f"    --case {r.seed}  {r.models}: {r.kind}; {r.first}" for r in unbuilt)
     yield from missed("not found", (r for r in faulty if r.verdict != "diverged"), faulty)
     yield from missed(
         "found, placed elsewhere",

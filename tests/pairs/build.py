@@ -155,7 +155,7 @@ def _names(network: Network, node: Node, plan: Plan, flavour: Flavour) -> dict[s
         plus_bias="",
         channels_last=image and plan.channels_last,
         channel_axis=3 if image and plan.channels_last else 1,
-        per_channel=[0] if not image else ([0, 1, 2] if plan.channels_last else [0, 2, 3]),
+        per_channel=(0,) if not image else ((0, 1, 2) if plan.channels_last else (0, 2, 3)),
         over="[:, None, None]" if image and not plan.channels_last else "",
     )
     if image:
