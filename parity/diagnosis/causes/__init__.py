@@ -33,6 +33,7 @@ FAMILIES = (
     "moves",
     "entering",
     "spatial",
+    "crops",
     "norm",
     "running",
     "activation",

@@ -64,10 +64,10 @@ def moved_on(view: RegionView) -> list[int]:
     return found
 
 
-def attends(case: Case) -> bool:
-    """Whether values are multiplied with values near a case, as attention does."""
+def attends(case: Case, readers: int = 4) -> bool:
+    """Whether values are multiplied with values in a case or just after it, as attention does."""
     for view in (case.reference, case.candidate):
-        for op in (*view.ops, *view.readers(4)):
+        for op in (*view.ops, *(view.readers(readers) if readers else ())):
             if not any(word in plain_kind(op) for word in _PRODUCTS):
                 continue
             computed = [v for v in op.inputs if (p := view.tape.producer(v)) and not p.static]

@@ -116,9 +116,15 @@ def site_of(case: Case, as_candidate: bool) -> Site | None:
     )
 
 
+def is_transposed(op: Op) -> bool:
+    """Whether an operation is a transposed convolution."""
+    name = plain_kind(op)
+    return name in _TRANSPOSED or name in _CONVOLUTIONS and bool(op.attributes.get("transposed"))
+
+
 def _kind(op: Op) -> str | None:
     name = plain_kind(op)
-    if name in _TRANSPOSED or (name in _CONVOLUTIONS and op.attributes.get("transposed")):
+    if is_transposed(op):
         return "transposed"
     for kind, names in (("conv", _CONVOLUTIONS | COLUMNS), ("max", _MAXIMA), ("mean", _MEANS)):
         if name in names:

@@ -116,6 +116,8 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
         if order.interleaves and _is_last(order.axis, shape) and attends(case):
             return "rope-pairing", f"pairs of neighbours for pairs across halves: {order}"
         if is_image(case, shape) and order.axis in spatial(case):
+            if any("pad" in kind for kind in kinds):
+                return None  # moved by the zeros on the other side
             return "spatial-swap", f"the image's {order}"
         features = of_index(np.array(order.order), (len(order.order),))
         if features is not None and len(features.fine) > 1 and len(shape) <= 3:

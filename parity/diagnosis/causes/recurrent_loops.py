@@ -14,6 +14,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes._around import attends
 from parity.diagnosis.causes._gates import (
     Values,
     gates,
@@ -47,7 +48,7 @@ def gates_in_weights(case: Case) -> Iterator[Explanation]:
     Proof: the reference's own operations with the blocks of its weights and biases in the other
         order give the candidate's value.
     """
-    if case.first.gap == math.inf or not case.whole:
+    if case.first.gap == math.inf or not case.whole or attends(case, readers=0):
         return
     many = len(case.reference.ops) > _MANY_OPS
     for count, ordered in packings(case.reference.leaves, blocks_only=many):
@@ -183,6 +184,8 @@ def sequences(case: Case) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     (root,) = case.roots
     shape = first.fed[root].shape
     if len(shape) != 3 or next(packings(case.reference.leaves), None) is None:
+        return
+    if attends(case, readers=0):  # its kernels may be as many as a layer's gates
         return
     for axis in (1, 0):
         if shape[axis] > 1 and any(_meet(case, run, root, axis) for run in _RUNS):

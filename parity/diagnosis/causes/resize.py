@@ -10,6 +10,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, cause
+from parity.diagnosis.causes.crops import cuts
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
 
@@ -56,6 +57,8 @@ def resized(case: Case) -> Iterator[Explanation]:
         x.shape[axis] != end.shape[axis] for axis in range(x.ndim) if axis not in axes
     ):
         return
+    if cuts(case) is not None:
+        return  # a part of an image, whose nearest pixels are its own
     ours, theirs = (
         [one for one in _all() if _fits(one, x, value, axes)]
         for value in (end, case.first.candidate)

@@ -45,6 +45,7 @@ def log_softmax(x: Array, axes: Axes) -> Array:
     return result
 
 
+_HIDDEN = -1e6  # the logarithm of the probability of what is masked
 FORMS = {"softmax": softmax, "log_softmax": log_softmax}
 
 
@@ -237,7 +238,10 @@ def _read_by_softmax(case: Case) -> Iterator[Explanation]:
     # what is scaled before a layer is the model's input, and no logits
     steps = 1 if is_input else 2
     made = [value for op in case.reference.readers(steps) for value in op.outputs]
-    if not square or not any(_sums_to_one(run.array(value)) for value in made):
+    if not square:
+        return
+    logits = case.reference.tape.before_moves(case.reference.end)
+    if not any(_is_softmax_of(run.array(logits), run.array(value)) for value in made):
         return
     ours = float(np.vdot(x, case.first.reference)) / square
     theirs = float(np.vdot(x, case.first.candidate)) / square
@@ -265,10 +269,19 @@ def _scales_products(case: Case, temperatures: tuple[float, float]) -> bool:
     return any(np.isclose(one**2, length).any() for one in temperatures)
 
 
-def _sums_to_one(array: Array) -> bool:
-    if array.dtype.kind != "f" or not array.size:
+def _is_softmax_of(logits: Array, array: Array) -> bool:
+    """Whether an array is softmax, or its logarithm, of logits; some may have been masked."""
+    if array.dtype.kind != "f" or array.size != logits.size or not array.size:
         return False
-    return any(is_probabilities(one) is not None for one in (array, np.exp(array)))
+    for name, form in FORMS.items():
+        masked = array == 0 if name == "softmax" else array < _HIDDEN
+        x = np.where(masked, -np.inf, logits.reshape(array.shape))
+        shown = np.where(masked, 0.0, array)
+        for axes in _sums(array, name):
+            with np.errstate(all="ignore"):
+                if _is(np.where(masked, 0.0, form(x, axes)), shown):
+                    return True
+    return False
 
 
 def _tempered(x: Array, form: Any, axes: Axes, temperature: float) -> Array:

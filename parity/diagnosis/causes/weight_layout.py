@@ -79,6 +79,8 @@ def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
         if order.axis in space:
             return "kernel-flipped", f"{change.name}: {order}"
         features = of_index(np.array(order.order), (len(order.order),))
+        if features is not None and len(features.fine) > 1 and _depthwise(case):
+            return "depthwise-layout", f"{change.name}: channels and multiples {features}"
         if features is not None and len(features.fine) > 1 and flattened(case):
             return "flatten-order", f"{change.name}: features {features}"
         return "channel-order", f"{change.name}: {order}"

@@ -107,3 +107,30 @@ def test_a_number_too_small_to_hide_anything_is_told_with_its_size():
     assert cause.kind == "attention-mask-value"
     assert cause.parameters["value"] == pytest.approx((-1e9, 1e-9))
     assert kind(masked(-1e9), masked(0.0), scores) == "attention-mask-missing"
+
+
+def projected(causal, key="key"):
+    """Attention of square kernels, as many as a recurrent layer may have for its gates."""
+    query, value = tensor(WEIGHTS["query"]), tensor(WEIGHTS["value" if key == "key" else "key"])
+
+    def run(x):
+        q, k, v = (x @ query, x @ tensor(WEIGHTS[key]), x @ value)
+        scores = (q @ k.mT) / 2
+        if causal:
+            scores = scores.masked_fill(~CAUSAL, -torch.inf)
+        return torch.tanh(scores.softmax(-1) @ v)
+
+    return run
+
+
+WEIGHTS = {name: numbers(4, 4) for name in ("query", "key", "value")}
+STEPS = numbers(3, 6, 4)
+
+
+def test_a_mask_is_no_state():
+    assert kind(projected(True), projected(False), STEPS) == "attention-mask-missing"
+    assert kind(projected(False), projected(True), STEPS) == "attention-mask-missing"
+
+
+def test_kernels_that_changed_places_are_no_gates():
+    assert kind(projected(False), projected(False, key="value"), STEPS) == "weight-swapped"

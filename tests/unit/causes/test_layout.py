@@ -177,3 +177,27 @@ def test_tokens_read_across_channels():
     assert kind(ours, theirs, x) == "head-split-order"
     other = model(lambda x: x.reshape(-1, 35, 4) ** 2)
     assert kind(ours, other, x) == ""
+
+
+@pytest.mark.parametrize("sides", [(0, 1, 0, 0), (0, 0, 1, 0), (1, 0, 0, 1)])
+def test_zeros_on_the_other_side_are_no_exchange_of_pixels(sides):
+    """What is padded is the same numbers, moved by one: it is told as padding."""
+    kernel = tensor(KERNEL)
+
+    def padded(left, right, top, bottom):
+        return lambda x: torch.tanh(
+            F.conv2d(F.pad(torch.tanh(x), (left, right, top, bottom)), kernel)
+        )
+
+    left, right, top, bottom = sides
+    turned = (right, left, bottom, top)
+    assert kind(padded(*sides), padded(*turned), IMAGES) == "padding-asymmetry"
+
+
+def test_multiples_of_channels_in_another_order():
+    """A depthwise kernel whose memory is read as (multiples, channels)."""
+    right = numbers(6, 1, 3, 3)
+    wrong = right.reshape(3, 2, 3, 3).transpose(1, 0, 2, 3).reshape(right.shape)
+    images = numbers(2, 3, 6, 8)
+    found = kind(conv(right, groups=3), conv(wrong, groups=3), images)
+    assert found == "depthwise-layout"

@@ -107,3 +107,13 @@ def test_an_input_at_another_scale_is_no_temperature():
     w, x = tensor(numbers(6, 4)), numbers(5, 6)
     cause = kind(lambda x: ((x * 2) @ w).softmax(-1), lambda x: ((x * 3) @ w).softmax(-1), x)
     assert cause == "input-scale"
+
+
+def test_a_slope_before_softmax_is_no_temperature():
+    """Only what softmax reads as it is are logits: here a maximum lies between."""
+    x = numbers(4, 6)
+
+    def leaky(slope):
+        return lambda x: torch.softmax(torch.maximum(torch.tanh(x), slope * torch.tanh(x)), -1)
+
+    assert kind(leaky(0.2), leaky(0.3), x) != "softmax-temperature"

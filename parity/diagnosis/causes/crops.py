@@ -1,0 +1,79 @@
+"""A part of an image is cut out at another place."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes._around import makers
+from parity.diagnosis.causes._sites import is_transposed
+from parity.diagnosis.trial import Trial
+from parity.tape import Array
+
+Places = tuple[int, ...]
+
+
+@cause("transposed-conv-crop")
+def cut_elsewhere(case: Case) -> Iterator[Explanation]:
+    """What a transposed convolution gives is cut at other sides.
+
+    Looks like: an image shifted by a pixel, right in size, with another border.
+    Proof: the same number of pixels, cut from the candidate's place, is the candidate's value, and
+        from the reference's the reference's.
+    """
+    if not any(is_transposed(op) for op in makers(case, as_candidate=False)):
+        return
+    starts = cuts(case)
+    if starts is None or starts[0] == starts[1]:
+        return
+    ours, theirs = starts
+    yield Explanation(
+        "transposed-conv-crop",
+        f"cut from {theirs} on, the reference from {ours}",
+        _cut(theirs),
+        _cut(ours),
+        {"start": (ours, theirs)},
+    )
+
+
+def cuts(case: Case) -> tuple[Places, Places] | None:
+    """Where both sides cut their value out of what enters; None where one is no such part."""
+    first = case.first
+    if case.reference.computing or case.candidate.computing:
+        return None
+    if first.x.ndim != first.reference.ndim or first.reference.shape != first.candidate.shape:
+        return None
+    numbers = itertools.count()
+
+    def counted(array: Array) -> Array:
+        found = np.fromiter(itertools.islice(numbers, array.size), float, array.size)
+        return found.reshape(array.shape)
+
+    trial = case.probe(case.redrawn(counted))
+    ours, theirs = (_start(trial.x, value) for value in (trial.reference, trial.candidate))
+    return (ours, theirs) if ours is not None and theirs is not None else None
+
+
+def _start(x: Array, part: Array) -> Places | None:
+    if not part.size:
+        return None
+    found = np.argwhere(x == part.flat[0])
+    if len(found) != 1:
+        return None
+    start = tuple(int(place) for place in found[0])
+    return start if np.array_equal(x[_slices(start, part.shape)], part) else None
+
+
+def _slices(start: Places, shape: Places) -> tuple[slice, ...]:
+    return tuple(slice(at, at + length) for at, length in zip(start, shape, strict=True))
+
+
+def _cut(start: Places) -> Predict:
+    def predict(trial: Trial) -> Array:
+        return trial.x[_slices(start, trial.reference.shape)]
+
+    return predict
