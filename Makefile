@@ -10,7 +10,7 @@ export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test laws rllib lint wheel-test
+.PHONY: demo test laws rllib lint docs wheel-test
 
 # The demo's models differ on purpose, and `parity` exits with 1 for 'diverged': that is success.
 demo: .venv/installed
@@ -56,6 +56,12 @@ lint: .venv/installed
 	.venv-rllib/bin/pip install --quiet tensorflow-cpu "ray[rllib]" --editable .
 	.venv-rllib/bin/pip install --quiet --no-deps tf-keras
 	touch $@
+
+# The pages of docs/ that are made from the code; tests say when one is stale.
+docs: .venv/installed
+	for page in options messages api causes; do \
+		.venv/bin/python -m benchmarks.$$page --write docs/$$page.md || exit; done
+	.venv/bin/python -m benchmarks.picture --write docs/report.svg
 
 # The wheel alone, far from the sources: it must import, and show its help, with no framework there.
 wheel-test: .venv/installed

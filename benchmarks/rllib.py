@@ -164,7 +164,7 @@ def section(difference: Difference) -> Iterator[str]:
     yield ""
     yield f"Built with {difference.built}."
     yield ""
-    yield "```"
+    yield "```text"
     yield from (line.rstrip() for line in told.split("\n\n\n")[0].splitlines())
     yield "```"
 

@@ -66,13 +66,14 @@ def render(report: Report, color: bool = False, width: int = WIDTH) -> str:
         highlight=False,
         legacy_windows=False,
     )
-    for part in _report(report):
+    for part in parts(report):
         console.print(part)
     assert isinstance(console.file, io.StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
-def _report(report: Report) -> Iterator[RenderableType]:
+def parts(report: Report) -> Iterator[RenderableType]:
+    """The report, from its headline to the coverage, for a console of rich's."""
     yield _headline(report)
     for comparison in report.comparisons:
         yield from _comparison(report, comparison)

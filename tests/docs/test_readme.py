@@ -1,11 +1,15 @@
 """The code of the README and of docs/rl.md runs, and prints what its comments say."""
 
+import importlib.util
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.docs.walk import told, walk
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -49,6 +53,45 @@ def test_a_script_prints_what_its_comments_say(tmp_path, block):
     expected = re.findall(r"^ *print\(.*\)  # (.*)$", block, re.MULTILINE)
     assert expected
     assert done.stdout.splitlines() == expected
+
+
+SHELL = re.search(r"## On the command line\n.*?```sh\n(.*?)```", README, re.DOTALL)[1]
+COMMANDS = [line.partition("    #") for line in SHELL.splitlines()]
+
+
+def test_the_commands_do_what_is_said_behind_them(tmp_path):
+    """From the first to the last: one reads what another has written."""
+    pytest.importorskip("pkg_resources")  # which Chainer needs
+    if importlib.util.find_spec("chainer") is None:
+        pytest.skip("Chainer is not installed")
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    (folder / "examples").symlink_to(ROOT / "examples")
+    page = "".join(f"```console\n$ {command}\n```\n" for command, _, _ in COMMANDS)
+    ran = list(walk(page, folder))
+    assert len(ran) == len(COMMANDS) == 6
+    for one, (_, _, comment) in zip(ran, COMMANDS, strict=True):
+        expected = re.search(r"exit code (\d)", comment)
+        assert one.code == (int(expected[1]) if expected else 0), f"{one.command}\n{one.error}"
+    for name in ("report.json", "report.html", "out.keras"):
+        assert (folder / name).stat().st_size
+
+
+def test_the_demo_is_as_the_picture_shows():
+    """Both are of one example: what the picture says of the divergence the demo prints."""
+    from tests.docs.test_picture import FILE, shown
+
+    shim = "from parity.cli import main; main(['demo'])"
+    path = os.pathsep.join([str(ROOT), *(folder for folder in sys.path if folder)])
+    done = subprocess.run(
+        [sys.executable, "-c", shim],
+        capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    printed = {" ".join(line.split()) for line in told(done.stdout).splitlines()}
+    lines = [" ".join(line.split()) for line in shown(FILE.read_text()).splitlines()]
+    picture = [line for line in lines if "outputs differ" in line or line.startswith("mend")]
+    assert len(picture) == 2
+    assert set(picture) <= printed
 
 
 def test_the_table_of_verdicts_gives_the_commands_exit_codes():

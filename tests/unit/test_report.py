@@ -102,6 +102,14 @@ def test_a_report_is_saved_whole_or_not_at_all(
     assert path.read_text() == before and os.listdir(tmp_path) == ["report.json"]
 
 
+def test_a_report_is_for_whom_any_other_file_is(tmp_path: Path) -> None:
+    """A CI uploads it, a server shows it: it is not its writer's alone."""
+    write_json(tmp_path / "report.json", {})
+    (tmp_path / "plain").write_text("")
+    modes = {path.name: path.stat().st_mode for path in tmp_path.iterdir()}
+    assert modes["report.json"] == modes["plain"]
+
+
 @each_verdict
 @pytest.mark.parametrize("width", [100, 80])
 def test_text_fits_its_terminal(reports: dict[str, Report], verdict: str, width: int) -> None:
