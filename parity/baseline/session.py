@@ -13,6 +13,7 @@ import pytest
 from parity.baseline.entry import SEVERITY, Collected, Entry, entries_of, merged
 from parity.baseline.file import changing, entry_from, read
 from parity.baseline.gate import FACTOR, count, differing, updated, worse
+from parity.baseline.junit import tell
 from parity.errors import FileError, UsageError
 
 _COLLECTED = "parity_collected"  # in what xdist's workers hand to their controller
@@ -124,7 +125,7 @@ class Gate:
         self.outcomes: dict[str, str] = {}
         self.sources: set[str] = set()
         self.lines: list[str] = []
-        self.failed = False
+        self.failures: dict[str, list[str]] = {}  # by entry
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         test = report.nodeid
@@ -146,6 +147,7 @@ class Gate:
         collected = getattr(node, "workeroutput", {}).get(_COLLECTED, "{}")
         self.children.update(json.loads(collected))
 
+    @pytest.hookimpl(tryfirst=True)  # before the file of --junitxml is written
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if session.config.option.collectonly:
             return
@@ -157,44 +159,50 @@ class Gate:
             self._write(found)
         else:
             self._compare(found)
-        if self.failed and session.exitstatus == pytest.ExitCode.OK:
+        tell(session.config, self.failures)
+        if self.failures and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.lines:
-            terminalreporter.section("parity baseline", red=self.failed, green=not self.failed)
+            failed = bool(self.failures)
+            terminalreporter.section("parity baseline", red=failed, green=not failed)
         for line in self.lines:
             terminalreporter.write_line(line)
 
     # --- the gate ---
 
     def _compare(self, found: Mapping[str, Entry]) -> None:
-        failures = []
         for name in sorted({*self.baseline, *found}):
-            was, now = self.baseline.get(name), found.get(name)
-            if was is not None and now is not None:
-                failures += [str(one) for one in worse(name, was, now, self.factor, date.today())]
-            elif now is not None:
-                failures.append(
-                    f"{name}\n  the baseline has no such entry: was nothing, now {now.verdict}\n"
-                    "  `pytest --parity-baseline FILE --parity-update=new` adds it"
-                )
-            elif was is not None and (why := self._gone(was)):
-                failures.append(
-                    f"{name}\n  the run made no such comparison: was {was.verdict}, now {why}\n"
-                    "  put it back; or, if it is meant, `pytest --parity-baseline FILE "
-                    "--parity-update` or `parity baseline prune FILE --report RUN` drops the entry"
-                )
+            failures = self._failures(name, self.baseline.get(name), found.get(name))
+            if failures:
+                self.failures[name] = failures
+                self.lines += failures
         pairs = [(self.baseline[name], now) for name, now in found.items() if name in self.baseline]
-        self.failed = bool(failures)
-        self.lines += failures
         self.lines += differing(pairs)
         self._tell_what_is_accepted(found)
         self._tell_what_is_left_out(found)
         self.lines.append(
-            f"{self.path}: {count(len(failures), 'regression')} in "
+            f"{self.path}: {count(sum(map(len, self.failures.values())), 'regression')} in "
             f"{count(len(pairs), 'comparison')}"
         )
+
+    def _failures(self, name: str, was: Entry | None, now: Entry | None) -> list[str]:
+        """How an entry is worse than it was; [] if it is not."""
+        if was is not None and now is not None:
+            return [str(one) for one in worse(name, was, now, self.factor, date.today())]
+        if now is not None:
+            return [
+                f"{name}\n  the baseline has no such entry: was nothing, now {now.verdict}\n"
+                "  `pytest --parity-baseline FILE --parity-update=new` adds it"
+            ]
+        if was is not None and (why := self._gone(was)):
+            return [
+                f"{name}\n  the run made no such comparison: was {was.verdict}, now {why}\n"
+                "  put it back; or, if it is meant, `pytest --parity-baseline FILE "
+                "--parity-update` or `parity baseline prune FILE --report RUN` drops the entry"
+            ]
+        return []
 
     def _gone(self, was: Entry) -> str:
         """Why an entry that this run did not make is missing; "" if it was not asked for it."""
@@ -268,7 +276,7 @@ class Gate:
                 kept = len(entries) - len(added) - len(changed)
         except FileError as error:
             self.lines.append(f"the baseline could not be written: {error}")
-            self.failed = True
+            self.failures[str(self.path)] = self.lines
             return
         for name in dropped:
             self.lines.append(f"no longer accepted, as it has changed: {name}")

@@ -2,6 +2,7 @@
 
 import json
 import os
+from xml.etree import ElementTree
 
 import pytest
 
@@ -111,8 +112,16 @@ NAME = "test_a.py::test_agrees: reference -> port"
             {"coverage": {"values": 1.01, "outputs": 1.0}},
             ["  fewer values are compared: was 101%, now 100%"],
         ),
+        (
+            {"coverage": {"values": 1.0, "outputs": 1.5}},
+            ["  fewer outputs are compared: was 150%, now 100%"],
+        ),
+        (
+            {"decisions": {"output": 1.5}},
+            ["  fewer greedy actions agree at output output: was 150%, now 100%"],
+        ),
     ],
-    ids=["layer", "decisions", "coverage"],
+    ids=["layer", "decisions", "coverage of values", "coverage of outputs", "greedy actions"],
 )
 def test_what_passes_alone_fails_against_what_was(gated, facts, lines):
     change(gated, NAME, **facts)
@@ -372,6 +381,15 @@ def test_what_is_worse_than_accepted_fails(diverging):
     assert "accepted" not in entries(diverging)[FAULT]
 
 
+def test_parting_at_another_layer_than_was_accepted_fails(diverging):
+    accepted = {"reason": "upstream bug", "until": "9999-12-31"}
+    [(layer, facts)] = entries(diverging)[FAULT]["layers"].items()
+    change(diverging, FAULT, accepted=accepted, layers={layer: {**facts, "verdict": "same"}})
+    result = diverging.runpytest(*GATE)
+    result.assert_outcomes(passed=1)
+    expect(result, 1, f"  the models part at {layer}: was same, now diverged")
+
+
 def test_an_acceptance_that_is_needed_no_more_is_told(diverging):
     change(diverging, FAULT, accepted={"reason": "upstream bug", "until": "2020-02-29"})
     source = (diverging.path / "nets.py").read_text()
@@ -381,6 +399,63 @@ def test_an_acceptance_that_is_needed_no_more_is_told(diverging):
     )
     diverging.runpytest_subprocess(*UPDATE)
     assert "accepted" not in entries(diverging)[FAULT]
+
+
+# --- where else a regression is told -------------------------------------------------------------
+
+
+def junit(nets):
+    """The failed test cases of the file, by class and name, and its counts."""
+    root = ElementTree.parse(nets.path / "junit.xml").getroot()
+    [suite] = root.iter("testsuite")
+    failed = {
+        f"{case.get('classname')}: {case.get('name')}": case.find("failure").text
+        for case in suite.iter("testcase")
+        if case.find("failure") is not None
+    }
+    return failed, {name: int(suite.get(name)) for name in ("tests", "failures", "errors")}
+
+
+@each_way
+def test_the_junit_file_has_a_failed_case_for_each_entry_that_is_worse(gated, workers):
+    layers = {"gone | gone": {"verdict": "same", "difference": 0.0, "rounding": 0.0}}
+    change(gated, NAME, layers=layers, coverage={"values": 1.01, "outputs": 1.0})
+    batch = "test_a.py::TestMore::test_batch[3]: reference -> port"
+    change(gated, batch, layers=layers)
+    result = gated.runpytest_subprocess(*GATE, "--junitxml", "junit.xml", *workers)
+    result.assert_outcomes(passed=3)
+    expect(result, 3)
+    failed, counts = junit(gated)
+    assert counts == {"tests": 5, "failures": 2, "errors": 0}
+    assert set(failed) == {
+        "test_a: test_agrees: reference -> port",
+        "test_a.TestMore: test_batch(3): reference -> port",
+    }
+    text = failed["test_a: test_agrees: reference -> port"]
+    assert text.startswith("parity baseline\n")
+    for words in ("a layer has vanished at gone | gone", "fewer values are compared: was 101%"):
+        assert words in text
+
+
+def test_entries_missing_on_either_side_and_a_file_that_cannot_be_written_are_in_it(gated):
+    gated.makepyfile(test_b=TESTS)
+    os.rename(gated.path / "test_a.py", gated.path / "test_c.py")
+    gated.runpytest_subprocess(*GATE, "--junitxml", "junit.xml")
+    failed, _ = junit(gated)
+    texts = "\n".join(failed.values())
+    assert texts.count("the baseline has no such entry") == 10
+    assert texts.count("the run made no such comparison") == 5
+    gated.makepyfile(test_b="import shutil\ndef test_it(): shutil.rmtree('out')")
+    (gated.path / "out").mkdir()
+    words = ("--parity-baseline", "out/b.json", "--parity-update", "--junitxml", "junit.xml")
+    assert gated.runpytest_subprocess(*words, "test_b.py").ret != pytest.ExitCode.OK
+    [text] = junit(gated)[0].values()
+    assert "the baseline could not be written" in text
+
+
+def test_where_nothing_is_worse_the_junit_file_is_pytests_own(gated):
+    expect(gated.runpytest_subprocess(*GATE, "--junitxml", "junit.xml"), 0)
+    assert junit(gated) == ({}, {"tests": 3, "failures": 0, "errors": 0})
 
 
 # --- options -------------------------------------------------------------------------------------
