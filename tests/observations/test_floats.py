@@ -28,7 +28,7 @@ def test_all_elements_differ(dtype: str, shape: tuple[int, ...], bounds: tuple[A
     low, high = bounds
     strategy = arrays(shape, dtype, low=low, high=high, batch=2)
     holds(all_differ, strategy, 5)
-    if bounds == (-1, 1):
+    if bounds == (-1, 1) and 2 * np.prod(shape) > floats.SMALL:  # else as chance has it
         holds(both_signs, strategy, 5)
     if np.prod(shape) < 20:
         all_differ(minimal(strategy))
