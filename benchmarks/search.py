@@ -142,8 +142,9 @@ def searched(pair: Any, seed: int, examples: int) -> Run:
     found = search(models, partial(_full, compare, models), pair.observations,
                    decorations=decorations)  # fmt: skip
     seconds = time.perf_counter() - started
-    alone = found.verdict == "diverged" and found.alone
-    return Run(alone, found.examples, seconds, found.verdict == "parity", found.compared)
+    alone = found.verdict == "diverged" and found.alone and found.first <= examples
+    count = found.first if alone else found.examples
+    return Run(alone, count, seconds, found.verdict == "parity", found.compared)
 
 
 def at_random(pair: Any, seed: int, examples: int) -> Run:
