@@ -1,6 +1,9 @@
 """How often, and how soon, assert_parity(observations=) finds what only some observations show.
 
-python -m benchmarks.search [--quick] [--seeds N] [--only faults|clean|NAME]
+python -m benchmarks.search [--quick] [--seeds N|FIRST-LAST] [--only faults|clean|NAME] [--jobs N]
+
+All of it takes a quarter of an hour on one core. It can be run in parts: some of the pairs, some of
+the seeds.
 
 Prints for each fault in how many seeds the search finds it within 200 examples, and with how many
 examples and seconds in the middle one; beside it the same for plain random search: uniform numbers
@@ -11,11 +14,14 @@ stay green.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import multiprocessing
 import os
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -43,39 +49,78 @@ class Run:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="3 seeds, and 100 examples on clean")
-    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--seeds", type=_seeds, metavar="N|FIRST-LAST")
     parser.add_argument("--only", metavar="NAME")
+    parser.add_argument("--jobs", type=int, default=1, help="how many processes")
     options = parser.parse_args(arguments)
-    seeds = options.seeds or (3 if options.quick else SEEDS)
+    seeds = options.seeds or range(3 if options.quick else SEEDS)
     from benchmarks.search_pairs import CLEAN, FAULTS
 
-    short = []
-    print(f"{'fault':22} {'search':>28}   {'random':>28}")
-    for pair in FAULTS:
-        if options.only in (None, "faults", pair.name):
-            runs = [searched(pair, seed, EXAMPLES) for seed in range(seeds)]
-            blind = [at_random(pair, seed, EXAMPLES) for seed in range(seeds)]
-            print(f"{pair.name:22} {_told(runs)}   {_told(blind)}", flush=True)
-            if sum(run.found for run in runs) * SEEDS < ENOUGH * seeds:
-                short.append(pair.name)
-    alarms = []
-    for pair in CLEAN:
-        if options.only in (None, "clean", pair.name):
-            count = 100 if options.quick else ON_CLEAN
-            runs = [searched(pair, seed, count) for seed in range(seeds)]
-            spent = sum(run.seconds for run in runs)
-            each = 1000 * spent / sum(run.examples for run in runs)
-            green = sum(run.green for run in runs)
-            full = sum(run.compared for run in runs) / seeds
-            print(
-                f"{pair.name:22} green {green} of {seeds}, {each:.1f} ms per example, "
-                f"{full:.0f} of {count} compared in full",
-                flush=True,
-            )
-            if green < seeds:
-                alarms.append(pair.name)
+    faults = [pair.name for pair in FAULTS if options.only in (None, "faults", pair.name)]
+    clean = [pair.name for pair in CLEAN if options.only in (None, "clean", pair.name)]
+    if not faults and not clean:
+        parser.error(f"--only: there is no pair {options.only!r}")
+    on_clean = partial(_on_clean, seeds=seeds, count=100 if options.quick else ON_CLEAN)
+    short, alarms = [], []
+    with _mapping(options.jobs) as mapping:
+        print(f"{'fault':22} {'search':>28}   {'random':>28}")
+        for name, (told, enough) in zip(
+            faults, mapping(partial(_on_fault, seeds=seeds), faults), strict=True
+        ):
+            print(f"{name:22} {told}", flush=True)
+            short += [] if enough else [name]
+        for name, (told, green) in zip(clean, mapping(on_clean, clean), strict=True):
+            print(f"{name:22} {told}", flush=True)
+            alarms += [] if green else [name]
     print(f"found too seldom: {', '.join(short) or 'none'}; alarms: {', '.join(alarms) or 'none'}")
     return 1 if short or alarms else 0
+
+
+def _seeds(text: str) -> range:
+    """`20` for the first twenty, `5-9` for five of them."""
+    first, _, last = text.rpartition("-")
+    found = range(int(first), int(last) + 1) if first else range(int(last))
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text} are no seeds")
+    return found
+
+
+@contextlib.contextmanager
+def _mapping(jobs: int) -> Iterator[Callable[..., Iterable[Any]]]:
+    """`map`, in this process or over several; TensorFlow takes no fork."""
+    if jobs < 2:
+        yield map
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        yield pool.map
+
+
+def _on_fault(name: str, seeds: range) -> tuple[str, bool]:
+    """What is printed of a fault, and whether the search finds it often enough."""
+    pair = _pair(name)
+    runs = [searched(pair, seed, EXAMPLES) for seed in seeds]
+    blind = [at_random(pair, seed, EXAMPLES) for seed in seeds]
+    enough = sum(run.found for run in runs) * SEEDS >= ENOUGH * len(seeds)
+    return f"{_told(runs)}   {_told(blind)}", enough
+
+
+def _on_clean(name: str, seeds: range, count: int) -> tuple[str, bool]:
+    """What is printed of a clean pair, and whether it stayed green."""
+    runs = [searched(_pair(name), seed, count) for seed in seeds]
+    each = 1000 * sum(run.seconds for run in runs) / sum(run.examples for run in runs)
+    green = sum(run.green for run in runs)
+    full = sum(run.compared for run in runs) / len(seeds)
+    told = (
+        f"green {green} of {len(seeds)}, {each:.1f} ms per example, "
+        f"{full:.0f} of {count} compared in full"
+    )
+    return told, green == len(seeds)
+
+
+def _pair(name: str) -> Any:
+    from benchmarks.search_pairs import CLEAN, FAULTS
+
+    return next(pair for pair in (*FAULTS, *CLEAN) if pair.name == name)
 
 
 def searched(pair: Any, seed: int, examples: int) -> Run:
@@ -97,8 +142,9 @@ def searched(pair: Any, seed: int, examples: int) -> Run:
     found = search(models, partial(_full, compare, models), pair.observations,
                    decorations=decorations)  # fmt: skip
     seconds = time.perf_counter() - started
-    alone = found.verdict == "diverged" and found.alone
-    return Run(alone, found.examples, seconds, found.verdict == "parity", found.compared)
+    alone = found.verdict == "diverged" and found.alone and found.first <= examples
+    count = found.first if alone else found.examples
+    return Run(alone, count, seconds, found.verdict == "parity", found.compared)
 
 
 def at_random(pair: Any, seed: int, examples: int) -> Run:

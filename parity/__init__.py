@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from parity.errors import ParityError
     from parity.model import Model, wrap
     from parity.observations import observations
+    from parity.observations.rollout import rollout
     from parity.report.summary import Report, Structure
     from parity.weights.inventory import inventory
     from parity.weights.transfer import Transfer, transfer
@@ -29,6 +30,7 @@ __all__ = [
     "inventory",
     "observations",
     "rl",
+    "rollout",
     "structure",
     "transfer",
     "wrap",
@@ -41,6 +43,7 @@ _HOMES = {
     "Report": "parity.report.summary",
     "Structure": "parity.report.summary",
     "Transfer": "parity.weights.transfer",
+    "rollout": "parity.observations.rollout",
     "inventory": "parity.weights.inventory",
     "structure": "parity.comparison",
     "transfer": "parity.weights.transfer",

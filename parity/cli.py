@@ -42,6 +42,7 @@ _COMPARE_END = """\
 examples:
   parity compare nets:reference nets:port@NHWC --inputs observations.npz
   parity compare nets:actor ports:build_actor --random 5,17 --seed 3 --json report.json
+  parity compare nets:actor ports:build_actor --env CartPole-v1 --steps 32
 
 exit code: 0 parity, 1 diverged, 2 usage, 3 unverified, or the comparison could not be run"""
 
@@ -180,7 +181,8 @@ def _add_inputs(command: argparse.ArgumentParser) -> None:
         "--inputs",
         metavar="FILE",
         help=".npz or .npy, in the reference's layout: one array; arr_0, arr_1, ... for several "
-        "positional ones; or named ones",
+        "positional ones; or named ones. Or recorded observations: RLlib's .json or .parquet, a "
+        "folder of them, or minari:ID",
     )
     inputs.add_argument(
         "--random",
@@ -188,19 +190,41 @@ def _add_inputs(command: argparse.ArgumentParser) -> None:
         action="append",
         help="random signed float32 input, as in 5,4,84,84; once for each input",
     )
-    command.add_argument("--seed", type=int, default=0, help="of --random; default 0")
+    inputs.add_argument(
+        "--env",
+        metavar="ID",
+        help="observations of a Gymnasium environment under a random policy, as in CartPole-v1",
+    )
+    command.add_argument(
+        "--steps",
+        metavar="N",
+        type=int,
+        help="how many observations --env gives, default 64; or --inputs, default all",
+    )
+    command.add_argument("--seed", type=int, default=0, help="of --random and --env; default 0")
 
 
 def _inputs(options: argparse.Namespace) -> Any:
     """What `_add_inputs` was given, or None."""
     from parity.frameworks.quiet import silence_imports
-    from parity.loading import random_inputs, read_inputs
+    from parity.loading import random_inputs, search_here
 
     if options.seed < 0:
         raise UsageError("--seed: give 0 or a positive number.")
+    if options.steps is not None and options.steps < 1:
+        raise UsageError("--steps: give 1 or more.")
+    if options.steps is not None and options.inputs is None and options.env is None:
+        raise UsageError("--steps: only with --env or --inputs.")
     silence_imports()
     if options.inputs is not None:
-        return read_inputs(options.inputs)
+        from parity.observations.recorded import recorded
+
+        return recorded(options.inputs, options.steps)
+    if options.env is not None:
+        from parity.observations.rollout import STEPS, rollout
+
+        search_here()  # for an environment that the user's module registers
+        return rollout(options.env, options.steps or STEPS, options.seed)
     return random_inputs(options.random, options.seed) if options.random else None
 
 
@@ -278,7 +302,7 @@ def _compare(options: argparse.Namespace) -> int:
     with bar():
         models = [load_model(text) for text in (options.reference, *options.candidates)]
         if inputs is None and any(model.inputs is None for model in models):
-            raise UsageError("No inputs: give --inputs FILE.npz, or --random SHAPE.")
+            raise UsageError("No inputs: give --inputs FILE.npz, --random SHAPE, or --env ID.")
         report = compare(*models, inputs=inputs)
     if options.json:
         try:

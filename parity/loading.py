@@ -98,9 +98,14 @@ def _find(text: str, place: str) -> Any:
     return thing
 
 
-def _import(name: str) -> Any:
+def search_here() -> None:
+    """Modules are searched in the working directory first."""
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
+
+
+def _import(name: str) -> Any:
+    search_here()
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

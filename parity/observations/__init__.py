@@ -13,6 +13,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from parity.observations.edges import EDGES
+from parity.observations.recorded import recorded
+from parity.observations.rollout import rollout, windows
 from parity.observations.spaces import Batch, arrays, batch_sizes, observations
 from parity.observations.structured import PADDINGS, action_masks, sequences
 
@@ -23,7 +25,10 @@ __all__ = [
     "arrays",
     "batch_sizes",
     "observations",
+    "recorded",
+    "rollout",
     "sequences",
+    "windows",
 ]
 
 

@@ -18,6 +18,7 @@ from parity.tape import Array
 
 ROWS = 8
 _DRAWN = 32
+_POOL = 256  # rows to choose from
 _REACH = 3.0  # where the bounds leave the choice, random floats are no larger
 
 
@@ -55,8 +56,8 @@ def companies(found: Sequence[Inputs]) -> list[Inputs]:
     return [group[0]] if batch is None else [batch, group[0]]
 
 
-def joined(found: Sequence[Inputs]) -> Inputs | None:
-    """Observations one after the other on their first axis, `ROWS` rows at most or one of them.
+def joined(found: Sequence[Inputs], most: int = ROWS) -> Inputs | None:
+    """Observations one after the other on their first axis, `most` rows at most or one of them.
 
     None where an array has no first axis, or another length of it than the others.
     """
@@ -68,7 +69,7 @@ def joined(found: Sequence[Inputs]) -> Inputs | None:
         if len(lengths) != 1 or -1 in lengths:
             return None
         rows += lengths.pop()
-        if kept and rows > ROWS:
+        if kept and rows > most:
             break
         kept.append(arrays)
     parts = [np.concatenate(one) for one in zip(*(a.values() for a in kept), strict=True)]
@@ -89,11 +90,19 @@ def accompanied(inputs: Inputs, company: Inputs) -> Inputs | None:
 def redrawn(inputs: Inputs, found: Sequence[Inputs], rows: int | None) -> Inputs:
     """Distinct random inputs of the same shapes, within what the strategy was seen to give.
 
+    Floats are drawn anew. Whole numbers and booleans are rows of the observations as they were
+    seen, for what is lawful in one place or beside another array need not be so elsewhere: actions
+    of several parts, masks, lengths. Where none was seen of these shapes, they are drawn anew too.
+
     Args:
         found: observations of the same strategy.
         rows: the length of the first axis; None leaves it.
     """
     random = np.random.default_rng(0)
+    alike = [one for one in found if _kind(one) == _kind(inputs)]
+    pool = joined([inputs, *alike], most=_POOL) if alike else None
+    lawful = {} if pool is None else flatten_inputs(pool)
+    order = random.permutation(len(next(iter(lawful.values())))) if lawful else None
     seen: dict[str, list[Array]] = {}
     for one in (inputs, *found):
         for path, array in flatten_inputs(one).items():
@@ -101,6 +110,9 @@ def redrawn(inputs: Inputs, found: Sequence[Inputs], rows: int | None) -> Inputs
     parts = []
     for path, array in flatten_inputs(inputs).items():
         shape = array.shape if rows is None else (rows, *array.shape[1:])
+        if order is not None and array.dtype.kind != "f":
+            parts.append(lawful[path][np.resize(order, shape[0])])
+            continue
         parts.append(_random(np.concatenate(seen[path]), shape, array.dtype, random))
     return _refilled(inputs, parts)
 

@@ -71,12 +71,11 @@ def counted(within: Range, count: int) -> Array:
     Floats that come to the end of their ticks begin again, each time a little off them, away from
     the ends of the range.
     """
-    windows = np.stack([within.below, within.above, within.step])
-    _, firsts, group = np.unique(windows, axis=1, return_index=True, return_inverse=True)
+    firsts, group = within.windows
     turns, ranks = np.divmod(_places(within, count), within.ticks)
     found: Array = np.zeros(turns.shape)
     for number, first in enumerate(firsts):
-        columns = group.ravel() == number
+        columns = group == number
         found[:, columns] = within.tick(first, ranks[:, columns])
     off = turns * within.step / (2 * turns.max() + 1)
     off = np.floor(off) if within.integral else off

@@ -44,17 +44,29 @@ class _Pair:
 class PlainRuns:
     """A reference and its candidates, ready to be run on many observations."""
 
-    def __init__(self, reference: Callable[[Inputs], Outputs], pairs: Sequence[_Pair]) -> None:
+    def __init__(
+        self,
+        reference: Callable[[Inputs], Outputs],
+        pairs: Sequence[_Pair],
+        usual: Mapping[str, float],
+    ) -> None:
         self._reference = reference
         self._pairs = pairs
+        self._usual = usual
+        self.reach = 0.0
 
     def excess(self, inputs: Inputs) -> float:
         """The largest difference in any row of any output, in units of what rounding leaves.
 
-        Inf where outputs cannot be subtracted, or a model raised.
+        Inf where outputs cannot be subtracted, or a model raised. `reach` is afterwards how large
+        the reference's outputs were, in units of what is usual.
         """
+        self.reach = 0.0
         try:
             ours = self._reference(inputs)
+            self.reach = max(
+                (_size(ours[name]) / usual for name, usual in self._usual.items()), default=0.0
+            )
             return max(_excess_of(pair, ours, pair.run(inputs)) for pair in self._pairs)
         except ParityError:
             return float("inf")
@@ -92,7 +104,16 @@ def plain_runs(models: Sequence[Model], inputs: Inputs) -> PlainRuns | None:
             names[name] = (theirs[partner], floor)
         unpaired = frozenset(tape.outputs) - {other for other, _ in names.values()}
         pairs.append(_Pair(run, names, unpaired))
-    return PlainRuns(runs[0], pairs)
+    first = {name: _recorded(tapes[0], value) for name, value in tapes[0].outputs.items()}
+    usual = {name: size for name, array in first.items() if (size := _size(array)) > 0}
+    return PlainRuns(runs[0], pairs, usual)
+
+
+def _size(array: Array) -> float:
+    """The largest finite number of an output; 0 where it holds no floats."""
+    if array.dtype.kind != "f":
+        return 0.0
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
 
 
 def _inputs_of(model: Model, reference: Model, inputs: Inputs) -> Inputs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -76,6 +77,11 @@ class Range:
         steps: Array = self.below // self.step + self.above // self.step
         return steps.astype(np.int64) + 1
 
+    @cached_property
+    def windows(self) -> tuple[Array, Array]:
+        """The first element of each window of values; the number of each element's (size,)."""
+        return _groups(self.below, self.above, self.step)
+
     def tick(self, index: int, ranks: Any) -> Array:
         """Offsets of simple values of one element, by their ranks: the simplest has rank 0."""
         step = float(self.step[index])
@@ -93,14 +99,31 @@ class Range:
 def bounded(low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Range:
     """The range between two bounds, scalars or arrays that broadcast to `shape`."""
     dtype = np.dtype(dtype)
-    low, high = (np.broadcast_to(np.asarray(end, dtype), shape).ravel() for end in (low, high))
-    pairs, inverse = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
+    low, high = (np.asarray(end, dtype) for end in (low, high))
+    if _alike(low) and _alike(high):  # as for images: one pair of bounds stands for all elements
+        low, high = low.ravel()[:1], high.ravel()[:1]
+    else:
+        low, high = (np.broadcast_to(end, shape).ravel() for end in (low, high))
+    firsts, group = _groups(low, high)
     # As Python's numbers, in which no difference of integers overflows.
-    windows = [_window(first.item(), last.item(), dtype) for first, last in pairs.T]
+    windows = [_window(low[first].item(), high[first].item(), dtype) for first in firsts]
     columns = np.array([[float(number) for number in window[1:]] for window in windows])
-    columns = columns.reshape(-1, 3)[inverse.ravel()]
-    rests = np.array([window[0] for window in windows], dtype)[inverse.ravel()]
-    return Range(shape, dtype, low, high, rests, *columns.T)
+    rests = np.array([window[0] for window in windows], dtype)[group]
+    each = (low, high, rests, *columns.reshape(-1, 3)[group].T)
+    return Range(shape, dtype, *(np.broadcast_to(one, math.prod(shape)) for one in each))
+
+
+def _alike(array: Array) -> bool:
+    """Whether an array has elements, all of them equal."""
+    return bool(array.size and (array == array.flat[0]).all())
+
+
+def _groups(*arrays: Array) -> tuple[Array, Array]:
+    """The index of the first of each kind of elements, and the number of each element's kind."""
+    if all(map(_alike, arrays)):
+        return np.zeros(1, np.intp), np.zeros(arrays[0].shape, np.intp)
+    _, firsts, group = np.unique(np.stack(arrays), axis=1, return_index=True, return_inverse=True)
+    return firsts, group.ravel()
 
 
 def _window(low: Any, high: Any, dtype: np.dtype[Any]) -> tuple[Any, float, float, float]:
@@ -112,6 +135,9 @@ def _window(low: Any, high: Any, dtype: np.dtype[Any]) -> tuple[Any, float, floa
         near, far = NEAR_INTEGER, FAR_INTEGER
         low, high = int(low), int(high)
     first, last = _near(low, high, near, far)
+    if dtype.kind == "f":
+        # Near the end of its dtype a range without a bound would reach beyond it.
+        first, last = max(first, float(limits.min)), min(last, float(limits.max))
     rest = 0 if first <= 0 <= last else first if low > -far else last
     below, above = rest - first, last - rest
     return rest, below, above, _step(below + above, max(abs(first), abs(last)), dtype)
@@ -132,7 +158,8 @@ def _step(width: Any, greatest: Any, dtype: np.dtype[Any]) -> float:
     """The power of two that cuts a window into some hundreds of ticks, or integers into all."""
     if dtype.kind != "f":
         return max(1.0, floor_power(width / TICKS_INTEGER))
-    spacing = float(np.spacing(np.asarray(greatest, dtype)))
+    # Towards zero, for beyond the greatest number of a dtype lies infinity.
+    spacing = float(np.spacing(np.nextafter(np.asarray(greatest, dtype), dtype.type(0))))
     return max(floor_power(width / TICKS_FLOAT), spacing)
 
 

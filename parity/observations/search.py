@@ -41,6 +41,8 @@ _HIGHEST = 2.0**60  # for hypothesis, which takes no inf
 # Values that a space's observations may well take and random ones do not.
 _EDGES = ("sparse", "zeros", "one-hot", "ties", "constant-image", "saturating", "bytes")
 _TARGET = "difference over rounding, in powers of two"
+# A clip or a saturation gives no difference to climb before it is reached.
+_REACH = "size of the outputs, over what is usual"
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class Found:
         random: distinct random inputs of the same shapes, and `on_random` the report on them, None
             where a model raises on them.
         error: of a model that raised on the observation; there is no report then.
-        examples: how many were run, `compared` how many of them in full.
+        examples: how many were run, `compared` how many of them in full; `first` the number of the
+            first that failed, from 1, or 0.
         notes: what hypothesis adds: the failing example, and how to have it again.
     """
 
@@ -65,6 +68,7 @@ class Found:
     error: ParityError | None = None
     examples: int = 0
     compared: int = 0
+    first: int = 0
     notes: tuple[str, ...] = ()
     alone: bool = True
 
@@ -149,6 +153,7 @@ def search(
             found,
             examples=run.examples,
             compared=run.compared,
+            first=run.first,
             notes=tuple(getattr(failure, "__notes__", ())),
         )
     except SkipTest:  # hypothesis was told to run no example
@@ -192,7 +197,7 @@ class _Search:
         self._slack = _SUSPICIOUS
         self.failed: Inputs = None
         self.undecided: tuple[Inputs, Report] | None = None  # an observation, told nothing of
-        self.examples = self.compared = 0
+        self.examples = self.compared = self.first = 0
         for self.company in companies(seen):
             self.on_company = _tried(compare, self.company)
             if self.on_company[0] is not None:
@@ -210,8 +215,10 @@ class _Search:
         inputs = as_arrays(observation)
         self.examples += 1
         excess = float("inf") if self._plain is None else self._plain.excess(inputs)
-        if self._plain is not None and not excess <= _CLIMBED:
-            target(math.log2(min(excess, _HIGHEST)), label=_TARGET)
+        if self._plain is not None and self.failed is None:  # once one is found, nothing is climbed
+            target(self._plain.reach, label=_REACH)
+            if not excess <= _CLIMBED:
+                target(math.log2(min(excess, _HIGHEST)), label=_TARGET)
         key = fingerprint(inputs)
         verdict = self._verdicts.get(key)
         if verdict is None:
@@ -224,6 +231,7 @@ class _Search:
                 self._slack = max(self._slack, min(excess, _SURELY))
         if verdict == "diverged":
             self.failed = inputs
+            self.first = self.first or self.examples
             raise Parted("the models part on this observation")
 
     def _judged(self, inputs: Inputs, suspicious: bool) -> str:

@@ -67,6 +67,18 @@ def other_way(first, second):
     return 2 * first - second[: len(first)]
 
 
+def angles(x):
+    return np.tanh(x @ WEIGHT[:4])
+
+
+def speeds_clipped(x):
+    return np.tanh(np.clip(x, -9, [9, 0.4, 9, 9]).astype("float32") @ WEIGHT[:4])
+
+
+def tiles(index):
+    return np.random.default_rng(2).normal(size=(16, 3))[index]
+
+
 def channels_last(x):
     return x.sum(axis=(1, 2))
 
@@ -326,3 +338,53 @@ def test_a_damaged_file_is_one_message_that_names_it(run, folder):
         assert len(err.splitlines()) == 1
         assert "Save plain arrays with numpy.savez." in err
         assert "allow_pickle=`" not in err
+
+
+# --- inputs from life ----------------------------------------------------------------------------
+
+
+def test_an_environment_gives_the_inputs(run):
+    pytest.importorskip("gymnasium")
+    models = ["nets:angles", "nets:speeds_clipped", "--env", "CartPole-v1"]
+    assert run("compare", "nets:tiles", "nets:tiles", "--env", "FrozenLake-v1")[0] == 0
+    assert run("compare", *models, "--seed", "1")[0] == 1
+    assert "output 'output' (64, 3)" in run("compare", *models)[1]
+    assert "output 'output' (5, 3)" in run("compare", *models, "--steps", "5")[1]
+
+
+def test_an_environment_of_the_users_own(run, folder):
+    pytest.importorskip("gymnasium")
+    (folder / "own.py").write_text(
+        "import gymnasium\n"
+        "from gymnasium.envs.classic_control import CartPoleEnv\n"
+        "gymnasium.register('Own-v0', CartPoleEnv)\n"
+    )
+    assert run("compare", "nets:angles", "nets:angles", "--env", "own:Own-v0")[0] == 0
+
+
+def test_what_rllib_recorded_gives_the_inputs(run, folder):
+    rows = np.random.default_rng(0).normal(size=(6, 4)).tolist()
+    (folder / "batches").mkdir()
+    batch = json.dumps({"type": "SampleBatch", "obs": rows})
+    (folder / "batches" / "output_0.json").write_text(batch)
+    models = ["nets:angles", "nets:speeds_clipped", "--inputs"]
+    code, out, _ = run("compare", *models, "batches")
+    assert code == 1 and "output 'output' (6, 3)" in out
+    _, out, _ = run("compare", *models, "batches/output_0.json", "--steps", "4")
+    assert "output 'output' (4, 3)" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--env", "CartPoll-v1"], "There is no environment 'CartPoll-v1'"),
+        (["--env", "CartPole-v1", "--random", "5,7"], "not allowed with argument"),
+        (["--env", "CartPole-v1", "--steps", "0"], "--steps: give 1 or more."),
+        (["--random", "5,7", "--steps", "3"], "--steps: only with --env or --inputs."),
+        (["--inputs", "none.json"], "There is no file none.json"),
+    ],
+)
+def test_inputs_that_cannot_be_had_are_a_usage_error(run, words, says):
+    pytest.importorskip("gymnasium")
+    code, _, err = run("compare", "nets:angles", "nets:angles", *words)
+    assert code == 2 and says in err

@@ -80,7 +80,7 @@ RANDOM = ("--random", "5,7")
         # the inputs
         (["nets:reference"], 2, ["No inputs", "--inputs FILE.npz", "--random SHAPE"]),
         (["nets:reference", "--inputs", "y.npz"], 2, ["no file y.npz"]),
-        (["nets:reference", "--inputs", "."], 2, [". cannot be read", "directory"]),
+        (["nets:reference", "--inputs", "."], 2, ["The folder . holds neither .json nor .parquet"]),
         (["nets:reference", "--inputs", "nets.py"], 2, ["nets.py cannot be read", "numpy.savez"]),
         (["nets:reference", "--random", "5,8"], 3, ["reference #1 (numpy) raised", "nets.py:9"]),
         (["nets:reference", "--random", "5x7"], 2, ["'5x7' is no shape", "5,4,84,84"]),

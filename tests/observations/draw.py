@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 SHAPES = arrays.array_shapes(min_dims=0, max_dims=3, min_side=1, max_side=4)
+# Of all lists of sides a few are of twenty and more: 3**20 bits.
+BITS = st.lists(st.integers(1, 3), min_size=1, max_size=5)
 FLOATS = ("float16", "float32", "float64")
 SIGNED = ("int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
@@ -21,7 +23,7 @@ def spaces(library: Any, depth: int = 3) -> st.SearchStrategy[Any]:
         boxes(library),
         discrete(library),
         multi_discrete(library),
-        st.builds(library.MultiBinary, st.integers(1, 5) | st.lists(st.integers(1, 3), min_size=1)),
+        st.builds(library.MultiBinary, st.integers(1, 5) | BITS),
         texts(library),
     )
     if depth == 0:

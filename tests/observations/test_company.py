@@ -67,6 +67,24 @@ def test_random_inputs_are_distinct_and_stay_where_the_strategy_was():
     assert redrawn(observation, seen, None)["x"].shape == (1, 4)
 
 
+def test_random_inputs_keep_what_belongs_together():
+    """Columns of actions keep to their bounds, and masks to the lengths."""
+
+    def episodes(*lengths):
+        mask = np.arange(4) < np.array(lengths)[:, None]
+        actions = np.array([[index % 2, 5] for index in range(len(lengths))])
+        return {"mask": mask, "lengths": np.array(lengths), "actions": actions, "x": 0 * ones(2, 3)}
+
+    seen = [episodes(4, 3), episodes(1, 2), episodes(3, 3)]
+    random = redrawn(episodes(4, 4), seen, 8)
+    assert (random["mask"].sum(1) == random["lengths"]).all()
+    assert set(random["lengths"]) == {1, 2, 3, 4}
+    assert random["actions"].shape == (8, 2)
+    assert set(random["actions"][:, 0]) == {0, 1} and (random["actions"][:, 1] == 5).all()
+    other = redrawn({"actions": np.array([[0, 5, 0]])}, [{"actions": np.array([[7]])}], 8)
+    assert set(other["actions"].ravel()) == {0, 5, 7}  # none of its shape was seen
+
+
 def test_random_inputs_leave_what_is_constant():
     assert (redrawn(ones(1, 4), [ones(1, 4)], 8) == 1).all()
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -45,10 +45,11 @@ class Counted:
         return compare(*self.models, inputs=inputs)
 
 
-def searched(models, observations=FLOATS, examples=60, seed=0):
+def searched(models, observations=FLOATS, examples=60, seed=0, phases=tuple(Phase)):
     full = Counted(models)
+    chosen = settings(max_examples=examples, database=None, phases=phases)
     decorations = {
-        "_hypothesis_internal_use_settings": settings(max_examples=examples, database=None),
+        "_hypothesis_internal_use_settings": chosen,
         "_hypothesis_internal_use_seed": seed,
     }
     return search(models, full, observations, decorations=decorations), full
@@ -187,3 +188,36 @@ def test_a_large_row_hides_no_small_one():
     runs = plain_runs(wrapped(lambda x: x * 1.0, off_where_small), 10 * np.sign(X) + X)
     rows = np.stack([X[0] * 1e6, np.clip(X[0], -0.5, 0.5)])
     assert runs.excess(rows) > 8
+
+
+# --- large outputs are looked for ----------------------------------------------------------------
+
+# Differences reach 60; what is drawn rarely goes beyond 20.
+WIDE = arrays(np.float32, (1, 20), elements=st.floats(-3, 3, width=32), fill=st.nothing())
+SIGNS = torch.tensor([[1.0], [-1.0]]).repeat(10, 1)
+
+
+def clipped_far_out(seed):
+    """The search for a clip at 30, short of which there is no difference."""
+    models = wrapped(lambda x: x @ SIGNS, lambda x: (x @ SIGNS).clamp(-30, 30))
+    phases = [Phase.generate, Phase.target]
+    return searched(models, WIDE, examples=300, seed=seed, phases=phases)[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_clip_is_climbed_to(monkeypatch, seed):
+    found = clipped_far_out(seed)
+    assert found.verdict == "diverged" and 0 < found.first <= 300
+    monkeypatch.setattr("parity.observations.plain._size", lambda array: 0.0)
+    without = clipped_far_out(seed)
+    assert without.verdict == "parity" and without.first == 0
+
+
+def test_the_size_of_outputs_is_told_in_units_of_what_is_usual():
+    runs = plain_runs(wrapped(lambda x: x @ WEIGHT, lambda x: (WEIGHT.T @ x.T).T), X)
+    runs.excess(X)
+    assert runs.reach == pytest.approx(1)
+    runs.excess(8 * X)
+    assert runs.reach == pytest.approx(8)
+    runs.excess(X[:, :3])  # which the models do not take
+    assert runs.reach == 0

@@ -42,6 +42,12 @@ SPACES = [
     S.Box(2**60, 2**60 + 5, (9,), np.int64),
     S.Box(2**60, 2**60 + 50, (9,), np.int64),
     S.Box(-1e300, -1e200, (2,), np.float64),
+    *[
+        S.Box(low, high, (3,), dtype)
+        for dtype in (np.float16, np.float32, np.float64)
+        for most in [np.finfo(dtype).max]
+        for low, high in [(0.95 * most, most), (most, most), (most, np.inf), (-np.inf, -most)]
+    ],
     S.Box(-np.inf, np.inf, ()),
     S.Box(-1, 1, (0, 3)),
 ]
@@ -153,7 +159,7 @@ def test_it_shrinks_to_the_simplest_values_in_order(space: Any, expected: Any) -
 def test_every_array_shrinks_to_zero_or_an_end_in_its_first_element(space: Any) -> None:
     for array, part in arrays_of(space, minimal(parity.observations(space))):
         if array.size and type(part).__name__ == "Box":
-            low, high = part.low.ravel()[0], part.high.ravel()[0]
+            low, high = part.low.ravel()[0].item(), part.high.ravel()[0].item()
             assert array.ravel()[0] == (0 if low <= 0 <= high else low if low > -1e6 else high)
 
 
