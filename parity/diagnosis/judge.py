@@ -13,6 +13,7 @@ from parity.diagnosis.group import merge
 from parity.diagnosis.locate import output_matches
 from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
 from parity.diagnosis.region import Leaf, OutputPair, Parting, Region
+from parity.diagnosis.shapes import shape_reason
 from parity.diagnosis.whole import agree_as_a_whole, repairs_harm
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences, mask_sentinels
@@ -73,11 +74,15 @@ def judge(
             notes.append(Note(kind.name, *_sites(parting), parting.residual, kind.detail))
     divergences = _divergences(matched, repaired, faults, outputs)
     shapes = [
-        f"output {pair.name!r} has shape {ours.shape} in {reference.model} "
-        f"and {theirs.shape} in {candidate.model}"
+        shape_reason(
+            pair.name,
+            reference.model,
+            matched.reference.array(pair.reference),
+            candidate.model,
+            matched.side.run.array(pair.candidate),
+        )
         for pair in outputs
-        if (ours := reference.values[pair.reference]).shape
-        != (theirs := candidate.values[pair.candidate]).shape
+        if reference.values[pair.reference].shape != candidate.values[pair.candidate].shape
         and not output_matches(repaired, pair)
     ]
     masks = [reason for pair in outputs if (reason := _masks(reference, candidate, pair))]

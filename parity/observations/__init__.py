@@ -12,6 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from parity.observations.distributions import distributions
 from parity.observations.edges import EDGES
 from parity.observations.spaces import Batch, arrays, batch_sizes, observations
 from parity.observations.structured import PADDINGS, action_masks, sequences
@@ -22,6 +23,7 @@ __all__ = [
     "action_masks",
     "arrays",
     "batch_sizes",
+    "distributions",
     "observations",
     "sequences",
 ]
