@@ -2,7 +2,7 @@
 
 A case is what `parity.rl.methods` takes. Its arrays are signed and distinct as an observation's
 are; in about half of them some elements are *special*: on a bound of the actions, or one float32
-beside it, a scale of 20, a logit of 30.
+beside it, a scale of 20, a logit of 18.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ class _Kind:
     noise: _Part | tuple[_Part, ...]
 
 
-def _logits(*shape: int) -> _Part:
-    return _Part(shape, -4, 4, (30, -30, 0))
+def _logits(*shape: int, special: float = 9) -> _Part:
+    # two of 9 and -9 are 18 apart: a softmax is 1 in float32, and in float64 not yet
+    return _Part(shape, -4, 4, (special, -special, 0))
 
 
 def _mean(*shape: int) -> _Part:
@@ -97,7 +98,7 @@ def _categorical(size: tuple[int, ...], bounds: Any) -> _Kind:
 
 def _bernoulli(size: tuple[int, ...], bounds: Any) -> _Kind:
     (n,) = size
-    return _Kind({"logits": _logits(n)}, _Part((n,), 0, 1, dtype="int64"), _uniform(n))
+    return _Kind({"logits": _logits(n, special=18)}, _Part((n,), 0, 1, dtype="int64"), _uniform(n))
 
 
 def _gaussian(size: tuple[int, ...], bounds: Any) -> _Kind:
