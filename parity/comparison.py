@@ -15,6 +15,7 @@ from parity.errors import InputError
 from parity.frameworks import load
 from parity.matching.match import Indexed, match
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
+from parity.report.heads import paired_heads
 from parity.report.layers import layer_rows
 from parity.report.summary import (
     Comparison,
@@ -96,12 +97,13 @@ def _compare(reference: Indexed, candidate: Tape, book: Tape | None) -> Comparis
         notes=verdict.notes,
         caveats=(*reference.tape.caveats, *candidate.caveats),
         layers=layer_rows(repaired, verdict.ends),
-        outputs=output_rows(reference, candidate, pairs),
+        outputs=output_rows(reference, candidate, pairs, verdict.outputs),
         coverage=verdict.coverage,
         structure=(
             () if verdict.verdict == "parity" else _structure(reference.tape, candidate, pairs)
         ),
         by_formula=by_formula,
+        heads=paired_heads(reference.tape, candidate, pairs),
         final_values={pair.name: matched.side.run.array(pair.candidate) for pair in pairs},
     )
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from parity.numerics.difference import Difference, measure
 from parity.report.formula import ByFormula
+from parity.report.heads import Heads
 from parity.rl.decisions import Decisions, decide
 from parity.tape import Array, Site, Tape
 
@@ -257,7 +258,10 @@ class LayerRow:
 
 @dataclass(frozen=True)
 class OutputRow:
+    """A pair of outputs, with the verdict on it alone."""
+
     name: str
+    verdict: str
     reference_shape: tuple[int, ...]
     candidate_shape: tuple[int, ...]
     difference: Difference | None
@@ -297,6 +301,7 @@ class Comparison:
         caveats: what could not be seen of the models.
         structure: steps that are made otherwise, found without values; () on parity.
         by_formula: which model is right by the formula; None where none was given.
+        heads: what the outputs of each model share, the reference's first.
     """
 
     candidate: ModelSummary
@@ -310,6 +315,7 @@ class Comparison:
     coverage: Coverage
     structure: tuple[StructuralDifference, ...] = ()
     by_formula: ByFormula | None = None
+    heads: tuple[Heads, Heads] = (Heads(()), Heads(()))
     final_values: Mapping[str, Array] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -442,9 +448,12 @@ def _agree(values: Sequence[Mapping[str, Array]]) -> bool:
 
 
 def output_rows(
-    reference: Indexed, candidate: Tape, pairs: Sequence[OutputPair]
+    reference: Indexed,
+    candidate: Tape,
+    pairs: Sequence[OutputPair],
+    verdicts: Mapping[str, str],
 ) -> tuple[OutputRow, ...]:
-    """The outputs in the working precision."""
+    """The outputs in the working precision; `verdicts` by name."""
     rows = []
     for pair in pairs:
         ours = reference.tape.adapter.to_numpy(reference.tape.recorded[pair.reference])
@@ -452,5 +461,14 @@ def output_rows(
         same = ours.shape == theirs.shape
         difference = measure(ours, theirs) if same else None
         decisions = decide(ours, theirs, reference.array(pair.reference)) if same else None
-        rows.append(OutputRow(pair.name, ours.shape, theirs.shape, difference, decisions))
+        rows.append(
+            OutputRow(
+                pair.name,
+                verdicts[pair.name],
+                ours.shape,
+                theirs.shape,
+                difference,
+                decisions,
+            )
+        )
     return tuple(rows)
