@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -42,6 +42,11 @@ def calls(
         ParityError: the model has no such method, or its framework cannot be told.
     """
     wrapped = wrap(model, framework=framework)
+    if wrapped.before:
+        raise UsageError(
+            f"{wrapped.name} has stages before it, which see one call's inputs; give calls the "
+            "model alone, and the stages as a step of it."
+        )
     for step in steps:
         if isinstance(step, str) and not callable(getattr(wrapped.obj, step, None)):
             raise UsageError(f"{wrapped.name} has no method {step!r}.")
@@ -66,9 +71,12 @@ class _Calls:
 
     def __call__(self, *entries: Any) -> dict[str, Any]:
         model = copy.deepcopy(self.model) if self.copied else self.model
+        as_it_is = copy.deepcopy if self.copied else _cloned
         with _kept(model):
             return {
-                str(number): {_name(step): _run(model, step, entry) for step in self.steps}
+                str(number): {
+                    _name(step): as_it_is(_run(model, step, entry)) for step in self.steps
+                }
                 for number, entry in enumerate(entries, 1)
             }
 
@@ -79,6 +87,15 @@ def _run(model: Any, step: Step, entry: Any) -> Any:
         return function()
     args, kwargs = bind(function, entry)
     return function(*args, **kwargs)
+
+
+def _cloned(result: Any) -> Any:
+    """A result with tensors of torch's as they are now: later calls may write to them."""
+    if isinstance(result, Mapping):
+        return {key: _cloned(item) for key, item in result.items()}
+    if type(result) in (tuple, list):
+        return type(result)(map(_cloned, result))
+    return result.clone() if hasattr(result, "clone") and hasattr(result, "detach") else result
 
 
 def _needs_inputs(function: Callable[..., Any]) -> bool:

@@ -26,6 +26,7 @@ from parity.report.summary import (
     odd_one_out,
     output_rows,
 )
+from parity.stages import record
 from parity.tape import Tape
 
 
@@ -62,11 +63,11 @@ def compare(
     for model, arrays in zip(models, fed, strict=True):
         _check(model, arrays)
     book = None if formula is None else record_formula(formula, fed[0])
-    tape = load(models[0].framework).record(models[0], fed[0])
+    tape = record(models[0], fed[0])
     side = Indexed(tape, tape.replay("float64"))
     comparisons = []
     for model, arrays in zip(models[1:], fed[1:], strict=True):
-        other = load(model.framework).record(model, arrays)
+        other = record(model, arrays)
         comparisons.append(_compare(side, other, book))
     return Report(
         reference=ModelSummary(models[0].name, models[0].framework, len(tape.ops)),
@@ -130,7 +131,7 @@ def structure(reference: Any, candidate: Any, inputs: Inputs = None) -> Structur
     for model in models:
         arrays = _inputs_of(model, models[0], inputs)
         _check(model, arrays)
-        tapes.append(load(model.framework).record(model, arrays))
+        tapes.append(record(model, arrays))
     ours, theirs = tapes
     return Structure(
         reference=ModelSummary(ours.model, ours.framework, len(ours.ops)),

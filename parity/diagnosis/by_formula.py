@@ -15,13 +15,13 @@ import numpy as np
 
 from parity.diagnosis.region import OutputPair
 from parity.errors import ModelError, UsageError
-from parity.frameworks import load
 from parity.matching.match import Match
 from parity.model import Inputs, map_arrays, wrap
 from parity.numerics.difference import count_mask_differences, mask_sentinels, residual
 from parity.numerics.rounding import explained_by_constants
 from parity.numerics.scaling import is_rounding
 from parity.report.formula import ByFormula, FormulaRow, Held, Right
+from parity.stages import record
 from parity.tape import Array, Replay, Tape
 
 
@@ -42,7 +42,7 @@ def record_formula(formula: Callable[..., Any], inputs: Inputs) -> Tape:
         )
     exact = map_arrays(lambda array: array.astype(_exact_type(array)), inputs)
     try:
-        return load("numpy").record(wrap(formula, framework="numpy"), exact)
+        return record(wrap(formula, framework="numpy"), exact)
     except ModelError as error:
         raise UsageError(f"formula: {error}") from error
 

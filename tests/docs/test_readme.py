@@ -13,7 +13,7 @@ import parity.rl  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-NAMES = ("rl", "distributions", "heads")
+NAMES = ("rl", "distributions", "heads", "stages")
 PAGES = README + "".join((ROOT / "docs" / f"{name}.md").read_text() for name in NAMES)
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGES, re.MULTILINE | re.DOTALL)
 TESTS = [block for block in BLOCKS if "def test_" in block]

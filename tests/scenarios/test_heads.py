@@ -245,6 +245,25 @@ def test_a_recurrent_state_is_carried_or_is_not() -> None:
     assert cell.h is None
 
 
+def test_what_a_later_call_writes_to_is_told_as_it_was() -> None:
+    torch = pytest.importorskip("torch")
+
+    def net() -> Any:
+        return torch.nn.BatchNorm1d(7)
+
+    def mean(model: Any) -> Any:
+        return model.running_mean
+
+    models = [parity.wrap(net(), mode="train") for _ in range(2)]
+    report = parity.compare(
+        *[parity.calls(model, "__call__", mean) for model in models], inputs=(FIRST, SECOND)
+    )
+    assert report.verdict == "parity", str(report)
+    first, second = (report.worst.final_values[f"{number}/mean"] for number in (1, 2))
+    assert np.allclose(first, 0.1 * FIRST.mean(0), atol=1e-6)
+    assert not np.allclose(first, second, atol=1e-3)
+
+
 def test_the_order_of_calls_is_the_users() -> None:
     with pytest.raises(parity.ParityError, match="raised TypeError"):
         parity.compare(
