@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from parity import rl
+    from parity.called import calls
     from parity.comparison import compare, structure
     from parity.errors import ParityError
     from parity.model import Model, wrap
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from parity.observations.rollout import rollout
     from parity.report.summary import Report, Structure
     from parity.weights.inventory import inventory
+    from parity.weights.sharing import Sharing, sharing
     from parity.weights.transfer import Transfer, transfer
 
 __version__ = "0.1.0"
@@ -24,27 +26,33 @@ __all__ = [
     "Model",
     "ParityError",
     "Report",
+    "Sharing",
     "Structure",
     "Transfer",
+    "calls",
     "compare",
     "inventory",
     "observations",
     "rl",
     "rollout",
+    "sharing",
     "structure",
     "transfer",
     "wrap",
 ]
 
 _HOMES = {
+    "calls": "parity.called",
     "compare": "parity.comparison",
     "Model": "parity.model",
     "ParityError": "parity.errors",
     "Report": "parity.report.summary",
+    "Sharing": "parity.weights.sharing",
     "Structure": "parity.report.summary",
     "Transfer": "parity.weights.transfer",
     "rollout": "parity.observations.rollout",
     "inventory": "parity.weights.inventory",
+    "sharing": "parity.weights.sharing",
     "structure": "parity.comparison",
     "transfer": "parity.weights.transfer",
     "wrap": "parity.model",

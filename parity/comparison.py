@@ -16,6 +16,7 @@ from parity.frameworks import load
 from parity.matching.match import Indexed, match
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
 from parity.progress import Phases
+from parity.report.heads import paired_heads
 from parity.report.layers import layer_rows
 from parity.report.outputs import odd_one_out, output_rows
 from parity.report.summary import (
@@ -25,6 +26,7 @@ from parity.report.summary import (
     StructuralDifference,
     Structure,
 )
+from parity.stages import record
 from parity.tape import Tape
 
 # About how long each phase takes, where models agree: recording and replaying; recording, matching,
@@ -68,13 +70,13 @@ def compare(
     book = None if formula is None else record_formula(formula, fed[0])
     phases = Phases(sum(_OF_REFERENCE) + sum(_OF_CANDIDATE) * len(candidates))
     phases.begin(f"recording {models[0].name}", _OF_REFERENCE[0])
-    tape = load(models[0].framework).record(models[0], fed[0])
+    tape = record(models[0], fed[0])
     phases.begin(f"replaying {models[0].name} in float64", _OF_REFERENCE[1])
     side = Indexed(tape, tape.replay("float64", after=phases.operations(len(tape.ops))))
     comparisons = []
     for model, arrays in zip(models[1:], fed[1:], strict=True):
         phases.begin(f"recording {model.name}", _OF_CANDIDATE[0])
-        other = load(model.framework).record(model, arrays)
+        other = record(model, arrays)
         comparisons.append(_compare(side, other, book, phases))
     phases.end()
     return Report(
@@ -111,12 +113,13 @@ def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Pha
         notes=verdict.notes,
         caveats=(*reference.tape.caveats, *candidate.caveats),
         layers=layer_rows(repaired, verdict.ends),
-        outputs=output_rows(reference, candidate, pairs),
+        outputs=output_rows(reference, candidate, pairs, verdict.outputs),
         coverage=verdict.coverage,
         structure=(
             () if verdict.verdict == "parity" else _structure(reference.tape, candidate, pairs)
         ),
         by_formula=by_formula,
+        heads=paired_heads(reference.tape, candidate, pairs),
         final_values={pair.name: matched.side.run.array(pair.candidate) for pair in pairs},
     )
 
@@ -143,7 +146,7 @@ def structure(reference: Any, candidate: Any, inputs: Inputs = None) -> Structur
     for model in models:
         arrays = _inputs_of(model, models[0], inputs)
         _check(model, arrays)
-        tapes.append(load(model.framework).record(model, arrays))
+        tapes.append(record(model, arrays))
     ours, theirs = tapes
     return Structure(
         reference=ModelSummary(ours.model, ours.framework, len(ours.ops)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -17,6 +17,8 @@ Layout = Literal["NCHW", "NHWC"]
 Mode = Literal["eval", "train"]
 # An array, or tuples, lists and dicts of arrays.
 Inputs = Any
+# A function of NumPy arrays that runs before a model.
+Stage = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Model:
         input_layout: how its images lie, or None for 'as the reference's'.
         inputs: its own inputs, or None for the comparison's.
         mode: the mode it runs in; its flags are put back afterwards.
+        before: what the inputs go through first, in order.
     """
 
     obj: Any
@@ -38,6 +41,7 @@ class Model:
     input_layout: Layout | None = None
     inputs: Inputs = None
     mode: Mode = "eval"
+    before: tuple[Stage, ...] = ()
 
 
 def wrap(
@@ -47,6 +51,7 @@ def wrap(
     inputs: Inputs = None,
     name: str | None = None,
     mode: Mode = "eval",
+    before: Sequence[Stage] = (),
 ) -> Model:
     """Says of a model what cannot be seen from it.
 
@@ -61,6 +66,8 @@ def wrap(
         inputs: inputs of its own, in its own layout, in place of the comparison's.
         name: for reports; default the name of the class or function.
         mode: `"eval"` (default) or `"train"`: dropout and batch statistics on or off.
+        before: functions of NumPy arrays that the inputs go through first, in order, each a stage
+            of its own in the report; see docs/stages.md.
 
     Raises:
         ParityError: the framework is unknown, missing, or cannot be told.
@@ -72,6 +79,7 @@ def wrap(
         raise InputError(f"input_layout is {input_layout!r}; it must be 'NCHW' or 'NHWC'.")
     if mode not in ("eval", "train"):
         raise InputError(f"mode is {mode!r}; it must be 'eval' or 'train'.")
+    stages = _stages(before)
     if isinstance(obj, Model):
         return Model(
             obj.obj,
@@ -80,9 +88,18 @@ def wrap(
             input_layout or obj.input_layout,
             obj.inputs if inputs is None else inputs,
             mode if mode != "eval" else obj.mode,
+            stages + obj.before,
         )
     prepared, framework = prepare(obj, framework)
-    return Model(prepared, framework, name or name_of(obj), input_layout, inputs, mode)
+    return Model(prepared, framework, name or name_of(obj), input_layout, inputs, mode, stages)
+
+
+def _stages(before: Sequence[Stage]) -> tuple[Stage, ...]:
+    stages = (before,) if callable(before) else tuple(before)
+    for stage in stages:
+        if not callable(stage):
+            raise InputError(f"before holds {stage!r}; give functions of NumPy arrays.")
+    return stages
 
 
 def name_of(obj: object) -> str:

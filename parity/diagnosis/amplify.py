@@ -14,6 +14,7 @@ import numpy as np
 from parity.diagnosis.case import Case, case_of
 from parity.diagnosis.enclosures import enclosures
 from parity.diagnosis.region import Parting
+from parity.errors import ReplayError
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.rounding import explained_by_constants
@@ -52,10 +53,14 @@ def amplified(repaired: Match, parting: Parting) -> str:
 
 def _grows(case: Case) -> str:
     for name, vary in _VARIATIONS.items():
-        changed = case.redrawn(vary)
+        with np.errstate(invalid="ignore"):  # of infinite values
+            changed = case.redrawn(vary)
         if not changed:
             return ""
-        ours, theirs = case.replays(changed)
+        try:
+            ours, theirs = case.replays(changed)
+        except ReplayError:  # outside what an operation takes, as a negative scale
+            continue
         a, b = case.ends(ours, theirs)
         if not (np.isfinite(a).all() and np.isfinite(b).all()):
             continue

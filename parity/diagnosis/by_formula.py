@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from parity.diagnosis.region import OutputPair
-from parity.errors import UsageError
-from parity.frameworks import load
+from parity.errors import ModelError, UsageError
 from parity.matching.match import Match
 from parity.model import Inputs, map_arrays, wrap
 from parity.numerics.difference import count_mask_differences, mask_sentinels, residual
 from parity.numerics.rounding import explained_by_constants
 from parity.numerics.scaling import is_rounding
 from parity.report.formula import ByFormula, FormulaRow, Held, Right
+from parity.stages import record
 from parity.tape import Array, Replay, Tape
 
 
@@ -34,14 +34,17 @@ def record_formula(formula: Callable[..., Any], inputs: Inputs) -> Tape:
         inputs: as the reference takes them.
 
     Raises:
-        ParityError: it is no function, raised, or returned no arrays.
+        UsageError: it is no function, raised, or returned no arrays.
     """
     if not callable(getattr(formula, "obj", formula)):
         raise UsageError(
             f"formula is {formula!r}; give a function of NumPy arrays, such as parity.rl.dueling_q."
         )
     exact = map_arrays(lambda array: array.astype(_exact_type(array)), inputs)
-    return load("numpy").record(wrap(formula, framework="numpy"), exact)
+    try:
+        return record(wrap(formula, framework="numpy"), exact)
+    except ModelError as error:
+        raise UsageError(f"formula: {error}") from error
 
 
 def _exact_type(array: Array) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from parity.diagnosis.region import Parting, Region
 from parity.diagnosis.trial import DRAWS, Trial
 from parity.diagnosis.view import view_of
+from parity.errors import ReplayError
 from parity.matching.match import Match
 from parity.matching.order import Order, orders
 from parity.tape import Array, Precision, Replay, Tape
@@ -118,7 +119,7 @@ class Case:
         return next(self.trials())
 
     def trials(self) -> Iterator[Trial]:
-        """The user's inputs, then generated ones that leave both sides finite."""
+        """The user's inputs, then generated ones that both sides take and are finite on."""
         for number in range(len(DRAWS) + 1):
             if number == len(self._trials):
                 self._trials.append(self._make(number))
@@ -131,7 +132,12 @@ class Case:
         if number:
             random = np.random.default_rng(number)
             fed = self.redrawn(lambda array: DRAWS[number - 1](array, random))
-        trial = self.probe(fed, number)
+        try:
+            trial = self.probe(fed, number)
+        except ReplayError:  # outside what an operation takes, as a negative scale
+            if not number:
+                raise
+            return None
         finite = np.isfinite(trial.reference).all() and np.isfinite(trial.candidate).all()
         return trial if finite or not number else None
 

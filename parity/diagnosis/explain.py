@@ -18,6 +18,7 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Cause, Explanation, causes
 from parity.diagnosis.enclosures import enclosures
 from parity.diagnosis.trial import Trial
+from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
@@ -96,6 +97,8 @@ def _proposals(
         try:
             with np.errstate(all="ignore"):
                 proposals = list(one.propose(where))
+        except ReplayError:  # it asks for inputs that an operation does not take
+            continue
         except Exception as error:  # a cause that fails costs its explanation, not the comparison
             name = one.propose.__name__
             warnings.warn(f"the cause {name} could not be tried: {error!r}", stacklevel=2)
@@ -121,7 +124,8 @@ def hold(case: Case, proposed: Explanation) -> Explained | Closest:
             share = 1 - _left(proposed, first) / first.gap if shown else 0.0
             return Closest(proposed, max(0.0, share) if np.isfinite(share) else 0.0)
         after = max(after, left)
-        shown = shown or trial.gap > 2 * bound
+        # what is NaN or infinite throughout proves nothing
+        shown = shown or trial.gap > 2 * bound and bool(np.isfinite(trial.candidate).any())
     return Explained(proposed, after, tried) if shown else Closest(proposed, 0.0)
 
 

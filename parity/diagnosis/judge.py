@@ -12,7 +12,9 @@ from parity.diagnosis.diagnose import diagnose, repaired_alone
 from parity.diagnosis.group import merge
 from parity.diagnosis.locate import output_matches
 from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
+from parity.diagnosis.outputs import output_verdicts
 from parity.diagnosis.region import Leaf, OutputPair, Parting, Region
+from parity.diagnosis.shapes import shape_reason
 from parity.diagnosis.whole import agree_as_a_whole, repairs_harm
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences, mask_sentinels
@@ -33,6 +35,7 @@ class Verdict:
         divergences: root causes in the order of the data flow.
         notes: what is told without being an alarm.
         ends: the candidate's values that end a parting, with its kind.
+        outputs: the verdict on each output by itself, by name.
     """
 
     verdict: str
@@ -41,6 +44,7 @@ class Verdict:
     notes: tuple[Note, ...]
     coverage: Coverage
     ends: Mapping[int, str]
+    outputs: Mapping[str, str]
 
 
 def judge(
@@ -72,15 +76,21 @@ def judge(
         else:
             notes.append(Note(kind.name, *_sites(parting), parting.residual, kind.detail))
     divergences = _divergences(matched, repaired, faults, outputs)
-    shapes = [
-        f"output {pair.name!r} has shape {ours.shape} in {reference.model} "
-        f"and {theirs.shape} in {candidate.model}"
+    shapes = {
+        pair.name: shape_reason(
+            pair.name,
+            reference.model,
+            matched.reference.array(pair.reference),
+            candidate.model,
+            matched.side.run.array(pair.candidate),
+        )
         for pair in outputs
-        if (ours := reference.values[pair.reference]).shape
-        != (theirs := candidate.values[pair.candidate]).shape
+        if reference.values[pair.reference].shape != candidate.values[pair.candidate].shape
         and not output_matches(repaired, pair)
-    ]
-    masks = [reason for pair in outputs if (reason := _masks(reference, candidate, pair))]
+    }
+    masks = {
+        pair.name: reason for pair in outputs if (reason := _masks(reference, candidate, pair))
+    }
     unverified += [*reference.doubts, *candidate.doubts]
     unverified += _vacuous(matched, outputs)
     coverage = _coverage(matched, repaired, outputs, structure)
@@ -96,16 +106,11 @@ def judge(
     notes += low_precision_notes(repaired)
     if divergences or shapes or masks:
         told = [f"{len(divergences)} divergence{'s' * (len(divergences) != 1)}"] * bool(divergences)
-        return Verdict(
-            "diverged",
-            (*shapes, *masks, *told, *unverified),
-            tuple(divergences),
-            tuple(notes),
-            coverage,
-            ends,
-        )
-    verdict = "unverified" if unverified else "parity"
-    return Verdict(verdict, tuple(unverified), (), tuple(notes), coverage, ends)
+        verdict, reasons = "diverged", (*shapes.values(), *masks.values(), *told, *unverified)
+    else:
+        verdict, reasons = "unverified" if unverified else "parity", tuple(unverified)
+    each = output_verdicts(matched, outputs, verdict, ends, {*shapes, *masks})
+    return Verdict(verdict, reasons, tuple(divergences), tuple(notes), coverage, ends, each)
 
 
 def _as_note(divergence: Divergence, whole: float) -> Note:

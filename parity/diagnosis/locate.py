@@ -119,11 +119,24 @@ def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
     near = []
     for pair in found.pairs.values():
         op = tape.producer(pair.candidate)
-        if pair.same or op is None or op.index not in needed:
+        if pair.same or op is None or op.index not in needed or _comes_nearer(found, pair):
             continue
         if pair.candidate not in found.injected and found.side.informative(pair.candidate):
             near.append(pair)
     return sorted(near, key=lambda pair: tape.values[pair.candidate].op)
+
+
+def _comes_nearer(found: Match, pair: Pair) -> bool:
+    """Whether the candidate goes on to something closer to the same value of the reference.
+
+    Then this is a look-alike on the way there, as the minimum of a clip that is two operations.
+    """
+    nearer = [
+        other.candidate
+        for other in found.pairs.values()
+        if other.reference == pair.reference and other.residual < pair.residual
+    ]
+    return bool(nearer) and not descendants(found.side.tape, pair.candidate).isdisjoint(nearer)
 
 
 def _parting_of_near(found: Match, pair: Pair) -> tuple[Parting, Match]:

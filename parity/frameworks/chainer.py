@@ -403,7 +403,8 @@ def _tensor(
     def write(contents: Array) -> None:
         array[...] = contents
 
-    return Tensor(names, array.shape, array.dtype.name, kind, trains, lambda: array, write, kept)
+    name = array.dtype.name
+    return Tensor(names, array.shape, name, kind, trains, lambda: array, write, kept, array)
 
 
 # --- replay ------------------------------------------------------------------------------------

@@ -261,6 +261,7 @@ def _tensor(held: state.Held) -> Tensor:
         lambda: to_numpy(variable.read_value()),
         write,
         held.kept,
+        variable.handle,
     )
 
 

@@ -531,6 +531,7 @@ def _tensor(
         lambda: to_numpy(tensor),
         write,
         kept,
+        tensor,
     )
 
 

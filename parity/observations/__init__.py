@@ -12,6 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from parity.observations.distributions import distributions
 from parity.observations.edges import EDGES
 from parity.observations.recorded import recorded
 from parity.observations.rollout import rollout, windows
@@ -24,6 +25,7 @@ __all__ = [
     "action_masks",
     "arrays",
     "batch_sizes",
+    "distributions",
     "observations",
     "recorded",
     "rollout",

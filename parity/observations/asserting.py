@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ def found_by(
     models: Sequence[Any],
     observations: Any,
     inputs: Inputs,
+    formula: Callable[..., Any] | None,
     max_examples: int | None,
     saved: str | None,
     name: str,
@@ -31,6 +32,8 @@ def found_by(
         models: the reference and its candidates.
         observations: a strategy of inputs, or a space.
         inputs: must be None.
+        formula: tells which model is right, as for `compare`; it gets each observation that is
+            compared in full.
         saved: a file with an observation, which is then the only one.
         name, key, decorations: of the test, as `search` takes them.
 
@@ -42,15 +45,15 @@ def found_by(
     if len(models) < 2:
         raise InputError("assert_parity needs two models or more: a reference and its candidates.")
     wrapped = [wrap(model) for model in models]
-    full = partial(_compare, wrapped)
+    full = partial(_compare, wrapped, formula)
     if saved is not None:
         return _on_saved(full, saved)
     strategy = strategy_of(observations)
     return search(wrapped, full, strategy, max_examples, name, key, decorations)
 
 
-def _compare(models: Sequence[Any], inputs: Inputs) -> Any:
-    return compare(*models, inputs=inputs)
+def _compare(models: Sequence[Any], formula: Callable[..., Any] | None, inputs: Inputs) -> Any:
+    return compare(*models, inputs=inputs, formula=formula)
 
 
 def _on_saved(full: Any, saved: str) -> Found:

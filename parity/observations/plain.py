@@ -13,10 +13,10 @@ import numpy as np
 
 from parity.comparison import pair_outputs
 from parity.errors import ParityError
-from parity.frameworks import load
 from parity.model import Inputs, Model, as_arrays, lay_out
 from parity.numerics.difference import as_real, count_mask_differences, mask_sentinels
 from parity.numerics.rounding import U32
+from parity.stages import plain, record
 from parity.tape import Array, Tape
 
 Outputs = dict[str, Array]
@@ -82,7 +82,7 @@ def plain_runs(models: Sequence[Model], inputs: Inputs) -> PlainRuns | None:
     tapes, runs = [], []
     for model in models:
         fed = _inputs_of(model, models[0], inputs)
-        tape = load(model.framework).record(model, fed)
+        tape = record(model, fed)
         if any(op.role == "random" for op in tape.ops):
             return None
         run = _plain(model, models[0])
@@ -121,7 +121,7 @@ def _inputs_of(model: Model, reference: Model, inputs: Inputs) -> Inputs:
 
 
 def _plain(model: Model, reference: Model) -> Callable[[Inputs], Outputs]:
-    run = load(model.framework).plain(model)
+    run = plain(model)
     return lambda inputs: run(_inputs_of(model, reference, inputs))
 
 

@@ -16,7 +16,7 @@ from hypothesis import Phase, currently_in_test_context, given, settings, target
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from parity.errors import InputError, ParityError
+from parity.errors import InputError, ParityError, UsageError
 from parity.model import Inputs, Model, as_arrays, flatten_inputs
 from parity.observations.company import (
     ROWS,
@@ -139,6 +139,7 @@ def search(
 
     Raises:
         InputError: it is called inside a test that hypothesis runs.
+        UsageError: the comparison was asked for something that is not there.
         HypothesisException: as hypothesis has it, such as for a strategy that gives nothing.
     """
     _check(models)
@@ -184,6 +185,8 @@ def explained(observation: Inputs, compare: Compare, seen: Sequence[Inputs]) -> 
 def _tried(compare: Compare, inputs: Inputs) -> tuple[Report | None, ParityError | None]:
     try:
         return compare(inputs), None
+    except UsageError:  # of the call, such as a formula that raises: no model's fault
+        raise
     except ParityError as error:
         return None, error
 

@@ -59,12 +59,9 @@ class AssertParity:
         __tracebackhide__ = True
         from parity.comparison import compare
 
-        if observations is not None and formula is not None:
-            raise NotParity(
-                "formula= is held against given inputs: use inputs=, not observations=."
-            )
         if observations is not None:
-            return self._search((reference, *candidates), observations, inputs, max_examples)
+            models = (reference, *candidates)
+            return self._search(models, observations, inputs, formula, max_examples)
         try:
             report = compare(reference, *candidates, inputs=inputs, formula=formula)
         except FrameworkMissing as error:
@@ -79,7 +76,12 @@ class AssertParity:
         return report
 
     def _search(
-        self, models: Any, observations: Any, inputs: Inputs, max_examples: int | None
+        self,
+        models: Any,
+        observations: Any,
+        inputs: Inputs,
+        formula: Callable[..., Any] | None,
+        max_examples: int | None,
     ) -> Report:
         """The comparison on every observation; see parity/observations/search.py."""
         __tracebackhide__ = True
@@ -99,15 +101,16 @@ class AssertParity:
         key = f"{test.item.nodeid} {test.searches}"
         try:
             found = found_by(
-                models, observations, inputs, max_examples, saved,
+                models, observations, inputs, formula, max_examples, saved,
                 test.name, key, test.decorations,
             )  # fmt: skip
         except FrameworkMissing as error:
             self._note(None, str(error))
             raise
         except ParityError as error:
-            self._note(None, str(error))
-            raise NotParity(f"{error}\n\n{called_from(3)}") from None
+            told = "\n".join([str(error), *getattr(error, "__notes__", ())])  # hypothesis's own
+            self._note(None, told)
+            raise NotParity(f"{told}\n\n{called_from(3)}") from None
         seconds = time.perf_counter() - started
         why = str(found.error) if found.error else None
         self._note(found.report, why, examples=found.examples, seconds=seconds)

@@ -7,6 +7,7 @@ from typing import Any
 
 from parity.numerics.difference import Difference
 from parity.report.formula import ByFormula, Held
+from parity.report.heads import Heads
 from parity.report.spread import Spread, spread
 from parity.report.summary import (
     SCHEMA,
@@ -57,6 +58,10 @@ def _comparison(found: Comparison) -> dict[str, Any]:
         "structure": [_structural(one) for one in found.structure],
         "layers": [_layer(row) for row in found.layers],
         "outputs": [_output(row) for row in found.outputs],
+        "heads": {
+            side: _heads(heads)
+            for side, heads in zip(("reference", "candidate"), found.heads, strict=True)
+        },
         "by_formula": _by_formula(found.by_formula) if found.by_formula else None,
         "coverage": {
             "values": found.coverage.values,
@@ -68,6 +73,20 @@ def _comparison(found: Comparison) -> dict[str, Any]:
             "outputs_compared": found.coverage.outputs_compared,
             "outputs_total": found.coverage.outputs_total,
         },
+    }
+
+
+def _heads(found: Heads) -> dict[str, Any]:
+    return {
+        "trunks": [
+            {
+                "outputs": list(trunk.outputs),
+                "layers": list(trunk.layers),
+                "tensors": list(trunk.tensors),
+            }
+            for trunk in found.trunks
+        ],
+        "equal": found.equal,
     }
 
 
@@ -207,6 +226,7 @@ def _layer(row: LayerRow) -> dict[str, Any]:
 def _output(row: OutputRow) -> dict[str, Any]:
     return {
         "name": row.name,
+        "verdict": row.verdict,
         "reference_shape": list(row.reference_shape),
         "candidate_shape": list(row.candidate_shape),
         "difference": _difference(row.difference),

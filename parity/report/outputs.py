@@ -46,9 +46,12 @@ def _agree(values: Sequence[Mapping[str, Array]]) -> bool:
 
 
 def output_rows(
-    reference: Indexed, candidate: Tape, pairs: Sequence[OutputPair]
+    reference: Indexed,
+    candidate: Tape,
+    pairs: Sequence[OutputPair],
+    verdicts: Mapping[str, str],
 ) -> tuple[OutputRow, ...]:
-    """The outputs in the working precision."""
+    """The outputs in the working precision; `verdicts` by name."""
     rows = []
     for pair in pairs:
         ours = reference.tape.adapter.to_numpy(reference.tape.recorded[pair.reference])
@@ -56,5 +59,6 @@ def output_rows(
         same = ours.shape == theirs.shape
         difference = measure(ours, theirs) if same else None
         decisions = decide(ours, theirs, reference.array(pair.reference)) if same else None
-        rows.append(OutputRow(pair.name, ours.shape, theirs.shape, difference, decisions))
+        verdict = verdicts[pair.name]
+        rows.append(OutputRow(pair.name, verdict, ours.shape, theirs.shape, difference, decisions))
     return tuple(rows)

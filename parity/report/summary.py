@@ -10,6 +10,7 @@ from typing import Any
 
 from parity.numerics.difference import Difference
 from parity.report.formula import ByFormula
+from parity.report.heads import Heads
 from parity.report.writing import write_json
 from parity.rl.decisions import Decisions
 from parity.tape import Array, Site
@@ -250,7 +251,10 @@ class LayerRow:
 
 @dataclass(frozen=True)
 class OutputRow:
+    """A pair of outputs, with the verdict on it alone."""
+
     name: str
+    verdict: str
     reference_shape: tuple[int, ...]
     candidate_shape: tuple[int, ...]
     difference: Difference | None
@@ -290,6 +294,7 @@ class Comparison:
         caveats: what could not be seen of the models.
         structure: steps that are made otherwise, found without values; () on parity.
         by_formula: which model is right by the formula; None where none was given.
+        heads: what the outputs of each model share, the reference's first.
     """
 
     candidate: ModelSummary
@@ -303,6 +308,7 @@ class Comparison:
     coverage: Coverage
     structure: tuple[StructuralDifference, ...] = ()
     by_formula: ByFormula | None = None
+    heads: tuple[Heads, Heads] = (Heads(()), Heads(()))
     final_values: Mapping[str, Array] = field(default_factory=dict, repr=False, compare=False)
 
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from parity.numerics.difference import Difference
 from parity.report.formula import formula_lines
+from parity.report.heads import heads_lines
 from parity.report.summary import (
     Comparison,
     Divergence,
@@ -119,6 +120,11 @@ def _comparison(report: Report, comparison: Comparison) -> Iterator[RenderableTy
         yield Text("")
         yield _layers(report, comparison)
     yield _outputs(comparison)
+    names = report.reference.name, comparison.candidate.name
+    verdicts = {row.name: row.verdict for row in comparison.outputs}
+    heads = [*heads_lines(comparison.heads, names, verdicts)]
+    if heads:
+        yield Text("\n".join(heads))
     yield _coverage(comparison)
 
 

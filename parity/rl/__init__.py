@@ -28,6 +28,7 @@ from parity.rl.distributions import (
     NoClosedForm,
 )
 from parity.rl.heads import dueling_q, factorised_noise, noisy_linear, noisy_linear_factorised
+from parity.rl.methods import methods
 from parity.rl.targets import (
     double_q_target,
     gae,
@@ -61,6 +62,7 @@ __all__ = [
     "iqn_embedding",
     "iqn_loss",
     "lambda_returns",
+    "methods",
     "n_step_returns",
     "noisy_linear",
     "noisy_linear_factorised",

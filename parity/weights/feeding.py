@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from parity.errors import InputError, ModelError
-from parity.frameworks import load
 from parity.model import Inputs, Model, as_arrays, lay_out, wrap
+from parity.stages import record
 
 _BATCH = 4  # of inputs that are drawn
 
@@ -72,7 +72,7 @@ def settled(models: tuple[Model, Model], inputs: Inputs) -> tuple[tuple[Model, M
     for way in ways if inputs is None else ways[::-1]:
         try:
             for model in way[0]:
-                load(model.framework).record(model, fed(model, way[0][0], way[1]))
+                record(model, fed(model, way[0][0], way[1]))
         except (ModelError, InputError):
             continue
         return *way[:2], f"images: {way[2]}" if way[2] else ""

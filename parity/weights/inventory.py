@@ -7,6 +7,7 @@ from typing import Any
 
 from parity.frameworks import load
 from parity.model import Inputs, wrap
+from parity.stages import record
 from parity.weights.feeding import drawn, fed
 from parity.weights.pairing import Side
 from parity.weights.tensors import Tensor, collisions, told_collisions
@@ -96,7 +97,7 @@ def inventory(model: Any, inputs: Inputs = None) -> Inventory:
     wrapped = wrap(model)
     inputs = drawn([wrapped]) if inputs is None else inputs
     framework = load(wrapped.framework)
-    tape = framework.record(wrapped, fed(wrapped, wrapped, inputs))
+    tape = record(wrapped, fed(wrapped, wrapped, inputs))
     tensors = framework.tensors(wrapped.obj)
     side = Side(tape, tensors, {})
     roles = _roles(side)

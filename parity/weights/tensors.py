@@ -24,6 +24,7 @@ class Tensor:
         write: puts an array of the same shape in their place, in the tensor's own dtype.
         kept: of a running statistic the share of its old value that is left after each batch in
             training, whatever its framework calls that; None of all else.
+        own: the framework's own object; two models that hold the same one share it.
     """
 
     names: tuple[str, ...]
@@ -34,6 +35,7 @@ class Tensor:
     read: Callable[[], Array] = field(repr=False)
     write: Callable[[Array], None] = field(repr=False)
     kept: float | None = None
+    own: object = field(default=None, repr=False)
 
     @property
     def name(self) -> str:

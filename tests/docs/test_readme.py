@@ -1,4 +1,4 @@
-"""The code of the README and of docs/rl.md runs, and prints what its comments say."""
+"""The code of the README and of some of docs/ runs, and prints what its comments say."""
 
 import importlib.util
 import os
@@ -9,11 +9,15 @@ from pathlib import Path
 
 import pytest
 
+# before a block is run: what it imports first is forgotten after it, and would be there twice
+import parity.comparison
+import parity.rl  # noqa: F401
 from tests.docs.walk import told, walk
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-PAGES = README + (ROOT / "docs" / "rl.md").read_text()
+NAMES = ("rl", "distributions", "heads", "stages")
+PAGES = README + "".join((ROOT / "docs" / f"{name}.md").read_text() for name in NAMES)
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGES, re.MULTILINE | re.DOTALL)
 TESTS = [block for block in BLOCKS if "def test_" in block]
 SCRIPTS = [block for block in BLOCKS if "def test_" not in block]

@@ -106,6 +106,7 @@ def output(name: str = "output", found: Any = ..., decisions: bool = True) -> di
     choices = {"greedy": 0.4, "ties": 1, "margin": None, "top": 0.6, "sampled": None}
     return {
         "name": name,
+        "verdict": "parity",
         "reference_shape": [5, 3],
         "candidate_shape": [5, 3],
         "difference": difference() if found is ... else found,
@@ -124,6 +125,7 @@ def comparison(verdict: str = "parity", name: str = "Port", **changed: Any) -> d
         "structure": [],
         "layers": [layer("conv"), layer("head")],
         "outputs": [output()],
+        "heads": {side: {"trunks": [], "equal": 0} for side in ("reference", "candidate")},
         "by_formula": None,
         "coverage": {
             "values": 0.5,

@@ -213,6 +213,52 @@ def test_decorators_that_would_do_nothing_are_refused(searched):
     result.stdout.fnmatch_lines(["@settings, @seed, @example and @reproduce_failure do nothing*"])
 
 
+# --- a formula, which gets the same observations -------------------------------------------------
+
+FORMULA = "def book(x):\n    return np.tanh(x @ nets.WEIGHT.astype(float))\n"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "right"),
+    [("port", "both"), ("clipped", "reference")],
+)
+def test_a_formula_says_who_is_right_on_the_observation(searched, candidate, right):
+    code = "import numpy as np\n" + FORMULA + one(candidate, more=", formula=book")
+    code += f"    assert report.by_formula.right == {right!r}\n"
+    result = searched(code)
+    if candidate == "port":
+        result.assert_outcomes(passed=1)
+        return
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "by the formula book reference is right and clipped is not",
+            "the smallest observation found on which they part (*",
+        ]
+    )
+
+
+def test_a_formula_that_is_wrong_about_both_leaves_the_verdict(searched):
+    code = one("port", more=", formula=lambda x: x[:, :3]")
+    code += "    assert report.by_formula.right == 'neither'\n"
+    searched(code).assert_outcomes(passed=1)
+    searched(code.replace("neither", "both")).assert_outcomes(failed=1)
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("lambda x: x[:, 9]", "formula: lambda (numpy) raised IndexError: index 9*"),
+        ("'tanh'", "formula is 'tanh'; give a function of NumPy arrays*"),
+    ],
+)
+def test_a_formula_that_does_not_fit_is_no_divergence(searched, formula, message):
+    result = searched(one("port", more=f", formula={formula}"))
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([message, "*.py:5: NotParity"])
+    assert "the smallest observation" not in result.stdout.str()
+
+
 # --- no vacuous pass -----------------------------------------------------------------------------
 
 

@@ -1,0 +1,154 @@
+"""A model called several times in a row, by several of its methods: what it keeps in between."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from parity.errors import UsageError
+from parity.model import Model, bind, name_of, wrap
+
+Step = str | Callable[..., Any]
+
+
+def calls(
+    model: Any,
+    *steps: Step,
+    framework: str | None = None,
+    name: str | None = None,
+) -> Model:
+    """A model that keeps something from call to call, as one whose outputs are all that it gives.
+
+    Its inputs are a tuple with an entry for each call, such as `(first, second)`; an array alone is
+    one call. At each the steps run in order. Those that need inputs get the call's, such as
+    `forward(observation)`; those that need none get none, such as `value_function()`. Outputs are
+    named by call and step: `"1/forward"`, `"2/value_function"`.
+
+    What the model keeps is put back afterwards: tensors and numbers among its attributes. Of a
+    NumPy object a copy is called.
+
+    Args:
+        model: any object with such methods, or `parity.wrap` of a model.
+        steps: names of its methods, or functions of the model and what else they need, such as
+            `lambda filter: filter.mean`; default its own `__call__`.
+        framework: as for `parity.wrap`, where it cannot be told from the model.
+        name: for reports; default the model's.
+
+    Raises:
+        ParityError: the model has no such method, or its framework cannot be told.
+    """
+    wrapped = wrap(model, framework=framework)
+    if wrapped.before:
+        raise UsageError(
+            f"{wrapped.name} has stages before it, which see one call's inputs; give calls the "
+            "model alone, and the stages as a step of it."
+        )
+    for step in steps:
+        if isinstance(step, str) and not callable(getattr(wrapped.obj, step, None)):
+            raise UsageError(f"{wrapped.name} has no method {step!r}.")
+        if not isinstance(step, str) and not callable(step):
+            raise UsageError(f"a step is {step!r}; give the name of a method, or a function.")
+    called = _Calls(wrapped.obj, steps or ("__call__",), wrapped.framework == "numpy")
+    return wrap(
+        called,
+        framework=wrapped.framework,
+        input_layout=wrapped.input_layout,
+        inputs=wrapped.inputs,
+        name=name or wrapped.name,
+        mode=wrapped.mode,
+    )
+
+
+class _Calls:
+    """What `calls` wraps."""
+
+    def __init__(self, model: Any, steps: tuple[Step, ...], copied: bool) -> None:
+        self.model, self.steps, self.copied = model, steps, copied
+
+    def __call__(self, *entries: Any) -> dict[str, Any]:
+        model = copy.deepcopy(self.model) if self.copied else self.model
+        as_it_is = copy.deepcopy if self.copied else _cloned
+        with _kept(model):
+            return {
+                str(number): {
+                    _name(step): as_it_is(_run(model, step, entry)) for step in self.steps
+                }
+                for number, entry in enumerate(entries, 1)
+            }
+
+
+def _run(model: Any, step: Step, entry: Any) -> Any:
+    function = getattr(model, step) if isinstance(step, str) else partial(step, model)
+    if not _needs_inputs(function):
+        return function()
+    args, kwargs = bind(function, entry)
+    return function(*args, **kwargs)
+
+
+def _cloned(result: Any) -> Any:
+    """A result with tensors of torch's as they are now: later calls may write to them."""
+    if isinstance(result, Mapping):
+        return {key: _cloned(item) for key, item in result.items()}
+    if type(result) in (tuple, list):
+        return type(result)(map(_cloned, result))
+    return result.clone() if hasattr(result, "clone") and hasattr(result, "detach") else result
+
+
+def _needs_inputs(function: Callable[..., Any]) -> bool:
+    """Whether a step takes something that has no default."""
+    return any(
+        one.default is one.empty and one.kind is not one.VAR_KEYWORD
+        for one in inspect.signature(function).parameters.values()
+    )
+
+
+def _name(step: Step) -> str:
+    return step if isinstance(step, str) else name_of(step)
+
+
+@contextlib.contextmanager
+def _kept(model: Any) -> Iterator[None]:
+    """Puts back the tensors and numbers that calls leave in attributes of a model's layers."""
+    # a layer that is not built yet gets its variables from the first call, and keeps them
+    layers = [layer for layer in _layers(model) if getattr(layer, "built", True)]
+    before = [(vars(layer), dict(vars(layer))) for layer in layers]
+    try:
+        yield
+    finally:
+        for attributes, old in before:
+            for key in [key for key, item in attributes.items() if item is not old.get(key, _NONE)]:
+                if not (_is_state(attributes[key]) or _is_state(old.get(key, _NONE))):
+                    continue
+                if key in old:
+                    attributes[key] = old[key]
+                else:
+                    del attributes[key]
+
+
+_NONE = object()
+
+
+def _layers(model: Any) -> list[Any]:
+    """A model and the layers in it, of whatever framework."""
+    for name in ("modules", "links", "_flatten_layers"):  # torch, Chainer, Keras
+        found = getattr(model, name, None)
+        if callable(found):
+            return [model, *(layer for layer in found() if layer is not model)]
+    return [model] if hasattr(model, "__dict__") else []
+
+
+def _is_state(item: Any) -> bool:
+    """A tensor that is no parameter, a number, or several of them."""
+    if isinstance(item, (tuple, list)):
+        return any(map(_is_state, item))
+    if isinstance(item, dict):
+        return any(map(_is_state, item.values()))
+    if isinstance(item, bool):
+        return False
+    return isinstance(item, (int, float)) or (
+        hasattr(item, "shape") and hasattr(item, "dtype") and not hasattr(item, "assign")
+    )
