@@ -26,7 +26,7 @@ _ARGUMENTS = (
     "--no-first-run",
     "--host-resolver-rules=MAP * ~NOTFOUND",
 )
-_MORE_ROWS = "tbody tr:nth-child(n + 30):not(.is-diverged)"
+_MORE_ROWS = "tbody tr:nth-child(n + 15):not(.is-diverged)"
 _CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 
 
