@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import shutil
-import signal
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -26,7 +25,7 @@ _ARGUMENTS = (
     "--no-first-run",
     "--host-resolver-rules=MAP * ~NOTFOUND",
 )
-_MORE_ROWS = "tbody tr:nth-child(n + 30):not(.is-diverged)"
+_MORE_ROWS = "tbody tr:nth-child(n + 15):not(.is-diverged)"
 _CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 
 
@@ -47,14 +46,26 @@ def chromium(folder: Path) -> Iterator[Browser]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     # a group of its own, so that whatever the driver starts can be ended with it
     service = Service(driver, popen_kw={"start_new_session": True})
-    try:
-        found = webdriver.Chrome(options=options, service=service)
+    found = webdriver.Chrome(options=options, service=service)
+    with _ended(service.process.pid):
         found.set_script_timeout(60)
         yield Browser(found)
         found.quit()
+
+
+@contextlib.contextmanager
+def _ended(group: int) -> Iterator[None]:
+    """Ends a group of processes with a block, or with this process, however it ends."""
+    watcher = subprocess.Popen(
+        ["sh", "-c", f"read nothing; kill -s KILL -- -{group}"],
+        stdin=subprocess.PIPE,  # which closes when this process is killed
+        stderr=subprocess.DEVNULL,  # where the group has ended by itself
+        start_new_session=True,
+    )
+    try:
+        yield
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(service.process.pid, signal.SIGKILL)
+        watcher.communicate()
 
 
 class Browser:

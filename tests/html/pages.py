@@ -80,6 +80,7 @@ def _odd_numbers() -> dict[str, Any]:
     found = sample.diverged()
     for value in NUMBERS:
         part = sample.divergence(residual=value, output_before=value, output_after=value)
+        part.update(spread=None, leaves=[])  # which have numbers of their own
         part["cause"].update(residual_before=value, residual_after=value)
         found["divergences"].append(part)
         note = {**found["notes"][0], "residual": value}

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -247,3 +252,40 @@ def test_without_scripts_all_is_there(browser: Browser, page: Pages) -> None:
         assert folded.is_displayed()
     finally:
         browser.command("Emulation.setScriptExecutionDisabled", value=False)
+
+
+# --- the browser itself --------------------------------------------------------------------------
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from tests.html.browser import chromium
+
+with chromium(Path(sys.argv[1])) as browser:
+    print(browser.driver.service.process.pid, flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
+@pytest.mark.usefixtures("browser")  # which skips where there is none
+def test_a_browser_ends_even_where_the_tests_are_killed(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run(command, cwd=root, env=environment, stdout=subprocess.PIPE, check=False)
+    assert done.returncode == -9
+    end = time.monotonic() + 30
+    while running(int(done.stdout)):
+        assert time.monotonic() < end, "it is still there"
+        time.sleep(0.1)
+
+
+def running(group: int) -> int:
+    """How many processes of a group there are, but for those that only wait to be reaped."""
+    count = 0
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, its, *_ = file.read_text().rpartition(")")[2].split()
+            count += int(its) == group and state != "Z"
+    return count
