@@ -119,24 +119,31 @@ def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
     near = []
     for pair in found.pairs.values():
         op = tape.producer(pair.candidate)
-        if pair.same or op is None or op.index not in needed or _comes_nearer(found, pair):
+        if pair.same or op is None or op.index not in needed:
             continue
         if pair.candidate not in found.injected and found.side.informative(pair.candidate):
             near.append(pair)
+    near = _without_look_alikes(found, near)
     return sorted(near, key=lambda pair: tape.values[pair.candidate].op)
 
 
-def _comes_nearer(found: Match, pair: Pair) -> bool:
-    """Whether the candidate goes on to something closer to the same value of the reference.
+def _without_look_alikes(found: Match, near: Sequence[Pair]) -> list[Pair]:
+    """Near pairs, but those after which the candidate comes closer to the same numbers.
 
-    Then this is a look-alike on the way there, as the minimum of a clip that is two operations.
+    Such a one is on the way there, as the minimum is of a clip that is two operations.
     """
-    nearer = [
-        other.candidate
-        for other in found.pairs.values()
-        if other.reference == pair.reference and other.residual < pair.residual
-    ]
-    return bool(nearer) and not descendants(found.side.tape, pair.candidate).isdisjoint(nearer)
+    if not near:
+        return []
+    alike: dict[object, list[Pair]] = {}  # by the reference's numbers, which copies share
+    for pair in found.pairs.values():
+        alike.setdefault(found.reference.print(pair.reference), []).append(pair)
+    kept = []
+    for pair in near:
+        others = alike[found.reference.print(pair.reference)]
+        nearer = [other.candidate for other in others if other.residual < pair.residual]
+        if not nearer or descendants(found.side.tape, pair.candidate).isdisjoint(nearer):
+            kept.append(pair)
+    return kept
 
 
 def _parting_of_near(found: Match, pair: Pair) -> tuple[Parting, Match]:

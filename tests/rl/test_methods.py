@@ -226,6 +226,50 @@ def test_a_bound_that_is_nan_on_one_side_only_is_found() -> None:
     assert inside.verdict == "parity", inside.report
 
 
+ON_THE_BOUNDS = {
+    "parameters": {
+        "mean": np.array([[0.0, 1.0, -1.0]], "f"),
+        "std": np.array([[0.1, 1.1, 0.6]], "f"),
+    },
+    "action": np.array([[0.0, 1.0, -1.0]], "f"),
+}
+
+
+def summed_twice(self: Any, action: Any) -> Any:
+    before = torch.atanh(action)
+    return self.ops.sum(self.each(before)) - self.ops.sum(self.correction(before, action))
+
+
+def test_what_is_nan_throughout_proves_no_cause() -> None:
+    """One log-probability that is NaN: what leaves it NaN explains nothing.
+
+    Nor is a scale that is tried with the sign of a draw, which the book does not take, an error.
+    """
+    mine = partial(type("Squashed", (policies.Squashed,), {"log_prob": summed_twice}), OPS["torch"])
+    report = parity.compare(
+        rl.methods(rl.SquashedGaussian, of=["log_prob"]),
+        rl.methods(mine, "torch", of=["log_prob"]),
+        inputs=ON_THE_BOUNDS,
+    )
+    assert report.verdict == "diverged"
+    assert [one.cause for one in report.divergences] == [None]
+
+
+def epsilon(self: Any, before: Any, action: Any) -> Any:
+    action = self.ops.clip(action, -1 + 1e-6, 1 - 1e-6)
+    return self.ops.log(1 - action * action + 1e-6)
+
+
+def test_a_clip_that_is_two_operations_is_one_clip() -> None:
+    """Half of it is within a millionth of the whole, and is no divergence."""
+    models = [
+        written(policies.Squashed, framework, correction=epsilon)
+        for framework in ("torch", "tensorflow")
+    ]
+    report = parity.compare(*models, inputs=ON_THE_BOUNDS)
+    assert report.verdict == "parity", str(report)
+
+
 def test_chainerrls_gaussian_agrees_with_the_book() -> None:
     if find_spec("chainer") is None or find_spec("chainerrl") is None:
         pytest.skip("ChainerRL is not installed")
