@@ -25,6 +25,9 @@ LANGUAGES = {"python", "console", "sh", "text", "json", "yaml", "ini"}
 ELSEWHERE = {
     "README.md": "test_readme.py",
     "rl.md": "test_readme.py",
+    "distributions.md": "test_readme.py",
+    "heads.md": "test_readme.py",
+    "stages.md": "test_readme.py",
     "observations.md": "test_observations.py",
     "observations-search.md": "test_observations_search.py",
     "test-run.md": "test_test_run.py",

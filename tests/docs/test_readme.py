@@ -16,8 +16,8 @@ from tests.docs.walk import told, walk
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-NAMES = ("rl", "distributions", "heads", "stages")
-PAGES = README + "".join((ROOT / "docs" / f"{name}.md").read_text() for name in NAMES)
+NAMES = ("rl.md", "distributions.md", "heads.md", "stages.md")
+PAGES = README + "".join((ROOT / "docs" / name).read_text() for name in NAMES)
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGES, re.MULTILINE | re.DOTALL)
 TESTS = [block for block in BLOCKS if "def test_" in block]
 SCRIPTS = [block for block in BLOCKS if "def test_" not in block]
