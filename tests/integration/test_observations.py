@@ -55,20 +55,20 @@ def broken(x):
 
 
 @pytest.fixture
-def searched(pytester, monkeypatch):
+def searched(pytester):
     """Runs a test's file, whose failing examples it keeps from run to run."""
     pytester.makepyfile(nets=NETS)
     pytester.syspathinsert()
-    # hypothesis takes another one by itself where it sees a CI: no database, and no seeds
-    profile = "--hypothesis-profile=default"
-    # else those of other tests, which have the same names
+    # hypothesis takes another profile by itself where it sees a CI: no database, and no seeds;
+    # and the default one keeps what was found where pytest was started, under the tests' names
     kept = InMemoryExampleDatabase()
-    monkeypatch.setattr(settings.get_profile("default"), "_cached_database", kept)
+    settings.register_profile("kept", settings.get_profile("default"), database=kept)
 
     def run(code, *options, own_process=False):
         pytester.makepyfile(test_it="import nets, hypothesis\nfrom hypothesis import *\n" + code)
-        start = pytester.runpytest_subprocess if own_process else pytester.runpytest_inprocess
-        return start(profile, *options)
+        if own_process:  # which starts in a folder of its own
+            return pytester.runpytest_subprocess("--hypothesis-profile=default", *options)
+        return pytester.runpytest_inprocess("--hypothesis-profile=kept", *options)
 
     yield run
     settings.load_profile("parity")
