@@ -10,6 +10,7 @@ from itertools import islice
 from math import isfinite, isnan
 from typing import Any
 
+from parity.report.heads import Heads, Trunk, heads_lines
 from parity.report.html import drawing
 from parity.report.html.ids import Ids
 from parity.report.words import number, relative, share, short
@@ -122,6 +123,7 @@ def _contents(report: Data, found: Data, ids: Ids) -> dict[str, Any]:
         "notes": [_note(note) for note in found["notes"]],
         "structure": [_structural(one) for one in found.get("structure", ())],
         "outputs": [_output(row) for row in found["outputs"]],
+        "heads": _heads(report, found),
         "coverage": _coverage(found["coverage"]),
     }
 
@@ -321,6 +323,7 @@ def _output(row: Data) -> dict[str, Any]:
     shapes = size(row["reference_shape"]), size(row["candidate_shape"])
     return {
         "name": row["name"],
+        "verdict": row.get("verdict", ""),
         "shape": shapes[0] if shapes[0] == shapes[1] else f"{shapes[0]} | {shapes[1]}",
         "largest": short(found["largest"]) if found else "not comparable",
         "relative": short(found["relative"]) if found else "",
@@ -331,6 +334,26 @@ def _output(row: Data) -> dict[str, Any]:
         "masks": found["masks_differ"] if found else 0,
         "decisions": _decisions(decisions) if decisions else None,
     }
+
+
+def _heads(report: Data, found: Data) -> list[str]:
+    """What the heads share, as the terminal says it below its outputs."""
+    told = found.get("heads")  # a run written before there were any has none
+    if not told:
+        return []
+    ours, theirs = (
+        Heads(
+            tuple(
+                Trunk(tuple(one["outputs"]), tuple(one["layers"]), tuple(one["tensors"]))
+                for one in told[side]["trunks"]
+            ),
+            told[side]["equal"],
+        )
+        for side in ("reference", "candidate")
+    )
+    names = str(report["reference"]["name"]), str(found["candidate"]["name"])
+    verdicts = {row["name"]: row["verdict"] for row in found["outputs"]}
+    return [line.strip() for line in heads_lines((ours, theirs), names, verdicts)]
 
 
 def _exact(value: Any) -> str:
