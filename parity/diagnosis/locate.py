@@ -128,7 +128,7 @@ def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
 
 
 def _without_look_alikes(found: Match, near: Sequence[Pair]) -> list[Pair]:
-    """Near pairs, but those after which the candidate comes closer to the same numbers.
+    """Near pairs, but those after which the candidate itself comes closer to the same value.
 
     Such a one is on the way there, as the minimum is of a clip that is two operations.
     """
@@ -137,11 +137,20 @@ def _without_look_alikes(found: Match, near: Sequence[Pair]) -> list[Pair]:
     alike: dict[object, list[Pair]] = {}  # by the reference's numbers, which copies share
     for pair in found.pairs.values():
         alike.setdefault(found.reference.print(pair.reference), []).append(pair)
-    kept = []
+    kept, run = [], None
     for pair in near:
+        after = descendants(found.side.tape, pair.candidate)
         others = alike[found.reference.print(pair.reference)]
-        nearer = [other.candidate for other in others if other.residual < pair.residual]
-        if not nearer or descendants(found.side.tape, pair.candidate).isdisjoint(nearer):
+        others = [one for one in others if one.candidate in after]
+        if others and run is None:  # in the match what is near was put right before it went on
+            run = found.side.tape.replay("float64")
+        if run is None or not any(
+            residual(
+                one.order.apply(found.reference.array(one.reference)), run.array(one.candidate)
+            )
+            < 0.5 * pair.residual
+            for one in others
+        ):
             kept.append(pair)
     return kept
 

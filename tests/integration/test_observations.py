@@ -356,5 +356,8 @@ def test_parametrized_tests_keep_their_examples_apart(searched):
     )
     searched(head + body, own_process=True).assert_outcomes(passed=1, failed=1)
     again = searched(head + "@settings(phases=[Phase.reuse])\n" + body, own_process=True)
-    again.assert_outcomes(skipped=1, failed=1)
+    outcomes = again.parseoutcomes()
+    # of the one that passes hypothesis keeps an example if it climbed to one, else it skips
+    assert outcomes.pop("failed") == 1
+    assert outcomes in ({"skipped": 1}, {"passed": 1})
     again.stdout.fnmatch_lines(["the smallest observation found*"])
