@@ -276,11 +276,14 @@ def _is_softmax_of(logits: Array, array: Array) -> bool:
     for name, form in FORMS.items():
         masked = array == 0 if name == "softmax" else array < _HIDDEN
         x = np.where(masked, -np.inf, logits.reshape(array.shape))
-        shown = np.where(masked, 0.0, array)
         for axes in _sums(array, name):
+            # where all of a distribution is masked it is even, whatever the logits are
+            even = np.ptp(array, axis=axes, keepdims=True) == 0
+            hidden = masked | even
             with np.errstate(all="ignore"):
-                if _is(np.where(masked, 0.0, form(x, axes)), shown):
-                    return True
+                found = form(x, axes)
+            if not even.all() and _is(np.where(hidden, 0.0, found), np.where(hidden, 0.0, array)):
+                return True
     return False
 
 
