@@ -10,7 +10,7 @@ import numpy as np
 from parity.diagnosis.case import case_of
 from parity.diagnosis.edit import suggest
 from parity.diagnosis.explain import Explained, explain
-from parity.diagnosis.locate import output_matches
+from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import OutputPair, Parting
 from parity.matching.match import Match
 from parity.numerics.difference import residual

@@ -10,9 +10,8 @@ import numpy as np
 from parity.diagnosis.classify import classify
 from parity.diagnosis.diagnose import diagnose, repaired_alone
 from parity.diagnosis.group import merge
-from parity.diagnosis.locate import output_matches
 from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
-from parity.diagnosis.outputs import output_verdicts
+from parity.diagnosis.outputs import output_matches, output_verdicts
 from parity.diagnosis.region import Leaf, OutputPair, Parting, Region
 from parity.diagnosis.shapes import shape_reason
 from parity.diagnosis.whole import agree_as_a_whole, repairs_harm

@@ -10,6 +10,7 @@ from parity.diagnosis.region import OutputPair, ancestors
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
+from parity.numerics.rounding import U32
 
 
 def output_verdicts(
@@ -47,6 +48,28 @@ def output_verdicts(
             if not _equal_as_ran(matched, pair):
                 found[pair.name] = "diverged"
     return found
+
+
+def output_matches(found: Match, pair: OutputPair) -> bool:
+    """Whether a candidate's output is the reference's, element by element."""
+    ours, theirs = found.reference.array(pair.reference), found.side.array(pair.candidate)
+    if ours.shape == theirs.shape:
+        # an output that no input reaches is a constant, and may have been rounded to float32
+        constant = all(
+            producer is None or producer.static
+            for producer in (
+                found.reference.tape.producer(pair.reference),
+                found.side.tape.producer(pair.candidate),
+            )
+        )
+        return residual(ours, theirs) <= (4 * U32 if constant else SAME)
+    # the other layout of images, batch first, is the one other shape that is no difference
+    if ours.ndim < 3:
+        return False
+    return any(
+        moved.shape == theirs.shape and residual(moved, theirs) <= SAME
+        for moved in (np.moveaxis(ours, 1, -1), np.moveaxis(ours, -1, 1))
+    )
 
 
 def _same(matched: Match, pair: OutputPair) -> bool:

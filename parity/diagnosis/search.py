@@ -1,0 +1,336 @@
+"""Finds the smallest pair of regions after which two models go on as one, by trying.
+
+The reference's value is put into the candidate and what follows is run on: where later values meet
+again, the region ends.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from parity.diagnosis.outputs import output_matches
+from parity.diagnosis.region import (
+    OutputPair,
+    Parting,
+    Region,
+    Scene,
+    Walk,
+    descendants,
+    only_moves,
+)
+from parity.matching.match import Match, Pair, rematch
+from parity.matching.order import Order, orders
+from parity.numerics.difference import residual
+from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
+from parity.numerics.rounding import U32
+from parity.tape import Array, Op
+
+_TRIES = 60  # pairs of values that are tried as the end of a region
+_FEW_TRIES = 3
+_ORDERS = 6  # axis orders that are tried for a pair: all, where three axes have one length
+_BARELY = 16 * U32  # what rounded constants leave between values that meet
+_PATIENCE = 40  # operations after which values that were put in must have met something
+
+
+class Search(Scene):
+    """Tries pairs of values as the end of a region: where what follows meets again, it ends."""
+
+    def meeting_place(self) -> tuple[Parting, Match] | None:
+        """The smallest pair of regions after which the models go on as one.
+
+        Random draws end in pairs that could be of one distribution, if there are such: a mask put
+        in the place of the uniform numbers that it is made from works too, and tells less. But not
+        in what is computed from dropped values on both sides: sums of unlike draws look alike.
+        """
+        second_best: tuple[Parting, Match] | None = None
+        beyond: tuple[set[int], set[int]] | None = None
+        ends = [(pair.reference, pair.candidate) for pair in self.apart if self._one_size(pair)]
+        for a, b in itertools.chain(itertools.islice(self._candidates(), _TRIES), ends):
+            if beyond is not None and a in beyond[0] and b in beyond[1]:
+                continue
+            known = self.found.pairs.get(b)
+            steps = []
+            for order in self._orders(a, b):
+                if known is not None and not order.stable:
+                    continue
+                step = self._meet(a, b, order, again=known is not None)
+                if step is not None:
+                    steps.append(step)
+            # with axes of one length several orders fit: the right one goes on the farthest
+            for step in sorted(steps, key=lambda step: self._agreement(step[1]), reverse=True):
+                if not all(step[0].random) or self._drawn_alike(a, b):
+                    return step
+                if second_best is None:
+                    second_best = step
+                    walks = self.reference, self.candidate
+                    beyond = self._made_of_dropped(walks[0]), self._made_of_dropped(walks[1])
+        return second_best
+
+    def _made_of_dropped(self, walk: Walk) -> set[int]:
+        """Values computed from what random draws and the model's data were first combined to."""
+        drawn: set[int] = set()
+        combined: set[int] = set()
+        found: set[int] = set()
+        for op in walk.side.tape.ops:
+            read = set(op.inputs)
+            if read & (combined | found):
+                (combined if op.role == "move" and not read & found else found).update(op.outputs)
+            elif op.role == "random" or read & drawn:
+                data = [value for value in read - drawn if walk.side.tape.is_live(value)]
+                if op.role == "random":  # it may read a tensor for its shape alone
+                    data = [
+                        v for v in data if walk.side.informative(v) and self.is_settled(walk, v)
+                    ]
+                (combined if data else drawn).update(op.outputs)
+        return found
+
+    def _meet(self, a: int, b: int, order: Order, again: bool) -> tuple[Parting, Match] | None:
+        """The parting that two values end, if the models go on as one after them.
+
+        Args:
+            again: whether they are partners already, in another order of axes; that order must
+                then carry on in what is made of them.
+        """
+        array = order.apply(self.found.reference.array(a))
+        repaired = self._try(a, b, array, order if again else None)
+        if repaired is None:
+            return None
+        ours, theirs = self.with_counterparts(*self.regions(a, b, itself=again))
+        ours = self.or_where_it_is_read(self.reference, ours, a)
+        theirs = self.or_where_it_is_read(self.candidate, theirs, b)
+        if min(ours.computing, theirs.computing) > 1:
+            first = self._first_of_several(ours, a, theirs, b)
+            if first is not None:
+                return first
+        repaired.pairs[b] = Pair(a, b, order, 0.0)
+        gap = residual(array, self.candidate.side.array(b))
+        explained = self.explained(ours, a, theirs, b, gap)
+        leaves = tuple(self.differing_leaves(ours, theirs))
+        return Parting(ours, theirs, (a, b), order, gap, explained, leaves), repaired
+
+    def _one_size(self, pair: OutputPair) -> bool:
+        values = self.reference.side.tape.values, self.candidate.side.tape.values
+        return values[0][pair.reference].size == values[1][pair.candidate].size
+
+    def _agreement(self, repaired: Match) -> tuple[int, int]:
+        """How many outputs agree after a repair, and how many values."""
+        outputs = sum(output_matches(repaired, pair) for pair in self.apart)
+        return outputs, sum(pair.same for pair in repaired.pairs.values())
+
+    def _drawn_alike(self, a: int, b: int) -> bool:
+        arrays = self.found.reference.array(a), self.candidate.side.array(b)
+        return same_distribution(*arrays) >= DRAWS_ERROR_RATE
+
+    def _first_of_several(
+        self, ours: Region, a: int, theirs: Region, b: int
+    ) -> tuple[Parting, Match] | None:
+        """The first of consecutive differences, after none of which anything meets.
+
+        Two faults one after the other look like one region. They are two where the regions go
+        operation by operation: the same kind on both sides, the same inputs, other outputs, each.
+        """
+        inside = {op.index for op in ours.ops}, {op.index for op in theirs.ops}
+        for first, other in self._candidates():
+            makers = (
+                self.reference.side.tape.producer(first),
+                self.candidate.side.tape.producer(other),
+            )
+            if makers[0] is None or makers[1] is None or (first, other) == (a, b):
+                continue
+            if makers[0].index not in inside[0] or makers[1].index not in inside[1]:
+                continue
+            small = self.region(self.reference, first), self.region(self.candidate, other)
+            if not _one_operation_each(*small):
+                continue
+            order = next(iter(self._orders(first, other)), None)
+            if order is None:
+                continue
+            array = order.apply(self.found.reference.array(first))
+            fresh = rematch(
+                self.found, {other: array}, lambda match, op: op.index <= theirs.ops[-1].index
+            )
+            rest = Search(fresh, self.apart)
+            rest.reference.settled[first] = True
+            remaining = rest.region(rest.reference, a), rest.region(rest.candidate, b)
+            if not _one_operation_each(*remaining) and not (
+                min(region.computing for region in remaining) > 1
+                and rest._first_of_several(remaining[0], a, remaining[1], b)
+            ):
+                continue
+            gap = residual(array, self.candidate.side.array(other))
+            leaves = tuple(self.differing_leaves(*small))
+            repaired = rematch(self.found, {other: array}, lambda match, op: True)
+            repaired.pairs[other] = Pair(first, other, order, 0.0)
+            explained = self.explained(small[0], first, small[1], other, gap)
+            return Parting(*small, (first, other), order, gap, explained, leaves), repaired
+        return None
+
+    def _try(self, a: int, b: int, array: Array, order: Order | None) -> Match | None:
+        """Puts an array in the place of `b`; the new match if something later meets, else None.
+
+        Args:
+            order: the order of axes in which it must meet, if that matters.
+        """
+        after_a = descendants(self.found.reference.tape, a)
+        outputs = {pair.candidate: pair.reference for pair in self.apart}
+        met = False
+        left = _PATIENCE
+        lent: set[int] = set()  # made of values that came near and were replaced: no proof
+
+        def watch(match: Match, op: Op) -> bool:
+            nonlocal met, left
+            left -= op.role != "move"
+            for value in op.outputs:
+                pair = match.pairs.get(value)
+                if not lent.isdisjoint(op.inputs) or (pair and pair.residual > _BARELY):
+                    lent.add(value)
+                    continue
+                if pair is None or not pair.same or value in self.found.pairs:
+                    continue
+                if order is not None and len(order.axes) == len(pair.order.axes):
+                    if order.axes != pair.order.axes:
+                        continue
+                if op.role == "move" and outputs.get(value) != pair.reference:
+                    continue
+                if pair.reference in after_a and match.side.informative(value):
+                    met = True
+            return met or left > 0
+
+        fresh = rematch(self.found, {b: array}, watch)
+        if outputs.get(b) == a or self._reaches_output_by_moves(a, b):
+            met = True
+        return fresh if met else None
+
+    def _reaches_output_by_moves(self, a: int, b: int) -> bool:
+        """Whether two values are outputs but for reshapes, so that nothing later can meet."""
+        ends = (
+            only_moves(self.found.reference.tape, a),
+            only_moves(self.candidate.side.tape, b),
+        )
+        return any(pair.reference in ends[0] and pair.candidate in ends[1] for pair in self.apart)
+
+    def _candidates(self) -> list[tuple[int, int]]:
+        """Pairs of values that could end the region, the smallest regions first."""
+        ours = self._measure(self.reference, [pair.reference for pair in self.apart])
+        theirs = self._measure(self.candidate, [pair.candidate for pair in self.apart])
+        values = self.found.reference.tape.values, self.candidate.side.tape.values
+        by_size: dict[int, list[int]] = {}
+        for a in sorted(ours, key=lambda value: (self.reference.depth[value], value)):
+            by_size.setdefault(values[0][a].size, []).append(a)
+
+        def ending_in(b: int) -> Iterator[tuple[int, int, int, int]]:
+            depth, roots = self.candidate.depth[b], self.candidate.roots[b]
+            if b in self.found.arranged:  # the same numbers, put in another arrangement
+                yield depth, 0, b, self.found.arranged[b]
+            for a in by_size.get(values[1][b].size, ()):
+                roots_a = self.reference.roots[a]
+                if roots_a and roots and roots_a.isdisjoint(roots):
+                    continue
+                if _is_exact(values[0][a].dtype) == _is_exact(values[1][b].dtype):
+                    depth_a = self.reference.depth[a]
+                    yield depth_a + depth, abs(depth_a - depth), b, a
+
+        swapped = [(pair.reference, pair.candidate) for pair in self._ambiguous_inputs()]
+        swapped += self._swapped_in_the_reference()
+        # merged as they are asked for: a long loop has a million pairs, and few are looked at
+        ranked = heapq.merge(*(ending_in(b) for b in theirs))
+        return swapped + [(a, b) for _, _, b, a in itertools.islice(ranked, 4 * _TRIES)]
+
+    def _ambiguous_inputs(self) -> list[Pair]:
+        """Pairs that feed what parts, whose axes of one length have changed places.
+
+        A transposed square matches its original: whether it should have been transposed shows only
+        in what is made of it.
+        """
+        found = []
+        for op in self.region(self.candidate, *(pair.candidate for pair in self.apart)).ops:
+            for value in op.inputs:
+                pair = self._where_it_was_swapped(value)
+                if pair is not None and pair not in found:
+                    found.append(pair)
+        return found[:_FEW_TRIES]
+
+    def _swapped_in_the_reference(self) -> list[tuple[int, int]]:
+        """The same where the reference transposes a square and the candidate does not."""
+        found = []
+        for op in self.region(self.reference, *(pair.reference for pair in self.apart)).ops:
+            for value in op.inputs:
+                producer = self.reference.side.tape.producer(value)
+                if producer is None or producer.static or producer.role != "move":
+                    continue
+                array, print_ = self.found.reference.array(value), self.found.reference.print(value)
+                partner = self.candidate.side.partner(array, print_)
+                if not isinstance(partner, Pair) or partner.order.stable:
+                    continue
+                ends = (value, partner.reference)
+                if ends not in found and partner.reference in self.found.pairs:
+                    found.append(ends)
+        return found[:_FEW_TRIES]
+
+    def _where_it_was_swapped(self, value: int) -> Pair | None:
+        """The first of the moves behind a value after which axes of one length lie otherwise."""
+        first = None
+        while True:
+            pair = self.found.pairs.get(value)
+            op = self.candidate.side.tape.producer(value)
+            if pair is None or pair.order.stable or value in self.found.injected:
+                return first
+            if op is None or op.static or op.role != "move":
+                return first
+            if not self.is_settled(self.candidate, value):
+                return first
+            first, value = pair, op.inputs[0]
+
+    def _measure(self, walk: Walk, outputs: Sequence[int]) -> list[int]:
+        """The unsettled values before `outputs`, with how far and from what they were computed."""
+        tape = walk.side.tape
+        found = []
+        for op in self.region(walk, *outputs).ops:
+            depth, roots = 0, set()
+            for value in op.inputs:
+                producer = tape.producer(value)
+                if value in walk.depth:
+                    depth = max(depth, walk.depth[value])
+                    roots |= walk.roots[value]
+                elif producer is None and tape.values[value].kind != "input":
+                    continue
+                elif producer is None or not producer.static:
+                    print_ = walk.side.print(value)
+                    roots.add((print_.size, float(f"{print_.norm:.6g}")))
+            for value in op.outputs:
+                if not self.is_settled(walk, value):
+                    walk.depth[value] = depth + (op.role != "move")
+                    walk.roots[value] = roots
+                    found.append(value)
+        return found
+
+    def _orders(self, a: int, b: int) -> list[Order]:
+        """Axis orders in which `a` fits in the place of `b`; those of its neighbours first."""
+        values = self.found.reference.tape.values, self.candidate.side.tape.values
+        fitting = list(orders(values[0][a].shape, values[1][b].shape))
+        if len(fitting) > 1:
+            nearby = {
+                pair.order.axes
+                for pair in self.found.pairs.values()
+                if len(pair.order.axes) == len(fitting[0].axes)
+            }
+            fitting.sort(key=lambda order: order.axes not in nearby)
+        return fitting[:_ORDERS]
+
+
+def _is_exact(dtype: str) -> bool:
+    return not dtype.startswith(("float", "bfloat", "complex"))
+
+
+def _one_operation_each(ours: Region, theirs: Region) -> bool:
+    """Whether two regions are one operation each, of one kind but for how frameworks write it."""
+    if ours.computing != 1 or theirs.computing != 1:
+        return False
+    kinds = [
+        re.sub(r"v\d+$", "", next(op.kind for op in region.ops if op.role != "move").lower())
+        for region in (ours, theirs)
+    ]
+    return kinds[0].replace("_", "") == kinds[1].replace("_", "")
