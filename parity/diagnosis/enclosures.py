@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+import numpy as np
+
 from parity.diagnosis.case import Case
 from parity.diagnosis.region import Region
 from parity.matching.order import Order
-from parity.tape import Op, Tape
+from parity.tape import Op, Replay, Tape
 
 _ENDS = 5  # later values at which an enclosure may end
 _STEPS = 40  # operations that an enclosure may hold
@@ -68,15 +70,24 @@ def _loop(case: Case) -> Case | None:
 def _later_ends(
     case: Case, most: int = _ENDS, moves: bool = False
 ) -> Iterator[tuple[tuple[int, int], Order | None]]:
-    """This case's own ends, and the next pairs of values that depend on them."""
+    """This case's own ends, and the next pairs of values that depend on them.
+
+    A clip that cuts nothing off gives what it takes: of such values the first is an end, where the
+    last matched value is, and the last, as on other inputs they part.
+    """
     a, b = case.reference.end, case.candidate.end
     yield (a, b), case.order
     tape, other = case.repaired.reference.tape, case.repaired.side.tape
+    runs = case.repaired.reference.run, case.repaired.side.run
+    last = _last_copy(runs[0], a), _last_copy(runs[1], b)
+    if last != (a, b):
+        yield last, case.order
     after_a, after_b = {a}, {b}
     for op in tape.ops[case.reference.value.op + 1 :]:
         if not after_a.isdisjoint(op.inputs):
             after_a.update(op.outputs)
     found = 0
+    copies: set[int] = set()
     for op in other.ops[case.candidate.value.op + 1 :]:
         if after_b.isdisjoint(op.inputs):
             continue
@@ -85,11 +96,37 @@ def _later_ends(
             pair = case.repaired.pairs.get(value)
             if (op.role == "move" and not moves) or pair is None or not pair.same:
                 continue
-            if pair.reference in after_a:
-                yield (pair.reference, value), pair.order
-                found += 1
+            if pair.reference not in after_a or value in copies:
+                continue
+            yield (pair.reference, value), pair.order
+            found += 1
+            last = _last_copy(runs[0], pair.reference), _last_copy(runs[1], value, copies)
+            if last != (pair.reference, value):
+                yield last, pair.order
         if found >= most:
             return
+
+
+def _last_copy(run: Replay, value: int, passed: set[int] | None = None) -> int:
+    """The last of the values after one that are the same numbers, as after a clip of none.
+
+    Args:
+        passed: takes up those that were met.
+    """
+    tape, array = run.tape, run.array(value)
+    while True:
+        after = (
+            made
+            for index in tape.consumers[value]
+            for made in tape.ops[index].outputs[:1]
+            if tape.ops[index].role != "move" and tape.values[made].shape == array.shape
+        )
+        copy = next((made for made in after if np.array_equal(run.array(made), array)), None)
+        if copy is None:
+            return value
+        value = copy
+        if passed is not None:
+            passed.add(value)
 
 
 def _candidate_slice(case: Case, cut: int, end: int, most: int = _STEPS) -> tuple[Op, ...] | None:

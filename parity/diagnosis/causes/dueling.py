@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -11,29 +12,37 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
 from parity.diagnosis.causes._parts import (
     Axes,
+    Inside,
+    as_it_is,
     fits,
     in_candidate_layout,
+    inside_candidate,
     inside_reference,
     subsets,
 )
 from parity.diagnosis.causes._reduced import Reduction, changes, reduce, reductions, without
 from parity.diagnosis.trial import Trial
-from parity.tape import Array
+from parity.diagnosis.view import RegionView
+from parity.tape import Array, Replay
 
 _LATER = 3  # operations after the region in which value and advantages may be added
 _SAME = 1e-6
 
 
 def centres_advantages(case: Case, one: Reduction) -> bool:
-    """Whether a reduction belongs to q = v + a - mean(a): q - a is one number for all actions.
+    """Whether a reduction of the reference belongs to q = v + a - mean(a)."""
+    return _centres(case.reference, case.repaired.reference.run, one)
 
-    And it is more than the mean taken off: there is a value stream.
+
+def _centres(view: RegionView, run: Replay, one: Reduction) -> bool:
+    """Whether q - a is one number for all actions, and more than the mean taken off.
+
+    So there is a value stream.
     """
-    run = case.repaired.reference.run
-    tape = case.reference.tape
+    tape = view.tape
     a = run.array(one.source)
-    later = [value for op in case.reference.readers(_LATER) for value in op.outputs]
-    inside = [value for op in case.reference.ops for value in op.outputs]
+    later = [value for op in view.readers(_LATER) for value in op.outputs]
+    inside = [value for op in view.ops for value in op.outputs]
     centre = reduce(a, one.kind, one.axes, True)
     for value in (*inside, *later):
         if tape.values[value].shape != a.shape:
@@ -115,48 +124,88 @@ def dueling_wrong_tensor(case: Case) -> Iterator[Explanation]:
     Proof: the reference's head with the mean of the other tensor gives the candidate's Q-values;
         or with the value centred, and the advantages as they are.
     """
-    ours = inside_reference(case)
-    others = dict.fromkeys((*ours.entering, *case.partners.values()))
-    for one in reductions(ours):
-        if not centres_advantages(case, one):
-            continue
-        for other in others:
-            if other == one.source or other in ours.sources(one.source):
+    ours, theirs = inside_reference(case), inside_candidate(case)
+    heads = (
+        _Head(ours, case.repaired.reference.run, case.reference_values, case.run_reference),
+        _Head(theirs, case.repaired.side.run, case.candidate_values, case.run_candidate),
+    )
+    others = tuple(dict.fromkeys((*ours.entering, *case.partners.values())))
+    for number, head in enumerate(heads):
+        for one in reductions(head.inside):
+            if not _centres(head.inside.view, head.whole, one):
                 continue
-            yield from _mean_of(case, one, other)
+            for other in head.inside.entering if number else others:
+                if other == one.source or other in head.inside.sources(one.source):
+                    continue
+                yield from _mean_of(case, head, one, other, mended=bool(number))
+            if number:  # the other tensor may be read by the reference alone
+                for other in ours.entering:
+                    yield from _mean_of(case, head, one, other, mended=True, read=False)
 
 
-def _mean_of(case: Case, one: Reduction, other: int) -> Iterator[Explanation]:
-    """The mean of another tensor taken off, or taken off that tensor, over whichever axes fit."""
-    shape = case.reference.tape.values[other].shape
+Values = Callable[[Mapping[int, Array], Collection[int]], list[Array]]
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The side that centres the advantages."""
+
+    inside: Inside
+    whole: Replay
+    values: Values
+    run: Callable[[Mapping[int, Array], Mapping[int, Array]], Array]
+
+
+def _mean_of(
+    case: Case, head: _Head, one: Reduction, other: int, mended: bool, read: bool = True
+) -> Iterator[Explanation]:
+    """The mean of another tensor taken off, or taken off that tensor, over whichever axes fit.
+
+    Args:
+        mended: whether it is the candidate that centres the advantages, so that the change of it
+            is to give the reference's value.
+        read: whether the head reads the other tensor; else it is a value of the reference's.
+    """
+    values = head.values if read else case.reference_values
+    shape = (head.inside.view if read else case.reference).tape.values[other].shape
+    wanted = case.first.reference if mended else case.first.candidate
     for axes in subsets(len(shape)):
-        predict = partial(_other_mean, case, one, other, axes)
-        if fits(predict, case.first, case.first.candidate):
+        for predict, names, told in (
+            (
+                partial(_other_mean, head, values, one, other, axes),
+                ("centre of", "value"),
+                f"the {one.kind} of another tensor {shape} is taken off",
+            ),
+            (
+                partial(_other_centred, head, one, other, axes),
+                ("centred", "value"),
+                "the value is centred",
+            ),
+        ):
+            if (names[0] == "centred" and not read) or not fits(predict, case.first, wanted):
+                continue
+            parameter, wrong = names
+            right = "the advantages are centred by their own"
             yield Explanation(
                 "dueling-wrong-tensor",
-                f"the {one.kind} of another tensor {shape} is taken off; the reference takes off "
-                f"that of the advantages",
-                predict,
-                parameters={"centre of": ("advantages", "value")},
-            )
-            return
-        predict = partial(_other_centred, case, one, other, axes)
-        if fits(predict, case.first, case.first.candidate):
-            yield Explanation(
-                "dueling-wrong-tensor",
-                "the value is centred; the reference centres the advantages",
-                predict,
-                parameters={"centred": ("advantages", "value")},
+                f"{right}; in the reference {told}"
+                if mended
+                else f"{told}; in the reference {right}",
+                as_it_is if mended else predict,
+                predict if mended else None,
+                {parameter: (wrong, "advantages") if mended else ("advantages", wrong)},
             )
             return
 
 
-def _other_mean(case: Case, one: Reduction, other: int, axes: Axes, trial: Trial) -> Array:
-    (x,) = case.reference_values(trial.fed, [other])
-    return case.run_reference(trial.fed, {one.value: reduce(x, one.kind, axes, True)})
+def _other_mean(
+    head: _Head, values: Values, one: Reduction, other: int, axes: Axes, trial: Trial
+) -> Array:
+    (x,) = values(trial.fed, [other])
+    return head.run(trial.fed, {one.value: reduce(x, one.kind, axes, True)})
 
 
-def _other_centred(case: Case, one: Reduction, other: int, axes: Axes, trial: Trial) -> Array:
-    x, centre = case.reference_values(trial.fed, [other, one.value])
+def _other_centred(head: _Head, one: Reduction, other: int, axes: Axes, trial: Trial) -> Array:
+    x, centre = head.values(trial.fed, [other, one.value])
     centred = x - reduce(x, one.kind, axes, True)
-    return case.run_reference(trial.fed, {one.value: np.zeros_like(centre), other: centred})
+    return head.run(trial.fed, {one.value: np.zeros_like(centre), other: centred})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
@@ -9,6 +10,7 @@ from torch.nn import functional as F
 from tests.unit.causes.told import kind, numbers, tensor, told
 
 X = numbers(6, 7)
+ZERO, ONE = np.zeros((), np.float32), np.ones((), np.float32)
 FIRST, LAST = tensor(numbers(7, 8)), tensor(numbers(8, 5))
 
 
@@ -30,6 +32,26 @@ def test_hard_sigmoid():
     cause = told(network(F.hardsigmoid), network(lambda x: (0.2 * x + 0.5).clamp(0, 1)), X)
     assert cause.kind == "hard-sigmoid-slope"
     assert cause.parameters["slope"] == pytest.approx((1 / 6, 0.2))
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0])
+def test_a_hard_sigmoid_of_several_steps(scale):
+    """On small inputs its clips cut nothing off, and its sum is the number that the line gives."""
+
+    def sixth(x):
+        return torch.minimum(torch.maximum(x / 6 + 0.5, tensor(ZERO)), tensor(ONE))
+
+    def fifth(x):
+        return torch.maximum(torch.minimum(0.2 * x + 0.5, tensor(ONE)), tensor(ZERO))
+
+    for ours, theirs in (
+        (sixth, fifth),
+        (fifth, sixth),
+        (sixth, lambda x: (0.2 * x + 0.5).clamp(0, 1)),
+    ):
+        cause = told(network(ours), network(theirs), scale * X)
+        assert cause is not None
+        assert cause.kind == "hard-sigmoid-slope"
 
 
 def test_variants_of_gelu():

@@ -43,6 +43,20 @@ def test_the_mean_of_the_values():
     assert kind(head(mean), head(lambda a, v: v.mean(0, keepdim=True)), X) == "dueling-wrong-tensor"
 
 
+def test_the_mean_of_the_values_in_the_reference():
+    """So too, told the other way round; and written as the value less its own mean."""
+    cause = told(head(lambda a, v: v.mean(0, keepdim=True)), head(mean), X)
+    assert cause.kind == "dueling-wrong-tensor"
+    assert cause.parameters == {"centre of": ("value", "advantages")}
+
+    def centred_value(x):
+        a, v = torch.tanh(x) @ ADVANTAGE, torch.tanh(x) @ VALUE
+        return v - v.mean(0, keepdim=True) + a
+
+    assert kind(centred_value, head(mean), X) == "dueling-wrong-tensor"
+    assert kind(head(mean), centred_value, X) == "dueling-wrong-tensor"
+
+
 def test_a_mean_without_a_value_stream_is_no_dueling_head():
     def centred(axis):
         return lambda x: torch.relu(torch.tanh(x) - torch.tanh(x).mean(axis, keepdim=True))
