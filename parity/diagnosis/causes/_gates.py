@@ -11,7 +11,7 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.view import LeafView, plain_kind
 from parity.tape import Array, Tape
 
-_GATES = (4, 3)  # of an LSTM and of a GRU  # of an LSTM and of a GRU
+_GATES = (4, 3)  # of an LSTM and of a GRU
 _ADDITIONS = ("add", "addv2", "biasadd", "multiadd", "bias")
 
 Values = Callable[[Mapping[int, Array], Sequence[int]], list[Array]]
@@ -135,7 +135,7 @@ def of_a_recurrent_layer(case: Case) -> bool:
         len(value.shape) == 2
         and value.shape[0] > 1
         and max(value.shape) in (3 * min(value.shape), 4 * min(value.shape))
-        and _is_read_by_steps(tape, value.id)
+        and is_read_by_steps(tape, value.id)
         for value in tape.values
         if value.op < 0 and value.kind in ("parameter", "constant")
     )
@@ -163,7 +163,8 @@ def step_axes(case: Case) -> set[int]:
     return found
 
 
-def _is_read_by_steps(tape: Tape, leaf: int) -> bool:
+def is_read_by_steps(tape: Tape, leaf: int) -> bool:
+    """Whether several operations read a leaf, as the steps of a loop do, or a recurrent one."""
     readers, stack = [], [leaf]
     while stack:
         for index in tape.consumers[stack.pop()]:

@@ -12,6 +12,7 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._gates import (
     gate_blocks,
+    is_read_by_steps,
     of_a_recurrent_layer,
     same,
     step_axes,
@@ -24,6 +25,8 @@ from parity.tape import Array, Tape
 
 _MOST_ASSIGNMENTS = 40
 _MOST_OPS = 40  # of one step of a recurrent layer
+
+Run = Callable[[Mapping[int, Array], Mapping[int, Array]], Array]
 
 
 # --- gates that have changed places ---------------------------------------------------------------
@@ -122,24 +125,64 @@ def reset_after(case: Case) -> Iterator[Explanation]:
                 return
 
 
-def reset_told(ours: str, theirs: str, predict: Predict) -> Explanation:
+@cause("reset-after")
+def reset_on_the_bias(case: Case) -> Iterator[Explanation]:
+    """A GRU's reset gate multiplies the product with the recurrent weights, and so its bias too.
+
+    Looks like: the first step differs too, by the bias of the product less what the gate leaves
+        of it: there the state is zero, and nothing else tells the two ways apart.
+    Proof: one side's own operations with the gate times that bias in its place give the other
+        side's value.
+    """
+    sides = (
+        (case.reference, case.run_reference, case.first.candidate),
+        (case.candidate, case.run_candidate, case.first.reference),
+    )
+    gates = _open_gates(case)
+    for number, (view, run, wanted) in enumerate(sides):
+        biases = [
+            leaf
+            for leaf in view.leaves
+            if leaf.array.ndim == 1 and leaf.array.any() and is_read_by_steps(view.tape, leaf.id)
+        ]
+        for gate, leaf in itertools.islice(itertools.product(gates, biases), _MOST_ASSIGNMENTS):
+            gated = partial(_gated, case, run, gate, leaf.id)
+            if same(gated(case.first), wanted):
+                mended = (lambda trial: trial.candidate), gated
+                ours, theirs = ("after", "before") if number else ("before", "after")
+                yield reset_told(ours, theirs, *(mended if number else (gated, None)))
+                return
+
+
+def _gated(case: Case, run: Run, gate: int, leaf: int, trial: Trial) -> Array:
+    """What a region gives where a gate multiplies a vector that it adds."""
+    fixed = np.zeros(case.repaired.reference.tape.values[gate].shape[-1:])
+    added = run(trial.fed, {}), run(trial.fed, {leaf: fixed})
+    result: Array = added[1] + _gate_of(case, trial, gate) * (added[0] - added[1])
+    return result
+
+
+def reset_told(
+    ours: str, theirs: str, predict: Predict, reference: Predict | None = None
+) -> Explanation:
     return Explanation(
         "reset-after",
         f"the reset gate multiplies {theirs} the product with the recurrent weights, "
         f"the reference's {ours} it",
         predict,
+        reference,
         parameters={"reset": (ours, theirs)},
         cost=-1,
     )
 
 
 def _open_gates(case: Case) -> list[int]:
-    """Values in the reference's region, or entering it, that lie between 0 and 1."""
+    """Values in the reference's region, or entering either, that lie between 0 and 1."""
     tape = case.reference.tape
     inside = [value for op in case.reference.ops for value in op.outputs]
     ids = [
         value
-        for value in dict.fromkeys((*case.entering, *inside))
+        for value in dict.fromkeys((*case.entering, *case.partners.values(), *inside))
         if tape.values[value].shape == case.reference.value.shape
         and tape.values[value].dtype.startswith(("float", "bfloat"))
     ]
@@ -417,7 +460,7 @@ def _is_mask(array: Array) -> bool:
 
 
 def _with_leaves(
-    run: Callable[[Mapping[int, Array], Mapping[int, Array]], Array],
+    run: Run,
     leaves: Mapping[int, Array],
     trial: Trial,
 ) -> Array:

@@ -171,3 +171,30 @@ def test_another_state_is_no_mask_and_no_gate():
 
     half = torch.tensor([[1.0], [0.5], [1.0]])
     assert kind(cell(half), cell(None), x, H) not in ("sequence-mask", "gate-order")
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_the_reset_shows_in_the_first_step_by_the_bias(after):
+    """There the state is zero. The kernel of two gates is a square here."""
+    gates, new = tensor(numbers(2 * UNITS, 2 * UNITS)), tensor(numbers(2 * UNITS, UNITS))
+    own, bias = tensor(numbers(UNITS, UNITS)), tensor(numbers(UNITS))
+    own_gates, bias_new = tensor(numbers(UNITS, 2 * UNITS)), tensor(numbers(UNITS))
+    later = tensor(numbers(UNITS, 3))
+
+    def steps(after):
+        def run(x):
+            h = torch.zeros(x.shape[0], UNITS)
+            found = []
+            for step in x.unbind(1):
+                z, r = torch.sigmoid(step @ gates + h @ own_gates).chunk(2, -1)
+                n = step @ new + bias_new
+                n = n + r * (h @ own + bias) if after else n + (r * h) @ own + bias
+                h = z * h + (1 - z) * torch.tanh(n)
+                found.append(h)
+            return torch.softmax(torch.stack(found, 1) @ later, 1)
+
+        return run
+
+    cause = told(steps(after), steps(not after), numbers(3, 6, 2 * UNITS))
+    words = ("after", "before") if after else ("before", "after")
+    assert (cause.kind, cause.parameters) == ("reset-after", {"reset": words})
