@@ -30,6 +30,7 @@ from parity.tape import Array, Op
 
 _TRIES = 60  # pairs of values that are tried as the end of a region
 _FEW_TRIES = 3
+_SPLITS = 60  # of a region into one operation and the rest, at all depths: their number explodes
 _ORDERS = 6  # axis orders that are tried for a pair: all, where three axes have one length
 _BARELY = 16 * U32  # what rounded constants leave between values that meet
 _PATIENCE = 40  # operations after which values that were put in must have met something
@@ -37,6 +38,12 @@ _PATIENCE = 40  # operations after which values that were put in must have met s
 
 class Search(Scene):
     """Tries pairs of values as the end of a region: where what follows meets again, it ends."""
+
+    def __init__(
+        self, found: Match, apart: Sequence[OutputPair], splits: Iterator[int] | None = None
+    ) -> None:
+        super().__init__(found, apart)
+        self._splits = iter(range(_SPLITS)) if splits is None else splits
 
     def meeting_place(self) -> tuple[Parting, Match] | None:
         """The smallest pair of regions after which the models go on as one.
@@ -148,11 +155,13 @@ class Search(Scene):
             order = next(iter(self._orders(first, other)), None)
             if order is None:
                 continue
+            if next(self._splits, None) is None:
+                return None
             array = order.apply(self.found.reference.array(first))
             fresh = rematch(
                 self.found, {other: array}, lambda match, op: op.index <= theirs.ops[-1].index
             )
-            rest = Search(fresh, self.apart)
+            rest = Search(fresh, self.apart, self._splits)
             rest.reference.settled[first] = True
             remaining = rest.region(rest.reference, a), rest.region(rest.candidate, b)
             if not _one_operation_each(*remaining) and not (

@@ -13,8 +13,6 @@ SEED = 0
 
 # What falls short, and why. A strict xfail: when one is mended, its line here must go.
 SHORT = {
-    "state-reset-between-chunks": "unexplained: the later steps of an LSTM are paired across steps",
-    "both-directions-forward": "unexplained: the later steps of an LSTM are paired across steps",
     "gates-and-leaky-slope": "one divergence for two faults: a fused LSTM hides where they part",
     "two-norms": "a variance is taken for a mean square, as a norm without an epsilon allows",
     "keras-flatten-of-equal-sides": "placed a step early where channels and rows are as many",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import parity
+from parity.diagnosis import search
 from parity.matching import match as matching
 from parity.report.summary import Report
 
@@ -75,3 +76,39 @@ def test_the_count_sees_a_search_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(matching, "_LOOK_ALIKES", 10**9)
     _, operations, calls = compare_counting(20, monkeypatch)
     assert calls > 3 * operations
+
+
+def branches(factors: list[float], first: Any, then: Any) -> Callable[[Any], Any]:
+    """The input by several factors, two functions of all of them, and a head."""
+    head = torch.from_numpy(np.random.default_rng(1).standard_normal((60, 3)).astype("f"))
+
+    def model(x: Any) -> Any:
+        return torch.softmax(then(first(torch.cat([x * a for a in factors], 1))) @ head, 1)
+
+    return model
+
+
+def test_branches_that_all_differ_are_not_tried_in_every_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Twelve branches have half a billion orders, and none of them ends in one operation each."""
+    replays = 0
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal replays
+        replays += 1
+        assert replays < 500
+        return rematch(*arguments)
+
+    rematch = search.rematch
+    monkeypatch.setattr(search, "rematch", counted)
+    report = parity.compare(
+        parity.wrap(
+            branches([1.1 + 0.3 * i for i in range(12)], torch.cos, torch.sin), framework="torch"
+        ),
+        parity.wrap(
+            branches([0.3 + 0.17 * i for i in range(12)], torch.tanh, torch.exp), framework="torch"
+        ),
+        inputs=np.random.default_rng(0).standard_normal((4, 5)).astype("f"),
+    )
+    assert report.verdict == "diverged"

@@ -19,6 +19,7 @@ from parity.diagnosis.causes._gates import (
 )
 from parity.diagnosis.causes.activation import Curve, recognise, sample_of, sigmoid
 from parity.diagnosis.normalisation import plain
+from parity.diagnosis.region import ancestors, descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array, Tape
@@ -354,6 +355,42 @@ def state_dropped(case: Case) -> Iterator[Explanation]:
                 cost=-1,
             )
             return
+
+
+@cause("state-not-carried")
+def state_not_handed_on(case: Case) -> Iterator[Explanation]:
+    """A recurrent layer starts from zero where the reference goes on from its last state.
+
+    Looks like: a sequence in parts whose first part agrees.
+    Proof: the reference's own operations with that state at zero give the candidate's value. It is
+        a state if it comes of the same weights as what is made of it.
+    """
+    for value in case.entering:
+        if not _is_between_readers(case.reference.tape, value):
+            continue
+        zero = partial(_with_zero, case, value)
+        if same(zero(case.first), case.first.candidate):
+            shape = case.reference.tape.values[value].shape
+            yield Explanation(
+                "state-not-carried",
+                f"the state of {shape} that the reference goes on from is zero",
+                zero,
+                parameters={"carried": (True, False)},
+                cost=-1,
+            )
+            return
+
+
+def _with_zero(case: Case, value: int, trial: Trial) -> Array:
+    shape = case.reference.tape.values[value].shape
+    return case.run_reference(trial.fed, {value: np.zeros(shape)})
+
+
+def _is_between_readers(tape: Tape, value: int) -> bool:
+    """Whether a value comes of a matrix that something made of the value reads again."""
+    before = ancestors(tape, [value])
+    after = {tape.values[made].op for made in descendants(tape, value)} - before
+    return any(readers & before and readers & after for readers in tape.readers_of_matrices)
 
 
 def _is_state(tape: Tape, leaf: int) -> bool:

@@ -30,6 +30,7 @@ from parity.diagnosis.view import LeafView, RegionView
 from parity.tape import Array
 
 _MOST_ROLLED = 32  # steps, of which each is put first
+_MOST_STATES = 24  # that are turned round
 _MANY_OPS = 150  # of a loop in which only the usual is tried
 # where the reference's gates stand in TensorFlow's cells, in ONNX, and the way back; of a GRU
 _USUAL_ORDERS = ((0, 2, 1, 3), (0, 3, 1, 2), (0, 2, 3, 1), (0, 1, 3, 2), (1, 0, 2), (1, 0))
@@ -164,8 +165,83 @@ def steps_turned(case: Case) -> Iterator[Explanation]:
                 return
 
 
+@cause("direction", enclosures=True)
+def states_turned(case: Case) -> Iterator[Explanation]:
+    """One recurrent layer of several takes the steps from the other end, or one with a head behind.
+
+    Looks like: a bidirectional layer, half of whose states agree.
+    Proof: the states that the reference has on the sequence turned round, turned back, are put in
+        the place of its own; the rest of its operations give the candidate's value.
+    """
+    for root, axis, _ in sequences(case):
+        states = list(_states(case, case.reference.tape.values[root].shape[axis]))
+        turned = _with_sequence(case, case.first, root, partial(np.flip, axis=axis))
+        arrays = case.reference_values(turned, [value for value, _ in states])
+        for (value, back), array in zip(states, arrays, strict=True):
+            found = array if back is None else np.flip(array, back)
+            if same(case.run_reference(case.first.fed, {value: found}), case.first.candidate):
+                yield Explanation(
+                    "direction",
+                    "the steps are taken from the other end",
+                    partial(_with_states_turned, case, root, axis, value, back),
+                    parameters={"direction": ("forwards", "backwards")},
+                    cost=-1,
+                )
+                return
+
+
+def _states(case: Case, steps: int) -> Iterator[tuple[int, int | None]]:
+    """Values that may be a layer's states, and the axis of their steps; None for the last state."""
+    tape = case.reference.tape
+    found: list[tuple[int, int | None]] = []
+    for op in case.reference.ops:
+        for value in op.outputs:
+            shape = tape.values[value].shape
+            if not op.static and len(shape) == 3:
+                found += [(value, back) for back in (0, 1) if shape[back] == steps]
+    found += [(value, None) for value in _last_states(case)]
+    yield from found[:_MOST_STATES]
+
+
+def _last_states(case: Case) -> Iterator[int]:
+    """Values through which all goes that a loop has computed, one for each loop, the first."""
+    tape, ops = case.reference.tape, case.reference.ops
+    last_read = {value: op.index for op in ops for value in op.inputs}
+    for readers in tape.readers_of_matrices:
+        if len(readers) < 2:
+            continue
+        made = {value for op in ops if op.index in readers for value in op.outputs}
+        for op in ops:
+            if made.isdisjoint(op.inputs) or op.index in readers:
+                continue
+            made.update(op.outputs)
+            alive = [value for value in made if last_read.get(value, -1) > op.index]
+            if op.index > max(readers) and len(alive) == 1:
+                yield alive[0]
+                break
+
+
+def _with_states_turned(
+    case: Case, root: int, axis: int, value: int, back: int | None, trial: Trial
+) -> Array:
+    turned = _with_sequence(case, trial, root, partial(np.flip, axis=axis))
+    (states,) = case.reference_values(turned, [value])
+    return case.run_reference(trial.fed, {value: states if back is None else np.flip(states, back)})
+
+
 def _on_turned(case: Case, root: int, axis: int, trial: Trial) -> Array:
-    return case.run_reference({**trial.fed, root: np.flip(trial.fed[root], axis)})
+    return case.run_reference(_with_sequence(case, trial, root, partial(np.flip, axis=axis)))
+
+
+def _with_sequence(
+    case: Case, trial: Trial, value: int, change: Callable[[Array], Array]
+) -> dict[int, Array]:
+    """A trial's `fed` with another sequence: a root of the case, or made of one by moves."""
+    if value in trial.fed:
+        array = trial.fed[value]
+    else:
+        (array,) = case.reference_values(trial.fed, [value])
+    return {**trial.fed, value: change(array)}
 
 
 def _flipped(values: Predict, axis: int | None, trial: Trial) -> Array:
@@ -183,6 +259,8 @@ def sequences(case: Case) -> Iterator[tuple[int, int, tuple[int, ...]]]:
         return
     (root,) = case.roots
     shape = first.fed[root].shape
+    if len(shape) != 3 and len(case.entering) == 1:  # what is a batch of steps before a reshape
+        (root,), shape = case.entering, first.inputs[0].shape
     if len(shape) != 3 or next(packings(case.reference.leaves), None) is None:
         return
     if attends(case, readers=0):  # its kernels may be as many as a layer's gates
@@ -205,13 +283,18 @@ def _meet(
     """
     as_it_is = run(case, case.first.fed)
     for end in (0, -1):
-        moved = case.first.fed[root].copy()
-        np.moveaxis(moved, axis, 0)[end] += 1.0
-        rows = (run(case, {**case.first.fed, root: moved}) != as_it_is).any(axis=-1)
+        moved = _with_sequence(case, case.first, root, partial(_with_another_end, axis, end))
+        rows = (run(case, moved) != as_it_is).any(axis=-1)
         reached = (len(set(at)) for at in rows.nonzero())
         if all(count > 1 or length == 1 for count, length in zip(reached, rows.shape, strict=True)):
             return True
     return False
+
+
+def _with_another_end(axis: int, end: int, sequence: Array) -> Array:
+    moved: Array = sequence.copy()
+    np.moveaxis(moved, axis, 0)[end] += 1.0
+    return moved
 
 
 # --- state ----------------------------------------------------------------------------------------
@@ -259,10 +342,10 @@ def _alone(
 ) -> Iterator[Predict]:
     """Ways to have every step's state as if it were the first: of all steps, or of the last."""
     first = case.first
-    steps = first.fed[root].shape[axis]
+    steps = case.reference.tape.values[root].shape[axis]
 
     def with_first(trial: Trial, step: int, place: int) -> dict[int, Array]:
-        return {**trial.fed, root: np.roll(trial.fed[root], place - step, axis)}
+        return _with_sequence(case, trial, root, lambda x: np.roll(x, place - step, axis))
 
     def all_steps(back: int, place: int, trial: Trial) -> Array:
         found = [run(with_first(trial, step, place)).take(place, back) for step in range(steps)]

@@ -198,3 +198,27 @@ def test_the_reset_shows_in_the_first_step_by_the_bias(after):
     cause = told(steps(after), steps(not after), numbers(3, 6, 2 * UNITS))
     words = ("after", "before") if after else ("before", "after")
     assert (cause.kind, cause.parameters) == ("reset-after", {"reset": words})
+
+
+def test_a_state_that_the_second_part_of_a_sequence_does_not_get():
+    """A state comes of the weights that read it again; another value at zero is not one."""
+    cell = nn.GRUCell(INPUTS, UNITS)
+
+    def parts(handed):
+        def run(x):
+            h, found = torch.zeros(x.shape[0], UNITS), []
+            for t, step in enumerate(x.unbind(1)):
+                h = cell(step, torch.zeros_like(h) if t == 3 and not handed else h)
+                found.append(h)
+            return torch.stack(found, 1)
+
+        return run
+
+    assert kind(parts(True), parts(False), X) == "state-not-carried"
+    first, second = tensor(numbers(INPUTS, UNITS)), tensor(numbers(INPUTS, UNITS))
+    both = told(
+        lambda x: torch.tanh(x @ first) + torch.sigmoid(x @ second),
+        lambda x: torch.tanh(x @ first) + torch.sigmoid(0 * (x @ second)),
+        X[:, 0],
+    )
+    assert both is None or both.kind != "state-not-carried"

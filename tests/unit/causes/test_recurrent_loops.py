@@ -70,6 +70,33 @@ def test_steps_from_the_other_end(last):
     assert kind(unrolled(last=last), unrolled(backwards=True, last=last), X) == "direction"
 
 
+@pytest.mark.parametrize("last", [True, False])
+def test_steps_from_the_other_end_of_a_layer_with_others_around(last):
+    """Before it a dense layer over all steps at once, behind it a head; and a layer beside it."""
+    before, head = tensor(numbers(4, 4)), tensor(numbers(2 * UNITS, 3))
+    beside = torch.nn.GRU(4, UNITS, batch_first=True)
+
+    def states(x, backwards):
+        h, found = torch.zeros(x.shape[0], UNITS), []
+        for step in x.unbind(1)[::-1] if backwards else x.unbind(1):
+            given, kept = (step @ W).chunk(3, -1), (h @ U).chunk(3, -1)
+            r, z = (torch.sigmoid(given[k] + kept[k]) for k in (0, 1))
+            h = (1 - z) * torch.tanh(given[2] + r * kept[2]) + z * h
+            found.append(h)
+        return h if last else torch.stack(found[::-1] if backwards else found, 1)
+
+    def net(backwards):
+        def run(x):
+            x = (x.reshape(-1, 4) @ before).reshape(x.shape)
+            others = beside(x)[0][:, -1] if last else beside(x)[0]
+            return torch.softmax(torch.cat([others, states(x, backwards)], -1) @ head, -1)
+
+        return run
+
+    for backwards in (True, False):
+        assert kind(net(not backwards), net(backwards), X) == "direction"
+
+
 @pytest.mark.parametrize(("carries", "last"), [(True, True), (True, False), (False, False)])
 def test_every_step_by_itself(carries, last):
     ours, theirs = (unrolled(carries=one, last=last) for one in (carries, not carries))
