@@ -13,7 +13,7 @@ from parity.tape import Op, Replay, Tape
 
 _ENDS = 5  # later values at which an enclosure may end
 _STEPS = 40  # operations that an enclosure may hold
-_LAYER_STEPS = 600  # the same of a recurrent layer, step by step
+_LAYER_STEPS = 1000  # the same of a recurrent layer, step by step
 
 
 def enclosures(case: Case) -> Iterator[Case]:

@@ -26,6 +26,7 @@ from parity.tape import Array
 
 _FACTOR = 1e6  # no one scales a weight by more
 _FEW = 24  # operations of a region in which a bias is all that is amiss
+_MOST_EXCHANGES = 40  # pairs of values; more enter a loop, which is no product of two
 # cause, what the reference's bias is multiplied by, in words, how often either side adds it
 _BIASES = (
     ("bias-missing", 0.0, "is not added", (1, 0)),
@@ -150,7 +151,7 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
     """
     fed = case.first.fed
     tape = case.reference.tape
-    for a, b in itertools.combinations(fed, 2):
+    for a, b in itertools.islice(itertools.combinations(fed, 2), _MOST_EXCHANGES):
         if fed[a].shape != fed[b].shape or np.array_equal(fed[a], fed[b]):
             continue
         makers = tape.producer(a), tape.producer(b)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
+from parity.diagnosis.causes import weights
 from tests.unit.causes.told import kind, numbers, tensor, told
 
 X, WEIGHT, BIAS = numbers(5, 7), numbers(7, 6), numbers(6)
@@ -96,3 +99,15 @@ def test_the_reference_is_rounded():
     rounded = w.half().float()
     cause = told(lambda x: F.linear(x, rounded), lambda x: F.linear(x, w), x)
     assert (cause.kind, cause.parameters["dtype"]) == ("weight-precision", ("float16", "float32"))
+
+
+def test_of_many_values_not_every_pair_is_exchanged(monkeypatch):
+    """Forty values have 780 pairs, and each costs a run of all that reads them."""
+    tried = []
+    monkeypatch.setattr(weights, "gives", lambda case, predict: bool(tried.append(predict)))
+    monkeypatch.setattr(weights, "_with_weight", lambda case, inputs: True)
+    fed = {value: numbers(2, 3) for value in range(40)}
+    tape = SimpleNamespace(producer=lambda value: SimpleNamespace(inputs=()))
+    case = SimpleNamespace(first=SimpleNamespace(fed=fed), reference=SimpleNamespace(tape=tape))
+    assert list(weights.operands_swapped(case)) == []
+    assert 1 < len(tried) <= 40
