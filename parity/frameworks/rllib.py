@@ -34,7 +34,7 @@ def framework(obj: object) -> str:
     """The framework whose operations a model runs.
 
     Raises:
-        ModelError: it is no ModelV2.
+        ModelError: it is none of RLlib's.
     """
     base = _base(obj)
     if base is None:
@@ -162,15 +162,16 @@ def _module_face(cls: Any, method: str) -> Any:
 
 
 def _with_values(module: Any, batch: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
-    if hasattr(module, "compute_values"):
-        embeddings = found.pop("embeddings", None)
-        found = {"vf_preds": module.compute_values(batch, embeddings=embeddings), **found}
-    return _policy_first(found)
+    if not hasattr(module, "compute_values") or "vf_preds" in found:
+        return _policy_first(found)
+    values = module.compute_values(batch, embeddings=found.get("embeddings"))
+    others = {name: item for name, item in found.items() if name != "embeddings"}
+    return _policy_first({"vf_preds": values, **others})
 
 
 def _policy_first(found: dict[str, Any]) -> dict[str, Any]:
     """The outputs in the order of other models': those that share no names are paired by it."""
-    return {name: found[name] for name in ("action_dist_inputs",) if name in found} | found
+    return {**{name: found[name] for name in ("action_dist_inputs",) if name in found}, **found}
 
 
 @contextlib.contextmanager
