@@ -108,12 +108,15 @@ def module(base: Any, shape: tuple[int, ...] = (4,), outputs: int = 2, **config:
 
     Args:
         base: its class.
-        config: what differs from RLlib's defaults, and the class's own settings; `inference_only`.
+        config: what differs from RLlib's defaults, and the class's own settings; `inference_only`;
+            `continuous`, for as many continuous actions.
     """
     inference_only = config.pop("inference_only", False)
+    continuous = gym.spaces.Box(-1.0, 1.0, (outputs,), np.float32)
+    actions = continuous if config.pop("continuous", False) else gym.spaces.Discrete(outputs)
     return base(
         observation_space=gym.spaces.Box(-1.0, 1.0, shape, np.float32),
-        action_space=gym.spaces.Discrete(outputs),
+        action_space=actions,
         inference_only=inference_only,
         model_config={**asdict(DefaultModelConfig()), **config},
     )
@@ -221,6 +224,7 @@ _LSTM = {"use_lstm": True, "lstm_cell_size": 16}
 MODELS = {
     "fully connected": _net(build, _ROWS, 8),
     "fully connected, separate value": _net(build, _ROWS, 12, vf_share_layers=False),
+    "fully connected, free log std": _net(build, _ROWS, 9, outputs=6, free_log_std=True),
     "vision, 84x84": _net(build, _IMAGES, 10, outputs=4),
     "vision, 84x84, separate value": _net(build, _IMAGES, 16, vf_share_layers=False),
     "vision, 42x42": _net(build, observations(3, 42, 42, 3), 10),

@@ -193,6 +193,17 @@ def test_weights_move_between_a_modelv2_and_its_heir(name, framework):
     assert causes(parity.compare(old, new, inputs=heir.inputs))[0][0] == "vf.net.mlp.0"
 
 
+def test_a_free_log_standard_deviation_moves_too():
+    """An RLModule clamps it, to bounds that no ModelV2 has."""
+    old = nets.build("torch", outputs=6, free_log_std=True, **HIDDEN)
+    old._append_free_log_std.log_std.data.copy_(torch.tensor([0.3, -0.2, 0.1]))
+    new = nets.ppo_module(outputs=3, continuous=True, free_log_std=True, **HIDDEN)
+    result = parity.transfer(old, train(new), inputs=ROWS)
+    assert result.verdict == "parity", result.report
+    assert result.table.left == ((), ("pi.log_std_clip_param_const",))
+    assert new.pi.log_std.tolist() == old._append_free_log_std.log_std.tolist()
+
+
 def test_weights_move_to_a_modelv2_with_an_lstm_where_shapes_are_made_alike():
     """A ModelV2 has its steps in one row after another, an RLModule as (batch, time)."""
     module = nets.ppo_module(**LSTM, vf_share_layers=True)
