@@ -72,6 +72,23 @@ def test_a_free_log_standard_deviation_that_was_trained(way):
         np.testing.assert_array_equal(tensor.numpy(), numbers)
 
 
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_of_an_attention_what_cannot_be_moved_is_left_over(way):
+    models = {one: nets.attention(one) for one in way}
+    before = {name: own.clone() for name, own in models["torch"].state_dict().items()}
+    result = parity.transfer(*models.values(), inputs=nets.MEMORIES)
+    assert result.verdict == "diverged"
+    assert not result.written
+    for name, own in models["torch"].state_dict().items():
+        assert torch.equal(own, before[name]), name
+    left = dict(zip(way, result.table.left, strict=True))["torch"]
+    assert {name.split("._layer.")[1].split(".")[0] for name in left} == {
+        "_uvar", "_vvar", "_qkv_layer", "_pos_proj", "_linear_layer", "_input_layernorm",
+        "_rel_pos_embedding",
+    }  # fmt: skip
+    assert f"left over in {result.table.target}: " in str(result)
+
+
 def test_the_users_table_of_the_vision_network():
     """By position the copy fails at slot 0; by what the tensors do all ten have their places."""
     torch, tensorflow = (nets.build(one, (84, 84, 4), 4) for one in ("torch", "tensorflow"))
