@@ -188,8 +188,9 @@ def _columns_named(module: Any, batch: Mapping[str, Any]) -> Iterator[None]:
         shapes = [
             f"{path} ({', '.join(map(str, ('batch', *one.shape)))})" for path, one in state.items()
         ]
+        asked = ", ".join(f"{name!r}: ..." for name in dict.fromkeys(["obs", *missing]))
         raise InputError(
             f"{type(module).__name__} reads the column {missing[0]!r}; its batch has "
-            f"{', '.join(map(repr, batch))}. Give inputs={{'obs': ..., {missing[0]!r}: ...}}"
+            f"{', '.join(map(repr, batch))}. Give inputs={{{asked}}}"
             + (f", with {', '.join(shapes)}." if shapes else ".")
         ) from error

@@ -90,6 +90,24 @@ def test_the_module_stays_the_users_own():
         assert not any(layer.training for layer in module.modules())
 
 
+@pytest.mark.parametrize("mode", ["eval", "train"])
+def test_unrecorded_it_gives_the_same_bits(mode):
+    wrapped = parity.wrap(nets.ppo_module(**HIDDEN), mode=mode)
+    recorded = outputs(wrapped, ROWS)
+    for name, array in load("torch").plain(wrapped)(ROWS).items():
+        np.testing.assert_array_equal(array, recorded[name], err_msg=name)
+
+
+def test_observations_are_drawn_from_its_space(assert_parity):
+    old, new = nets.build("torch", **HIDDEN), nets.ppo_module(**HIDDEN, vf_share_layers=True)
+    parity.transfer(old, train(new), inputs=ROWS)
+    assert_parity(old, train(new), observations=new.observation_space, max_examples=20)
+    with torch.no_grad():
+        new.vf.net.mlp[0].bias += 0.1
+    with pytest.raises(AssertionError, match=r"vf\.net\.mlp\.0"):
+        assert_parity(old, train(new), observations=new.observation_space, max_examples=20)
+
+
 class _Own(TorchRLModule):
     """A user's own: dropout, a column of its own, and a table that has no entry."""
 
@@ -126,7 +144,7 @@ def test_a_users_own_module():
         (
             nets.ppo_module,
             {"observations": ROWS},
-            r"the column 'obs'; its batch has 'observations'",
+            r"reads the column 'obs'; its batch has 'observations'\. Give inputs=\{'obs': ...\}\.$",
         ),
         (
             lambda: nets.ppo_module(**LSTM, vf_share_layers=True),
