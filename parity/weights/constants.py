@@ -33,7 +33,8 @@ def constants(
     for op in (op for op in graph.live.values() if op.index not in graph.owner):
         if op.role == "move":
             for value in filter(graph.is_static, op.inputs):
-                yield from _loose(addresses, value, JOINED, frozenset(), after[op.index])
+                if values[value].dtype.startswith(("float", "bfloat")):  # no indices or masks
+                    yield from _loose(addresses, value, JOINED, frozenset(), after[op.index])
         role = role_of(op)
         static = [v for v in op.inputs if graph.is_static(v) and values[v].size > 1]
         if role is None or len(static) != 1:

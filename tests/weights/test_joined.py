@@ -128,6 +128,27 @@ def test_of_more_tokens_none_is_guessed():
     assert result.table.left == (("tokens.0",), ("end", "tokens.0"))
 
 
+class Reordered(torch.nn.Module):
+    """Says which of its inputs stands where."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("places", torch.randperm(6))
+        self.layer = torch.nn.Linear(6, 3)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return self.layer(rows[:, self.places])
+
+
+def test_places_are_no_weights():
+    torch.manual_seed(0)
+    source, target = Reordered(), Reordered()
+    places = target.places.tolist()
+    result = parity.transfer(source, target, inputs=WORDS[0])
+    assert target.places.tolist() == places != source.places.tolist()
+    assert result.table.left == (("places",), ("places",))
+
+
 class Tied(torch.nn.Module):
     """The kernel of its layer stands beside what the layer gives: one part, not two."""
 
