@@ -60,7 +60,8 @@ def wrap(
             callable over tensors of one framework.
         framework: the framework of a plain function: `torch`, `tensorflow`, `chainer` or `numpy`.
             Models are recognised, functions too where their module uses one framework only.
-            `rllib` for a ModelV2 of RLlib's, which is recognised too: its outputs get names.
+            `rllib` for a ModelV2 or a `TorchRLModule` of RLlib's, or a method of the latter, which
+            are recognised too: their outputs get names; see docs/rllib.md.
         input_layout: `"NCHW"` or `"NHWC"`: how the model takes its images. Four-dimensional
             inputs are permuted from the reference's layout.
         inputs: inputs of its own, in its own layout, in place of the comparison's.

@@ -117,7 +117,8 @@ def prepare(obj: Any, framework: str | None) -> tuple[Any, str]:
         if framework == name or framework is None and module in sys.modules:
             library: Library = _imported(name, module, adapter, f"ray[{name}]")
             if framework == name or library.recognises(obj):
-                return library.prepared(obj), library.framework(obj)
+                runs = library.framework(obj)
+                return library.prepared(obj), runs
     return obj, recognise(obj, framework)
 
 

@@ -1,7 +1,8 @@
-"""Tensors that are computed with before any input is met: a variance that is one parameter.
+"""Tensors that meet no input in arithmetic: a variance that is one parameter, a token in front.
 
 One model takes the softplus of it, another its root and its square; which output it becomes, or
-which operation on live values reads it, is the same.
+which operation on live values reads it, is the same. What is only set beside live values, as a free
+log standard deviation is beside the means, is known by what comes after.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from parity.weights.addresses import Addresses
 from parity.weights.loose import Loose, role_of, terms
 from parity.weights.parts import Part
 
+JOINED = "joined"  # the role of what is only moved
+
 
 def constants(
     program: Program, addresses: Addresses, outputs: Mapping[int, str]
 ) -> Iterator[Loose]:
-    """Tensors that alone make up an output, or an operand of an operation that is no step.
+    """Tensors that alone make up an output, or an operand of an operation that is no step or moves.
 
     Args:
         outputs: names by value id.
@@ -27,10 +30,14 @@ def constants(
         if graph.is_static(value):
             yield from _loose(addresses, value, "constant", frozenset(), frozenset((name,)))
     before, after = program.flow({number: number for number in range(len(program.steps))})
-    for op in graph.live.values():
+    for op in (op for op in graph.live.values() if op.index not in graph.owner):
+        if op.role == "move":
+            for value in filter(graph.is_static, op.inputs):
+                if values[value].dtype.startswith(("float", "bfloat")):  # no indices or masks
+                    yield from _loose(addresses, value, JOINED, frozenset(), after[op.index])
         role = role_of(op)
         static = [v for v in op.inputs if graph.is_static(v) and values[v].size > 1]
-        if op.index in graph.owner or role is None or len(static) != 1:
+        if role is None or len(static) != 1:
             continue
         if addresses.of(static[0]) is None:  # what is only moved is a part of its own
             yield from _loose(
@@ -42,6 +49,8 @@ def _loose(
     addresses: Addresses, value: int, role: str, before: frozenset[object], after: frozenset[object]
 ) -> Iterator[Loose]:
     numbers = _tensors_behind(addresses, value)
+    trained = {number for number in numbers if addresses.tensors[number].trainable}
+    numbers = trained or numbers  # bounds and the like are buffers beside it
     if len(numbers) == 1:
         own = addresses.own(numbers.pop()).reshape(-1)
         yield Loose(Part(-1, role, terms(own)), before, after)

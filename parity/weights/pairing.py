@@ -19,7 +19,7 @@ from parity.tape import Array, Tape
 from parity.weights.addresses import Addresses
 from parity.weights.attention import projections
 from parity.weights.cells import cells, pair_cells, same_biases
-from parity.weights.constants import constants
+from parity.weights.constants import JOINED, constants
 from parity.weights.elements import Elements, order
 from parity.weights.loose import loose, pair_loose
 from parity.weights.parts import NEUTRAL, Part, parts
@@ -39,13 +39,21 @@ class Side:
         self.parts: dict[int, dict[str, Part]] = defaultdict(dict)
         own = parts(self.program, self.addresses), projections(self.program, self.addresses)
         in_cells = {number for cell in self.cells for number in cell.tensors}
+        taken = set(in_cells)
         for part in (*own[0], *own[1]):
+            numbers = self._tensors(part)
+            taken.update(numbers)
             # a cell's gates have an order of their own
-            if in_cells.isdisjoint(self._tensors(part)):
+            if in_cells.isdisjoint(numbers):
                 self.parts[part.step].setdefault(part.role, part)
         self.loose = [
             *loose(self.program, self.addresses),
-            *constants(self.program, self.addresses, outputs),
+            *(
+                one
+                for one in constants(self.program, self.addresses, outputs)
+                # what a step multiplies by is known by that
+                if one.part.role != JOINED or taken.isdisjoint(self._tensors(one.part))
+            ),
         ]
 
     def names(self, part: Part) -> tuple[str, ...]:

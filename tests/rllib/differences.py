@@ -100,6 +100,22 @@ def transformers() -> Any:
     return parity.structure(*models, inputs=nets.MEMORIES)
 
 
+def dueling_atoms() -> Any:
+    """DQN with five atoms: its ModelV2 with its policy's formula, and its RLModule."""
+    module = nets.dqn_module(num_atoms=5)
+
+    def estimates(rows: Any) -> Any:
+        found = module.compute_q_values({"obs": rows})
+        return {name: tensor for name, tensor in found.items() if name != "atoms"}
+
+    scores = nets.dqn_scores(num_atoms=5)
+    wrapped = (
+        parity.wrap(function, framework="torch", name=name)
+        for name, function in (("ModelV2", scores), ("RLModule", estimates))
+    )
+    return parity.transfer(*wrapped, inputs=nets.observations(5, 4)).report
+
+
 IMAGES = nets.observations(3, 84, 84, 4)
 POST = {"post_fcnet_hiddens": [64], "post_fcnet_activation": "relu", "shape": (84, 84, 4)}
 NARROW = [[8, [1, 1], 2], [16, [5, 5], 1]]
@@ -183,6 +199,16 @@ DIFFERENCES = [
         lambda: moved(nets.dqn, nets.observations(5, 4), heads={**DQN, "q_hiddens": []}),
         "diverged",
         ("unexplained",),
+    ),
+    Difference(
+        "DQN's RLModule, dueling with atoms: one value for all atoms, the ModelV2 has one each",
+        "`compute_q_values` of DQN's torch policy, and of `DefaultDQNTorchRLModule`, with "
+        "`dueling=True, num_atoms=5`; the one value, added to all atoms alike, drops out of their "
+        "softmax",
+        dueling_atoms,
+        "diverged",
+        ("unexplained",),
+        "core/models/torch/primitives.py",
     ),
     Difference(
         "VisionNetwork with layers behind its convolutions and a shared value: torch raises",

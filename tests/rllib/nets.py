@@ -7,8 +7,9 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 if importlib.util.find_spec("ray") is None:
@@ -22,6 +23,14 @@ os.environ["TF_USE_LEGACY_KERAS"] = "1"
 import gymnasium as gym  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow  # noqa: E402, F401  # before ray.rllib, which else turns eager execution off
+from ray.rllib.algorithms.dqn.dqn_torch_policy import compute_q_values  # noqa: E402
+from ray.rllib.algorithms.dqn.torch.default_dqn_torch_rl_module import (  # noqa: E402
+    DefaultDQNTorchRLModule,
+)
+from ray.rllib.algorithms.ppo.torch.default_ppo_torch_rl_module import (  # noqa: E402
+    DefaultPPOTorchRLModule,
+)
+from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig  # noqa: E402
 from ray.rllib.models import MODEL_DEFAULTS, ModelCatalog  # noqa: E402
 from ray.rllib.models.preprocessors import get_preprocessor  # noqa: E402
 
@@ -92,6 +101,55 @@ def attention(framework: str) -> Any:
     memory = {"memory_inference": 5, "memory_training": 5}
     own = {f"attention_{name}": size for name, size in (sizes | memory).items()}
     return build(framework, use_attention=True, max_seq_len=4, fcnet_hiddens=[12], **own)
+
+
+def module(base: Any, shape: tuple[int, ...] = (4,), outputs: int = 2, **config: Any) -> Any:
+    """An RLModule with `outputs` discrete actions.
+
+    Args:
+        base: its class.
+        config: what differs from RLlib's defaults, and the class's own settings; `inference_only`;
+            `continuous`, for as many continuous actions.
+    """
+    inference_only = config.pop("inference_only", False)
+    continuous = gym.spaces.Box(-1.0, 1.0, (outputs,), np.float32)
+    actions = continuous if config.pop("continuous", False) else gym.spaces.Discrete(outputs)
+    return base(
+        observation_space=gym.spaces.Box(-1.0, 1.0, shape, np.float32),
+        action_space=actions,
+        inference_only=inference_only,
+        model_config={**asdict(DefaultModelConfig()), **config},
+    )
+
+
+def ppo_module(shape: tuple[int, ...] = (4,), outputs: int = 2, **config: Any) -> Any:
+    return module(DefaultPPOTorchRLModule, shape, outputs, **config)
+
+
+def dqn_module(num_atoms: int = 1, **config: Any) -> Any:
+    """A dueling one, with the hidden layers of `dqn_scores`."""
+    hidden = {"fcnet_hiddens": [16], "fcnet_activation": "relu", "head_fcnet_hiddens": [24]}
+    own = {"dueling": True, "double_q": True, "v_min": -10.0, "v_max": 10.0, "epsilon": 0.1}
+    return module(DefaultDQNTorchRLModule, num_atoms=num_atoms, **hidden, **own, **config)
+
+
+def dqn_scores(num_atoms: int = 1) -> Callable[[Any], Any]:
+    """What DQN's policy computes from its `TorchModelV2`, under the names of DQN's RLModule.
+
+    The policy, not the model, takes off the mean of the advantages and adds the value.
+    """
+    heads = {"dueling": True, "num_atoms": num_atoms, "q_hiddens": [24]}
+    hidden = {"fcnet_hiddens": [16], "fcnet_activation": "relu", "no_final_linear": True}
+    model = dqn("torch", embedding=16, heads=heads, **hidden)
+    policy = SimpleNamespace(config={"num_atoms": num_atoms, "dueling": True})
+
+    def scores(observations: Any) -> Any:
+        batch = {"obs": observations, "is_training": False}
+        values, logits, probabilities, _ = compute_q_values(policy, model, batch)
+        atoms = {"qf_logits": logits, "qf_probs": probabilities} if num_atoms > 1 else {}
+        return {"qf_preds": values, **atoms}
+
+    return scores
 
 
 MIXED = gym.spaces.Dict(
@@ -166,6 +224,7 @@ _LSTM = {"use_lstm": True, "lstm_cell_size": 16}
 MODELS = {
     "fully connected": _net(build, _ROWS, 8),
     "fully connected, separate value": _net(build, _ROWS, 12, vf_share_layers=False),
+    "fully connected, free log std": _net(build, _ROWS, 9, outputs=6, free_log_std=True),
     "vision, 84x84": _net(build, _IMAGES, 10, outputs=4),
     "vision, 84x84, separate value": _net(build, _IMAGES, 16, vf_share_layers=False),
     "vision, 42x42": _net(build, observations(3, 42, 42, 3), 10),
@@ -176,5 +235,43 @@ MODELS = {
     "DQN, dueling, 51 atoms, images": _net(dqn, observations(3, 42, 42, 3), 18, heads=C51),
     "DQN, dueling, 51 atoms, noisy": _net(
         dqn, _ROWS, 22, fcnet_hiddens=[16], heads={**C51, "use_noisy": True}
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Heir:
+    """A ModelV2 and the RLModule that computes the same.
+
+    Attributes:
+        old: builds the ModelV2, given the framework.
+        new: builds the RLModule.
+        tensors: how many a transfer moves.
+    """
+
+    old: Callable[[str], Any]
+    new: Callable[[], Any]
+    inputs: Any
+    tensors: int
+
+
+_HIDDEN = {"fcnet_hiddens": [24, 16]}
+_FILTERS = [[16, [8, 8], 4], [32, [4, 4], 2], [256, [11, 11], 1]]
+_SHARED = {"vf_share_layers": True}
+_OWN = {"vf_share_layers": False}
+_STACK = (84, 84, 4)
+_PLAIN = [*_FILTERS[:2], [*_FILTERS[2], "valid"]]  # where a ModelV2 leaves its padding out
+HEIRS = {
+    "fully connected": Heir(
+        partial(build, **_HIDDEN, **_SHARED), partial(ppo_module, **_HIDDEN, **_SHARED), _ROWS, 8
+    ),
+    "fully connected, separate value": Heir(
+        partial(build, **_HIDDEN, **_OWN), partial(ppo_module, **_HIDDEN, **_OWN), _ROWS, 12
+    ),
+    "vision, 84x84": Heir(
+        partial(build, shape=_STACK, outputs=4, conv_filters=_FILTERS),
+        partial(ppo_module, _STACK, 4, conv_filters=_PLAIN),
+        _IMAGES,
+        10,
     ),
 }

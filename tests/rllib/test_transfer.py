@@ -3,11 +3,14 @@
 Runs in an environment of its own: `make rllib`.
 """
 
+import numpy as np
 import pytest
 
 import parity
 
 nets = pytest.importorskip("tests.rllib.nets", reason="see `make rllib`", exc_type=ImportError)
+
+import torch  # noqa: E402
 
 WAYS = [("tensorflow", "torch"), ("torch", "tensorflow")]
 
@@ -52,6 +55,38 @@ def test_observations_of_several_parts(way):
     assert result.verdict == "parity", result.report
     assert len(result.table.rows) == 16
     assert all("value" in name for left in result.table.left for name in left)
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_a_free_log_standard_deviation_that_was_trained(way):
+    models = {one: nets.build(one, outputs=6, free_log_std=True) for one in way}
+    deviations = models["torch"]._append_free_log_std.log_std.data, models["tensorflow"].log_std_var
+    numbers = nets.observations(3)
+    if way[0] == "torch":
+        deviations[0].copy_(torch.tensor(numbers))
+    else:
+        deviations[1].assign(numbers)
+    result = parity.transfer(*models.values(), inputs=nets.observations(5, 4))
+    assert result.verdict == "parity", result.report
+    for tensor in deviations:
+        np.testing.assert_array_equal(tensor.numpy(), numbers)
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_of_an_attention_what_cannot_be_moved_is_left_over(way):
+    models = {one: nets.attention(one) for one in way}
+    before = {name: own.clone() for name, own in models["torch"].state_dict().items()}
+    result = parity.transfer(*models.values(), inputs=nets.MEMORIES)
+    assert result.verdict == "diverged"
+    assert not result.written
+    for name, own in models["torch"].state_dict().items():
+        assert torch.equal(own, before[name]), name
+    left = dict(zip(way, result.table.left, strict=True))["torch"]
+    assert {name.split("._layer.")[1].split(".")[0] for name in left} == {
+        "_uvar", "_vvar", "_qkv_layer", "_pos_proj", "_linear_layer", "_input_layernorm",
+        "_rel_pos_embedding",
+    }  # fmt: skip
+    assert f"left over in {result.table.target}: " in str(result)
 
 
 def test_the_users_table_of_the_vision_network():

@@ -107,8 +107,12 @@ def test_the_framework_by_its_own_name_takes_a_model_as_it_is():
 
 
 def test_what_is_no_modelv2_is_refused_with_what_to_do():
-    with pytest.raises(ModelError, match="is no TorchModelV2 or TFModelV2 .*framework='torch'"):
+    with pytest.raises(
+        ModelError, match="is no TorchModelV2, TFModelV2 or TorchR.*framework='torch'"
+    ):
         parity.wrap(torch.nn.Linear(2, 2), framework="rllib")
+    with pytest.raises(ModelError, match=r"<lambda> is no TorchModelV2, .*framework='torch'"):
+        parity.wrap(lambda rows: rows, framework="rllib")
 
 
 class _OwnTorch(TorchModelV2, torch.nn.Module):
