@@ -13,6 +13,7 @@ from parity.diagnosis.group import merge
 from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
 from parity.diagnosis.outputs import output_matches, output_verdicts
 from parity.diagnosis.region import Leaf, OutputPair, Parting, Region
+from parity.diagnosis.sample_order import without_sorted
 from parity.diagnosis.shapes import shape_reason
 from parity.diagnosis.whole import agree_as_a_whole, repairs_harm
 from parity.matching.match import Match
@@ -138,7 +139,10 @@ def _divergences(
 ) -> list[Divergence]:
     """The divergences, explained; the rest of many at one pair of sites is like the first few."""
     found: dict[tuple[Site, Site], list[Divergence]] = {}
+    told = without_sorted(matched, repaired, [parting for parting, _ in faults], outputs)
     for parting, detail in faults:
+        if not any(parting is one for one in told):
+            continue
         here = found.setdefault(_sites(parting), [])
         if len(here) < _ALIKE:
             here.append(_divergence(matched, repaired, parting, detail, outputs))
