@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 
 from parity.progress import Step, listening
+from parity.report.visible import on_one_line
 
 PATIENCE = 2.0  # seconds without a word
 
@@ -77,19 +78,20 @@ class _Live:
             # what a model prints to a pipe stays there
             redirect_stdout=sys.stdout.isatty(),
         )
-        self._task = self._bar.add_task(step.phase, total=None)
+        self._task = self._bar.add_task(on_one_line(step.phase), total=None)
         self._share = 0.0
         self.update(step)
         self._bar.start()
 
     def update(self, step: Step) -> None:
+        phase = on_one_line(step.phase)
         if step.share is None:
-            self._bar.update(self._task, description=step.phase)
+            self._bar.update(self._task, description=phase)
             return
         if step.share < self._share:  # the next comparison
             self._bar.reset(self._task)
         self._share = step.share
-        self._bar.update(self._task, description=step.phase, total=1.0, completed=step.share)
+        self._bar.update(self._task, description=phase, total=1.0, completed=step.share)
 
     def stop(self) -> None:
         self._bar.stop()

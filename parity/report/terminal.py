@@ -15,6 +15,7 @@ from rich.text import Text
 from parity.numerics.difference import Difference
 from parity.report.formula import formula_lines
 from parity.report.heads import heads_lines
+from parity.report.names import names_visible
 from parity.report.summary import (
     Comparison,
     Divergence,
@@ -75,6 +76,7 @@ def render(report: Report, color: bool = False, width: int = WIDTH) -> str:
 
 def parts(report: Report) -> Iterator[RenderableType]:
     """The report, from its headline to the coverage, for a console of rich's."""
+    report = names_visible(report)
     yield _headline(report)
     for comparison in report.comparisons:
         yield from _comparison(report, comparison)
