@@ -110,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
         "weights",
         help="list a model's tensors and what they do",
         description="Lists every parameter and buffer of a model: name, shape, role, and the "
-        "operations that use it.",
+        "operations that use it; and which of several outputs depend on it.",
     )
     weights.add_argument("model", metavar="MODEL", help=f"the model, as {FORM}")
     _add_inputs(weights)
