@@ -22,6 +22,7 @@ from parity.report.summary import Coverage, Divergence, LeafDifference, Note
 from parity.tape import Site, Tape
 
 _ALIKE = 3  # divergences at one pair of sites that are each explained
+_OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
 _UNVERIFIABLE = ("unpaired-random", "no-float64")
 
 
@@ -100,8 +101,8 @@ def judge(
             whole = repairs_harm(divergences)
         if whole is not None:
             notes = [*notes, *(_as_note(divergence, whole) for divergence in divergences)]
+            ends = {end: notes[-1].kind for end in ends}
             divergences = []
-            ends = {end: "constant-precision" for end in ends}
     divergences += low_precision_divergences(repaired)  # in float64 these agree
     notes += low_precision_notes(repaired)
     if divergences or shapes or masks:
@@ -114,13 +115,14 @@ def judge(
 
 
 def _as_note(divergence: Divergence, whole: float) -> Note:
-    return Note(
-        "constant-precision",
-        divergence.reference,
-        divergence.candidate,
-        divergence.residual,
-        f"nothing put in, the models' outputs agree to {whole:.0e} in float64",
-    )
+    """What is no divergence on these inputs; another weight is told as what it is."""
+    agree = f"nothing put in, the models' outputs agree to {whole:.0e} in float64"
+    cause = divergence.cause
+    sites = divergence.reference, divergence.candidate
+    if cause is not None and cause.kind in _OTHER_WEIGHTS:
+        detail = f"{cause.summary}; {agree}, on other inputs they may not"
+        return Note("parameter-differs", *sites, divergence.residual, detail)
+    return Note("constant-precision", *sites, divergence.residual, agree)
 
 
 def _sites(parting: Parting) -> tuple[Site, Site]:
