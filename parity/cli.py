@@ -18,6 +18,7 @@ from parity import __version__
 from parity.errors import InputError, ParityError, UsageError
 from parity.progress import say
 from parity.report.bar import bar
+from parity.report.visible import for_terminal
 
 if TYPE_CHECKING:
     from parity.report.summary import Report
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = options.run(options)
     except ParityError as error:
-        print(f"parity: {error}", file=sys.stderr)
+        print(f"parity: {for_terminal(str(error))}", file=sys.stderr)
         usage = isinstance(error, (UsageError, InputError))
         return _trouble(options, _USAGE if usage else _ENVIRONMENT)
     except KeyboardInterrupt:
@@ -109,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
         "weights",
         help="list a model's tensors and what they do",
         description="Lists every parameter and buffer of a model: name, shape, role, and the "
-        "operations that use it.",
+        "operations that use it; and which of several outputs depend on it.",
     )
     weights.add_argument("model", metavar="MODEL", help=f"the model, as {FORM}")
     _add_inputs(weights)
@@ -239,7 +240,7 @@ def _weights(options: argparse.Namespace) -> int:
         found = inventory(load_model(options.model), inputs)
     if options.json:
         _write(options.json, json.dumps(found.to_dict(), indent=2))
-    _print(str(found))
+    _print(for_terminal(str(found)))
     return 0
 
 
@@ -268,7 +269,7 @@ def _transfer(options: argparse.Namespace) -> int:
         _write(options.json, json.dumps(found.to_dict(), indent=2))
     if options.output and found.written:
         save(target, options.output)
-    _print(found.to_markdown() if options.markdown else str(found))
+    _print(for_terminal(found.to_markdown() if options.markdown else str(found)))
     if found.report is not None and found.verdict != "parity":
         print()
         return _show(found.report)
@@ -341,7 +342,7 @@ def _demo(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from parity.doctor import examine
 
-    _print(examine())
+    _print(for_terminal(examine()))
     return 0
 
 

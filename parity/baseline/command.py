@@ -14,6 +14,7 @@ from parity.baseline.entry import Acceptance, Entry
 from parity.baseline.file import changing, read
 from parity.baseline.gate import FACTOR, Failure, count, differing, worse
 from parity.errors import FileError, UsageError
+from parity.report.visible import on_one_line
 
 _DESCRIPTION = """\
 What `pytest --parity-baseline FILE` holds a run against, and `--parity-update` writes.
@@ -64,11 +65,11 @@ def add(commands: Any) -> None:
 def _show(options: argparse.Namespace) -> int:
     entries = read(Path(options.file))
     for name, entry in sorted(entries.items()):
-        print(f"{name}\n  {_summary(entry)}")
+        _say(name, f"  {_summary(entry)}")
         if entry.accepted is not None:
             expired = ", expired" if entry.accepted.expired(date.today()) else ""
-            print(f"  accepted until {entry.accepted.until}{expired}: {entry.accepted.reason}")
-    print(f"{options.file}: {count(len(entries), 'entry')}")
+            _say(f"  accepted until {entry.accepted.until}{expired}: {entry.accepted.reason}")
+    _say(f"{options.file}: {count(len(entries), 'entry')}")
     return 0
 
 
@@ -90,21 +91,21 @@ def _diff(options: argparse.Namespace) -> int:
     regressions = 0
     for name in sorted({*before, *after}):
         if name not in before or name not in after:
-            print(f"{name}\n  {'only in ' + (options.after if name in after else options.before)}")
+            _say(name, f"  {'only in ' + (options.after if name in after else options.before)}")
             continue
         lost = worse(name, before[name], after[name], options.factor)
         regressions += len(lost)
         for failure in lost:
-            print(f"{name}\n  worse: {_change(failure)}")
+            _say(name, f"  worse: {_change(failure)}")
         for failure in worse(name, after[name], before[name], options.factor):
             place = f" at {failure.where}" if failure.where else ""
-            print(f"{name}\n  better{place}: was {failure.now}, now {failure.was}")
+            _say(name, f"  better{place}: was {failure.now}, now {failure.was}")
         if before[name].accepted != after[name].accepted:
-            print(f"{name}\n  accepted: was {_terms(before[name])}, now {_terms(after[name])}")
+            _say(name, f"  accepted: was {_terms(before[name])}, now {_terms(after[name])}")
     pairs = [(before[name], after[name]) for name in before if name in after]
     for line in differing(pairs):
-        print(line)
-    print(f"{count(regressions, 'regression')} in {count(len(pairs), 'shared entry')}")
+        _say(line)
+    _say(f"{count(regressions, 'regression')} in {count(len(pairs), 'shared entry')}")
     return 1 if regressions else 0
 
 
@@ -139,9 +140,9 @@ def _prune(options: argparse.Namespace) -> int:
             for name in names:
                 del entries[name]
     for name in names:
-        print(name)
+        _say(name)
     would = "would be dropped" if options.dry_run else "dropped"
-    print(f"{path}: {count(len(names), 'entry')} {would}")
+    _say(f"{path}: {count(len(names), 'entry')} {would}")
     return 0
 
 
@@ -189,7 +190,7 @@ def _accept(options: argparse.Namespace) -> int:
             )
         accepted = Acceptance(options.reason.strip(), until.isoformat())
         entries[name] = replace(entries[name], accepted=accepted)
-    print(f"{name}\n  {entries[name].verdict}, accepted until {until}: {accepted.reason}")
+    _say(name, f"  {entries[name].verdict}, accepted until {until}: {accepted.reason}")
     return 0
 
 
@@ -203,3 +204,9 @@ def _named(entries: Mapping[str, Entry], text: str, path: Path) -> str:
         raise UsageError(f"{path} has no entry {text!r}; `parity baseline show {path}` lists them.")
     shown = "".join(f"\n  {name}" for name in found[:10])
     raise UsageError(f"{text!r} is part of {len(found)} entries of {path}; name one:{shown}")
+
+
+def _say(*lines: str) -> None:
+    """Prints lines, in which names may be anything."""
+    for line in lines:
+        print(on_one_line(line))

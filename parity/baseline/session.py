@@ -15,6 +15,7 @@ from parity.baseline.file import changing, entry_from, read
 from parity.baseline.gate import FACTOR, count, differing, updated, worse
 from parity.baseline.junit import tell
 from parity.errors import FileError, UsageError
+from parity.report.visible import on_one_line
 
 _COLLECTED = "parity_collected"  # in what xdist's workers hand to their controller
 
@@ -168,7 +169,7 @@ class Gate:
             failed = bool(self.failures)
             terminalreporter.section("parity baseline", red=failed, green=not failed)
         for line in self.lines:
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(on_one_line(line))
 
     # --- the gate ---
 

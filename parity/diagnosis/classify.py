@@ -3,6 +3,7 @@
 rounding            shrinks with the precision: ill-conditioned operations, no other formula
 constant-precision  one float32 rounding of a constant or parameter explains it
 low-precision       the same, of a parameter in float16 or bfloat16
+parameter-differs   no more than that, but of a parameter that is another and no rounding
 random              both models draw random numbers there
 null-distribution   without float64: no larger than what moving inputs by one rounding leaves
 no-float64          nor could that be measured: rounding cannot be told from a fault
@@ -18,6 +19,7 @@ import numpy as np
 
 from parity.diagnosis.amplify import amplified
 from parity.diagnosis.case import case_of
+from parity.diagnosis.parameter import other_parameters
 from parity.diagnosis.region import Parting, Region
 from parity.matching.match import Match
 from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
@@ -60,6 +62,9 @@ def classify(repaired: Match, parting: Parting) -> Kind:
         detail = amplified(repaired, parting)
         if detail:
             return Kind("divergence", detail)
+        other = other_parameters(repaired, parting)
+        if other:
+            return Kind("parameter-differs", other)
         return Kind("low-precision" if _low(parting) else "constant-precision")
     working = _in_working_precision(repaired, parting)
     if is_rounding(parting.residual, working):

@@ -12,6 +12,7 @@ from parity.diagnosis.edit import suggest
 from parity.diagnosis.explain import Explained, explain
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import OutputPair, Parting
+from parity.errors import ReplayError
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.report.summary import Capture, Cause, Guess
@@ -73,14 +74,18 @@ def repaired_alone(
 
     Returns:
         The largest relative differences over the outputs, in float64; None where there is nothing
-        to be subtracted.
+        to be subtracted, or an operation does not take what is put in.
     """
     if parting.values is None or parting.order is None:
         return None, None
     tape = matched.side.tape
     a, b = parting.values
     as_it_is = tape.replay("float64", matched.inputs)
-    mended = tape.replay("float64", {b: parting.order.apply(matched.reference.array(a))}, as_it_is)
+    array = parting.order.apply(matched.reference.array(a))
+    try:
+        mended = tape.replay("float64", {b: array}, as_it_is)
+    except ReplayError:  # outside what an operation takes
+        return None, None
     return _apart(matched, as_it_is, outputs), _apart(matched, mended, outputs)
 
 

@@ -41,7 +41,7 @@ def _one_cause(one: Divergence, other: Divergence) -> bool:
     ours, theirs = one.cause.parameters, other.cause.parameters
     if any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
         return False
-    form = _function if _family(one.cause.kind) == "recurrent" else _line
+    form = _function if _family(one.cause.kind).startswith("recurrent") else _line
     sides = (one.reference, other.reference), (one.candidate, other.candidate)
     if any(a.layer != b.layer for a, b in sides):
         return False

@@ -13,6 +13,7 @@ from parity.diagnosis.group import merge
 from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
 from parity.diagnosis.outputs import output_matches, output_verdicts
 from parity.diagnosis.region import Leaf, OutputPair, Parting, Region
+from parity.diagnosis.sample_order import without_sorted
 from parity.diagnosis.shapes import shape_reason
 from parity.diagnosis.whole import agree_as_a_whole, repairs_harm
 from parity.matching.match import Match
@@ -21,6 +22,7 @@ from parity.report.summary import Coverage, Divergence, LeafDifference, Note
 from parity.tape import Site, Tape
 
 _ALIKE = 3  # divergences at one pair of sites that are each explained
+_OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
 _UNVERIFIABLE = ("unpaired-random", "no-float64")
 
 
@@ -99,8 +101,8 @@ def judge(
             whole = repairs_harm(divergences)
         if whole is not None:
             notes = [*notes, *(_as_note(divergence, whole) for divergence in divergences)]
+            ends = {end: notes[-1].kind for end in ends}
             divergences = []
-            ends = {end: "constant-precision" for end in ends}
     divergences += low_precision_divergences(repaired)  # in float64 these agree
     notes += low_precision_notes(repaired)
     if divergences or shapes or masks:
@@ -113,13 +115,14 @@ def judge(
 
 
 def _as_note(divergence: Divergence, whole: float) -> Note:
-    return Note(
-        "constant-precision",
-        divergence.reference,
-        divergence.candidate,
-        divergence.residual,
-        f"nothing put in, the models' outputs agree to {whole:.0e} in float64",
-    )
+    """What is no divergence on these inputs; another weight is told as what it is."""
+    agree = f"nothing put in, the models' outputs agree to {whole:.0e} in float64"
+    cause = divergence.cause
+    sites = divergence.reference, divergence.candidate
+    if cause is not None and cause.kind in _OTHER_WEIGHTS:
+        detail = f"{cause.summary}; {agree}, on other inputs they may not"
+        return Note("parameter-differs", *sites, divergence.residual, detail)
+    return Note("constant-precision", *sites, divergence.residual, agree)
 
 
 def _sites(parting: Parting) -> tuple[Site, Site]:
@@ -138,7 +141,10 @@ def _divergences(
 ) -> list[Divergence]:
     """The divergences, explained; the rest of many at one pair of sites is like the first few."""
     found: dict[tuple[Site, Site], list[Divergence]] = {}
+    told = without_sorted(matched, repaired, [parting for parting, _ in faults], outputs)
     for parting, detail in faults:
+        if not any(parting is one for one in told):
+            continue
         here = found.setdefault(_sites(parting), [])
         if len(here) < _ALIKE:
             here.append(_divergence(matched, repaired, parting, detail, outputs))

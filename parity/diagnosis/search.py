@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import (
@@ -21,6 +21,7 @@ from parity.diagnosis.region import (
     descendants,
     only_moves,
 )
+from parity.errors import ReplayError
 from parity.matching.match import Match, Pair, rematch
 from parity.matching.order import Order, orders
 from parity.numerics.difference import residual
@@ -158,9 +159,9 @@ class Search(Scene):
             if next(self._splits, None) is None:
                 return None
             array = order.apply(self.found.reference.array(first))
-            fresh = rematch(
-                self.found, {other: array}, lambda match, op: op.index <= theirs.ops[-1].index
-            )
+            fresh = self._with(other, array, lambda match, op: op.index <= theirs.ops[-1].index)
+            if fresh is None:
+                continue
             rest = Search(fresh, self.apart, self._splits)
             rest.reference.settled[first] = True
             remaining = rest.region(rest.reference, a), rest.region(rest.candidate, b)
@@ -171,7 +172,9 @@ class Search(Scene):
                 continue
             gap = residual(array, self.candidate.side.array(other))
             leaves = tuple(self.differing_leaves(*small))
-            repaired = rematch(self.found, {other: array}, lambda match, op: True)
+            repaired = self._with(other, array, lambda match, op: True)
+            if repaired is None:
+                continue
             repaired.pairs[other] = Pair(first, other, order, 0.0)
             explained = self.explained(small[0], first, small[1], other, gap)
             return Parting(*small, (first, other), order, gap, explained, leaves), repaired
@@ -208,10 +211,19 @@ class Search(Scene):
                     met = True
             return met or left > 0
 
-        fresh = rematch(self.found, {b: array}, watch)
+        fresh = self._with(b, array, watch)
+        if fresh is None:
+            return None
         if outputs.get(b) == a or self._reaches_output_by_moves(a, b):
             met = True
         return fresh if met else None
+
+    def _with(self, b: int, array: Array, watch: Callable[[Match, Op], bool]) -> Match | None:
+        """The match with an array put in; None where an operation does not take what it makes."""
+        try:
+            return rematch(self.found, {b: array}, watch)
+        except ReplayError:  # as lengths that must be sorted
+            return None
 
     def _reaches_output_by_moves(self, a: int, b: int) -> bool:
         """Whether two values are outputs but for reshapes, so that nothing later can meet."""

@@ -15,6 +15,7 @@ from parity.errors import UsageError
 from parity.history.moves import Course, Move, course
 from parity.history.plot import levels, spark
 from parity.history.store import History, Run
+from parity.report.visible import on_one_line
 
 _MOST_LAYERS = 10  # that are as they were
 _BAR = 20
@@ -79,9 +80,10 @@ class Shown:
         for one in self._courses:
             yield from _course(one, self._layer)
         for name in self._gone:
-            yield Text(f"{name}\n  in {self._base}, and not in {self._last}")
+            yield _text(name)
+            yield _text(f"  in {self._base}, and not in {self._last}")
         moved = [one for one in self._courses if one.moved]
-        yield Text(
+        yield _text(
             f"{self._last} against {self._base}: {len(moved)} of "
             f"{count(len(self._courses), 'comparison')} moved"
             + (f", {len(self._gone)} gone" if self._gone else "")
@@ -119,22 +121,22 @@ def _layers(found: Course, part: str = "") -> list[str]:
 
 def _course(found: Course, layer: str) -> Iterator[RenderableType]:
     (first, was), (last, now) = found.points[0], found.points[-1]
-    yield Text(found.name, style="bold")
+    yield _text(found.name, style="bold")
     if len(found.points) == 1:
-        yield Text(f"  1 run, {last}: {now.verdict}")
+        yield _text(f"  1 run, {last}: {now.verdict}")
     else:
-        yield Text(
+        yield _text(
             f"  {len(found.points)} runs, {first} to {last}: {_words(was.verdict, now.verdict)}"
         )
     for move in found.moves:
-        yield Text(f"  {_told(move)}", style="red" if move.lasts else "")
+        yield _text(f"  {_told(move)}", style="red" if move.lasts else "")
     if found.apart:
-        yield Text("  in another environment, so that rounding is not compared:")
+        yield _text("  in another environment, so that rounding is not compared:")
     for fact in found.apart:
-        yield Text(f"    {fact}")
+        yield _text(f"    {fact}")
     if layer:
         for name in _layers(found, layer):
-            yield Text(f"  {name}")
+            yield _text(f"  {name}")
             yield _run_by_run(found, name)
     elif _layers(found):
         yield _table(found)
@@ -169,17 +171,17 @@ def _table(found: Course) -> Table:
         if name in kept:
             row = [entry.layers.get(name) for _, entry in found.points]
             table.add_row(
-                Text(name),
+                _text(name),
                 spark(row),
                 _short(row[0]),
                 _short(row[-1]),
                 _rounding(row[-1]),
-                Text(str(first.get(name, ""))),
+                _text(str(first.get(name, ""))),
                 style="red" if name in first else "",
             )
     more = len(names) - sum(name in kept for name in names)
     if more:
-        table.add_row(Text(f"and {count(more, 'layer')} as they were"))
+        table.add_row(_text(f"and {count(more, 'layer')} as they were"))
     return table
 
 
@@ -189,7 +191,7 @@ def _run_by_run(found: Course, name: str) -> Table:
     for (run, _), layer, level in zip(found.points, row, levels(row), strict=True):
         table.add_row(
             str(run.number),
-            Text(run.short),
+            _text(run.short),
             run.added[:16].replace("T", " "),
             layer.verdict if layer else "–",
             _short(layer),
@@ -197,6 +199,11 @@ def _run_by_run(found: Course, name: str) -> Table:
             "" if level is None else "█" * (1 + round(level * (_BAR - 1))),
         )
     return table
+
+
+def _text(text: str, style: str = "") -> Text:
+    """Text that stays on its line, whatever the names in it hold."""
+    return Text(on_one_line(text), style)
 
 
 def _plain(*columns: str) -> Table:

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING
 
+from parity.report.visible import on_one_line
+
 if TYPE_CHECKING:
     from parity.report.summary import Comparison, Divergence, LayerRow, Report
 
@@ -83,10 +85,10 @@ def compared_of(report: Report, accepted: bool) -> list[Compared]:
     """A report's comparisons; the time is shared out among them."""
     return [
         Compared(
-            reference=_plain(report.reference.name),
-            candidate=_plain(one.candidate.name),
+            reference=on_one_line(report.reference.name),
+            candidate=on_one_line(one.candidate.name),
             verdict=one.verdict,
-            reason=_plain(one.reasons[0]) if one.reasons else "",
+            reason=on_one_line(one.reasons[0]) if one.reasons else "",
             matched=one.coverage.reference_matched + one.coverage.candidate_matched,
             values=one.coverage.reference_values + one.coverage.candidate_values,
             compared=one.coverage.outputs_compared,
@@ -102,7 +104,7 @@ def compared_of(report: Report, accepted: bool) -> list[Compared]:
 
 def failed(error: str, seconds: float = 0.0) -> Compared:
     """A comparison that could not be run."""
-    return Compared("", "", "error", _plain(error.partition("\n")[0]), seconds=seconds)
+    return Compared("", "", "error", on_one_line(error.partition("\n")[0]), seconds=seconds)
 
 
 def _worst(comparison: Comparison) -> tuple[Layer, ...]:
@@ -116,7 +118,7 @@ def _layer(row: LayerRow) -> Layer | None:
     if row.difference is None and row.verdict != "diverged":
         return None
     return Layer(
-        _plain(row.candidate or row.reference),
+        on_one_line(row.candidate or row.reference),
         nan if row.difference is None else row.difference.relative,
         nan if row.rounding is None else row.rounding,
         row.verdict,
@@ -129,13 +131,8 @@ def _place(divergence: Divergence) -> Place:
     return Place(
         divergence.reference.source,
         divergence.candidate.source,
-        _plain(f"{op}: inputs agree, outputs differ; {why}"),
+        on_one_line(f"{op}: inputs agree, outputs differ; {why}"),
     )
-
-
-def _plain(text: str) -> str:
-    """On one line: a model may have any name."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def together(found: Iterable[Compared]) -> list[Compared]:

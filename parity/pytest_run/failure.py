@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from parity.report.visible import for_terminal
+
 
 class NotParity(pytest.fail.Exception, AssertionError):  # type: ignore[name-defined,misc]
     """The failure of `assert_parity`: an AssertionError that pytest shows as its text alone."""
@@ -13,7 +15,7 @@ class NotParity(pytest.fail.Exception, AssertionError):  # type: ignore[name-def
     __module__ = "builtins"  # pytest's summary then says `NotParity: ...`, as it does of its own
 
     def __init__(self, text: str) -> None:
-        super().__init__(text, pytrace=False)  # type: ignore[call-arg]
+        super().__init__(for_terminal(text), pytrace=False)  # type: ignore[call-arg]
 
     def __str__(self) -> str:
         # pytest shows no notes with an exception like this; hypothesis puts its example there

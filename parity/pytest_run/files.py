@@ -10,6 +10,7 @@ import pytest
 
 from parity import __version__
 from parity.errors import ParityError
+from parity.report.visible import for_terminal
 
 
 class RunReport:
@@ -53,6 +54,6 @@ class RunReport:
         for option, path in self.paths.items():
             if option in self.problems:
                 line = f"parity: {option} could not be written: {self.problems[option]}"
-                terminalreporter.write_line(line, red=True)
+                terminalreporter.write_line(for_terminal(line), red=True)
             else:
                 terminalreporter.write_line(f"parity: {count} {noun} written to {path}")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from parity.pytest_run.compared import Place
 from parity.pytest_run.told import Tested, lines
+from parity.report.visible import visible
 
 Line = tuple[str, int]  # file and line
 _MOST = 10  # annotations of one kind; GitHub shows no more of a step
@@ -90,7 +91,7 @@ def command(kind: str, line: Line, text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def summary(found: Sequence[Tested]) -> str:
@@ -112,7 +113,7 @@ def summary(found: Sequence[Tested]) -> str:
 
 def _cell(text: str) -> str:
     """Text that stays in its cell and makes no markup."""
-    text = escape(" ".join(text.split()), quote=False)
+    text = escape(visible(" ".join(text.split())), quote=False)
     for mark in "\\`*_[]|~":
         text = text.replace(mark, f"&#{ord(mark)};")
     return text

@@ -12,6 +12,7 @@ import pytest
 from parity.pytest_run import github
 from parity.pytest_run.compared import Compared, from_text
 from parity.pytest_run.told import lines
+from parity.report.visible import for_terminal
 
 
 class RunSummary:
@@ -40,7 +41,7 @@ class RunSummary:
             terminalreporter.ensure_newline()
             terminalreporter.section("parity", red=apart, green=not apart)
         for line in lines(found, verbosity):
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(for_terminal(line))
         for line in github.report(found, self._lines):
             terminalreporter.write_line(line)
 

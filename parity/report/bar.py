@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
 
 from parity.progress import Step, listening
+from parity.report.visible import on_one_line
 
 PATIENCE = 2.0  # seconds without a word
+_TERMINATED = 128 + signal.SIGTERM  # as a shell says of what the signal ended
 
 
 @contextlib.contextmanager
@@ -22,12 +25,48 @@ def bar() -> Iterator[None]:
     if not sys.stderr.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
         yield
         return
-    shown = _Bar()
+    with _terminated() as ending:
+        shown = _Bar()
+        try:
+            with listening(shown.update):
+                yield
+        finally:
+            ending.wait = True
+            shown.close()
+
+
+class _Ending:
+    """What SIGTERM does while a bar is shown: it ends the command, once the bar is gone."""
+
+    def __init__(self) -> None:
+        self.wait = self.asked = False
+
+    def __call__(self, number: int, frame: object) -> None:
+        self.asked = True
+        if not self.wait:
+            raise SystemExit(_TERMINATED)
+
+
+@contextlib.contextmanager
+def _terminated() -> Iterator[_Ending]:
+    """Makes SystemExit of SIGTERM, which by itself leaves a terminal without its cursor.
+
+    Whoever has a handler of his own keeps it, and only the main thread may have one.
+    """
+    ending = _Ending()
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    ):
+        yield ending
+        return
+    signal.signal(signal.SIGTERM, ending)
     try:
-        with listening(shown.update):
-            yield
+        yield ending
     finally:
-        shown.close()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if ending.asked:  # while the bar was taken away, or of a module that was being loaded
+            raise SystemExit(_TERMINATED)
 
 
 class _Bar:
@@ -77,19 +116,20 @@ class _Live:
             # what a model prints to a pipe stays there
             redirect_stdout=sys.stdout.isatty(),
         )
-        self._task = self._bar.add_task(step.phase, total=None)
+        self._task = self._bar.add_task(on_one_line(step.phase), total=None)
         self._share = 0.0
         self.update(step)
         self._bar.start()
 
     def update(self, step: Step) -> None:
+        phase = on_one_line(step.phase)
         if step.share is None:
-            self._bar.update(self._task, description=step.phase)
+            self._bar.update(self._task, description=phase)
             return
         if step.share < self._share:  # the next comparison
             self._bar.reset(self._task)
         self._share = step.share
-        self._bar.update(self._task, description=step.phase, total=1.0, completed=step.share)
+        self._bar.update(self._task, description=phase, total=1.0, completed=step.share)
 
     def stop(self) -> None:
         self._bar.stop()

@@ -88,14 +88,37 @@ def heads_lines(
         for trunk in heads.trunks:
             several = len(trunk.outputs) > 1
             verb = "share" if several else "alone has"
-            count = f"{len(trunk.tensors)} tensor{'s' * (len(trunk.tensors) != 1)}"
-            yield f"  {model}: {_and(trunk.outputs)} {verb} {count} of {_listed(trunk.layers)}"
+            yield f"  {model}: {_and(trunk.outputs)} {verb} {_told(trunk)}"
         if heads.trunks and not heads.shared:
             equal = f"; equal, not shared: {heads.equal} tensors" if heads.equal else ""
             yield f"  {model}: the heads share no tensor{equal}"
     ours, theirs = ({trunk.outputs for trunk in heads.shared} for heads in pair)
     if ours != theirs:
         yield "  one model shares what the other does not: trained, they part"
+
+
+def outputs_lines(heads: Heads, outputs: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """A table of one model's outputs, its headings first: what each has alone, what it shares.
+
+    Nothing of a model with one output, or without tensors.
+    """
+    if not heads.trunks:
+        return
+    yield "output", "has alone", "shares"
+    for name in outputs:
+        own = [trunk for trunk in heads.trunks if name in trunk.outputs]
+        alone = [_told(trunk) for trunk in own if len(trunk.outputs) == 1]
+        shared = [
+            f"{_told(trunk)} with {_and([one for one in trunk.outputs if one != name])}"
+            for trunk in own
+            if len(trunk.outputs) > 1
+        ]
+        yield name, "; ".join(alone) or "nothing", "; ".join(shared) or "nothing"
+
+
+def _told(trunk: Trunk) -> str:
+    count = f"{len(trunk.tensors)} tensor{'s' * (len(trunk.tensors) != 1)}"
+    return f"{count} of {_listed(trunk.layers)}"
 
 
 def _rank(names: Sequence[str], outputs: Sequence[str]) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from rich.text import Text
 from parity.numerics.difference import Difference
 from parity.report.formula import formula_lines
 from parity.report.heads import heads_lines
+from parity.report.names import names_visible
 from parity.report.summary import (
     Comparison,
     Divergence,
@@ -36,6 +37,7 @@ _STYLES = {
     "unmatched": "dim",
     "constant-precision": "yellow",
     "low-precision": "yellow",
+    "parameter-differs": "bold yellow",
     "rounding": "yellow",
     "random": "yellow",
     "no-float64": "yellow",
@@ -75,6 +77,7 @@ def render(report: Report, color: bool = False, width: int = WIDTH) -> str:
 
 def parts(report: Report) -> Iterator[RenderableType]:
     """The report, from its headline to the coverage, for a console of rich's."""
+    report = names_visible(report)
     yield _headline(report)
     for comparison in report.comparisons:
         yield from _comparison(report, comparison)
@@ -252,7 +255,9 @@ def _alike(notes: Sequence[Note]) -> list[list[Note]]:
     found: dict[tuple[str, ...], list[Note]] = {}
     for note in notes:
         site = note.candidate
-        where = (site.source,) if site.source else (site.op, site.layer)
+        where: tuple[str, ...] = (site.source,) if site.source else (site.op, site.layer)
+        if note.kind == "parameter-differs":  # each names its own
+            where += (note.detail,)
         found.setdefault((note.kind, *where), []).append(note)
     return list(found.values())
 
@@ -301,6 +306,7 @@ def _layers(report: Report, comparison: Comparison) -> Table:
             table.add_row(Text(f"... {row} more rows", "dim"))
         else:
             word = "rounded" if row.verdict.endswith("-precision") else row.verdict
+            word = word.partition("-")[0]  # of a parameter that differs
             table.add_row(*_cells(row), Text(word, _STYLES.get(row.verdict, "")))
     return table
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from parity.frameworks import load
 from parity.model import Inputs, wrap
+from parity.report.heads import Heads, heads_of, outputs_lines
+from parity.report.visible import on_one_line
 from parity.stages import record
 from parity.weights.feeding import drawn, fed
 from parity.weights.pairing import Side
@@ -51,6 +54,8 @@ class Inventory:
     Attributes:
         collisions: names that several tensors have, and how many: a dict keeps one of each.
         told: the same in a sentence.
+        outputs: names of what the model returns.
+        heads: which tensors lead to which of several outputs, and what they share.
     """
 
     model: str
@@ -58,15 +63,14 @@ class Inventory:
     items: tuple[Item, ...]
     collisions: dict[str, int]
     told: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
+    heads: Heads = Heads(())
 
     def __str__(self) -> str:
         lines = [_HEADINGS, *(item.cells() for item in self.items)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        told = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        ]
-        return "\n".join([self._headline(), "", *told, *self._remarks()])
+        outputs = [*outputs_lines(self.heads, self.outputs)]
+        heads = ["", *_columns(outputs)] if outputs else []
+        return "\n".join([self._headline(), "", *_columns(lines), *heads, *self._remarks()])
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -80,8 +84,20 @@ class Inventory:
     def _remarks(self) -> list[str]:
         shared = [item for item in self.items if len(item.names) > 1]
         told = [f"shared, one tensor: {' = '.join(item.names)}" for item in shared]
+        if self.heads.equal:
+            told.append(f"equal in several outputs, not shared: {self.heads.equal} tensors")
         told += self.told
         return ["", *told] if told else []
+
+
+def _columns(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of cells as text, each column as wide as it must be."""
+    lines = [[*map(on_one_line, line)] for line in lines]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
 
 
 def inventory(model: Any, inputs: Inputs = None) -> Inventory:
@@ -119,6 +135,8 @@ def inventory(model: Any, inputs: Inputs = None) -> Inventory:
         items,
         collisions(tensors),
         tuple(told_collisions(wrapped.name, tensors)),
+        tuple(tape.outputs),
+        heads_of(tape, tape.outputs),
     )
 
 

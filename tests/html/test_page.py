@@ -11,7 +11,8 @@ import pytest
 
 import parity
 from parity.errors import FileError
-from parity.report.html.render import render, visible
+from parity.report.html.render import render
+from parity.report.visible import visible
 from tests.html import sample
 from tests.html.parsed import Element, parse
 

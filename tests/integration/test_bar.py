@@ -2,14 +2,21 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
+
+from parity.errors import UsageError
+from parity.report import bar as module
 
 pty = pytest.importorskip("pty", reason="needs pseudo terminals")
 
 NETS = """
+import os
+import signal
 import time
 import numpy as np
 
@@ -26,6 +33,12 @@ def slow(x):
 def failing(x):
     time.sleep(3)
     raise RuntimeError("the weights were never loaded")
+
+
+def terminated(x):
+    time.sleep(3)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)
 
 
 def interrupted(x):
@@ -121,6 +134,58 @@ def test_ctrl_c_leaves_nothing(tmp_path):
     code, _, shown = run(tmp_path, "interrupted")
     assert "recording interrupted" in shown
     assert (code, screen(shown)) == (130, "")
+
+
+def test_sigterm_gives_the_cursor_back(tmp_path):
+    code, out, shown = run(tmp_path, "terminated")
+    assert "recording terminated" in shown
+    assert (code, out, screen(shown)) == (143, "", "")
+    assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
+
+
+@pytest.mark.parametrize("when", ["at work", "taken for a module's exit", "closing"])
+def test_sigterm_ends_the_command_once_the_bar_is_gone(monkeypatch, when):
+    class Slow:
+        def __init__(self):
+            self.closed = False
+
+        def update(self, step):
+            pass
+
+        def close(self):
+            if when == "closing":
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(0)
+            self.closed = True
+
+    made = []
+    monkeypatch.setattr(module, "_Bar", lambda: made.append(Slow()) or made[0])
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with pytest.raises(SystemExit) as ended, module.bar():
+        try:
+            if when != "closing":
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(60)
+        except SystemExit as error:
+            if when == "at work":
+                raise
+            raise UsageError("The module left.") from error
+    assert ended.value.code == 143
+    assert made[0].closed
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_another_s_handler_stays(monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    before = signal.signal(signal.SIGTERM, handler := lambda *_: None)
+    try:
+        with module.bar():
+            assert signal.getsignal(signal.SIGTERM) is handler
+        assert signal.getsignal(signal.SIGTERM) is handler
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_without_a_terminal_there_is_none(tmp_path):

@@ -208,7 +208,9 @@ def test_a_name_cannot_break_its_line_or_make_a_command(on_github):
     result = on_github.runpytest("-v")
     commands = [line for line in section(result) if line.startswith("::")]
     assert len(commands) == 1
-    assert commands[0].startswith("::error file=test_a.py,line=3,title=parity::port ::error::boo")
+    assert commands[0].startswith(
+        "::error file=test_a.py,line=3,title=parity::port\\n\\x3a:error::boo\\x1b[m"
+    )
     assert not [line for line in section(result) if "\x1b" in line]
     assert "<b>" not in (on_github.path / "step.md").read_text()
 

@@ -51,3 +51,19 @@ def test_a_value_of_large_mean_less_its_mean_is_no_divergence():
         return norm(1e-3)(x - x.mean(-1, keepdim=True))
 
     assert compare(norm(1e-3), centred_first).verdict == "parity"
+
+
+def test_inputs_that_an_operation_does_not_take_are_left_out():
+    """Torch's own cross entropy takes probabilities alone; what is tried here is larger."""
+    third = np.float32(1 / 3)
+    wanted = torch.from_numpy(np.linspace(0.2, 0.7, X.size).astype("f").reshape(X.shape))
+
+    def in_one(x):
+        return third * torch.nn.functional.binary_cross_entropy(x, wanted, reduction="none")
+
+    def in_steps(x):
+        return wanted * (-torch.log(x) / 3) + (1 - wanted) * (-torch.log(1 - x) / 3)
+
+    report = compare(in_one, in_steps, np.linspace(0.1, 0.9, X.size, dtype="f").reshape(X.shape))
+    assert report.verdict == "parity"
+    assert [note.kind for note in report.worst.notes] == ["constant-precision"]

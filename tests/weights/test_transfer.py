@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 
 import keras
 import numpy as np
@@ -322,6 +323,50 @@ def test_inventory_tells_roles_sharing_and_dead_tensors():
     assert items["v.0.weight"].roles == ("kernel",) and items["v.0.bias"].roles == ("bias",)
     assert items["unused.weight"].dead and not items["v.0.weight"].dead
     assert "v.2.weight = p.2.weight" in str(found)
+
+
+class TwoHeads(torch.nn.Module):
+    def __init__(self, value_trunk=None):
+        super().__init__()
+        self.trunk, self.pi, self.v = (torch.nn.Linear(*s) for s in ((4, 6), (6, 3), (6, 1)))
+        self.value_trunk = value_trunk or self.trunk
+
+    def forward(self, x):
+        value = self.v(torch.tanh(self.value_trunk(x)))
+        return {"logits": self.pi(torch.tanh(self.trunk(x))), "value": value[:, 0]}
+
+
+def test_inventory_tells_what_each_output_depends_on_and_shares():
+    found = parity.inventory(TwoHeads(), RNG.normal(size=(3, 4)).astype("f"))
+    table = str(found).split("\n\n")[2].splitlines()
+    assert [re.split("  +", line) for line in table] == [
+        ["output", "has alone", "shares"],
+        ["logits", "2 tensors of pi", "2 tensors of trunk with value"],
+        ["value", "2 tensors of v", "2 tensors of trunk with logits"],
+    ]
+    data = json.loads(json.dumps(found.to_dict()))
+    assert data["outputs"] == ["logits", "value"]
+    assert data["heads"]["trunks"][0] == {
+        "outputs": ["logits", "value"],
+        "layers": ["trunk"],
+        "tensors": ["trunk.weight", "trunk.bias"],
+    }
+
+
+def test_inventory_tells_outputs_that_share_nothing():
+    model = TwoHeads(torch.nn.Linear(4, 6))
+    text = str(parity.inventory(model, np.ones((3, 4), "f")))
+    assert "value   4 tensors of value_trunk, v  nothing" in text
+    assert "not shared" not in text
+    model.value_trunk.load_state_dict(model.trunk.state_dict())
+    text = str(parity.inventory(model, np.ones((3, 4), "f")))
+    assert "equal in several outputs, not shared: 2 tensors" in text
+
+
+def test_inventory_of_one_output_needs_no_table_of_them():
+    found = parity.inventory(torch.nn.Linear(4, 6), np.ones((3, 4), "f"))
+    assert found.outputs == ("output",)
+    assert "shares" not in str(found)
 
 
 def test_inventory_tells_of_names_that_collide():

@@ -39,6 +39,7 @@ FAMILIES = (
     "activation",
     "weights",
     "recurrent",
+    "recurrent_steps",
     "recurrent_loops",
     "recurrent_layers",
     "attention",

@@ -10,7 +10,6 @@ import base64
 import hashlib
 import json
 import os
-import re
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,14 +22,8 @@ from parity import __version__
 from parity.errors import FileError
 from parity.report.html.view import page
 from parity.report.summary import SCHEMA
+from parity.report.visible import visible
 from parity.report.writing import write_whole
-
-# Controls but tabs and line ends, controls of direction, and halves of surrogates, which have no
-# UTF-8. Joiners stay: emoji are made with them.
-_UNSEEN = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069"
-    r"\ufeff\ud800-\udfff]"
-)
 
 
 def render(data: Any) -> str:
@@ -99,14 +92,9 @@ def _check(data: Any) -> None:
         )
 
 
-def visible(value: Any) -> Any:
-    """Text as it can be seen: what turns, ends or hides other text stands as its escape.
-
-    A name may hold an override of the reading direction, which would turn the page's own words.
-    """
-    if isinstance(value, Markup) or not isinstance(value, str):
-        return value  # the page's own
-    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], value)
+def _shown(value: Any) -> Any:
+    """A name as it can be seen; what is no text, and the page's own, as it is."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache
@@ -114,7 +102,7 @@ def _templates() -> Environment:
     return Environment(
         loader=PackageLoader("parity.report.html"),
         autoescape=True,
-        finalize=visible,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,3 +128,10 @@ def objects(names: list[str], what: str = "hold no array of numbers") -> tuple[N
         return ()
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return (Note("object", f"not read, they {what}: {shown}", tuple(names)),)
+
+
+def natural(place: str) -> list[tuple[int, str]]:
+    """Sorts `vars/10` after `vars/2`."""
+    return [
+        (int(piece), "") if piece.isdecimal() else (0, piece) for piece in re.split(r"(\d+)", place)
+    ]

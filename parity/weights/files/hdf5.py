@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 from parity.errors import FileError
 from parity.tape import Array
 from parity.weights.files import apart
-from parity.weights.files.contents import Entry, Layer, WeightFile, objects
+from parity.weights.files.contents import Entry, Layer, WeightFile, natural, objects
 from parity.weights.files.guard import (
     DEEPEST,
     EXTENSIONS,
@@ -28,39 +27,13 @@ from parity.weights.files.guard import (
     extension,
     need,
 )
+from parity.weights.files.keras_layers import Config, labels_of, parse_config, position_of
 
 _VARIABLE = re.compile(r"(?:^|.*/)vars/\d+")
 _NO_PART = "model"
 _TOP_LEVEL = "top_level_model_weights"
 
 Opener = Callable[[], AbstractContextManager[Any]]
-
-# The order of `vars/0`, `vars/1`, ...; a name goes with the setting that can turn it off.
-_BIASED = (("kernel", ""), ("bias", "use_bias"))
-_NORMED = (("gamma", "scale"), ("beta", "center"))
-_RECURRENT = (("kernel", ""), ("recurrent_kernel", ""), ("bias", "use_bias"))
-_VARIABLES: dict[str, tuple[tuple[str, str], ...]] = {
-    **dict.fromkeys(("Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D"), _BIASED),
-    **dict.fromkeys(("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"), _BIASED),
-    **dict.fromkeys(("DepthwiseConv1D", "DepthwiseConv2D"), _BIASED),
-    **dict.fromkeys(("LSTMCell", "GRUCell", "SimpleRNNCell"), _RECURRENT),
-    **dict.fromkeys(("LayerNormalization", "GroupNormalization"), _NORMED),
-    "BatchNormalization": (*_NORMED, ("moving_mean", ""), ("moving_variance", "")),
-    "Embedding": (("embeddings", ""),),
-}
-# Where a wrapper, as TimeDistributed or Bidirectional, has the layer that its config tells.
-_WRAPPED = ("layer", "forward_layer", "backward_layer")
-_CELLS = {"LSTM": "LSTMCell", "GRU": "GRUCell", "SimpleRNN": "SimpleRNNCell"}
-
-
-@dataclass
-class Config:
-    """A layer of a Keras config: read as JSON, never built."""
-
-    name: str
-    kind: str
-    settings: Mapping[str, Any]
-    inner: dict[str, Config] = field(default_factory=dict)
 
 
 def read(path: Path, part: str) -> WeightFile:
@@ -97,7 +70,7 @@ def survey_of(
             kind, (found, layers) = "keras-h5", _legacy(path, file, datasets)
         elif any(map(_VARIABLE.fullmatch, datasets)):
             kind, found = "keras-weights", _variables(datasets, config)
-            labels, layers = _labels(datasets, groups, config)
+            labels, layers = labels_of(datasets, groups, config)
         else:
             kind, found = "hdf5", {_NO_PART: {place: place for place in datasets}}
         if (part or _NO_PART) not in found:
@@ -161,13 +134,6 @@ def _walk(path: Path, file: Any) -> tuple[dict[str, Any], dict[str, Any]]:
                     )
                 datasets[inner] = item
     return {place: datasets[place] for place in sorted(datasets, key=natural)}, groups
-
-
-def natural(place: str) -> list[tuple[int, str]]:
-    """Sorts `vars/10` after `vars/2`."""
-    return [
-        (int(piece), "") if piece.isdecimal() else (0, piece) for piece in re.split(r"(\d+)", place)
-    ]
 
 
 def _dtype(dataset: Any) -> str | None:
@@ -242,108 +208,12 @@ def _legacy_kinds(file: Any) -> dict[str, str]:
     return {one.name: one.kind for one in config.inner.values()} if config is not None else {}
 
 
-# --- Keras 3 -------------------------------------------------------------------------------------
-
-
-def parse_config(data: Any) -> Config | None:
-    """The layers that a model's config tells; None where it tells none."""
-    if not isinstance(data, Mapping) or not isinstance(data.get("config"), Mapping):
-        return None
-    settings = data["config"]
-    found = Config(str(settings.get("name", "")), str(data.get("class_name", "")), settings)
-    used: dict[str, int] = {}
-    layers = settings.get("layers")
-    wrapped = parse_config(settings.get("layer"))
-    if wrapped is not None:
-        found.inner = dict.fromkeys(_WRAPPED, wrapped)
-    for layer in layers if isinstance(layers, list) else []:
-        inner = parse_config(layer)
-        if inner is not None:
-            # the file's own names come from classes, and are counted
-            base = snake_case(inner.kind)
-            count = used[base] = used.get(base, -1) + 1
-            found.inner[f"{base}_{count}" if count else base] = inner
-    return found
-
-
-def snake_case(name: str) -> str:
-    """`Conv2DTranspose` as `conv2d_transpose`, as Keras does it."""
-    name = re.sub(r"\W+", "", name)
-    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
-    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
-
-
 def _variables(datasets: Mapping[str, Any], config: Config | None) -> dict[str, dict[str, str]]:
     """The model's variables in the order of its layers, and the optimizer's."""
-    places = sorted(datasets, key=lambda place: _position(place, config))
+    places = sorted(datasets, key=lambda place: position_of(place, config))
     optimizer = {place: place for place in places if place.startswith("optimizer/")}
     model = {place: place for place in places if place not in optimizer}
     return {_NO_PART: model, **({"optimizer": optimizer} if optimizer else {})}
-
-
-def _position(place: str, config: Config | None) -> list[tuple[int, list[tuple[int, str]]]]:
-    """Where a variable comes: layers as the config lists them, all else by name."""
-    key = []
-    for piece in place.split("/"):
-        if piece == "layers" or config is None:
-            key.append((0, natural(piece)))
-            continue
-        order = list(config.inner)
-        key.append((order.index(piece) if piece in order else len(order), natural(piece)))
-        config = config.inner.get(piece)
-    return key
-
-
-def _layer_name(layer: str, groups: Mapping[str, Any], config: Config | None) -> str:
-    """The names of the layers on the way to one, outermost first: `inner/lstm/lstm_cell`."""
-    pieces = layer.split("/") if layer else []
-    names = []
-    for end, piece in enumerate(pieces, 1):
-        if piece == "layers":
-            continue
-        inner = "/".join(pieces[:end])
-        own, known = groups.get(f"{inner}/vars"), _config_of(inner, config)
-        told = own.attrs.get("name") if own is not None else None
-        names.append(str(told or (known.name if known is not None else piece)))
-    return "/".join(names)
-
-
-def _labels(
-    places: Iterable[str], groups: Mapping[str, Any], config: Config | None
-) -> tuple[dict[str, str], tuple[Layer, ...]]:
-    """Readable names by place, and the model's layers that have variables."""
-    members: dict[str, list[str]] = {}
-    for place in sorted(places, key=lambda place: _position(place, config)):
-        members.setdefault(place.rpartition("vars/")[0].rstrip("/"), []).append(place)
-    labels, layers = {}, []
-    for layer, own in members.items():
-        known = _config_of(layer, config)
-        name = _layer_name(layer, groups, config)
-        variables = _own_names(known, len(own)) if known is not None else ()
-        for index, place in enumerate(own):
-            last = variables[index] if variables else place.rpartition("/")[2]
-            labels[place] = f"{name}/{last}" if name else last
-        if not layer.startswith("optimizer"):
-            layers.append(Layer(name, known.kind if known is not None else "", tuple(own)))
-    return labels, tuple(layers)
-
-
-def _config_of(layer: str, config: Config | None) -> Config | None:
-    """What is known of the layer at a place; a recurrent layer's cell has its settings."""
-    for piece in layer.split("/") if layer else []:
-        if piece == "layers" or config is None:
-            continue
-        if piece == "cell" and config.kind in _CELLS:
-            return Config(config.name, _CELLS[config.kind], config.settings)
-        config = config.inner.get(piece)
-    return config
-
-
-def _own_names(config: Config, count: int) -> tuple[str, ...]:
-    """The names of a layer's variables; () where its class is not known."""
-    listed = _VARIABLES.get(config.kind, ())
-    names = tuple(name for name, switch in listed if config.settings.get(switch, True))
-    return names if len(names) == count else ()
 
 
 # --- writing -------------------------------------------------------------------------------------

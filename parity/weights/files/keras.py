@@ -16,6 +16,7 @@ from parity.errors import FileError
 from parity.weights.files import apart, hdf5
 from parity.weights.files.contents import WeightFile
 from parity.weights.files.guard import check_zip, need
+from parity.weights.files.keras_layers import parse_config
 
 CONFIG = "config.json"
 WEIGHTS = "model.weights.h5"
@@ -31,7 +32,7 @@ def read(path: Path, part: str) -> WeightFile:
 
 def survey(path: Path, part: str) -> dict[str, Any]:
     with zipfile.ZipFile(path) as archive:
-        config = hdf5.parse_config(json.loads(archive.read(CONFIG)))
+        config = parse_config(json.loads(archive.read(CONFIG)))
     return hdf5.survey_of(partial(_opened, path), path, part, config)
 
 

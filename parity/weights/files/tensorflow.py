@@ -11,9 +11,8 @@ import numpy as np
 
 from parity.errors import FileError
 from parity.tape import Array
-from parity.weights.files.contents import Entry, WeightFile, objects
+from parity.weights.files.contents import Entry, WeightFile, natural, objects
 from parity.weights.files.guard import EXTENSIONS, arrays, as_in, check_size, need
-from parity.weights.files.hdf5 import natural
 
 _GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"

@@ -1,0 +1,227 @@
+"""Recurrent layers with other steps or states: the other direction, no state, another mask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._gates import of_a_recurrent_layer, same, step_axes
+from parity.diagnosis.region import ancestors, descendants
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import RegionView
+from parity.tape import Array, Tape
+
+# --- direction ------------------------------------------------------------------------------------
+
+
+@cause("direction")
+def direction(case: Case) -> Iterator[Explanation]:
+    """States are in the other order of steps: not turned back after a backward pass, or turned.
+
+    Looks like: sequences that agree when one of them is read from its end.
+    Proof: the reference's value with its steps turned round is the candidate's, and what enters are
+        a recurrent layer's states. Steps are where one place of the input reaches several.
+    """
+    first = case.first
+    if first.reference.ndim != 3 or first.reference.shape != first.candidate.shape:
+        return
+    if not of_a_recurrent_layer(case):
+        return
+    for axis in (0, 1):
+        turned = np.flip(first.reference, axis)
+        if first.reference.shape[axis] > 1 and same(turned, first.candidate):
+            if axis not in step_axes(case):
+                continue  # samples the other way round
+            yield Explanation(
+                "direction",
+                f"the steps (axis {case.candidate_axis(axis)}) are in the other direction",
+                lambda trial, axis=axis: np.flip(trial.reference, axis),  # type: ignore[misc]
+                parameters={"direction": ("forwards", "backwards")},
+                cost=-1,
+            )
+            return
+
+
+# --- state ----------------------------------------------------------------------------------------
+
+
+@cause("state-not-carried")
+def state_dropped(case: Case) -> Iterator[Explanation]:
+    """A recurrent layer starts from zero where the reference hands it a state.
+
+    Looks like: outputs that depend on the episode's first steps in one model only.
+    Proof: the reference's own operations with that state at zero give the candidate's value.
+    """
+    if not of_a_recurrent_layer(case):
+        return
+    tape = case.reference.tape
+    for leaf in case.reference.leaves:
+        if leaf.array.dtype.kind != "f" or leaf.array.size < 2 or not leaf.array.any():
+            continue
+        if not _is_state(tape, leaf.id):
+            continue
+        zeros = {leaf.id: np.zeros_like(leaf.array)}
+        if same(case.run_reference(case.first.fed, zeros), case.first.candidate):
+            yield Explanation(
+                "state-not-carried",
+                f"the state of {leaf.array.shape} that the reference starts from is zero",
+                lambda trial, zeros=zeros: case.run_reference(trial.fed, zeros),  # type: ignore[misc]
+                parameters={"carried": (True, False)},
+                cost=-1,
+            )
+            return
+
+
+@cause("state-not-carried")
+def state_not_handed_on(case: Case) -> Iterator[Explanation]:
+    """A recurrent layer starts from zero where the reference goes on from its last state.
+
+    Looks like: a sequence in parts whose first part agrees.
+    Proof: the reference's own operations with that state at zero give the candidate's value. It is
+        a state if it comes of the same weights as what is made of it.
+    """
+    for value in case.entering:
+        if not _is_between_readers(case.reference.tape, value):
+            continue
+        zero = partial(_with_zero, case, value)
+        if same(zero(case.first), case.first.candidate):
+            shape = case.reference.tape.values[value].shape
+            yield Explanation(
+                "state-not-carried",
+                f"the state of {shape} that the reference goes on from is zero",
+                zero,
+                parameters={"carried": (True, False)},
+                cost=-1,
+            )
+            return
+
+
+def _with_zero(case: Case, value: int, trial: Trial) -> Array:
+    shape = case.reference.tape.values[value].shape
+    return case.run_reference(trial.fed, {value: np.zeros(shape)})
+
+
+def _is_between_readers(tape: Tape, value: int) -> bool:
+    """Whether a value comes of a matrix that something made of the value reads again."""
+    before = ancestors(tape, [value])
+    after = {tape.values[made].op for made in descendants(tape, value)} - before
+    return any(readers & before and readers & after for readers in tape.readers_of_matrices)
+
+
+def _is_state(tape: Tape, leaf: int) -> bool:
+    """Whether a constant is multiplied with other parameters only; a kernel meets inputs."""
+    shape = tape.values[leaf].shape
+    if len(shape) == 2 and max(shape) in (3 * min(shape), 4 * min(shape)):
+        return False
+    products: list[bool] = []
+    values: list[int] = [leaf]
+    seen: set[int] = set()
+    while values:
+        value = values.pop()
+        for index in tape.consumers[value]:
+            op = tape.ops[index]
+            if op.role == "move":
+                values.extend(one for one in op.outputs if one not in seen)
+                seen.update(op.outputs)
+            elif any(word in op.kind.lower() for word in ("mm", "matmul", "linear")):
+                products.append(op.static)
+    return bool(products) and all(products)
+
+
+# --- masks ----------------------------------------------------------------------------------------
+
+
+@cause("sequence-mask")
+def other_steps_masked(case: Case) -> Iterator[Explanation]:
+    """Other steps of the sequences are masked: by another count of lengths.
+
+    Looks like: zeros where the reference has numbers, and the other way round, in whole steps.
+    Proof: what enters times a mask of 0 and 1 by sequence and step is the reference's value, times
+        another such mask the candidate's.
+    """
+    first = case.first
+    if len(first.inputs) != 1 or first.x.ndim < 3 or first.x.shape != first.reference.shape:
+        return
+    if first.candidate.shape != first.x.shape or not first.x.all():
+        return
+    ours, theirs = (one / first.x for one in (first.reference, first.candidate))
+    if not all(_is_mask_of_steps(one) for one in (ours, theirs)):
+        return
+    kept = [int(one[..., 0].astype(bool).sum()) for one in (ours, theirs)]
+    yield Explanation(
+        "sequence-mask",
+        f"{kept[1]} of {ours[..., 0].size} steps are kept, the reference keeps {kept[0]}",
+        lambda trial: trial.x * theirs,
+        lambda trial: trial.x * ours,
+        {"steps": (kept[0], kept[1])},
+        cost=-1,
+    )
+
+
+@cause("sequence-mask", enclosures=True)
+def state_kept_in_the_padding(case: Case) -> Iterator[Explanation]:
+    """A mask keeps the state of a recurrent layer where a sequence is padded, on one side only.
+
+    Looks like: the longest sequences agree, the shorter ones do not.
+    Proof: the one side's own operations with its mask of 0 and 1 open give the other side's value.
+    """
+    if not of_a_recurrent_layer(case):
+        return
+    first = case.first
+    sides = (
+        (case.reference, case.entering, case.run_reference, first.candidate),
+        (case.candidate, case.candidate_entering, case.run_candidate, first.reference),
+    )
+    for number, (view, entering, run, wanted) in enumerate(sides):
+        if len(entering) < 2 and not case.whole:
+            continue  # no choice between two states
+        for opened in _opened(case, view):
+            if same(run(first.fed, opened), wanted):
+                unmasked = partial(_with_leaves, run, opened)
+                yield Explanation(
+                    "sequence-mask",
+                    "the state in the padding is kept, the reference's is not"
+                    if number
+                    else "the state in the padding is not kept, the reference's is",
+                    (lambda trial: trial.candidate) if number else unmasked,
+                    unmasked if number else None,
+                    {"masked": (number == 0, number == 1)},
+                    cost=-1,
+                )
+                return
+
+
+def _opened(case: Case, view: RegionView) -> Iterator[dict[int, Array]]:
+    """Masks that let all pass: those held by the model, else those made of what it holds."""
+    tape, repaired = view.tape, case.repaired
+    side = repaired.reference if view is case.reference else repaired.side
+    read = dict.fromkeys(v for op in view.ops if not op.static for v in op.inputs)
+    made = {v: side.run.array(v) for v in read if not tape.is_live(v) and tape.values[v].size > 1}
+    held = {leaf.id: leaf.array for leaf in view.leaves}
+    for arrays in (held, made):
+        masks = {value: array for value, array in arrays.items() if _is_mask(array)}
+        if masks:
+            for choice in (1, 0):
+                yield {value: np.full_like(array, choice) for value, array in masks.items()}
+            return
+
+
+def _is_mask(array: Array) -> bool:
+    """Whether an array holds zeros and ones, and both."""
+    return array.size > 1 and set(np.unique(array).tolist()) == {0, 1}
+
+
+def _with_leaves(
+    run: Callable[[Mapping[int, Array], Mapping[int, Array]], Array],
+    leaves: Mapping[int, Array],
+    trial: Trial,
+) -> Array:
+    return run(trial.fed, leaves)
+
+
+def _is_mask_of_steps(ratio: Array) -> bool:
+    return bool(((ratio == 0) | (ratio == 1)).all() and (ratio == ratio[..., :1]).all())

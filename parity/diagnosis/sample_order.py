@@ -1,0 +1,170 @@
+"""Values that hold the same samples in another order: bookkeeping, where models go in and come out.
+
+`pack_padded_sequence` sorts a batch by length before a recurrent layer and undoes it behind it. Put
+into a model that does not sort, such a value gives a sample what is another's, and what is told of
+it - that a sort is missing - is no fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from parity.diagnosis.region import OutputPair, Parting
+from parity.errors import ReplayError
+from parity.matching.fingerprint import SAME
+from parity.matching.match import Match
+from parity.numerics.difference import residual
+from parity.numerics.rounding import UNITS
+from parity.tape import Array, Replay, Tape
+
+_SAMPLES = 8  # that are changed, one after the other, to see where each has gone
+_STEP = 1e-6  # so little that what is sorted by its numbers stays in order
+
+
+def without_sorted(
+    matched: Match, repaired: Match, partings: Sequence[Parting], outputs: Sequence[OutputPair]
+) -> list[Parting]:
+    """The partings but those that are only another order of the samples, made or undone.
+
+    A sample is followed by changing it, nothing put in. Where both models give it in one place of
+    the outputs, values that hold the same samples in other places are no fault; nor is what puts
+    them back. All partings are kept where nothing else would be left to be told, or where the
+    models agree but for rounding.
+
+    Args:
+        matched: the match as the models are.
+        repaired: the match in which every parting is repaired.
+        partings: that are divergences.
+    """
+    try:
+        order = _in_another_order(matched, repaired, partings, outputs)
+    except ReplayError:  # outside what an operation takes
+        order = []
+    kept = [parting for parting in partings if not any(parting is one for one in order)]
+    return kept or [*partings]
+
+
+def _in_another_order(
+    matched: Match, repaired: Match, partings: Sequence[Parting], outputs: Sequence[OutputPair]
+) -> list[Parting]:
+    if len(partings) < 2:
+        return []
+    own = matched.side.tape.replay("float64", matched.inputs)
+    made = [parting for parting in partings if _only_order(matched, parting, own)]
+    if not made or not _apart(matched, own, outputs):
+        return []
+    followed = _followed(matched, own)
+    if not followed or not _come_out_alike(followed, outputs):
+        return []
+    undone = [
+        parting
+        for parting in partings
+        if not any(parting is one for one in made)
+        and _only_order(matched, parting, _fed_by_the_reference(repaired, own, parting))
+    ]
+    return [
+        *(one for one in made if _pass_apart(followed, one) is True),
+        *(one for one in undone if _pass_apart(followed, one) is False),
+    ]
+
+
+def _only_order(matched: Match, parting: Parting, run: Replay) -> bool:
+    """Whether a parting's value in the candidate is the reference's, its samples in another order.
+
+    Args:
+        run: of the candidate.
+    """
+    if parting.values is None or parting.order is None:
+        return False
+    ours = np.squeeze(parting.order.apply(matched.reference.array(parting.values[0])))
+    theirs = np.squeeze(run.array(parting.values[1]))
+    if ours.shape != theirs.shape or not ours.ndim or residual(ours, theirs) <= SAME:
+        return False
+    return residual(_sorted(ours), _sorted(theirs)) <= SAME
+
+
+def _sorted(array: Array) -> Array:
+    """Its samples by their numbers, rounded so that what is equal but for rounding stays so."""
+    rows = array.reshape(len(array), -1)
+    order = np.lexsort(np.round(rows, 9).T[::-1])
+    return np.asarray(rows[order])
+
+
+def _fed_by_the_reference(repaired: Match, own: Replay, parting: Parting) -> Replay:
+    """The candidate's operations of a parting on what enters them once all before is repaired."""
+    region = parting.candidate
+    entering = {value: repaired.side.array(value) for value in region.boundary()}
+    return own.tape.replay("float64", entering, own, only={op.index for op in region.ops})
+
+
+def _apart(matched: Match, own: Replay, outputs: Sequence[OutputPair]) -> bool:
+    """Whether an output differs by more than float32 rounding."""
+    for pair in outputs:
+        ours, theirs = matched.reference.array(pair.reference), own.array(pair.candidate)
+        if ours.shape != theirs.shape or residual(ours, theirs) > UNITS["float32"]:
+            return True
+    return False
+
+
+Changed = tuple[tuple[Replay, Replay], tuple[Replay, Replay]]  # as it is and changed; both sides
+
+
+def _followed(matched: Match, own: Replay) -> list[Changed]:
+    """Replays of both models with one sample changed, for each of the first samples."""
+    tape = matched.reference.tape
+    run = tape.replay("float64")
+    lengths = {len(array) for array in map(run.array, tape.inputs.values()) if array.ndim}
+    if len(lengths) != 1:
+        return []
+    (count,) = lengths
+    found = []
+    for sample in range(min(count, _SAMPLES)):
+        ours = tape.replay("float64", _with_changed(tape, run, sample), run)
+        theirs = own.tape.replay("float64", _with_changed(own.tape, own, sample), own)
+        found.append(((run, ours), (own, theirs)))
+    return found
+
+
+def _with_changed(tape: Tape, run: Replay, sample: int) -> Mapping[int, Array]:
+    """Every floating input with one sample moved."""
+    changed = {}
+    for value in tape.inputs.values():
+        array = run.array(value)
+        if array.dtype.kind == "f" and array.ndim and sample < len(array):
+            changed[value] = array.copy()
+            changed[value][sample] += _STEP
+    return changed
+
+
+def _come_out_alike(followed: Sequence[Changed], outputs: Sequence[OutputPair]) -> bool:
+    """Whether every changed sample shows at the same places of both models' outputs."""
+    for ours, theirs in followed:
+        places = [
+            (_places(ours, pair.reference), _places(theirs, pair.candidate)) for pair in outputs
+        ]
+        if any(a != b for a, b in places) or not any(a for a, _ in places):
+            return False
+    return True
+
+
+def _pass_apart(followed: Sequence[Changed], parting: Parting) -> bool | None:
+    """Whether some sample is in another place of a parting's values; None if one is not one row."""
+    assert parting.values is not None
+    apart = False
+    for ours, theirs in followed:
+        a, b = _places(ours, parting.values[0]), _places(theirs, parting.values[1])
+        if len(a) != 1 or len(b) != 1:
+            return None
+        apart = apart or a != b
+    return apart
+
+
+def _places(runs: tuple[Replay, Replay], value: int) -> set[int]:
+    """Rows of a value, along its first axis that has several, at which two replays differ."""
+    before, after = (np.squeeze(run.array(value)) for run in runs)
+    if before.shape != after.shape or not before.ndim:
+        return set()
+    differ = (before != after) & ~(np.isnan(before) & np.isnan(after))
+    return {int(row) for row in differ.reshape(len(before), -1).any(1).nonzero()[0]}

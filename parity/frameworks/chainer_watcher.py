@@ -1,0 +1,253 @@
+"""Follows a Chainer run: functions go onto a tape as they are applied, arrays by their names."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from parity.errors import ModelError
+from parity.frameworks.chainer_numpy import import_chainer
+from parity.recorder import Recorder, discover
+from parity.tape import Array, LeafKind, Role
+
+chainer = import_chainer()
+
+# Chainer's functions, by class, that put the same numbers elsewhere.
+_MOVES = frozenset(
+    "AsStrided Broadcast BroadcastTo Cast Concat Copy Depth2Space Diagonal Dstack ExpandDims Flip "
+    "FlipLR FlipUD GetItem Hstack Im2Col Moveaxis Pad PadSequence Permutate Repeat Reshape "
+    "Rollaxis SelectItem Separate Shift Space2Depth SplitAxis Squeeze Stack Swapaxes Tile "
+    "Transpose TransposeSequence Vstack".split()
+)
+# Those that may draw random numbers; functions from elsewhere are all watched for it.
+_DRAWS = frozenset(
+    "Dropout Gaussian NegativeSamplingFunction RReLU SimplifiedDropconnect Zoneout".split()
+)
+# What a function's forward may read of `chainer.config`.
+_SETTINGS = ("train", "enable_backprop", "dtype", "use_ideep", "debug")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function as it was before it ran.
+
+    Attributes:
+        held: attributes of the node that are values of the tape: the last of the op's inputs.
+        kept: which of its outputs are arrays; the others are None.
+    """
+
+    node: Any
+    held: tuple[str, ...]
+    kept: tuple[bool, ...]
+    settings: dict[str, Any]
+
+
+class Watch:
+    """Tells the recorder of each function that is applied, and of the arrays that enter."""
+
+    def __init__(self, recorder: Recorder, links: Mapping[str, Any], obj: object) -> None:
+        self.recorder = recorder
+        self.outside: list[str] = []  # lines that first use an array of the model's NumPy code
+        self._links = links
+        self._obj = obj
+        self._names: dict[int, tuple[Array, LeafKind, str]] = {}
+        self._drawn = _random_state()
+
+    @contextmanager
+    def applying(self) -> Iterator[None]:
+        original = chainer.FunctionNode.apply
+        thread = threading.get_ident()
+
+        def apply(node: Any, inputs: Sequence[Any]) -> Any:
+            if threading.get_ident() != thread:
+                return original(node, inputs)
+            _check_arrays(node, inputs)
+            before = copy_of(node)
+            held = {  # conditions, masks: as they may be values of the tape, by identity
+                key: item
+                for key, item in vars(state_of(node)).items()
+                if isinstance(item, np.ndarray)
+            }
+            state = _random_state() if _may_draw(node) else None
+            outputs = original(node, inputs)
+            before._input_layouts = node._input_layouts
+            drew = state is not None and state != _random_state()
+            self._add(before, [array_of(item) for item in inputs], held, outputs, drew)
+            if drew:
+                self._drawn = _random_state()
+            return outputs
+
+        chainer.FunctionNode.apply = apply
+        try:
+            yield
+        finally:
+            chainer.FunctionNode.apply = original
+
+    def _add(
+        self, node: Any, inputs: list[Array], held: Mapping[str, Array], outputs: Any, drew: bool
+    ) -> None:
+        arrays = [item.array for item in outputs]
+        # nothing new: an identity, or a function such as F.forget that applied others
+        if all(array is None or self.recorder.find(array) is not None for array in arrays):
+            return
+        kept = tuple(array is not None for array in arrays)
+        kind = node._impl_name
+        ids = [self.value(array) for array in inputs]
+        held = {key: item for key, item in held.items() if self.recorder.find(item) is not None}
+        ids += [self.value(array) for array in held.values()]
+        role: Role = "compute"
+        if drew:
+            role = "random"
+        elif kind in _MOVES and type(node).__module__.startswith("chainer."):
+            role = "move"
+        self.recorder.op(
+            kind,
+            ids,
+            [
+                (array, array.shape, _dtype_name(array.dtype))
+                for array in arrays
+                if array is not None
+            ],
+            role=role,
+            attributes=_attributes(node),
+            call=Call(node, tuple(held), kept, _settings()),
+        )
+
+    def value(self, array: Array) -> int:
+        """The id of an array; one not seen yet becomes a leaf, by its name in the model."""
+        known = self.recorder.find(array)
+        if known is not None:
+            return known
+        kind, name = self._name(array)
+        drawn = _random_state()
+        if drawn != self._drawn:
+            self._drawn = drawn
+            if not name:
+                output = (array, array.shape, array.dtype.name)
+                return self.recorder.op("numpy.random", (), [output], role="random").outputs[0]
+        if not name and array.size > 1 and (array != array.flat[0]).any():
+            self.outside.append(self.recorder.site("").source or "its output")
+        return self.recorder.leaf(array, kind, name, array.shape, array.dtype.name)
+
+    def _name(self, array: Array) -> tuple[LeafKind, str]:
+        found = self._names.get(id(array))
+        if found is None or found[0] is not array:  # parameters may just have been initialised
+            self._names = {id(item[0]): item for item in _named_arrays(self._links, self._obj)}
+            found = self._names.get(id(array))
+        return (found[1], found[2]) if found else ("constant", "")
+
+
+def _check_arrays(node: Any, inputs: Sequence[Any]) -> None:
+    for item in inputs:
+        array = item.array if isinstance(item, chainer.Variable) else item
+        if array is not None and not isinstance(array, np.ndarray):
+            raise ModelError(
+                f"{node._impl_name} got {type(array).__module__}.{type(array).__name__}: parity "
+                "reads Chainer models that run on NumPy. Copy the model to the CPU with "
+                "model.to_device('@numpy') and set chainer.config.use_ideep = 'never'."
+            )
+
+
+def _named_arrays(links: Mapping[str, Any], obj: object) -> Iterator[tuple[Array, LeafKind, str]]:
+    """Arrays that a model holds; where one has two names, the last is the one that counts."""
+    if not is_link(owner_of(obj)):
+        for held, item in discover(obj, _is_array).items():
+            yield array_of(item), "constant", path_of(held)
+    for path, link in links.items():
+        own = {
+            key: item
+            for key, item in vars(link).items()
+            if not is_link(item) and key not in link._params and key not in link._persistent
+        }
+        for held, item in discover(own, _is_array).items():
+            yield array_of(item), "constant", path + path_of(held)
+        for key in link._persistent:
+            if isinstance(vars(link)[key], np.ndarray):
+                yield vars(link)[key], "buffer", f"{path}/{key}"
+        for key in link._params:
+            if vars(link)[key].array is not None:
+                yield vars(link)[key].array, "parameter", f"{path}/{key}"
+
+
+@functools.lru_cache(maxsize=64)
+def _dtype_name(dtype: Any) -> str:
+    return str(np.dtype(dtype).name)  # NumPy works the name out anew each time: slow for small ops
+
+
+def _is_array(obj: object) -> bool:
+    return isinstance(obj, np.ndarray) or (
+        isinstance(obj, chainer.Variable) and isinstance(obj.array, np.ndarray)
+    )
+
+
+def _attributes(node: Any) -> dict[str, Any]:
+    """The node's own settings, such as strides, axes and epsilons."""
+    return {
+        key: item
+        for key, item in vars(state_of(node)).items()
+        if not key.startswith("_") and _is_simple(item)
+    }
+
+
+def _is_simple(item: object) -> bool:
+    if isinstance(item, (tuple, list)):
+        return all(part is None or part is Ellipsis or _is_simple(part) for part in item)
+    return isinstance(item, (bool, int, float, str, np.generic, slice))
+
+
+def _settings() -> dict[str, Any]:
+    return {key: getattr(chainer.config, key) for key in _SETTINGS}
+
+
+def _may_draw(node: Any) -> bool:
+    return node._impl_name in _DRAWS or not type(state_of(node)).__module__.startswith("chainer.")
+
+
+def _random_state() -> tuple[Any, ...]:
+    state: Any = np.random.get_state()
+    _, key, *rest = state
+    return (key.tobytes(), *rest)
+
+
+def copy_of(node: Any) -> Any:
+    """A node of the same settings; what its forward pass keeps stays its own."""
+    copied = object.__new__(type(node))
+    vars(copied).update(
+        (key, item.copy() if isinstance(item, np.ndarray) else item)
+        for key, item in vars(node).items()
+    )
+    if isinstance(node, chainer.FunctionAdapter):
+        copied._function = copy_of(node.function)
+        copied._function._node = weakref.ref(copied)
+        copied._function._owned_node = None
+        copied._weak_function = None
+    return copied
+
+
+def state_of(node: Any) -> Any:
+    """The object that has a node's settings: an old-style function's are its own."""
+    return node.function if isinstance(node, chainer.FunctionAdapter) else node
+
+
+def owner_of(obj: object) -> object:
+    """The object that a method belongs to; anything else itself."""
+    return getattr(obj, "__self__", obj)
+
+
+def is_link(obj: object) -> bool:
+    return isinstance(obj, chainer.Link)
+
+
+def path_of(dotted: str) -> str:
+    return "/" + dotted.replace(".", "/")
+
+
+def array_of(item: Any) -> Array:
+    return np.asarray(item.array if isinstance(item, chainer.Variable) else item)
