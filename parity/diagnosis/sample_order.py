@@ -52,22 +52,18 @@ def _in_another_order(
     if len(partings) < 2:
         return []
     own = matched.side.tape.replay("float64", matched.inputs)
-    made = [parting for parting in partings if _only_order(matched, parting, own)]
-    if not made or not _apart(matched, own, outputs):
+    moved = [
+        parting
+        for parting in partings
+        if _only_order(matched, parting, own)
+        or _only_order(matched, parting, _fed_by_the_reference(repaired, own, parting))
+    ]
+    if not moved or not _apart(matched, own, outputs):
         return []
     followed = _followed(matched, own)
     if not followed or not _come_out_alike(followed, outputs):
         return []
-    undone = [
-        parting
-        for parting in partings
-        if not any(parting is one for one in made)
-        and _only_order(matched, parting, _fed_by_the_reference(repaired, own, parting))
-    ]
-    return [
-        *(one for one in made if _pass_apart(followed, one) is True),
-        *(one for one in undone if _pass_apart(followed, one) is False),
-    ]
+    return [one for one in moved if _makes_or_undoes_an_order(followed, repaired, one)]
 
 
 def _only_order(matched: Match, parting: Parting, run: Replay) -> bool:
@@ -149,12 +145,23 @@ def _come_out_alike(followed: Sequence[Changed], outputs: Sequence[OutputPair]) 
     return True
 
 
-def _pass_apart(followed: Sequence[Changed], parting: Parting) -> bool | None:
-    """Whether some sample is in another place of a parting's values; None if one is not one row."""
+def _makes_or_undoes_an_order(
+    followed: Sequence[Changed], repaired: Match, parting: Parting
+) -> bool:
+    """Whether samples are in other places in a parting's values, or in what it reads."""
     assert parting.values is not None
+    apart = _pass_apart(followed, *parting.values)
+    if apart is not False:
+        return bool(apart)
+    read = [repaired.pairs.get(value) for value in parting.candidate.boundary()]
+    return any(pair and _pass_apart(followed, pair.reference, pair.candidate) for pair in read)
+
+
+def _pass_apart(followed: Sequence[Changed], ours: int, theirs: int) -> bool | None:
+    """Whether some sample is in another place of two values; None if one is not one row."""
     apart = False
-    for ours, theirs in followed:
-        a, b = _places(ours, parting.values[0]), _places(theirs, parting.values[1])
+    for reference, candidate in followed:
+        a, b = _places(reference, ours), _places(candidate, theirs)
         if len(a) != 1 or len(b) != 1:
             return None
         apart = apart or a != b
