@@ -11,6 +11,7 @@ from typing import Any
 from parity.numerics.difference import Difference
 from parity.report.formula import ByFormula
 from parity.report.heads import Heads
+from parity.report.visible import on_one_line
 from parity.report.writing import write_json
 from parity.rl.decisions import Decisions
 from parity.tape import Array, Site
@@ -210,7 +211,7 @@ class Structure:
             return f"{names}: no structural difference is known"
         count = len(self.differences)
         lines = [f"{names}: {count} structural difference{'s' * (count != 1)}"]
-        return "\n".join([*lines, *(f"- {one}" for one in self.differences)])
+        return "\n".join(map(on_one_line, [*lines, *(f"- {one}" for one in self.differences)]))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from parity.report.visible import on_one_line
 from parity.weights.addresses import Addresses
 from parity.weights.pairing import Pair, Pairing, Side
 from parity.weights.parts import Part
@@ -68,18 +69,19 @@ class Table:
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
-        lines = [row.cells() for row in self.rows]
+        lines = [tuple(map(on_one_line, row.cells())) for row in self.rows]
         widths = [max(map(len, column)) for column in zip(_HEADINGS, *lines, strict=True)]
         told = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
             for line in (_HEADINGS, *lines)
         ]
-        return "\n".join([*told, "", *self.remarks()])
+        return "\n".join([*told, "", *map(on_one_line, self.remarks())])
 
     def to_markdown(self) -> str:
         lines = [_HEADINGS, tuple("---" for _ in _HEADINGS), *(row.cells() for row in self.rows)]
-        told = ["| " + " | ".join(line) + " |" for line in lines]
-        return "\n".join([*told, "", *(f"- {remark}" for remark in self.remarks())]) + "\n"
+        told = ["| " + " | ".join(map(_cell, line)) + " |" for line in lines]
+        remarks = (f"- {on_one_line(remark)}" for remark in self.remarks())
+        return "\n".join([*told, "", *remarks]) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -92,6 +94,10 @@ class Table:
                 if names:
                     told.append(f"{what} in {model}: {', '.join(names)}")
         return [*told, *self.notes]
+
+
+def _cell(text: str) -> str:
+    return on_one_line(text).replace("|", "\\|")
 
 
 def tabulate(source: Source, target: Side, found: Pairing, names: tuple[str, str]) -> Table:

@@ -19,8 +19,10 @@ from parity.pytest_run.compared import compared_of, failed
 from parity.pytest_run.failure import NotParity
 from parity.pytest_run.github import command, summary
 from parity.report.bar import _Live
+from parity.report.summary import ModelSummary, StructuralDifference, Structure
 from parity.report.terminal import render
 from parity.report.visible import for_terminal, on_one_line, visible
+from parity.weights.table import Row, Table
 
 HOSTILE = "a\x1b[2Jb\x07c\nd\r\u202ee\n::error file=x::f##[group]g\x9b31m\u2066"
 RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u2066]")
@@ -162,3 +164,23 @@ def test_a_line_of_code_is_shown_with_what_it_hides(tmp_path):
     text = render(report)
     assert "return x * by  # \\u202e\\x1b[2J" in text
     assert not RAW.search(text)
+
+
+def test_the_table_of_a_transfer_shows_escapes():
+    row = Row("kernel", (HOSTILE,), ((3, 2),), ("a|b",), ((2, 3),), "OI -> IO", "transposed")
+    table = Table(
+        HOSTILE, "target", (row,), (0,), "nothing", ((HOSTILE,), ()), ((), ()), (HOSTILE,)
+    )
+    for text in (str(table), table.to_markdown()):
+        assert not RAW.search(text)
+        assert on_one_line(HOSTILE) in text
+    assert len(table.to_markdown().splitlines()) == 3 + 1 + 3
+    assert "a\\|b" in table.to_markdown()
+
+
+def test_a_structure_shows_escapes():
+    one = ModelSummary(HOSTILE, "torch", 3)
+    difference = StructuralDifference("parameter", HOSTILE, "", HOSTILE, None, None)
+    text = str(Structure(one, one, (difference,)))
+    assert not RAW.search(text)
+    assert len(text.splitlines()) == 2
