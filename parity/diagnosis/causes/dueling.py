@@ -134,13 +134,25 @@ def dueling_wrong_tensor(case: Case) -> Iterator[Explanation]:
         for one in reductions(head.inside):
             if not _centres(head.inside.view, head.whole, one):
                 continue
+            wanted = case.first.reference if number else case.first.candidate
+            if fits(partial(_uncentred, head, one), case.first, wanted):
+                continue  # nothing is taken off, or the mean of what is centred already
             for other in head.inside.entering if number else others:
                 if other == one.source or other in head.inside.sources(one.source):
                     continue
                 yield from _mean_of(case, head, one, other, mended=bool(number))
-            if number:  # the other tensor may be read by the reference alone
-                for other in ours.entering:
+            if number:  # a value that the reference alone reads
+                for other in _values_beside(case, head.inside.view.tape.values[one.source].size):
                     yield from _mean_of(case, head, one, other, mended=True, read=False)
+
+
+def _values_beside(case: Case, actions: int) -> Iterator[int]:
+    """What enters the reference's region and has fewer numbers than there are advantages.
+
+    As many may be the advantages themselves, whose own mean is over another axis, say.
+    """
+    tape = case.reference.tape
+    yield from (value for value in case.entering if tape.values[value].size < actions)
 
 
 Values = Callable[[Mapping[int, Array], Collection[int]], list[Array]]
@@ -196,6 +208,11 @@ def _mean_of(
                 {parameter: (wrong, "advantages") if mended else ("advantages", wrong)},
             )
             return
+
+
+def _uncentred(head: _Head, one: Reduction, trial: Trial) -> Array:
+    (centre,) = head.values(trial.fed, [one.value])
+    return head.run(trial.fed, {one.value: np.zeros_like(centre)})
 
 
 def _other_mean(

@@ -272,7 +272,7 @@ def recurrent_activation(case: Case) -> Iterator[Explanation]:
         return
     x, ours, theirs = points
     a, b = recognise(x, ours), recognise(x, theirs)
-    if a is None or b is None or a == b:
+    if a is None or b is None or a.alike(b):
         return
     yield Explanation(
         "recurrent-activation",

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from parity.diagnosis.causes.activation import Curve
 from tests.unit.causes.told import kind, numbers, tensor, told
 
 X = numbers(6, 7)
@@ -91,3 +92,12 @@ def test_other_functions_are_not_named():
 def test_half_of_the_input_is_no_activation():
     found = told(lambda x: torch.tanh(x), lambda x: torch.tanh(0.5 * x), X)
     assert found is None or not found.kind.startswith(("activation", "hard"))
+
+
+def test_a_slope_rounded_to_float32_is_no_other_slope():
+    exact, rounded = Curve("hard_sigmoid", 1 / 6), Curve("hard_sigmoid", float(np.float32(1 / 6)))
+    assert exact.alike(rounded)
+    assert not exact.alike(Curve("hard_sigmoid", 0.2))
+    assert not exact.alike(Curve("hard_swish", 1 / 6))
+    assert Curve("relu").alike(Curve("relu"))
+    assert not Curve("relu").alike(Curve("elu"))

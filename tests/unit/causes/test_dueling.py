@@ -57,6 +57,17 @@ def test_the_mean_of_the_values_in_the_reference():
     assert kind(head(mean), centred_value, X) == "dueling-wrong-tensor"
 
 
+def test_another_axis_in_the_reference_and_no_centre_are_no_other_tensor():
+    over_all = head(lambda a, v: a.mean((0, 1), keepdim=True))
+    assert kind(over_all, head(mean), X) != "dueling-wrong-tensor"
+
+    def uncentred(x):
+        a, v = torch.tanh(x) @ ADVANTAGE, torch.tanh(x) @ VALUE
+        return v - v.mean(1, keepdim=True) + v + a
+
+    assert kind(uncentred, head(mean), X) != "dueling-wrong-tensor"
+
+
 def test_a_mean_without_a_value_stream_is_no_dueling_head():
     def centred(axis):
         return lambda x: torch.relu(torch.tanh(x) - torch.tanh(x).mean(axis, keepdim=True))
