@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from parity.baseline.entry import SEVERITY, Entry, Layer
+from parity.report.visible import on_one_line
 
 FACTOR = 4.0
 # Rounding below this many halves of float32's last digit is luck: few numbers, or exact ones.
@@ -40,9 +41,8 @@ class Failure:
 
     def __str__(self) -> str:
         where = f" at {self.where}" if self.where else ""
-        return (
-            f"{self.entry}\n  {self.what}{where}: was {self.was}, now {self.now}\n  {self.advice}"
-        )
+        told = f"{self.what}{where}: was {self.was}, now {self.now}"
+        return "\n  ".join(map(on_one_line, (self.entry, told, self.advice)))
 
 
 def worse(

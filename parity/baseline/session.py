@@ -178,7 +178,7 @@ class Gate:
             failures = self._failures(name, self.baseline.get(name), found.get(name))
             if failures:
                 self.failures[name] = failures
-                self.lines += failures
+                self.lines += [line for one in failures for line in one.split("\n")]
         pairs = [(self.baseline[name], now) for name, now in found.items() if name in self.baseline]
         self.lines += differing(pairs)
         self._tell_what_is_accepted(found)
@@ -189,17 +189,18 @@ class Gate:
         )
 
     def _failures(self, name: str, was: Entry | None, now: Entry | None) -> list[str]:
-        """How an entry is worse than it was; [] if it is not."""
+        """How an entry is worse than it was, a few lines each; [] if it is not."""
+        shown = on_one_line(name)
         if was is not None and now is not None:
             return [str(one) for one in worse(name, was, now, self.factor, date.today())]
         if now is not None:
             return [
-                f"{name}\n  the baseline has no such entry: was nothing, now {now.verdict}\n"
+                f"{shown}\n  the baseline has no such entry: was nothing, now {now.verdict}\n"
                 "  `pytest --parity-baseline FILE --parity-update=new` adds it"
             ]
         if was is not None and (why := self._gone(was)):
             return [
-                f"{name}\n  the run made no such comparison: was {was.verdict}, now {why}\n"
+                f"{shown}\n  the run made no such comparison: was {was.verdict}, now {why}\n"
                 "  put it back; or, if it is meant, `pytest --parity-baseline FILE "
                 "--parity-update` or `parity baseline prune FILE --report RUN` drops the entry"
             ]
