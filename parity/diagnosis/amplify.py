@@ -45,10 +45,25 @@ def amplified(repaired: Match, parting: Parting) -> str:
     found = _grows(case)
     if not found:
         return ""
-    around = [one for one in enclosures(case) if one.reference.end != case.reference.end]
-    if around and not any(_grows(one) for one in around):
+    around = list(enclosures(case))
+    if any(_ends_in_copies(one, case) and not _grows(one) for one in around):
+        return ""
+    later = [one for one in around if one.reference.end != case.reference.end]
+    if later and not any(_grows(one) for one in later):
         return ""
     return found
+
+
+def _ends_in_copies(larger: Case, case: Case) -> bool:
+    """Whether a larger case ends in the same numbers, as behind a clip that cuts nothing off."""
+    ends = ((one.reference.end, one.candidate.end) for one in (larger, case))
+    if len(set(ends)) == 1:
+        return False
+    pairs = (
+        (larger.first.reference, case.first.reference),
+        (larger.first.candidate, case.first.candidate),
+    )
+    return all(np.array_equal(*pair) for pair in pairs)
 
 
 def _grows(case: Case) -> str:

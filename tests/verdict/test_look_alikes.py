@@ -109,3 +109,29 @@ def test_an_epsilon_that_is_off_by_a_thousandth_is_seen_through_a_fused_norm(tur
 
     assert report.verdict == "diverged", str(report)
     assert "smaller" in report.divergences[0].detail
+
+
+def hard_sigmoid_in_steps(slope):
+    def gate(x):
+        shifted = torch.tensor(slope) * x + 0.5
+        return torch.maximum(torch.minimum(shifted, torch.tensor(1.0)), torch.tensor(0.0))
+
+    return gate
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_a_clip_cuts_nothing_off_is_its_clipped_value(seed, turned):
+    """On small inputs the sum before two clips is a fused hard sigmoid, on others it is not."""
+    random = np.random.default_rng(seed)
+    kernel = torch.from_numpy(random.standard_normal((7, 8)).astype("f"))
+    x = 0.1 * random.standard_normal((5, 7)).astype("f")
+
+    def net(gate):
+        return lambda x: gate(x @ kernel)
+
+    fused, steps = net(F.hardsigmoid), net(hard_sigmoid_in_steps(1 / 6))
+    report = compare(steps, fused, x) if turned else compare(fused, steps, x)
+    assert report.verdict == "parity"
+    other = net(hard_sigmoid_in_steps(0.1667))
+    assert (compare(other, fused, x) if turned else compare(fused, other, x)).verdict == "diverged"
