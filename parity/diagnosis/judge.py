@@ -19,7 +19,7 @@ from parity.diagnosis.whole import agree_as_a_whole, repairs_harm
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences, mask_sentinels
 from parity.report.summary import Coverage, Divergence, LeafDifference, Note
-from parity.tape import Site, Tape
+from parity.tape import Array, Site, Tape
 
 _ALIKE = 3  # divergences at one pair of sites that are each explained
 _OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
@@ -262,7 +262,43 @@ def _vacuous(matched: Match, outputs: Sequence[OutputPair]) -> list[str]:
         for pair in outputs
     ):
         found.append("no output depends on the inputs, as far as operations were recorded")
+    elif not found and _one_for_all_samples(matched, outputs):
+        found.append(
+            "every output is one for all samples, though the inputs are not: what computes it "
+            "does not show, as behind a dead ReLU; use other inputs"
+        )
     return found
+
+
+def _one_for_all_samples(matched: Match, outputs: Sequence[OutputPair]) -> bool:
+    """Whether samples that differ give the same, and what last tells them apart has no partner."""
+    side = matched.reference
+    inputs = [side.array(value) for value in side.tape.inputs.values()]
+    lengths = {len(array) if array.ndim else 0 for array in inputs}
+    if len(lengths) != 1 or min(lengths) < 2 or all(map(_rows_are_one, inputs)):
+        return False
+    (count,) = lengths
+    stack = [pair.reference for pair in outputs]
+    arrays = [side.array(value) for value in stack]
+    if not all(one.ndim > 0 and len(one) == count and _rows_are_one(one) for one in arrays):
+        return False
+    seen: set[int] = set()
+    while stack:
+        op = side.tape.producer(stack.pop())
+        for value in op.inputs if op is not None else ():
+            if value in seen or not side.tape.is_live(value):
+                continue
+            seen.add(value)
+            array = side.array(value)
+            if array.ndim == 0 or len(array) != count or _rows_are_one(array):
+                stack.append(value)
+            elif value not in matched.by_reference and side.tape.producer(value) is not None:
+                return True
+    return False
+
+
+def _rows_are_one(array: Array) -> bool:
+    return bool((array == array[:1]).all())
 
 
 def _coverage(
