@@ -72,8 +72,8 @@ def _later_ends(
 ) -> Iterator[tuple[tuple[int, int], Order | None]]:
     """This case's own ends, and the next pairs of values that depend on them.
 
-    A clip that cuts nothing off gives what it takes: of such values the first is an end, where the
-    last matched value is, and the last, as on other inputs they part.
+    A clip that cuts nothing off gives what it takes. Of values with the same numbers the first is
+    an end, and the last one too: on other inputs they differ.
     """
     a, b = case.reference.end, case.candidate.end
     yield (a, b), case.order

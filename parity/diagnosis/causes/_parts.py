@@ -140,6 +140,14 @@ def as_it_is(trial: Trial) -> Array:
     return trial.candidate
 
 
+def on_side(predict: Predict, of_candidate: bool) -> tuple[Predict, Predict | None]:
+    """What an explanation says of the candidate and of the reference, by which of them is changed.
+
+    The reference changed gives the candidate's value; the candidate mended gives the reference's.
+    """
+    return (as_it_is, predict) if of_candidate else (predict, None)
+
+
 def fits(predict: Predict, trial: Trial, actual: Array) -> bool:
     """Whether a prediction runs at all, and gives an array."""
     try:

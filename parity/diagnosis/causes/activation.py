@@ -11,6 +11,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
+from parity.diagnosis.causes._parts import as_it_is
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
@@ -265,7 +266,7 @@ def activation_extra(case: Case) -> Iterator[Explanation]:
             yield Explanation(
                 "activation-extra",
                 f"{curve.name} is applied, the reference has no activation here",
-                lambda trial: trial.candidate,
+                as_it_is,
                 lambda trial, without=without: case.run_candidate(trial.fed, without(trial)),  # type: ignore[misc]
                 {"activation": (None, curve.name)},
             )

@@ -13,11 +13,11 @@ from parity.diagnosis.causes import Edit, Explanation, cause
 from parity.diagnosis.causes._parts import (
     Axes,
     Inside,
-    as_it_is,
     fits,
     in_candidate_layout,
     inside_candidate,
     inside_reference,
+    on_side,
     subsets,
 )
 from parity.diagnosis.causes._reduced import Reduction, changes, reduce, reductions, without
@@ -203,8 +203,7 @@ def _mean_of(
                 f"{right}; in the reference {told}"
                 if mended
                 else f"{told}; in the reference {right}",
-                as_it_is if mended else predict,
-                predict if mended else None,
+                *on_side(predict, mended),
                 {parameter: (wrong, "advantages") if mended else ("advantages", wrong)},
             )
             return

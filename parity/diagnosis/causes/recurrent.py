@@ -11,6 +11,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._gates import gate_blocks, is_read_by_steps, same
+from parity.diagnosis.causes._parts import on_side
 from parity.diagnosis.causes.activation import Curve, recognise, sample_of, sigmoid
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
@@ -141,9 +142,8 @@ def reset_on_the_bias(case: Case) -> Iterator[Explanation]:
         for gate, leaf in itertools.islice(itertools.product(gates, biases), _MOST_ASSIGNMENTS):
             gated = partial(_gated, case, run, gate, leaf.id)
             if same(gated(case.first), wanted):
-                mended = (lambda trial: trial.candidate), gated
                 ours, theirs = ("after", "before") if number else ("before", "after")
-                yield reset_told(ours, theirs, *(mended if number else (gated, None)))
+                yield reset_told(ours, theirs, *on_side(gated, bool(number)))
                 return
 
 

@@ -24,6 +24,7 @@ from parity.diagnosis.causes._gates import (
     real,
     same,
 )
+from parity.diagnosis.causes._parts import on_side
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
@@ -322,8 +323,7 @@ def every_step_by_itself(case: Case) -> Iterator[Explanation]:
                         "the state is carried from step to step, the reference's is not"
                         if number
                         else "every step starts from zero, the reference's from the last state",
-                        (lambda trial: trial.candidate) if number else alone,
-                        alone if number else None,
+                        *on_side(alone, bool(number)),
                         {"carried": (number == 0, number == 1)},
                         cost=-1,
                     )

@@ -10,6 +10,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._gates import of_a_recurrent_layer, same, step_axes
+from parity.diagnosis.causes._parts import on_side
 from parity.diagnosis.region import ancestors, descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
@@ -187,8 +188,7 @@ def state_kept_in_the_padding(case: Case) -> Iterator[Explanation]:
                     "the state in the padding is kept, the reference's is not"
                     if number
                     else "the state in the padding is not kept, the reference's is",
-                    (lambda trial: trial.candidate) if number else unmasked,
-                    unmasked if number else None,
+                    *on_side(unmasked, bool(number)),
                     {"masked": (number == 0, number == 1)},
                     cost=-1,
                 )
