@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import traceback
 from collections.abc import Sequence
@@ -347,10 +348,12 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _show(report: Report) -> int:
-    from parity.report.terminal import render
+    from parity.report.terminal import WIDTH, render
 
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    _print(render(report, color=sys.stdout.isatty() and not plain))
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size((WIDTH, 0)).columns if terminal else WIDTH
+    _print(render(report, color=terminal and not plain, width=width))
     return EXIT_CODES[report.verdict]
 
 

@@ -3,47 +3,28 @@
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Iterator, Sequence
 
-from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from parity.numerics.difference import Difference
 from parity.report.formula import formula_lines
 from parity.report.heads import heads_lines
 from parity.report.names import names_visible
 from parity.report.summary import (
     Comparison,
     Divergence,
-    LayerRow,
     ModelSummary,
     Note,
     Report,
 )
+from parity.report.table import STYLES, layers_table
 from parity.report.words import relative, share
 from parity.tape import Site
 
 WIDTH = 100
-_STYLES = {
-    "parity": "bold green",
-    "diverged": "bold red",  # also of a row
-    "unverified": "bold yellow",
-    "divergence": "red",
-    "inherited": "dim red",
-    "unmatched": "dim",
-    "constant-precision": "yellow",
-    "low-precision": "yellow",
-    "parameter-differs": "bold yellow",
-    "rounding": "yellow",
-    "random": "yellow",
-    "no-float64": "yellow",
-    "same": "green",
-}
-_MANY_ROWS = 60
 _MANY_STEPS = 15
 _WHY_NO_FAULT = {
     "constant-precision": "as much as constants rounded to float32 explain",
@@ -69,23 +50,23 @@ def render(report: Report, color: bool = False, width: int = WIDTH) -> str:
         highlight=False,
         legacy_windows=False,
     )
-    for part in parts(report):
+    for part in parts(report, width):
         console.print(part)
     assert isinstance(console.file, io.StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
-def parts(report: Report) -> Iterator[RenderableType]:
+def parts(report: Report, width: int = WIDTH) -> Iterator[RenderableType]:
     """The report, from its headline to the coverage, for a console of rich's."""
     report = names_visible(report)
     yield _headline(report)
     for comparison in report.comparisons:
-        yield from _comparison(report, comparison)
+        yield from _comparison(report, comparison, width)
 
 
 def _headline(report: Report) -> Text:
     text = Text()
-    text.append(report.verdict, _STYLES[report.verdict])
+    text.append(report.verdict, STYLES[report.verdict])
     names = ", ".join(_full_name(found.candidate) for found in report.comparisons)
     text.append(f": {_full_name(report.reference)} against {names}")
     if report.odd_one_out:
@@ -99,10 +80,10 @@ def _full_name(model: ModelSummary) -> str:
     )
 
 
-def _comparison(report: Report, comparison: Comparison) -> Iterator[RenderableType]:
+def _comparison(report: Report, comparison: Comparison, width: int) -> Iterator[RenderableType]:
     if len(report.comparisons) > 1:
         line = Text("\n")
-        line.append(comparison.verdict, _STYLES[comparison.verdict])
+        line.append(comparison.verdict, STYLES[comparison.verdict])
         line.append(f": {_full_name(comparison.candidate)}")
         yield line
     for reason in comparison.reasons:
@@ -121,7 +102,8 @@ def _comparison(report: Report, comparison: Comparison) -> Iterator[RenderableTy
     yield from _structure(comparison)
     if comparison.layers:
         yield Text("")
-        yield _layers(report, comparison)
+        yield layers_table(report, comparison, width)
+        yield Text("")
     yield _outputs(comparison)
     names = report.reference.name, comparison.candidate.name
     verdicts = {row.name: row.verdict for row in comparison.outputs}
@@ -290,66 +272,6 @@ def _structure(comparison: Comparison) -> Iterator[RenderableType]:
         yield Padding(line, (0, 0, 0, 2))
     if len(found) > _MANY_STEPS:
         yield Padding(Text(f"- and {len(found) - _MANY_STEPS} more", "dim"), (0, 0, 0, 2))
-
-
-def _layers(report: Report, comparison: Comparison) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), expand=False)
-    for name in (report.reference.name, comparison.candidate.name):
-        table.add_column(_shorten(name, 17), overflow="ellipsis", no_wrap=True, max_width=17)
-    table.add_column("shape", overflow="ellipsis", no_wrap=True, max_width=12)
-    table.add_column("axes", no_wrap=True, min_width=4)
-    for heading, digits in (("max diff", 7), ("of scale", 8), ("local", 7), ("cosine", 6)):
-        table.add_column(heading, justify="right", no_wrap=True, min_width=digits)
-    table.add_column("", no_wrap=True, min_width=9)
-    for row in _abridge(comparison.layers):
-        if isinstance(row, int):
-            table.add_row(Text(f"... {row} more rows", "dim"))
-        else:
-            word = "rounded" if row.verdict.endswith("-precision") else row.verdict
-            word = word.partition("-")[0]  # of a parameter that differs
-            table.add_row(*_cells(row), Text(word, _STYLES.get(row.verdict, "")))
-    return table
-
-
-def _abridge(rows: tuple[LayerRow, ...]) -> list[LayerRow | int]:
-    """All rows, or of a deep model those around a difference, and how many are left out between."""
-    if len(rows) <= _MANY_ROWS:
-        return list(rows)
-    near = {
-        other
-        for index, row in enumerate(rows)
-        if row.verdict not in ("same", "inherited", "unmatched")
-        for other in range(index - 3, index + 4)
-    }
-    near |= set(range(5)) | set(range(len(rows) - 5, len(rows)))
-    shown: list[LayerRow | int] = []
-    for index, row in enumerate(rows):
-        if index in near:
-            shown.append(row)
-        elif shown and isinstance(shown[-1], int):
-            shown[-1] += 1
-        else:
-            shown.append(1)
-    return shown
-
-
-def _cells(row: LayerRow) -> list[str]:
-    shape = row.reference_shape or row.candidate_shape or ()
-    return [
-        row.reference or "-",
-        row.candidate or "-",
-        "x".join(map(str, shape)),
-        row.order,
-        *_numbers(row.difference, row.local),
-    ]
-
-
-def _numbers(difference: Difference | None, local: float | None) -> list[str]:
-    if difference is None:
-        return ["", "", "", ""]
-    cosine = "" if math.isnan(difference.cosine) else f"{difference.cosine:.4f}"
-    own = "" if local is None else f"{local:.1e}"
-    return [f"{difference.largest:.1e}", f"{difference.relative:.1e}", own, cosine]
 
 
 def _outputs(comparison: Comparison) -> RenderableType:

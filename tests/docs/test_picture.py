@@ -18,7 +18,7 @@ def shown(svg):
     for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
         at, words = float(text.get("x", 0)), (text.text or "").replace("\xa0", " ").strip("\n")
         lines.setdefault(float(text.get("y", 0)), []).append((at, words))
-    rows = ("".join(words for _, words in sorted(line)) for _, line in sorted(lines.items()))
+    rows = ("  ".join(words for _, words in sorted(line)) for _, line in sorted(lines.items()))
     return told("\n".join(rows))
 
 

@@ -42,6 +42,8 @@ def test_what_a_page_says_is_compared(tmp_path, name):
 
 def test_rounding_and_times_are_passed_over_and_nothing_else():
     assert told("x 3.4e-07  same\n1 passed in 2.31s") == told("x  1.1e-08 same\n1 passed in 0.1s")
+    assert told("x  3.4e-07        0  same") == told("x        0  1.1e-08  same")
+    assert told("0 of 3") != told("1.1e-08 of 3")
     assert told("x 3.4e-01") != told("x 3.5e-01")
     assert told("largest difference 3.43e-07 at (2, 3): 0.058 and 0.058; greedy") == told(
         "largest difference 1.2e-07 at (1, 0): 0.1 and 0.2; greedy"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import os
 import re
@@ -12,7 +14,9 @@ import numpy as np
 import pytest
 
 import parity
+from parity import cli
 from parity.report.summary import Report
+from parity.report.table import _shared
 from parity.report.terminal import render
 from parity.report.writing import write_json
 
@@ -120,6 +124,46 @@ def test_text_fits_its_terminal(reports: dict[str, Report], verdict: str, width:
 
 
 @each_verdict
+@pytest.mark.parametrize("width", [100, 80])
+def test_the_table_keeps_its_words_and_numbers_whole(
+    reports: dict[str, Report], verdict: str, width: int
+) -> None:
+    """Names of layers alone are cut, and in their middle; a framework never."""
+    report = reports[verdict]
+    lines = render(report, width=width).splitlines()
+    head = next(at for at, line in enumerate(lines) if re.search("of scale  +local", line))
+    assert lines[head].startswith("(torch)") and lines[head].count("(torch)") == 2
+    rows = list(itertools.takewhile(bool, lines[head + 2 :]))
+    assert len(rows) > 10
+    words = {re.split("  +", row)[-1] for row in rows if " more " not in row + " "}
+    told = {row.verdict for row in report.comparisons[0].layers}
+    assert words <= told | {"rounded", "parameter"}
+    assert any(re.match(r"an\w*…\w*e\.\d+  \w[\w.]*…\w*e\.\d+  ", row) for row in rows)
+
+
+def test_names_share_the_room_that_there_is() -> None:
+    assert _shared(40, (10, 50)) == (10, 30) and _shared(40, (50, 10)) == (30, 10)
+    assert _shared(40, (50, 50)) == (20, 20) and _shared(40, (10, 10)) == (10, 10)
+    assert _shared(-5, (50, 50)) == (12, 12)
+
+
+def test_the_command_uses_the_terminal_it_is_on(
+    reports: dict[str, Report], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def printed(columns: int, terminal: bool) -> int:
+        stream = io.StringIO()
+        monkeypatch.setattr(stream, "isatty", lambda: terminal)
+        monkeypatch.setattr("sys.stdout", stream)
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("NO_COLOR", "1")
+        assert cli._show(reports["diverged"]) == 1
+        return max(map(len, stream.getvalue().splitlines()))
+
+    assert 70 < printed(80, terminal=True) <= 80 < 100 < printed(140, terminal=True) <= 140
+    assert 80 < printed(80, terminal=False) <= 100
+
+
+@each_verdict
 def test_colours_are_there_when_asked_for_alone(
     reports: dict[str, Report], verdict: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,8 +181,8 @@ def test_text_tells_where_and_what(reports: dict[str, Report]) -> None:
     assert "x = layer(x).sigmoid() if number in self.wrong else layer(x).tanh()" in text
     assert "sigmoid" in text and "tanh" in text and "test_report.py:" in text
     # a deep model is abridged around its differences
-    left_out = [int(number) for number in re.findall(r"\.\.\. (\d+) more rows", text)]
-    table = [line for line in text.splitlines() if re.search(r" (same|diverged|inherited)$", line)]
+    left_out = [int(number) for number in re.findall(r"… (\d+) more", text)]
+    table = re.findall(r"(?m)^\S+ +\S+ +\d+x\d+ .* (?:same|diverged|inherited)$", text)
     assert len(left_out) == 2 and sum(left_out) + len(table) == len(reports["diverged"].layers)
     assert "coverage: 3 of 3 outputs compared" in text
     assert "is missing in" in str(reports["unverified"])
