@@ -43,7 +43,7 @@ def save_divergences(report: Report, folder: str | os.PathLike[str]) -> list[Pat
 
     Args:
         report: of a comparison made in this process.
-        folder: made if it is not there; files of the same names are replaced, whole.
+        folder: made if it is needed and not there; files of the same names are replaced, whole.
 
     Returns:
         The scripts. Each `NAME.py` lies beside its `NAME.npz`, which holds `input_0`, `input_1`,
@@ -51,12 +51,12 @@ def save_divergences(report: Report, folder: str | os.PathLike[str]) -> list[Pat
         the models make of it; the candidate's in the reference's layout where it has one).
     """
     target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
     written = []
     for name, comparison, divergence in _named(report):
         capture = divergence.capture
         if capture is None:
             continue
+        target.mkdir(parents=True, exist_ok=True)
         buffer = BytesIO()
         arrays = {f"input_{index}": array for index, array in enumerate(capture.inputs)}
         np.savez_compressed(
