@@ -33,6 +33,7 @@ from parity.tape import Tape
 # locating, judging, measuring layers.
 _OF_REFERENCE = (1.0, 2.0)
 _OF_CANDIDATE = (1.0, 4.0, 0.5, 0.5, 2.0)
+_OF_A_PARTING = (1.0, 2.0)  # to locate, to explain
 
 
 def compare(
@@ -97,9 +98,15 @@ def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Pha
     phases.begin(f"matching {candidate.model}", matching)
     matched = match(reference, candidate, phases.operations(len(candidate.ops)))
     phases.begin(f"locating where {candidate.model} parts", locating)
-    partings, repaired = locate(matched, pairs)
-    phases.begin(f"explaining {candidate.model}", judging)
-    verdict = judge(matched, repaired, partings, pairs, problems)
+
+    def reached(count: int, share: float) -> None:
+        expected = count / (share or 1.0)  # as many in the rest as up to here
+        phases.reach(share, _OF_A_PARTING[0] * expected, _OF_A_PARTING[1] * expected)
+
+    partings, repaired = locate(matched, pairs, reached)
+    phases.begin(f"explaining {candidate.model}", judging, _OF_A_PARTING[1] * len(partings))
+    explained = phases.operations(len(partings))
+    verdict = judge(matched, repaired, partings, pairs, problems, explained)
     phases.begin(f"measuring the layers of {candidate.model}", measuring)
     by_formula = None
     if book is not None:

@@ -50,24 +50,41 @@ def say(phase: str) -> None:
 
 
 class Phases:
-    """The phases of a job, of which each is a known part."""
+    """The phases of a job, of which each is a known part, or turns out to be longer."""
 
     def __init__(self, whole: float) -> None:
-        """The weights of all phases together are `whole`."""
+        """The weights of all phases together are `whole`, as far as is known beforehand."""
         self._listener = _LISTENER.get()
-        self._whole = whole
-        self._before = self._weight = 0.0
+        self._left = whole  # of the phases that have not begun
+        self._begun = self._told = 0.0  # shares: where this phase began, and the last one told
+        self._planned = self._weight = self._later = 0.0
         self._phase = ""
 
-    def begin(self, phase: str, weight: float) -> None:
-        """Ends the phase before and begins the next."""
-        self._before += self._weight
-        self._phase, self._weight = phase, weight
-        self._tell(0.0)
+    def begin(self, phase: str, weight: float, more: float = 0.0) -> None:
+        """Ends the phase before and begins the next, which is as much longer as `more` says."""
+        self._begun = self._at(1.0)
+        self._phase, self._planned, self._weight = phase, weight, weight + more
+        self._left -= weight
+        self.reach(0.0, more, 0.0)
 
     def end(self) -> None:
         """Ends the last phase."""
-        self._tell(1.0)
+        self.reach(1.0)
+
+    def reach(self, share: float, more: float | None = None, later: float | None = None) -> None:
+        """Tells how much of this phase is done.
+
+        Args:
+            share: in 0..1.
+            more, later: by how much this phase, and the rest, turn out longer than they were to be.
+        """
+        if more is not None:
+            self._weight = self._planned + more
+        if later is not None:
+            self._later = later
+        if self._listener is not None:
+            self._told = max(self._told, self._at(share))  # what turns out longer goes not back
+            self._listener(Step(self._phase, self._told))
 
     def operations(self, count: int) -> Callable[..., Any] | None:
         """To be called after each of `count` operations of this phase; None if nobody listens."""
@@ -80,11 +97,13 @@ class Phases:
             nonlocal done
             done += 1
             if done % every == 0:
-                self._tell(min(done / count, 1.0))
+                self.reach(min(done / count, 1.0))
 
         return after
 
-    def _tell(self, share: float) -> None:
-        if self._listener is not None:
-            done = (self._before + share * self._weight) / self._whole
-            self._listener(Step(self._phase, min(done, 1.0)))
+    def _at(self, share: float) -> float:
+        """The share of the whole: what is left is divided as the weights are known by now."""
+        left = self._weight + self._left + self._later
+        if left <= 0:
+            return 1.0
+        return min(self._begun + (1 - self._begun) * share * self._weight / left, 1.0)

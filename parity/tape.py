@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import linecache
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -250,6 +251,16 @@ class Tape:
             for value in dict.fromkeys(op.inputs):
                 found[value].append(op.index)
         return found
+
+    @cached_property
+    def readers(self) -> Counter[int]:
+        """How many live operations compute with a value, as it is or moved."""
+        return Counter(
+            value
+            for op in self.ops
+            if not op.static and op.role != "move"
+            for value in {self.before_moves(read) for read in op.inputs}
+        )
 
     @cached_property
     def used(self) -> frozenset[int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,7 @@ def judge(
     partings: Sequence[Parting],
     outputs: Sequence[OutputPair],
     structure: Sequence[str],
+    explained: Callable[..., Any] | None = None,
 ) -> Verdict:
     """Weighs what was found; parity is only what was really compared.
 
@@ -61,6 +63,7 @@ def judge(
         matched: the match as the models are.
         repaired: the match after every parting was repaired.
         structure: outputs that have no counterpart.
+        explained: called after each parting that was explained.
     """
     reference, candidate = matched.reference.tape, matched.side.tape
     faults: list[tuple[Parting, str]] = []
@@ -76,7 +79,7 @@ def judge(
             unverified.append(_unverified(kind.name, parting))
         else:
             notes.append(Note(kind.name, *_sites(parting), parting.residual, kind.detail))
-    divergences = _divergences(matched, repaired, faults, outputs)
+    divergences = _divergences(matched, repaired, faults, outputs, explained)
     shapes = {
         pair.name: shape_reason(
             pair.name,
@@ -138,6 +141,7 @@ def _divergences(
     repaired: Match,
     faults: Sequence[tuple[Parting, str]],
     outputs: Sequence[OutputPair],
+    explained: Callable[..., Any] | None,
 ) -> list[Divergence]:
     """The divergences, explained; the rest of many at one pair of sites is like the first few."""
     found: dict[tuple[Site, Site], list[Divergence]] = {}
@@ -150,6 +154,8 @@ def _divergences(
             here.append(_divergence(matched, repaired, parting, detail, outputs))
         else:
             here[-1] = replace(here[-1], times=here[-1].times + 1)
+        if explained is not None:
+            explained()
     return merge([divergence for here in found.values() for divergence in here])
 
 

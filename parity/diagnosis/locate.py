@@ -8,7 +8,7 @@ ends, and what still parts is the next, independent divergence.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from parity.diagnosis.near import near_pairs, parting_of_near
 from parity.diagnosis.outputs import output_matches
@@ -19,8 +19,15 @@ from parity.matching.match import Match
 from parity.numerics.difference import residual
 
 
-def locate(found: Match, outputs: Sequence[OutputPair]) -> tuple[list[Parting], Match]:
+def locate(
+    found: Match,
+    outputs: Sequence[OutputPair],
+    reached: Callable[[int, float], None] = lambda count, share: None,
+) -> tuple[list[Parting], Match]:
     """All places where the candidate parts from the reference, in the order of the data flow.
+
+    Args:
+        reached: told after each place how many there are, and the share of the program up to it.
 
     Returns:
         The places, and the match in which all of them are repaired.
@@ -47,6 +54,7 @@ def locate(found: Match, outputs: Sequence[OutputPair]) -> tuple[list[Parting], 
             continue
         parting, found = step
         partings.append(parting)
+        reached(len(partings), _share_before(parting))
     # last, when nothing that is farther apart has a part in them any more
     looked_at: set[int] = set()
     near = near_pairs(found, outputs)
@@ -67,6 +75,11 @@ def _same_numbers(found: Match, pair: OutputPair) -> bool:
     """Whether an output is the reference's but for its shape: that is told, and has no place."""
     ours, theirs = found.reference.array(pair.reference), found.side.array(pair.candidate)
     return ours.size == theirs.size and residual(ours.ravel(), theirs.ravel()) <= SAME
+
+
+def _share_before(parting: Parting) -> float:
+    region = parting.candidate
+    return (region.ops[-1].index + 1) / len(region.tape.ops) if region.ops else 0.0
 
 
 def _place(parting: Parting) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import (
@@ -22,7 +22,7 @@ from parity.diagnosis.region import (
     only_moves,
 )
 from parity.errors import ReplayError
-from parity.matching.match import Match, Pair, rematch
+from parity.matching.match import Match, Pair, Side, rematch
 from parity.matching.order import Order, orders
 from parity.numerics.difference import residual
 from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
@@ -103,10 +103,13 @@ class Search(Scene):
                 then carry on in what is made of them.
         """
         array = order.apply(self.found.reference.array(a))
-        repaired = self._try(a, b, array, order if again else None)
-        if repaired is None:
+        tried = self._try(a, b, array, order if again else None)
+        if tried is None:
             return None
+        repaired, sure = tried
         ours, theirs = self.with_counterparts(*self.regions(a, b, itself=again))
+        if not sure and not self._read_alike(ours, theirs):
+            return None
         ours = self.or_where_it_is_read(self.reference, ours, a)
         theirs = self.or_where_it_is_read(self.candidate, theirs, b)
         if min(ours.computing, theirs.computing) > 1:
@@ -180,20 +183,28 @@ class Search(Scene):
             return Parting(*small, (first, other), order, gap, explained, leaves), repaired
         return None
 
-    def _try(self, a: int, b: int, array: Array, order: Order | None) -> Match | None:
+    def _try(self, a: int, b: int, array: Array, order: Order | None) -> tuple[Match, bool] | None:
         """Puts an array in the place of `b`; the new match if something later meets, else None.
+
+        An activation gives the same of any two equal values: what enters the next one, put in the
+        place of what enters this one, meets too. Sure is what meets as an output, or is made with
+        numbers of its own, such as a layer's weights.
 
         Args:
             order: the order of axes in which it must meet, if that matters.
+
+        Returns:
+            The match, and whether it is sure.
         """
         after_a = descendants(self.found.reference.tape, a)
+        after_b = descendants(self.candidate.side.tape, b) | {b}
         outputs = {pair.candidate: pair.reference for pair in self.apart}
-        met = False
+        met = sure = False
         left = _PATIENCE
         lent: set[int] = set()  # made of values that came near and were replaced: no proof
 
         def watch(match: Match, op: Op) -> bool:
-            nonlocal met, left
+            nonlocal met, sure, left
             left -= op.role != "move"
             for value in op.outputs:
                 pair = match.pairs.get(value)
@@ -209,14 +220,38 @@ class Search(Scene):
                     continue
                 if pair.reference in after_a and match.side.informative(value):
                     met = True
+                    ends = outputs.get(value) == pair.reference
+                    sure = sure or ends or self._reads_its_own(match, op, after_b)
             return met or left > 0
 
         fresh = self._with(b, array, watch)
         if fresh is None:
             return None
         if outputs.get(b) == a or self._reaches_output_by_moves(a, b):
-            met = True
-        return fresh if met else None
+            met = sure = True
+        return (fresh, sure) if met else None
+
+    def _reads_its_own(self, match: Match, op: Op, made: set[int]) -> bool:
+        """Whether an operation reads numbers that no other does, not made of what was put in."""
+        tape = self.candidate.side.tape
+        return any(
+            value not in made
+            and tape.readers[tape.before_moves(value)] == 1
+            and match.side.array(value).size > 1
+            and match.side.informative(value)
+            for value in op.inputs
+        )
+
+    def _read_alike(self, ours: Region, theirs: Region) -> bool:
+        """Whether neither region reads a weight that the other side reads elsewhere."""
+        reference, candidate = self.reference.side, self.candidate.side
+        read = _weights(reference, ours.leaves()), _weights(candidate, theirs.leaves())
+        alone = read[0] - read[1], read[1] - read[0]
+        known = [
+            _weights(side, (v.id for v in side.tape.values if v.op < 0 and v.kind != "input"))
+            for side in (reference, candidate)
+        ]
+        return alone[0].isdisjoint(known[1]) and alone[1].isdisjoint(known[0])
 
     def _with(self, b: int, array: Array, watch: Callable[[Match, Op], bool]) -> Match | None:
         """The match with an array put in; None where an operation does not take what it makes."""
@@ -340,6 +375,12 @@ class Search(Scene):
             }
             fitting.sort(key=lambda order: order.axes not in nearby)
         return fitting[:_ORDERS]
+
+
+def _weights(side: Side, leaves: Iterable[int]) -> set[tuple[int, float]]:
+    """Sizes and norms of parameters and constants, which no layout changes."""
+    prints = map(side.print, leaves)
+    return {(p.size, float(f"{p.norm:.6g}")) for p in prints if p.size > 1 and p.informative}
 
 
 def _is_exact(dtype: str) -> bool:

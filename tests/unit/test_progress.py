@@ -54,6 +54,41 @@ def test_a_long_program_tells_a_hundred_steps_and_no_more():
     assert len(steps) == 101
 
 
+def test_many_faults_are_told_one_by_one_and_the_bar_goes_on():
+    """Where models part often, locating and explaining are the most of the work."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    layers = [torch.nn.Linear(7, 7) for _ in range(12)]
+    for layer in layers:
+        torch.nn.init.orthogonal_(layer.weight, 1.5)
+
+    def net(*curves):
+        return torch.nn.Sequential(*(part for layer in layers for part in (layer, *curves)))
+
+    steps = heard(net(torch.nn.Tanh()), reference=net(torch.nn.Softsign()))
+    shares = [step.share for step in steps]
+    assert shares == sorted(shares) and shares[-1] == 1
+    for phase in ("locating", "explaining"):
+        told = [step.share for step in steps if step.phase.startswith(phase)]
+        assert len(set(told)) == 13 and told[-1] - told[0] > 0.05
+
+
+def test_a_phase_that_turns_out_longer_takes_from_the_rest_and_goes_not_back():
+    steps = []
+    with listening(steps.append):
+        phases = progress.Phases(4.0)
+    phases.begin("recording", 1.0)
+    phases.begin("locating", 1.0)
+    phases.reach(0.5, more=1.0, later=2.0)  # half of 2, before 2 planned and 2 more
+    phases.reach(0.1)
+    phases.begin("explaining", 1.0, more=2.0)
+    phases.begin("measuring", 1.0)
+    phases.end()
+    assert [step.share for step in steps] == pytest.approx(
+        [0, 1 / 4, 3 / 8, 3 / 8, 1 / 2, 7 / 8, 1]
+    )
+
+
 def test_a_listener_hears_nothing_afterwards_even_where_the_job_failed():
     steps = []
     with pytest.raises(parity.ParityError), listening(steps.append):

@@ -38,6 +38,8 @@ def from_input(tape: Tape, value: int) -> bool:
         steps += op.role != "move"
         if len(live) != 1 or tape.values[live[0]].size != size or steps > _PREPARED:
             return False
+        if any(_is_trained(tape, one) for one in op.inputs):  # a layer, not a preparation
+            return False
         value = live[0]
         op = tape.producer(value)
     return tape.values[value].kind == "input"
@@ -46,6 +48,10 @@ def from_input(tape: Tape, value: int) -> bool:
 def _is_constant(tape: Tape, value: int) -> bool:
     op = tape.producer(value)
     return tape.values[value].kind != "input" if op is None else op.static
+
+
+def _is_trained(tape: Tape, value: int) -> bool:
+    return tape.values[tape.before_moves(value)].kind == "parameter"
 
 
 @cause("input-channel-order", "frame-order")
