@@ -186,7 +186,7 @@ def _accept(options: argparse.Namespace) -> int:
         if entries[name].verdict == "parity":
             raise UsageError(
                 f"{name} is parity: there is nothing to accept. If it diverges now, write that "
-                "first: `pytest --parity-baseline FILE --parity-update`."
+                f"first: `pytest --parity-baseline {path} --parity-update`."
             )
         accepted = Acceptance(options.reason.strip(), until.isoformat())
         entries[name] = replace(entries[name], accepted=accepted)

@@ -25,8 +25,8 @@ _KEYS = {
     *("coverage", "decisions", "environment", "layers"),
 }
 _ADVICE = (
-    "Put it right by hand, or take it from version control; "
-    "`pytest --parity-baseline FILE --parity-update` writes a new one once it is gone."
+    "Put it right by hand, or take it from version control; or delete it, and `--parity-update` "
+    "writes a new one."
 )
 
 

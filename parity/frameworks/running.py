@@ -12,6 +12,7 @@ import numpy as np
 
 from parity.callstack import foreign_paths
 from parity.errors import ModelError, ParityError
+from parity.model import full_name
 
 if TYPE_CHECKING:
     from parity.model import Model
@@ -40,7 +41,7 @@ def run(model: Model, call: Callable[[], T]) -> T:
         )
         text = str(error).strip() or "no message"
         raise ModelError(
-            f"{model.name} ({model.framework}) raised {type(error).__name__}: {text}{where}"
+            f"{full_name(model.name, model.framework)} raised {type(error).__name__}: {text}{where}"
         ) from error
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from parity.frameworks import load
-from parity.model import Inputs, wrap
+from parity.model import Inputs, full_name, wrap
 from parity.report.heads import Heads, heads_of, outputs_lines
 from parity.report.visible import on_one_line
 from parity.stages import record
@@ -77,9 +77,8 @@ class Inventory:
 
     def _headline(self) -> str:
         count = sum(_size(item.shape) for item in self.items if item.trainable)
-        return (
-            f"{self.model} ({self.framework}): {len(self.items)} tensors, {count:,} trained numbers"
-        )
+        name = full_name(self.model, self.framework)
+        return f"{name}: {len(self.items)} tensors, {count:,} trained numbers"
 
     def _remarks(self) -> list[str]:
         shared = [item for item in self.items if len(item.names) > 1]

@@ -108,6 +108,12 @@ def test_a_model_that_raises_is_told_with_its_own_line():
     assert re.search(rf'test_library_messages\.py:{line}: raise KeyError\("layer_3"\)$', text)
 
 
+def test_a_framework_that_the_name_has_is_not_said_again():
+    model = parity.wrap(fails, name="fails (numpy)")
+    text = message(ModelError, lambda: parity.compare(square, model, inputs=X))
+    assert text.startswith("fails (numpy) raised KeyError")
+
+
 def test_an_error_without_a_text_is_told_by_its_kind():
     text = message(ModelError, lambda: parity.compare(square, fails_silently, inputs=X))
     assert text.startswith("fails_silently (numpy) raised RuntimeError: no message\n")
