@@ -153,6 +153,8 @@ def _made(path: Path) -> tuple[set[str], set[str]]:
         comparisons = run["comparisons"]
         made = {name for found in comparisons for name in found["entries"]}
         broken = {found["test"] for found in comparisons if found["report"] is None}
+    except FileNotFoundError:
+        raise UsageError(f"--report: there is no file {path}.") from None
     except OSError as error:
         raise FileError(f"--report: {path} cannot be read: {error}") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:

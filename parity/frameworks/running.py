@@ -12,7 +12,9 @@ import numpy as np
 
 from parity.callstack import foreign_paths
 from parity.errors import ModelError, ParityError
-from parity.model import full_name
+from parity.frameworks import framework_of, word_of
+from parity.model import full_name, name_of
+from parity.outputs import flatten
 
 if TYPE_CHECKING:
     from parity.model import Model
@@ -43,6 +45,24 @@ def run(model: Model, call: Callable[[], T]) -> T:
         raise ModelError(
             f"{full_name(model.name, model.framework)} raised {type(error).__name__}: {text}{where}"
         ) from error
+
+
+def no_tensors(model: Model, result: object) -> ModelError:
+    """The error for a result without a tensor of the framework that the model was taken for."""
+    name, kind = full_name(model.name, model.framework), type(result).__name__
+    what = {"numpy": "arrays", "chainer": "Variables"}.get(model.framework, "tensors")
+    foreign = flatten(result, lambda thing: bool(framework_of(thing))).values()
+    for other in filter(None, map(framework_of, foreign)):
+        return ModelError(
+            f"{name} returned no {what} but {kind}, a tensor of {other}. If it is a function over "
+            f"those, say so: parity.wrap({name_of(model.obj)}, framework={other!r}).",
+            f"{name} returned no {what} but {kind}, a tensor of {other}. If it is a function over "
+            f"those, say so behind an @: {word_of(model.obj)}@{other}.",
+        )
+    return ModelError(
+        f"{name} returned no {what} but {kind}. Return {what}, or tuples, dicts or objects with "
+        f"{what} in them."
+    )
 
 
 @contextlib.contextmanager

@@ -28,6 +28,11 @@ def nothing(x):
     return None
 
 
+class Net:
+    def __call__(self, x):
+        return x
+
+
 def message(kind, call):
     with pytest.raises(kind) as caught:
         call()
@@ -86,12 +91,17 @@ def message(kind, call):
         (
             ModelError,
             lambda: parity.wrap(len),
-            ["Cannot tell the framework of 'len'", "parity.wrap(function, framework='torch')"],
+            ["Cannot tell the framework of 'len'", "parity.wrap(len, ...) with framework='torch'"],
         ),
         (
             ModelError,
             lambda: parity.compare(square, nothing, inputs=X),
-            ["nothing", "returned no arrays but NoneType"],
+            ["nothing (numpy) returned no arrays but NoneType. Return arrays, or tuples, dicts"],
+        ),
+        (
+            ModelError,
+            lambda: parity.wrap(Net),
+            ["Net is a class. Hand in an instance: Net(...)."],
         ),
     ],
 )
@@ -127,7 +137,8 @@ def test_a_missing_framework_is_told_with_the_command_that_installs_it(monkeypat
         parity.wrap(square, framework="pytorch")
     assert caught.value.framework == "torch"
     assert str(caught.value) == (
-        "torch is not installed. Install it with: pip install 'pytest-parity[torch]'"
+        'torch is not installed. Install it with: pip install ".[torch]", in the root of a '
+        "clone of parity"
     )
 
 
@@ -151,6 +162,37 @@ def test_torch_a_wrong_shape_names_the_model_and_the_users_line():
     text = message(ModelError, lambda: parity.compare(Policy(), square, inputs=X))
     assert text.startswith("Policy (torch) raised RuntimeError: mat1 and mat2 shapes")
     assert re.search(r"test_library_messages\.py:\d+: return self\.hidden\(x\)$", text)
+
+
+def test_tensors_of_another_framework_are_told_with_it():
+    pytest.importorskip("torch")
+    tf = pytest.importorskip("tensorflow")
+
+    def port(x):
+        return tf.nn.relu(x.numpy())
+
+    model = parity.wrap(port, framework="torch")
+    with pytest.raises(ModelError) as caught:
+        parity.compare(square, model, inputs=X)
+    assert str(caught.value) == (
+        "port (torch) returned no tensors but EagerTensor, a tensor of tensorflow. If it is a "
+        "function over those, say so: parity.wrap(port, framework='tensorflow')."
+    )
+    assert caught.value.command.endswith("behind an @: package.module:attribute@tensorflow.")
+
+
+def test_a_function_of_a_module_with_two_frameworks_is_told_with_both():
+    torch = pytest.importorskip("torch")
+    tf = pytest.importorskip("tensorflow")
+    space = {"torch": torch, "tf": tf, "__name__": "nets"}
+    exec("def port(x): return tf.nn.relu(x)", space)
+    with pytest.raises(ModelError) as caught:
+        parity.wrap(space["port"])
+    assert str(caught.value) == (
+        "Cannot tell the framework of 'port': its module uses tensorflow and torch. Name it: "
+        "parity.wrap(port, ...) with framework='torch' or framework='tensorflow'."
+    )
+    assert caught.value.command.endswith("an @: nets:port@torch or nets:port@tensorflow.")
 
 
 def test_torch_a_scripted_model_is_told_to_hand_in_the_function():
