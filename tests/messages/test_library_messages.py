@@ -8,6 +8,7 @@ import pytest
 
 import parity
 from parity.errors import FrameworkMissing, InputError, ModelError, UsageError
+from parity.weights.inventory import inventory
 
 X = np.random.default_rng(0).normal(size=(5, 7)).astype("float32")
 
@@ -193,6 +194,93 @@ def test_a_function_of_a_module_with_two_frameworks_is_told_with_both():
         "parity.wrap(port, ...) with framework='torch' or framework='tensorflow'."
     )
     assert caught.value.command.endswith("an @: nets:port@torch or nets:port@tensorflow.")
+
+
+def channels_last(x):
+    return np.tanh(x @ np.ones((3, 4)))
+
+
+def channels_first(x):
+    return np.tanh(np.moveaxis(x, 1, -1) @ np.ones((3, 4)))
+
+
+def told(function, layout):
+    return parity.wrap(function, framework="numpy", input_layout=layout)
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "shape", "python", "command"),
+    [
+        (
+            *(channels_first, channels_last, (2, 3, 8, 9)),
+            "channels last, on inputs of shape (2, 8, 9, 3). Say so: "
+            "parity.wrap(model, input_layout='NHWC').",
+            "Say so behind its name, as in nets:port@NHWC.",
+        ),
+        (
+            *(told(channels_last, "NHWC"), channels_first, (2, 8, 9, 3)),
+            "channels first, on inputs of shape (2, 3, 8, 9). Say so: "
+            "parity.wrap(model, input_layout='NCHW').",
+            "Say so behind its name, as in nets:port@NCHW.",
+        ),
+        (
+            *(channels_last, channels_first, (2, 8, 9, 3)),
+            "Say how both take them: parity.wrap(reference, input_layout='NHWC') and "
+            "parity.wrap(model, input_layout='NCHW').",
+            "Say how both take them, as in nets:reference@NHWC nets:port@NCHW.",
+        ),
+        (
+            *(channels_last, channels_first, (2, 3, 8, 9)),
+            "Inputs are laid out as the first model takes them: give them so, and say it: "
+            "parity.wrap(model, input_layout='NHWC').",
+            "give them so, and say it behind its name, as in nets:reference@NHWC.",
+        ),
+        (
+            *(channels_first, channels_last, (2, 8, 9, 3)),
+            "on inputs of shape (2, 3, 8, 9). Inputs are laid out as the first model takes them: "
+            "give them so.",
+            "give them so.",
+        ),
+        (
+            *(channels_first, channels_last, (2, 3, 9)),
+            "channels last, on inputs of shape (2, 9, 3). Give it inputs of its own: "
+            "parity.wrap(model, inputs=array).",
+            "name a function of no arguments that returns parity.wrap(model, inputs=array).",
+        ),
+    ],
+)
+def test_channels_in_the_other_place_are_told(reference, candidate, shape, python, command):
+    with pytest.raises(ModelError) as caught:
+        parity.compare(reference, candidate, inputs=np.ones(shape, "float32"))
+    assert "raised ValueError: matmul" in str(caught.value)
+    assert str(caught.value).endswith(python)
+    assert caught.value.command.endswith(command)
+
+
+def test_where_moved_channels_do_not_help_nothing_is_said_of_them():
+    images = np.ones((2, 5, 8, 9), "float32")
+    assert "channels" not in message(
+        ModelError, lambda: parity.compare(fails, fails, inputs=images)
+    )
+    text = message(ModelError, lambda: parity.compare(channels_last, channels_last, inputs=images))
+    assert "It runs" not in text
+
+
+def test_of_one_model_the_other_place_of_the_channels_is_told_too():
+    text = message(ModelError, lambda: inventory(channels_last, np.ones((2, 3, 8, 9), "float32")))
+    assert text.endswith(
+        "It runs with channels last, on inputs of shape (2, 8, 9, 3). Give them so."
+    )
+
+
+def test_keras_images_with_channels_in_the_other_place_are_told():
+    keras = pytest.importorskip("keras")
+    port = keras.Sequential([keras.Input((8, 9, 3)), keras.layers.Conv2D(4, 3)])
+    model = parity.wrap(channels_first, framework="numpy")
+    images = np.ones((2, 3, 8, 9), "float32")
+    text = message(ModelError, lambda: parity.compare(model, port, inputs=images))
+    assert "expected axis -1 of input shape" in text
+    assert text.endswith("Say so: parity.wrap(model, input_layout='NHWC').")
 
 
 def test_torch_a_scripted_model_is_told_to_hand_in_the_function():
