@@ -61,8 +61,8 @@ def load_model(text: str) -> Model:
             )
     elif inspect.isclass(thing):
         raise UsageError(
-            f"{place} is a class, and needs arguments to be built: {_needed(thing)}. Name an "
-            "instance of it, or a function of no arguments that returns one."
+            f"{place} is a class that needs arguments{_needed(thing)}. Name an instance of it, or "
+            "a function of no arguments that returns one."
         )
     return wrap(thing, **options)
 
@@ -75,7 +75,7 @@ def check_name(text: str) -> tuple[str, dict[str, Any]]:
     """
     place, _, words = text.partition("@")
     options = _options(text, words)
-    refuse_path(place)
+    _refuse_path(place)
     name, _, attribute = place.partition(":")
     if not name or not attribute:
         raise UsageError(f"{text!r} names no model: models are named as {FORM}.")
@@ -113,7 +113,7 @@ def _find(place: str) -> Any:
     return thing
 
 
-def refuse_path(place: str) -> None:
+def _refuse_path(place: str) -> None:
     """Says how a model is named, where a script or a file of weights is given in its place.
 
     Raises:
@@ -200,15 +200,14 @@ def _builds(thing: object) -> bool:
 
 
 def _needed(thing: Any) -> str:
-    """The arguments that a class cannot be built without."""
+    """The arguments that a class cannot be built without, after a colon, as far as it tells."""
     try:
         parameters = inspect.signature(thing).parameters.values()
     except (TypeError, ValueError):
-        return "which, it does not tell"
+        return ""
     kinds = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    return ", ".join(
-        one.name for one in parameters if one.default is one.empty and one.kind not in kinds
-    )
+    names = [one.name for one in parameters if one.default is one.empty and one.kind not in kinds]
+    return f": {', '.join(names)}" if names else ""
 
 
 def _raised(error: BaseException) -> str:

@@ -51,6 +51,8 @@ def no_tensors(model: Model, result: object) -> ModelError:
     """The error for a result without a tensor of the framework that the model was taken for."""
     name, kind = full_name(model.name, model.framework), type(result).__name__
     what = {"numpy": "arrays", "chainer": "Variables"}.get(model.framework, "tensors")
+    if isinstance(model.obj, type):
+        return ModelError(f"{name} is a class. Hand in an instance: {name_of(model.obj)}(...).")
     foreign = flatten(result, lambda thing: bool(framework_of(thing))).values()
     for other in filter(None, map(framework_of, foreign)):
         return ModelError(

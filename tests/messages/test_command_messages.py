@@ -89,7 +89,11 @@ RANDOM = ("--random", "5,7")
         (["out.keras", *RANDOM], 2, ["out.keras names a file", "builds the model and loads"]),
         (["nets:reference@NWHC", *RANDOM], 2, ["stands 'NWHC'", "known are torch, ", "NHWC, eval"]),
         (["nets:reference@a-b", *RANDOM], 2, ["after @ stands 'a-b'", "NHWC, eval"]),
-        (["nets:Sized", *RANDOM], 2, ["nets:Sized is a class", "built: size.", "of no arguments"]),
+        (
+            ["nets:Sized", *RANDOM],
+            2,
+            ["nets:Sized is a class that needs arguments: size."],
+        ),
         (["nets:build_nothing", *RANDOM], 2, ["returned NoneType", "function of no arguments"]),
         (["nets:NAMES", *RANDOM], 3, ["list is no model", "Hand in"]),
         (["nets:build_broken", *RANDOM], 3, ["FileNotFoundError", "nets.py:17:", "weights.pt"]),
@@ -164,9 +168,13 @@ def test_a_word_that_names_no_model_is_told_before_anything_is_imported(capsys):
     assert "nets.py names a module" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["weights", "nets:reference"]])
-def test_inputs_that_no_model_tells_are_asked_for_by_option(capsys, words):
-    assert main(words) == 2
+def test_a_name_that_no_format_is_written_to_is_told_before_anything_is_imported(capsys):
+    assert main(["transfer", "needs_more:net", "nets:reference", "-o", "out.xyz"]) == 2
+    assert "'out.xyz' does not say which format to write" in capsys.readouterr().err
+
+
+def test_inputs_that_no_model_tells_are_asked_for_by_option(capsys):
+    assert main(["weights", "nets:reference"]) == 2
     err = capsys.readouterr().err
     assert "reference (numpy) does not tell the shape of its inputs: give --inputs FILE" in err
     with pytest.raises(InputError, match=r"give inputs=array\."):

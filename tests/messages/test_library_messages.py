@@ -30,6 +30,9 @@ def nothing(x):
 
 
 class Net:
+    def __init__(self, size):
+        self._size = size
+
     def __call__(self, x):
         return x
 
@@ -103,6 +106,11 @@ def message(kind, call):
             ModelError,
             lambda: parity.wrap(Net),
             ["Net is a class. Hand in an instance: Net(...)."],
+        ),
+        (
+            ModelError,
+            lambda: parity.compare(square, parity.wrap(Net, framework="numpy"), inputs=X),
+            ["Net (numpy) is a class. Hand in an instance: Net(...)."],
         ),
     ],
 )
