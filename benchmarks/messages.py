@@ -90,9 +90,13 @@ def messages(package: Path = PACKAGE) -> Iterator[Message]:
         for node in ast.walk(tree):
             kind = _raised(node)
             if kind and isinstance(node, ast.Call) and node.args:
-                message = Message(file, kind, _text(node.args[0], constants))
-                if re.search(r"[a-z]{3}", message.stem):  # not another error's text, handed on
-                    yield message
+                own = {kind: node.args[0]}
+                if kind != "FrameworkMissing" and len(node.args) > 1:
+                    own[f"{kind}, on the command line"] = node.args[1]
+                for told, argument in own.items():
+                    message = Message(file, told, _text(argument, constants))
+                    if re.search(r"[a-z]{3}", message.stem):  # not another error's text, handed on
+                        yield message
 
 
 def _raised(node: ast.AST) -> str:

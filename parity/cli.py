@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = options.run(options)
     except ParityError as error:
-        print(f"parity: {for_terminal(str(error))}", file=sys.stderr)
+        print(f"parity: {for_terminal(error.command or str(error))}", file=sys.stderr)
         usage = isinstance(error, (UsageError, InputError))
         return _trouble(options, _USAGE if usage else _ENVIRONMENT)
     except KeyboardInterrupt:
@@ -233,6 +233,7 @@ def _inputs(options: argparse.Namespace) -> Any:
 def _weights(options: argparse.Namespace) -> int:
     if options.json:
         _check_writable(options.json)
+    _check_names(options.model)
     inputs = _inputs(options)
     from parity.loading import load_model
     from parity.weights.inventory import inventory
@@ -250,15 +251,23 @@ def _transfer(options: argparse.Namespace) -> int:
         path = getattr(options, option)
         if path:
             _check_writable(path, f"--{option.replace('_', '-')}")
+    from parity.weights.saving import check, check_ending, save
+
+    if options.output:
+        check_ending(options.output)
+    of_model = ":" in options.source
+    if of_model and options.source_model:
+        raise UsageError("--source-model: only for a file; the source is a model itself.")
+    if not of_model:
+        _check_file(options.source)
+    named = (options.source if of_model else None, options.target, options.source_model)
+    _check_names(*filter(None, named))
     inputs = _inputs(options)
     from parity.loading import load_model
-    from parity.weights.saving import check, save
     from parity.weights.transfer import transfer
 
-    if ":" in options.source and options.source_model:
-        raise UsageError("--source-model: only for a file; the source is a model itself.")
     with bar():
-        source = load_model(options.source) if ":" in options.source else _file(options.source)
+        source = load_model(options.source) if of_model else options.source
         target = load_model(options.target)
         if options.output:
             check(target, options.output)
@@ -271,17 +280,28 @@ def _transfer(options: argparse.Namespace) -> int:
     if options.output and found.written:
         save(target, options.output)
     _print(for_terminal(found.to_markdown() if options.markdown else str(found)))
+    if options.output and found.written:
+        _print(f"\nwrote {for_terminal(options.output)}")
     if found.report is not None and found.verdict != "parity":
         print()
         return _show(found.report)
     return EXIT_CODES[found.verdict]
 
 
-def _file(text: str) -> str:
-    """A file of weights, or the prefix of a checkpoint."""
+def _check_names(*models: str) -> None:
+    """Says before anything is loaded that a word names no model."""
+    from parity.loading import check_name
+
+    for text in models:
+        check_name(text)
+
+
+def _check_file(text: str) -> None:
+    """Says so where a file of weights, or the prefix of a checkpoint, is not there."""
+    if text.endswith(".py"):
+        _check_names(text)
     if not Path(text).exists() and not Path(f"{text}.index").exists():
         raise UsageError(f"There is no file {text!r}; a model is named as {FORM}.")
-    return text
 
 
 def _write(path: str, text: str) -> None:
@@ -297,6 +317,7 @@ def _write(path: str, text: str) -> None:
 def _compare(options: argparse.Namespace) -> int:
     if options.json:
         _check_writable(options.json)
+    _check_names(options.reference, *options.candidates)
     inputs = _inputs(options)
     from parity.comparison import compare
     from parity.loading import load_model
@@ -321,6 +342,8 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     _check_writable(options.output, "--output")
+    if not Path(options.saved).exists():
+        raise UsageError(f"There is no file {options.saved}.")
     from parity.report.html.render import read, save
 
     try:
@@ -329,6 +352,7 @@ def _report(options: argparse.Namespace) -> int:
             save(options.output, read(options.saved))
     except OSError as error:
         raise ParityError(f"--output: {options.output} could not be written: {error}") from error
+    _print(f"wrote {for_terminal(options.output)}")
     return 0
 
 

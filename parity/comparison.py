@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from parity import channels
 from parity.architecture import structural_differences
 from parity.diagnosis.by_formula import hold_against, record_formula
 from parity.diagnosis.judge import judge
@@ -26,7 +27,6 @@ from parity.report.summary import (
     StructuralDifference,
     Structure,
 )
-from parity.stages import record
 from parity.tape import Tape
 
 # About how long each phase takes, where models agree: recording and replaying; recording, matching,
@@ -71,13 +71,13 @@ def compare(
     book = None if formula is None else record_formula(formula, fed[0])
     phases = Phases(sum(_OF_REFERENCE) + sum(_OF_CANDIDATE) * len(candidates))
     phases.begin(f"recording {models[0].name}", _OF_REFERENCE[0])
-    tape = record(models[0], fed[0])
+    tape = channels.record(models[0], models[0], fed[0])
     phases.begin(f"replaying {models[0].name} in float64", _OF_REFERENCE[1])
     side = Indexed(tape, tape.replay("float64", after=phases.operations(len(tape.ops))))
     comparisons = []
     for model, arrays in zip(models[1:], fed[1:], strict=True):
         phases.begin(f"recording {model.name}", _OF_CANDIDATE[0])
-        other = record(model, arrays)
+        other = channels.record(model, models[0], arrays)
         comparisons.append(_compare(side, other, book, phases))
     phases.end()
     return Report(
@@ -153,7 +153,7 @@ def structure(reference: Any, candidate: Any, inputs: Inputs = None) -> Structur
     for model in models:
         arrays = _inputs_of(model, models[0], inputs)
         _check(model, arrays)
-        tapes.append(record(model, arrays))
+        tapes.append(channels.record(model, models[0], arrays))
     ours, theirs = tapes
     return Structure(
         reference=ModelSummary(ours.model, ours.framework, len(ours.ops)),

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 
 class ParityError(Exception):
-    """Root of parity's errors; its text is meant for the user and needs no traceback."""
+    """Root of parity's errors; its text is meant for the user and needs no traceback.
+
+    Attributes:
+        command: the text where the command `parity` shows it, if what to do is another there.
+    """
+
+    def __init__(self, message: str = "", command: str | None = None) -> None:
+        super().__init__(message)
+        self.command = command
 
 
 class FrameworkMissing(ParityError):

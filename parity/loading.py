@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import inspect
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from parity.errors import ModelError, ParityError, UsageError
+from parity.frameworks import ALIASES, FRAMEWORKS, LIBRARIES
 from parity.model import Inputs, Model, wrap
 from parity.progress import say
 from parity.tape import Array
@@ -42,10 +44,9 @@ def load_model(text: str) -> Model:
         UsageError: it names nothing that is there.
         ModelError: its module, or what builds the model, raised.
     """
-    place, _, words = text.partition("@")
-    options = _options(text, words)
+    place, options = check_name(text)
     say(f"loading {place}")
-    thing = _find(text, place)
+    thing = _find(place)
     if _builds(thing):
         try:
             thing = thing()
@@ -60,10 +61,25 @@ def load_model(text: str) -> Model:
             )
     elif inspect.isclass(thing):
         raise UsageError(
-            f"{place} is a class that needs arguments. "
-            "Name a function of no arguments that builds the model."
+            f"{place} is a class that needs arguments{_needed(thing)}. Name an instance of it, or "
+            "a function of no arguments that returns one."
         )
     return wrap(thing, **options)
+
+
+def check_name(text: str) -> tuple[str, dict[str, Any]]:
+    """A model's place, and what stands after the `@`; nothing is imported yet.
+
+    Raises:
+        UsageError: it is not of the form that names a model, or a file's path.
+    """
+    place, _, words = text.partition("@")
+    options = _options(text, words)
+    _refuse_path(place)
+    name, _, attribute = place.partition(":")
+    if not name or not attribute:
+        raise UsageError(f"{text!r} names no model: models are named as {FORM}.")
+    return place, options
 
 
 def _options(text: str, words: str) -> dict[str, Any]:
@@ -74,18 +90,17 @@ def _options(text: str, words: str) -> dict[str, Any]:
             found["input_layout"] = word.upper()
         elif word in _MODES:
             found["mode"] = word
-        elif word.isidentifier():
+        elif word in (*FRAMEWORKS, *LIBRARIES, *ALIASES):
             found["framework"] = word
         else:
-            raise UsageError(f"{text}: after @ stands {word!r}; models are named as {FORM}.")
+            known = ", ".join((*FRAMEWORKS, *LIBRARIES, *_LAYOUTS, *_MODES))
+            raise UsageError(f"{text}: after @ stands {word!r}; known are {known}.")
     return found
 
 
-def _find(text: str, place: str) -> Any:
+def _find(place: str) -> Any:
     """The object at `package.module:attribute`."""
     name, _, attribute = place.partition(":")
-    if not name or not attribute:
-        raise UsageError(f"{text!r} names no model: models are named as {FORM}.")
     thing = _import(name)
     for step in attribute.split("."):
         try:
@@ -96,6 +111,58 @@ def _find(text: str, place: str) -> Any:
                 f"{place}: {owner} has no attribute {step!r}.{_similar(step, thing)}"
             ) from None
     return thing
+
+
+def _refuse_path(place: str) -> None:
+    """Says how a model is named, where a script or a file of weights is given in its place.
+
+    Raises:
+        UsageError: it is the path of a file, or a module of this folder without an attribute.
+    """
+    from parity.weights.files import FORMATS
+
+    name, _, attribute = place.partition(":")
+    suffixes = tuple(end for kind in FORMATS.values() for end in kind.suffixes)
+    path = Path(name)
+    if not attribute and path.suffix != ".py" and (path.is_file() or name.endswith(suffixes)):
+        raise UsageError(
+            f"{place} names a file, and models are named as package.module:attribute. Name a "
+            "function of no arguments that builds the model and loads the file; or bring its "
+            f"weights into a model: `parity transfer {place} package.module:attribute`."
+        )
+    if path.suffix != ".py" and "/" not in name and os.sep not in name:
+        path = Path(f"{name.replace('.', os.sep)}.py")
+        if attribute or not path.is_file():
+            return
+    script = path.with_suffix(".py")
+    if not script.is_file():
+        raise UsageError(f"{place}: there is no file {script}; models are named as {FORM}.")
+    module = os.path.relpath(script.with_suffix("")).replace(os.sep, ".")
+    there = ""
+    if module.startswith("."):
+        module, there = script.stem, f", and run parity in {script.resolve().parent}"
+    if attribute:
+        raise UsageError(
+            f"{place}: a module is named without folders and .py. Write {module}:{attribute}"
+            f"{there}."
+        )
+    ways = " or ".join(f"{module}:{one}" for one in _defined(script)[:5] or ["attribute"])
+    raise UsageError(f"{place} names a module, and not the model in it. Write {ways}{there}.")
+
+
+def _defined(script: Path) -> list[str]:
+    """What a script defines at its top level and gives a name without an underscore before it."""
+    try:
+        body = ast.parse(script.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return []
+    found = []
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.append(node.name)
+        elif isinstance(node, ast.Assign):
+            found += [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return [name for name in dict.fromkeys(found) if not name.startswith("_")]
 
 
 def search_here() -> None:
@@ -126,10 +193,21 @@ def _builds(thing: object) -> bool:
         parameters = inspect.signature(thing).parameters.values()
     except (TypeError, ValueError):
         return False
-    return all(
-        parameter.default is not parameter.empty or parameter.kind is parameter.VAR_KEYWORD
-        for parameter in parameters
-    )
+    optional: list[object] = [inspect.Parameter.VAR_KEYWORD]
+    if inspect.isclass(thing):  # a function of any number of arguments is one over tensors
+        optional.append(inspect.Parameter.VAR_POSITIONAL)
+    return all(one.default is not one.empty or one.kind in optional for one in parameters)
+
+
+def _needed(thing: Any) -> str:
+    """The arguments that a class cannot be built without, after a colon, as far as it tells."""
+    try:
+        parameters = inspect.signature(thing).parameters.values()
+    except (TypeError, ValueError):
+        return ""
+    kinds = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    names = [one.name for one in parameters if one.default is one.empty and one.kind not in kinds]
+    return f": {', '.join(names)}" if names else ""
 
 
 def _raised(error: BaseException) -> str:

@@ -113,6 +113,11 @@ def name_of(obj: object) -> str:
     return "lambda" if own else type(obj).__name__
 
 
+def full_name(name: str, framework: str) -> str:
+    """A model's name with its framework, said once."""
+    return name if f"({framework})" in name else f"{name} ({framework})"
+
+
 def as_arrays(inputs: Inputs) -> Inputs:
     """Inputs with every leaf a NumPy array, whatever tensors or lists of numbers they were."""
     if isinstance(inputs, Mapping):

@@ -153,6 +153,8 @@ def _made(path: Path) -> tuple[set[str], set[str]]:
         comparisons = run["comparisons"]
         made = {name for found in comparisons for name in found["entries"]}
         broken = {found["test"] for found in comparisons if found["report"] is None}
+    except FileNotFoundError:
+        raise UsageError(f"--report: there is no file {path}.") from None
     except OSError as error:
         raise FileError(f"--report: {path} cannot be read: {error}") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -186,7 +188,7 @@ def _accept(options: argparse.Namespace) -> int:
         if entries[name].verdict == "parity":
             raise UsageError(
                 f"{name} is parity: there is nothing to accept. If it diverges now, write that "
-                "first: `pytest --parity-baseline FILE --parity-update`."
+                f"first: `pytest --parity-baseline {path} --parity-update`."
             )
         accepted = Acceptance(options.reason.strip(), until.isoformat())
         entries[name] = replace(entries[name], accepted=accepted)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from parity.baseline.entry import SEVERITY, Acceptance, Entry, Layer
-from parity.errors import FileError
+from parity.errors import FileError, UsageError
 
 SCHEMA = 1
 _KEYS = {
@@ -25,8 +25,8 @@ _KEYS = {
     *("coverage", "decisions", "environment", "layers"),
 }
 _ADVICE = (
-    "Put it right by hand, or take it from version control; "
-    "`pytest --parity-baseline FILE --parity-update` writes a new one once it is gone."
+    "Put it right by hand, or take it from version control; or delete it, and `--parity-update` "
+    "writes a new one."
 )
 
 
@@ -38,12 +38,13 @@ def read(path: Path) -> dict[str, Entry]:
     """The entries by name.
 
     Raises:
-        FileError: there is no such file, or it is no baseline; the message says where.
+        UsageError: there is no such file.
+        FileError: it is no baseline; the message says where.
     """
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise FileError(
+        raise UsageError(
             f"There is no baseline {path}. Write it with `pytest --parity-baseline {path} "
             "--parity-update`, look it over, and commit it."
         ) from None

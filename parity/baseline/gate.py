@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -16,7 +17,8 @@ _LEAST_ROUNDING = 8 * 2.0**-24
 _LUCK = 16.0
 _SHARE = 1e-6  # below what one row or value of any comparison is
 
-_UPDATE = "if it is meant, `pytest --parity-baseline FILE --parity-update` accepts it"
+_FILE = "FILE"  # in the advice, until it is told for which
+_UPDATE = f"if it is meant, `pytest --parity-baseline {_FILE} --parity-update` accepts it"
 _FIND = "the test's own report, or `parity compare`, shows the layers"
 
 
@@ -46,13 +48,19 @@ class Failure:
 
 
 def worse(
-    name: str, was: Entry, now: Entry, factor: float = FACTOR, today: date | None = None
+    name: str,
+    was: Entry,
+    now: Entry,
+    factor: float = FACTOR,
+    today: date | None = None,
+    file: str = _FILE,
 ) -> list[Failure]:
     """How a comparison is worse than its entry of the baseline.
 
     Args:
         factor: by how much a difference may exceed what it was or its rounding.
         today: for acceptances; without it none expires.
+        file: the baseline, for the advice.
     """
     found = [*_verdict(was, now)]
     if not now.generated and not was.generated:
@@ -62,7 +70,9 @@ def worse(
             found += _grown(was, now, factor)
     if today is not None:
         found += _expired(was, now, today)
-    return [Failure(name, *facts) for facts in found]
+    return [
+        Failure(name, *facts[:-1], facts[-1].replace(_FILE, shlex.quote(file))) for facts in found
+    ]
 
 
 _Facts = tuple[str, str, str, str, str]  # a Failure without its entry
@@ -159,7 +169,7 @@ def _expired(was: Entry, now: Entry, today: date) -> Iterator[_Facts]:
         yield (
             *("", "an acceptance has expired"),
             *(f"accepted until {was.accepted.until} ({was.accepted.reason})", now.verdict),
-            "mend it, or accept it anew: `parity baseline accept FILE ENTRY --reason WHY "
+            f"mend it, or accept it anew: `parity baseline accept {_FILE} ENTRY --reason WHY "
             "--until DATE`",
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Generator, Mapping
 from datetime import date
 from pathlib import Path
@@ -114,8 +115,15 @@ class Gate:
     """Holds a run against the baseline when it is over, or writes the baseline anew."""
 
     def __init__(
-        self, path: Path, recorder: Recorder, update: str | None, factor: float, root: Path
+        self,
+        given: str,
+        path: Path,
+        recorder: Recorder,
+        update: str | None,
+        factor: float,
+        root: Path,
     ) -> None:
+        self.given = given  # as --parity-baseline names the file
         self.path = path
         self.baseline = recorder.baseline
         self.update = update
@@ -190,19 +198,20 @@ class Gate:
 
     def _failures(self, name: str, was: Entry | None, now: Entry | None) -> list[str]:
         """How an entry is worse than it was, a few lines each; [] if it is not."""
-        shown = on_one_line(name)
+        shown, file = on_one_line(name), shlex.quote(self.given)
         if was is not None and now is not None:
-            return [str(one) for one in worse(name, was, now, self.factor, date.today())]
+            found = worse(name, was, now, self.factor, date.today(), self.given)
+            return [str(one) for one in found]
         if now is not None:
             return [
                 f"{shown}\n  the baseline has no such entry: was nothing, now {now.verdict}\n"
-                "  `pytest --parity-baseline FILE --parity-update=new` adds it"
+                f"  `pytest --parity-baseline {file} --parity-update=new` adds it"
             ]
         if was is not None and (why := self._gone(was)):
             return [
                 f"{shown}\n  the run made no such comparison: was {was.verdict}, now {why}\n"
-                "  put it back; or, if it is meant, `pytest --parity-baseline FILE "
-                "--parity-update` or `parity baseline prune FILE --report RUN` drops the entry"
+                f"  put it back; or, if it is meant, `pytest --parity-baseline {file} "
+                f"--parity-update` or `parity baseline prune {file} --report RUN` drops the entry"
             ]
         return []
 

@@ -30,7 +30,7 @@ FRAMEWORKS = {
 }
 # Libraries whose models run in one of these frameworks, likewise.
 LIBRARIES = {"rllib": ("ray", "parity.frameworks.rllib")}
-_ALIASES = {"tf": "tensorflow", "keras": "tensorflow", "pytorch": "torch"}
+ALIASES = {"tf": "tensorflow", "keras": "tensorflow", "pytorch": "torch"}
 
 
 class Framework(Adapter, Protocol):
@@ -78,6 +78,11 @@ class Library(Protocol):
         """The model as a callable with named outputs."""
 
 
+def extra(name: str) -> str:
+    """How to install what an extra of this package brings: it is on no index, so from a clone."""
+    return f'pip install ".[{name}]", in the root of a clone of parity'
+
+
 def load(name: str) -> Framework:
     """The adapter of a framework by name.
 
@@ -86,21 +91,19 @@ def load(name: str) -> Framework:
         FrameworkMissing: it is not installed.
     """
     __tracebackhide__ = True
-    name = _ALIASES.get(name, name)
+    name = ALIASES.get(name, name)
     if name not in FRAMEWORKS:
         raise UsageError(
             f"Unknown framework {name!r}; known are {', '.join(FRAMEWORKS)}; "
             f"parity.wrap knows {', '.join(LIBRARIES)} too."
         )
-    return cast(Framework, _imported(name, *FRAMEWORKS[name], f"pytest-parity[{name}]"))
+    return cast(Framework, _imported(name, *FRAMEWORKS[name], extra(name)))
 
 
-def _imported(name: str, module: str, adapter: str, requirement: str) -> Any:
+def _imported(name: str, module: str, adapter: str, install: str) -> Any:
     __tracebackhide__ = True
     if module not in sys.modules and importlib.util.find_spec(module) is None:
-        raise FrameworkMissing(
-            f"{name} is not installed. Install it with: pip install '{requirement}'", name
-        )
+        raise FrameworkMissing(f"{name} is not installed. Install it with: {install}", name)
     if module not in sys.modules:
         say(f"importing {name}")
     return importlib.import_module(adapter)
@@ -115,7 +118,7 @@ def prepare(obj: Any, framework: str | None) -> tuple[Any, str]:
     __tracebackhide__ = True
     for name, (module, adapter) in LIBRARIES.items():
         if framework == name or framework is None and module in sys.modules:
-            library: Library = _imported(name, module, adapter, f"ray[{name}]")
+            library: Library = _imported(name, module, adapter, f"pip install 'ray[{name}]'")
             if framework == name or library.recognises(obj):
                 runs = library.framework(obj)
                 return library.prepared(obj), runs
@@ -131,7 +134,7 @@ def recognise(obj: object, framework: str | None = None) -> str:
     __tracebackhide__ = True
     if framework is not None:
         load(framework)
-        return _ALIASES.get(framework, framework)
+        return ALIASES.get(framework, framework)
     in_use = [name for name, (module, _) in FRAMEWORKS.items() if module in sys.modules]
     for name in in_use:
         if load(name).recognises(obj):
@@ -141,15 +144,36 @@ def recognise(obj: object, framework: str | None = None) -> str:
             f"{type(obj).__name__} is no model that parity knows, and cannot be called. "
             "Hand in a torch, Keras, TensorFlow or Chainer model, or a function over tensors."
         )
+    if isinstance(obj, type):
+        raise ModelError(f"{obj.__name__} is a class. Hand in an instance: {obj.__name__}(...).")
     used = _frameworks_of(obj) & set(in_use)
     used = used - {"numpy"} or used
     if len(used) == 1:
         return used.pop()
+    name = getattr(obj, "__name__", type(obj).__name__)
+    why = f": its module uses {' and '.join(sorted(used))}" if used else ""
+    which = [one for one in FRAMEWORKS if one in used or not used]
+    ways = " or ".join(f"framework={one!r}" for one in which)
+    words = " or ".join(f"{word_of(obj)}@{one}" for one in which)
     raise ModelError(
-        f"Cannot tell the framework of {getattr(obj, '__name__', type(obj).__name__)!r}"
-        + (f": it uses {' and '.join(sorted(used))}" if used else "")
-        + ". Name it: parity.wrap(function, framework='torch')."
+        f"Cannot tell the framework of {name!r}{why}. Name it: parity.wrap({name}, ...) with "
+        f"{ways}.",
+        f"Cannot tell the framework of {name!r}{why}. Name it behind an @: {words}.",
     )
+
+
+def framework_of(tensor: object) -> str:
+    """The framework that a tensor is of; "" if it is no tensor, or of NumPy's or another."""
+    root = type(tensor).__module__.partition(".")[0]
+    name = ALIASES.get(root, root)
+    tensors = hasattr(tensor, "shape") and hasattr(tensor, "dtype")
+    return name if tensors and name in FRAMEWORKS and name != "numpy" else ""
+
+
+def word_of(obj: Any) -> str:
+    """How the command names a function, as far as it can be seen from it."""
+    name, module = getattr(obj, "__qualname__", "<"), getattr(obj, "__module__", None)
+    return f"{module}:{name}" if module and "<" not in name else "package.module:attribute"
 
 
 def _frameworks_of(obj: Any) -> set[str]:
@@ -165,7 +189,7 @@ def _frameworks_of(obj: Any) -> set[str]:
     for thing in obj.__globals__.values():
         origin = getattr(thing, "__name__" if type(thing) is type(sys) else "__module__", None)
         root = origin.split(".")[0] if isinstance(origin, str) else ""
-        root = _ALIASES.get(root, root)
+        root = ALIASES.get(root, root)
         if root in FRAMEWORKS:
             found.add(root)
     return found

@@ -23,7 +23,7 @@ from parity.frameworks.chainer_watcher import (
     path_of,
     state_of,
 )
-from parity.frameworks.running import preserved_random_state, run
+from parity.frameworks.running import no_tensors, preserved_random_state, run
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Native, Op, Precision, Tape
@@ -68,10 +68,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
             found = run(model, lambda: structure.flatten(result, _is_variable))
         outputs = {path: watch.value(array_of(item)) for path, item in found.items()}
     if not outputs:
-        raise ModelError(
-            f"{model.name} (chainer) returned no arrays but {type(result).__name__}. "
-            "Return a Variable, or tuples, dicts or objects with Variables in them."
-        )
+        raise no_tensors(model, result)
     if watch.outside:
         recorder.caveats.append(
             f"{model.name} computes {len(watch.outside)} array(s) outside Chainer's functions, "

@@ -10,8 +10,7 @@ from typing import cast as type_cast
 import numpy as np
 
 from parity import outputs as structure
-from parity.errors import ModelError
-from parity.frameworks.running import run
+from parity.frameworks.running import no_tensors, run
 from parity.model import bind, flatten_inputs
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Op, Precision, Tape
@@ -44,7 +43,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
     result = run(model, lambda: model.obj(*args, **kwargs))
     outputs = structure.flatten(result, lambda _: False)
     if not outputs:
-        raise ModelError(f"{model.name} returned no arrays but {type(result).__name__}.")
+        raise no_tensors(model, result)
     arrays = [np.asarray(array) for array in outputs.values()]
     op = recorder.op(
         model.name,

@@ -12,6 +12,9 @@ import numpy as np
 
 from parity.callstack import foreign_paths
 from parity.errors import ModelError, ParityError
+from parity.frameworks import framework_of, word_of
+from parity.model import full_name, name_of
+from parity.outputs import flatten
 
 if TYPE_CHECKING:
     from parity.model import Model
@@ -40,8 +43,28 @@ def run(model: Model, call: Callable[[], T]) -> T:
         )
         text = str(error).strip() or "no message"
         raise ModelError(
-            f"{model.name} ({model.framework}) raised {type(error).__name__}: {text}{where}"
+            f"{full_name(model.name, model.framework)} raised {type(error).__name__}: {text}{where}"
         ) from error
+
+
+def no_tensors(model: Model, result: object) -> ModelError:
+    """The error for a result without a tensor of the framework that the model was taken for."""
+    name, kind = full_name(model.name, model.framework), type(result).__name__
+    what = {"numpy": "arrays", "chainer": "Variables"}.get(model.framework, "tensors")
+    if isinstance(model.obj, type):
+        return ModelError(f"{name} is a class. Hand in an instance: {name_of(model.obj)}(...).")
+    foreign = flatten(result, lambda thing: bool(framework_of(thing))).values()
+    for other in filter(None, map(framework_of, foreign)):
+        return ModelError(
+            f"{name} returned no {what} but {kind}, a tensor of {other}. If it is a function over "
+            f"those, say so: parity.wrap({name_of(model.obj)}, framework={other!r}).",
+            f"{name} returned no {what} but {kind}, a tensor of {other}. If it is a function over "
+            f"those, say so behind an @: {word_of(model.obj)}@{other}.",
+        )
+    return ModelError(
+        f"{name} returned no {what} but {kind}. Return {what}, or tuples, dicts or objects with "
+        f"{what} in them."
+    )
 
 
 @contextlib.contextmanager

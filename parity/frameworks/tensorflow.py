@@ -26,7 +26,7 @@ from parity import outputs as structure
 from parity.errors import ModelError, ReplayError
 from parity.frameworks import tensorflow_ops as table
 from parity.frameworks import tensorflow_state as state
-from parity.frameworks.running import run
+from parity.frameworks.running import no_tensors, run
 from parity.frameworks.tensorflow_watcher import Call, Watcher
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.numerics.difference import residual
@@ -107,7 +107,7 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
     with state.as_before(before, watcher), state.eagerly(), state.uncollected(), _watched(watcher):
         result, outputs = run(model, call)
     if not outputs:
-        raise ModelError(f"{model.name} returned no tensors but {type(result).__name__}.")
+        raise no_tensors(model, result)
     watcher.name_variables(held)
     for path, value in outputs.items():
         producer = recorder.values[value].op

@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from parity import outputs as structure
 from parity.errors import ModelError
-from parity.frameworks.running import preserved_random_state, run
+from parity.frameworks.running import no_tensors, preserved_random_state, run
 from parity.frameworks.torch_ops import MOVES, in_float64
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.recorder import Recorder, discover
@@ -85,7 +85,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
         result = run(model, lambda: model.obj(*args, **kwargs))
     outputs = structure.flatten(result, lambda thing: isinstance(thing, torch.Tensor))
     if not outputs:
-        raise ModelError(f"{model.name} returned no tensors but {type(result).__name__}.")
+        raise no_tensors(model, result)
     found = {
         path: mode.value_of(tensor if isinstance(tensor, torch.Tensor) else torch.as_tensor(tensor))
         for path, tensor in outputs.items()

@@ -26,14 +26,20 @@ def spark(layers: Sequence[Layer | None]) -> str:
 
 
 def levels(layers: Sequence[Layer | None]) -> list[float | None]:
-    """How high each difference is between the lowest and the highest, in 0..1."""
+    """How high each difference is between the lowest and the highest, in 0..1; 0.0 is lowest."""
     values = [None if layer is None else _value(layer) for layer in layers]
     known = [log10(one) for one in values if one and one < inf]
     low = min(known, default=0.0)
+    if 0.0 in values:
+        low -= _DECADES  # whatever is not 0.0 stands above it
     span = max(max(known, default=0.0) - low, _DECADES)
     return [
-        None if one is None else 0.0 if not one else min((log10(one) - low) / span, 1.0)
-        for one in values
+        None
+        if one is None or layer is None
+        else min((log10(one) - low) / span, 1.0)
+        if one and layer.difference
+        else 0.0
+        for layer, one in zip(layers, values, strict=True)
     ]
 
 

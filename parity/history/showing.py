@@ -196,7 +196,9 @@ def _run_by_run(found: Course, name: str) -> Table:
             layer.verdict if layer else "–",
             _short(layer),
             _rounding(layer),
-            "" if level is None else "█" * (1 + round(level * (_BAR - 1))),
+            "█" * (1 + round(level * (_BAR - 1)))
+            if level is not None and _difference(layer)
+            else "",
         )
     return table
 

@@ -125,7 +125,7 @@ def _from_parquet(file: Path, policy: str | None) -> Iterator[Any]:
 
 
 def _pyarrow() -> Any:
-    parquet = needed("pyarrow.parquet", "Parquet files are read by pyarrow", "pyarrow")
+    parquet = needed("pyarrow.parquet", "Parquet files are read by pyarrow", "pip install pyarrow")
     version = sys.modules["pyarrow"].__version__
     if tuple(int(part) for part in version.split(".")[:3] if part.isdigit()) < _PYARROW:
         raise FrameworkMissing(
@@ -199,7 +199,7 @@ def _split(batch: Any) -> list[Any]:
 
 def _minari(name: str) -> Iterator[Any]:
     why = f"{_MINARI}{name} is a data set of Minari"
-    minari = needed("minari", why, "'minari[hdf5]'")
+    minari = needed("minari", why, "pip install 'minari[hdf5]'")
     try:
         data = minari.load_dataset(name, download=False)
         for episode in data.iterate_episodes():

@@ -16,6 +16,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from parity.errors import FrameworkMissing, InputError, UsageError
+from parity.frameworks import extra
 from parity.model import Inputs, as_arrays, flatten_inputs, map_arrays
 from parity.observations.spaces import Batch, checked
 from parity.tape import Array
@@ -64,7 +65,7 @@ def rollout(env: Any, steps: int = STEPS, seed: int = 0) -> Inputs:
 
 def _make(name: str) -> Any:
     why = f"The environment {name!r} is one of Gymnasium"
-    gymnasium = needed("gymnasium", why, "'pytest-parity[rl]'")
+    gymnasium = needed("gymnasium", why, extra("rl"))
     try:
         return gymnasium.make(name)
     except gymnasium.error.DependencyNotInstalled as error:
@@ -80,7 +81,7 @@ def needed(module: str, why: str, install: str) -> Any:
 
     Args:
         why: the beginning of a sentence, which ends with the package.
-        install: what to tell pip.
+        install: the command that installs it.
 
     Raises:
         FrameworkMissing: it is not there.
@@ -89,7 +90,7 @@ def needed(module: str, why: str, install: str) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise FrameworkMissing(
-            f"{why}, which is not installed ({error}). Install it with: pip install {install}",
+            f"{why}, which is not installed ({error}). Install it with: {install}",
             module.partition(".")[0],
         ) from error
 

@@ -15,6 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from parity.errors import FrameworkMissing, InputError
+from parity.frameworks import extra
 from parity.observations.edges import EDGES
 from parity.observations.parts import (
     ArrayPart,
@@ -213,7 +214,7 @@ def kind_of(space: Any) -> tuple[str, Any]:
     if not find_spec("gymnasium"):
         raise FrameworkMissing(
             f"Observations are drawn from a space of Gymnasium, and {space!r} is a {name}. "
-            "Gymnasium is not installed. Install it with: pip install 'pytest-parity[rl]'",
+            f"Gymnasium is not installed. Install it with: {extra('rl')}",
             "gymnasium",
         )
     raise InputError(

@@ -34,7 +34,7 @@ def baseline(session: pytest.Session) -> None:
     config.stash[RECORDER] = recorder = gate.Recorder(accepted)
     config.pluginmanager.register(recorder, "parity-recorder")
     if path is not None and not hasattr(config, "workerinput"):
-        held = gate.Gate(path, recorder, update, factor, config.rootpath)
+        held = gate.Gate(name, path, recorder, update, factor, config.rootpath)
         config.pluginmanager.register(held, "parity-baseline")
 
 

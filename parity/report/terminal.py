@@ -10,13 +10,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from parity.model import full_name
 from parity.report.formula import formula_lines
 from parity.report.heads import heads_lines
 from parity.report.names import names_visible
 from parity.report.summary import (
     Comparison,
     Divergence,
-    ModelSummary,
     Note,
     Report,
 )
@@ -67,24 +67,20 @@ def parts(report: Report, width: int = WIDTH) -> Iterator[RenderableType]:
 def _headline(report: Report) -> Text:
     text = Text()
     text.append(report.verdict, STYLES[report.verdict])
-    names = ", ".join(_full_name(found.candidate) for found in report.comparisons)
-    text.append(f": {_full_name(report.reference)} against {names}")
+    names = ", ".join(
+        full_name(found.candidate.name, found.candidate.framework) for found in report.comparisons
+    )
+    text.append(f": {full_name(report.reference.name, report.reference.framework)} against {names}")
     if report.odd_one_out:
         text.append(f"\nthe odd one out is {report.odd_one_out}", "bold")
     return text
-
-
-def _full_name(model: ModelSummary) -> str:
-    return (
-        model.name if f"({model.framework})" in model.name else f"{model.name} ({model.framework})"
-    )
 
 
 def _comparison(report: Report, comparison: Comparison, width: int) -> Iterator[RenderableType]:
     if len(report.comparisons) > 1:
         line = Text("\n")
         line.append(comparison.verdict, STYLES[comparison.verdict])
-        line.append(f": {_full_name(comparison.candidate)}")
+        line.append(f": {full_name(comparison.candidate.name, comparison.candidate.framework)}")
         yield line
     for reason in comparison.reasons:
         yield Padding(Text(f"- {reason}"), (0, 0, 0, 2))

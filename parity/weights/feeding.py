@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from parity.errors import InputError, ModelError
-from parity.model import Inputs, Model, as_arrays, lay_out, wrap
+from parity.model import Inputs, Model, as_arrays, full_name, lay_out, wrap
 from parity.stages import record
 
 _BATCH = 4  # of inputs that are drawn
+_GIVE = "--inputs FILE.npz, --random SHAPE (as in 5,4,84,84), or --env ID"
 
 
 def fed(model: Model, reference: Model, inputs: Inputs) -> Inputs:
@@ -19,7 +20,10 @@ def fed(model: Model, reference: Model, inputs: Inputs) -> Inputs:
     if own is None:
         own = reference.inputs
     if own is None:
-        raise InputError("No inputs: give transfer(..., inputs=array).")
+        raise InputError(
+            f"No inputs for {reference.name}: give inputs=array.",
+            f"No inputs for {reference.name}: give {_GIVE}.",
+        )
     if model.inputs is not None:
         return as_arrays(own)
     return lay_out(as_arrays(own), reference.input_layout, model.input_layout)
@@ -45,7 +49,12 @@ def drawn(models: Sequence[Model]) -> Inputs:
             )
             given = arrays[0] if len(arrays) == 1 else arrays
             return lay_out(given, model.input_layout, models[0].input_layout or "NCHW")
-    raise InputError("Neither model tells the shape of its inputs: give transfer(..., inputs=...).")
+    names = [full_name(model.name, model.framework) for model in models]
+    who = f"Neither {' nor '.join(names)} tells" if names[1:] else f"{names[0]} does not tell"
+    raise InputError(
+        f"{who} the shape of its inputs: give inputs=array.",
+        f"{who} the shape of its inputs: give {_GIVE}.",
+    )
 
 
 def settled(models: tuple[Model, Model], inputs: Inputs) -> tuple[tuple[Model, Model], Inputs, str]:

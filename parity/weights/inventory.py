@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from parity.channels import record
 from parity.frameworks import load
-from parity.model import Inputs, wrap
+from parity.model import Inputs, full_name, wrap
 from parity.report.heads import Heads, heads_of, outputs_lines
 from parity.report.visible import on_one_line
-from parity.stages import record
 from parity.weights.feeding import drawn, fed
 from parity.weights.pairing import Side
 from parity.weights.tensors import Tensor, collisions, told_collisions
@@ -77,9 +77,8 @@ class Inventory:
 
     def _headline(self) -> str:
         count = sum(_size(item.shape) for item in self.items if item.trainable)
-        return (
-            f"{self.model} ({self.framework}): {len(self.items)} tensors, {count:,} trained numbers"
-        )
+        name = full_name(self.model, self.framework)
+        return f"{name}: {len(self.items)} tensors, {count:,} trained numbers"
 
     def _remarks(self) -> list[str]:
         shared = [item for item in self.items if len(item.names) > 1]
@@ -113,7 +112,7 @@ def inventory(model: Any, inputs: Inputs = None) -> Inventory:
     wrapped = wrap(model)
     inputs = drawn([wrapped]) if inputs is None else inputs
     framework = load(wrapped.framework)
-    tape = record(wrapped, fed(wrapped, wrapped, inputs))
+    tape = record(wrapped, None, fed(wrapped, wrapped, inputs))
     tensors = framework.tensors(wrapped.obj)
     side = Side(tape, tensors, {})
     roles = _roles(side)

@@ -4,31 +4,44 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from parity.errors import FileError
+from parity.errors import UsageError
 from parity.frameworks import load
-from parity.model import Model
-from parity.weights.files import FORMATS, write_weights
+from parity.model import Model, full_name
+from parity.weights.files import write_weights
 from parity.weights.files.guard import guarded, whole
+
+# Of all models; Keras writes its own. An .onnx file holds a graph, and is not written alone.
+_ENDINGS = (".npz", ".pt", ".pth", ".bin", ".safetensors", ".hdf5")
 
 
 def check(model: Model, path: str | Path) -> None:
     """Says before the work is done that its result could not be saved.
 
     Raises:
-        FileError: as `save`, of what the path's name alone tells.
+        UsageError: as `save`, of what the path's name alone tells.
     """
+    check_ending(path)
     target = Path(path)
-    if target.name.endswith((".keras", ".h5")):
-        if model.framework != "tensorflow" or not hasattr(model.obj, _own(target)):
-            raise FileError(
-                f"{target.name}: {model.name} is no Keras model; choose another format."
-            )
+    if not target.name.endswith((".keras", ".h5")):
         return
-    endings = dict.fromkeys(end for kind in FORMATS.values() for end in kind.suffixes)
-    if not target.name.endswith(tuple(endings)):
-        raise FileError(
-            f"{target.name!r} does not say which format to write. Let it end in one of: "
-            f"{', '.join(endings)}."
+    if model.framework != "tensorflow" or not hasattr(model.obj, _own(target)):
+        raise UsageError(
+            f"{target.name}: {full_name(model.name, model.framework)} is no Keras model; let the "
+            f"file end in one of: {', '.join(_ENDINGS)}."
+        )
+
+
+def check_ending(path: str | Path) -> None:
+    """Says before a model is there that no format is written to files of this name.
+
+    Raises:
+        UsageError: its ending is of no format that is written.
+    """
+    name = Path(path).name
+    if not name.endswith((".keras", ".h5", *_ENDINGS)):
+        raise UsageError(
+            f"{name!r} does not say which format to write. Let it end in one of: "
+            f"{', '.join(_ENDINGS)}; of a Keras model .keras, .weights.h5 or .h5 too."
         )
 
 
@@ -45,7 +58,8 @@ def save(model: Model, path: str | Path) -> None:
             is; all else holds the tensors by their names.
 
     Raises:
-        FileError: the format cannot hold them, or is not known.
+        UsageError: no format is written to files of this name, or the model is not Keras's.
+        FileError: the format cannot hold them.
     """
     target = Path(path)
     check(model, target)

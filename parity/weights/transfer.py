@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from parity.channels import record
 from parity.comparison import compare, pair_outputs
 from parity.errors import FileError, InputError
 from parity.frameworks import load
 from parity.model import Inputs, Model, lay_out, wrap
 from parity.progress import say
 from parity.report.summary import Report
-from parity.stages import record
 from parity.tape import Array
 from parity.weights.addresses import Addresses
 from parity.weights.elements import moved_as
@@ -119,7 +119,7 @@ def transfer(
         if source_model is None:
             return _from_file(file, wrap(target), inputs, map)
         models, inputs, told = settled((wrap(source_model), wrap(target)), inputs)
-        record(models[0], fed(models[0], models[0], inputs))  # builds what is lazy
+        record(models[0], models[0], fed(models[0], models[0], inputs))  # builds what is lazy
         fill(models[0], file)
     else:
         models, inputs, told = settled((wrap(source), wrap(target)), inputs)
@@ -159,7 +159,7 @@ def _from_file(
     """Writes what a file holds; nothing is there to compare with."""
     inputs = drawn([target]) if inputs is None else inputs
     adapter = load(target.framework)
-    tape = record(target, fed(target, target, inputs))
+    tape = record(target, None, fed(target, target, inputs))
     side = Side(tape, adapter.tensors(target.obj), {})
     book = Addresses(None, tensors_of(file))
     given = read_map(map) if map is not None else None
@@ -204,7 +204,7 @@ def _sides(
     models: tuple[Model, Model], inputs: Inputs
 ) -> tuple[Side, Side, tuple[dict[int, Array], dict[int, Array]]]:
     """Both models with their tapes, and the elements of their inputs numbered alike."""
-    tapes = [record(model, fed(model, models[0], inputs)) for model in models]
+    tapes = [record(model, models[0], fed(model, models[0], inputs)) for model in models]
     pairs, _ = pair_outputs(tapes[0], tapes[1])
     sides = [
         Side(

@@ -529,7 +529,7 @@ def test_an_error_names_the_users_line() -> None:
 
 
 def test_a_model_without_arrays_is_refused() -> None:
-    with pytest.raises(ModelError, match="returned no arrays but NoneType"):
+    with pytest.raises(ModelError, match="returned no Variables but NoneType"):
         record(lambda x: None, normal(2, 3))
 
 

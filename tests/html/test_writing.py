@@ -64,9 +64,12 @@ def test_a_write_that_fails_leaves_what_was_there(
     assert sorted(os.listdir(saved.parent)) == ["page.html", "report.json"]
 
 
-def test_the_command_renders_a_saved_report_and_a_saved_run(saved: Path) -> None:
+def test_the_command_renders_a_saved_report_and_a_saved_run(
+    saved: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = saved.with_name("page.html")
     assert main(["report", str(saved), "-o", str(page)]) == 0
+    assert capsys.readouterr().out == f"wrote {page}\n"
     assert page.read_text() == render(json.loads(saved.read_text()))
     saved.write_text(json.dumps(sample.run("it raised", sample.report(sample.comparison()))))
     assert main(["report", str(saved), "-o", str(page)]) == 0
@@ -76,7 +79,6 @@ def test_the_command_renders_a_saved_report_and_a_saved_run(saved: Path) -> None
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (None, "report.json cannot be read: No such file"),
         ("{", "report.json is no JSON"),
         ("[" * 100_000, "report.json is no JSON"),
         ("[1, 2]", "no parity report"),
@@ -84,12 +86,20 @@ def test_the_command_renders_a_saved_report_and_a_saved_run(saved: Path) -> None
     ],
 )
 def test_what_is_no_report_is_told_and_nothing_written(
-    saved: Path, capsys: pytest.CaptureFixture[str], text: str | None, why: str
+    saved: Path, capsys: pytest.CaptureFixture[str], text: str, why: str
 ) -> None:
-    saved.unlink() if text is None else saved.write_text(text)
+    saved.write_text(text)
     assert main(["report", str(saved), "-o", str(saved.with_name("page.html"))]) == 3
     assert why in capsys.readouterr().err
     assert "page.html" not in os.listdir(saved.parent)
+
+
+def test_a_report_that_is_not_there_is_a_usage_error(
+    saved: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved.unlink()
+    assert main(["report", str(saved), "-o", str(saved.with_name("page.html"))]) == 2
+    assert f"There is no file {saved}." in capsys.readouterr().err
 
 
 def test_a_folder_that_is_not_there_is_a_usage_error(

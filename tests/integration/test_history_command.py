@@ -102,6 +102,8 @@ def test_a_layer_is_shown_run_by_run_and_judged_alone(capsys):
     code, said = call(capsys, "show", "--layer", "net")
     assert code == 1
     assert "by 1.5" in said and "█" * 20 in said and "verdict is worse" not in said
+    [exact] = [line for line in said.splitlines() if line.split()[:3] == ["1", "by", "1"]]
+    assert "0.0e+00" in exact and "█" not in exact
     code, said = call(capsys, "show", "--layer", "nothing")
     assert code == 125 and "by 1.5 (run 2) has none with 'nothing' in its name" in said
 

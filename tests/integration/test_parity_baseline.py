@@ -157,7 +157,7 @@ def test_an_entry_that_the_baseline_lacks_fails_until_it_is_added(gated):
         5,
         "test_b.py::test_agrees: reference -> port",
         "  the baseline has no such entry: was nothing, now parity",
-        "  `pytest --parity-baseline FILE --parity-update=new` adds it",
+        "  `pytest --parity-baseline baseline.json --parity-update=new` adds it",
     )
     result = gated.runpytest(*GATE, "--parity-update=new")
     result.stdout.fnmatch_lines(["*5 entries added, 0 changed, 0 removed, 5 as they were"])

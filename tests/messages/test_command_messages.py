@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from parity.cli import main
+from parity.errors import InputError
+from parity.weights.inventory import inventory
 
 FILES = {
     "nets.py": """
@@ -33,8 +35,20 @@ def build_nothing():
 
 
 class Sized:
-    def __init__(self, size):
+    def __init__(self, size, *more, bias=True):
         self.size = size
+
+
+class Whatever:
+    def __init__(self, *sizes, **more):
+        pass
+
+    def __call__(self, x):
+        return np.tanh(x)
+
+
+def anything(*arrays):
+    return np.tanh(arrays[0])
 """,
     "needs_more.py": "import a_library_of_theirs",
     "stops.py": "import sys\nsys.exit(2)",
@@ -65,11 +79,21 @@ RANDOM = ("--random", "5,7")
         (["nets:reference.deep", *RANDOM], 2, ["nets:reference.deep", "no attribute 'deep'"]),
         (["nuts:reference", *RANDOM], 2, ["no module 'nuts'", os.sep, "nor installed"]),
         (["nets.deep:net", *RANDOM], 2, ["no module 'nets.deep'"]),
-        (["nets", *RANDOM], 2, ["'nets' names no model", "package.module:attribute"]),
-        (["nets:", *RANDOM], 2, ["'nets:' names no model", "package.module:attribute"]),
-        (["nets:reference@NWHC", *RANDOM], 2, ["'NWHC'", "known are torch"]),
-        (["nets:reference@a-b", *RANDOM], 2, ["after @ stands 'a-b'", "@NHWC"]),
-        (["nets:Sized", *RANDOM], 2, ["nets:Sized is a class", "function of no arguments"]),
+        (["nuts", *RANDOM], 2, ["'nuts' names no model", "package.module:attribute"]),
+        (["nuts:", *RANDOM], 2, ["'nuts:' names no model", "package.module:attribute"]),
+        (["nets", *RANDOM], 2, ["nets names a module", "Write nets:WEIGHT or nets:NAMES or "]),
+        (["nets.py", *RANDOM], 2, ["nets.py names a module", " or nets:reference or "]),
+        (["./nets.py:reference", *RANDOM], 2, ["Write nets:reference."]),
+        (["no/nets.py:reference", *RANDOM], 2, ["there is no file no/nets.py"]),
+        (["x.npy", *RANDOM], 2, ["x.npy names a file", "`parity transfer x.npy package."]),
+        (["out.keras", *RANDOM], 2, ["out.keras names a file", "builds the model and loads"]),
+        (["nets:reference@NWHC", *RANDOM], 2, ["stands 'NWHC'", "known are torch, ", "NHWC, eval"]),
+        (["nets:reference@a-b", *RANDOM], 2, ["after @ stands 'a-b'", "NHWC, eval"]),
+        (
+            ["nets:Sized", *RANDOM],
+            2,
+            ["nets:Sized is a class that needs arguments: size."],
+        ),
         (["nets:build_nothing", *RANDOM], 2, ["returned NoneType", "function of no arguments"]),
         (["nets:NAMES", *RANDOM], 3, ["list is no model", "Hand in"]),
         (["nets:build_broken", *RANDOM], 3, ["FileNotFoundError", "nets.py:17:", "weights.pt"]),
@@ -124,6 +148,37 @@ def test_words_that_make_no_sense_show_the_usage(capsys, words, says):
     assert out == ""
     assert err.startswith("usage: parity")
     assert says in err
+
+
+def test_a_class_that_can_be_built_of_nothing_is_built():
+    assert main(["compare", "nets:Whatever@numpy", "nets:anything", *RANDOM]) == 0
+
+
+def test_a_script_elsewhere_is_told_with_its_folder(capsys, folder):
+    (folder / "there").mkdir()
+    os.chdir(folder / "there")
+    assert main(["compare", "../nets.py:reference", "nets:reference", *RANDOM]) == 2
+    assert (
+        f"Write nets:reference, and run parity in {folder.resolve()}.\n" in capsys.readouterr().err
+    )
+
+
+def test_a_word_that_names_no_model_is_told_before_anything_is_imported(capsys):
+    assert main(["compare", "needs_more:net", "nets.py", "--inputs", "none.npz"]) == 2
+    assert "nets.py names a module" in capsys.readouterr().err
+
+
+def test_a_name_that_no_format_is_written_to_is_told_before_anything_is_imported(capsys):
+    assert main(["transfer", "needs_more:net", "nets:reference", "-o", "out.xyz"]) == 2
+    assert "'out.xyz' does not say which format to write" in capsys.readouterr().err
+
+
+def test_inputs_that_no_model_tells_are_asked_for_by_option(capsys):
+    assert main(["weights", "nets:reference"]) == 2
+    err = capsys.readouterr().err
+    assert "reference (numpy) does not tell the shape of its inputs: give --inputs FILE" in err
+    with pytest.raises(InputError, match=r"give inputs=array\."):
+        inventory(np.tanh)
 
 
 def test_a_report_that_cannot_be_written_in_the_end_is_told(capsys, monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 
 import parity
 from parity.errors import FrameworkMissing, InputError, ModelError, UsageError
+from parity.weights.inventory import inventory
 
 X = np.random.default_rng(0).normal(size=(5, 7)).astype("float32")
 
@@ -26,6 +27,14 @@ def fails_silently(x):
 
 def nothing(x):
     return None
+
+
+class Net:
+    def __init__(self, size):
+        self._size = size
+
+    def __call__(self, x):
+        return x
 
 
 def message(kind, call):
@@ -86,12 +95,22 @@ def message(kind, call):
         (
             ModelError,
             lambda: parity.wrap(len),
-            ["Cannot tell the framework of 'len'", "parity.wrap(function, framework='torch')"],
+            ["Cannot tell the framework of 'len'", "parity.wrap(len, ...) with framework='torch'"],
         ),
         (
             ModelError,
             lambda: parity.compare(square, nothing, inputs=X),
-            ["nothing", "returned no arrays but NoneType"],
+            ["nothing (numpy) returned no arrays but NoneType. Return arrays, or tuples, dicts"],
+        ),
+        (
+            ModelError,
+            lambda: parity.wrap(Net),
+            ["Net is a class. Hand in an instance: Net(...)."],
+        ),
+        (
+            ModelError,
+            lambda: parity.compare(square, parity.wrap(Net, framework="numpy"), inputs=X),
+            ["Net (numpy) is a class. Hand in an instance: Net(...)."],
         ),
     ],
 )
@@ -108,6 +127,12 @@ def test_a_model_that_raises_is_told_with_its_own_line():
     assert re.search(rf'test_library_messages\.py:{line}: raise KeyError\("layer_3"\)$', text)
 
 
+def test_a_framework_that_the_name_has_is_not_said_again():
+    model = parity.wrap(fails, name="fails (numpy)")
+    text = message(ModelError, lambda: parity.compare(square, model, inputs=X))
+    assert text.startswith("fails (numpy) raised KeyError")
+
+
 def test_an_error_without_a_text_is_told_by_its_kind():
     text = message(ModelError, lambda: parity.compare(square, fails_silently, inputs=X))
     assert text.startswith("fails_silently (numpy) raised RuntimeError: no message\n")
@@ -121,7 +146,8 @@ def test_a_missing_framework_is_told_with_the_command_that_installs_it(monkeypat
         parity.wrap(square, framework="pytorch")
     assert caught.value.framework == "torch"
     assert str(caught.value) == (
-        "torch is not installed. Install it with: pip install 'pytest-parity[torch]'"
+        'torch is not installed. Install it with: pip install ".[torch]", in the root of a '
+        "clone of parity"
     )
 
 
@@ -145,6 +171,124 @@ def test_torch_a_wrong_shape_names_the_model_and_the_users_line():
     text = message(ModelError, lambda: parity.compare(Policy(), square, inputs=X))
     assert text.startswith("Policy (torch) raised RuntimeError: mat1 and mat2 shapes")
     assert re.search(r"test_library_messages\.py:\d+: return self\.hidden\(x\)$", text)
+
+
+def test_tensors_of_another_framework_are_told_with_it():
+    pytest.importorskip("torch")
+    tf = pytest.importorskip("tensorflow")
+
+    def port(x):
+        return tf.nn.relu(x.numpy())
+
+    model = parity.wrap(port, framework="torch")
+    with pytest.raises(ModelError) as caught:
+        parity.compare(square, model, inputs=X)
+    assert str(caught.value) == (
+        "port (torch) returned no tensors but EagerTensor, a tensor of tensorflow. If it is a "
+        "function over those, say so: parity.wrap(port, framework='tensorflow')."
+    )
+    assert caught.value.command.endswith("behind an @: package.module:attribute@tensorflow.")
+
+
+def test_a_function_of_a_module_with_two_frameworks_is_told_with_both():
+    torch = pytest.importorskip("torch")
+    tf = pytest.importorskip("tensorflow")
+    space = {"torch": torch, "tf": tf, "__name__": "nets"}
+    exec("def port(x): return tf.nn.relu(x)", space)
+    with pytest.raises(ModelError) as caught:
+        parity.wrap(space["port"])
+    assert str(caught.value) == (
+        "Cannot tell the framework of 'port': its module uses tensorflow and torch. Name it: "
+        "parity.wrap(port, ...) with framework='torch' or framework='tensorflow'."
+    )
+    assert caught.value.command.endswith("an @: nets:port@torch or nets:port@tensorflow.")
+
+
+def channels_last(x):
+    return np.tanh(x @ np.ones((3, 4)))
+
+
+def channels_first(x):
+    return np.tanh(np.moveaxis(x, 1, -1) @ np.ones((3, 4)))
+
+
+def told(function, layout):
+    return parity.wrap(function, framework="numpy", input_layout=layout)
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "shape", "python", "command"),
+    [
+        (
+            *(channels_first, channels_last, (2, 3, 8, 9)),
+            "channels last, on inputs of shape (2, 8, 9, 3). Say so: "
+            "parity.wrap(model, input_layout='NHWC').",
+            "Say so behind its name, as in nets:port@NHWC.",
+        ),
+        (
+            *(told(channels_last, "NHWC"), channels_first, (2, 8, 9, 3)),
+            "channels first, on inputs of shape (2, 3, 8, 9). Say so: "
+            "parity.wrap(model, input_layout='NCHW').",
+            "Say so behind its name, as in nets:port@NCHW.",
+        ),
+        (
+            *(channels_last, channels_first, (2, 8, 9, 3)),
+            "Say how both take them: parity.wrap(reference, input_layout='NHWC') and "
+            "parity.wrap(model, input_layout='NCHW').",
+            "Say how both take them, as in nets:reference@NHWC nets:port@NCHW.",
+        ),
+        (
+            *(channels_last, channels_first, (2, 3, 8, 9)),
+            "Inputs are laid out as the first model takes them: give them so, and say it: "
+            "parity.wrap(model, input_layout='NHWC').",
+            "give them so, and say it behind its name, as in nets:reference@NHWC.",
+        ),
+        (
+            *(channels_first, channels_last, (2, 8, 9, 3)),
+            "on inputs of shape (2, 3, 8, 9). Inputs are laid out as the first model takes them: "
+            "give them so.",
+            "give them so.",
+        ),
+        (
+            *(channels_first, channels_last, (2, 3, 9)),
+            "channels last, on inputs of shape (2, 9, 3). Give it inputs of its own: "
+            "parity.wrap(model, inputs=array).",
+            "name a function of no arguments that returns parity.wrap(model, inputs=array).",
+        ),
+    ],
+)
+def test_channels_in_the_other_place_are_told(reference, candidate, shape, python, command):
+    with pytest.raises(ModelError) as caught:
+        parity.compare(reference, candidate, inputs=np.ones(shape, "float32"))
+    assert "raised ValueError: matmul" in str(caught.value)
+    assert str(caught.value).endswith(python)
+    assert caught.value.command.endswith(command)
+
+
+def test_where_moved_channels_do_not_help_nothing_is_said_of_them():
+    images = np.ones((2, 5, 8, 9), "float32")
+    assert "channels" not in message(
+        ModelError, lambda: parity.compare(fails, fails, inputs=images)
+    )
+    text = message(ModelError, lambda: parity.compare(channels_last, channels_last, inputs=images))
+    assert "It runs" not in text
+
+
+def test_of_one_model_the_other_place_of_the_channels_is_told_too():
+    text = message(ModelError, lambda: inventory(channels_last, np.ones((2, 3, 8, 9), "float32")))
+    assert text.endswith(
+        "It runs with channels last, on inputs of shape (2, 8, 9, 3). Give them so."
+    )
+
+
+def test_keras_images_with_channels_in_the_other_place_are_told():
+    keras = pytest.importorskip("keras")
+    port = keras.Sequential([keras.Input((8, 9, 3)), keras.layers.Conv2D(4, 3)])
+    model = parity.wrap(channels_first, framework="numpy")
+    images = np.ones((2, 3, 8, 9), "float32")
+    text = message(ModelError, lambda: parity.compare(model, port, inputs=images))
+    assert "expected axis -1 of input shape" in text
+    assert text.endswith("Say so: parity.wrap(model, input_layout='NHWC').")
 
 
 def test_torch_a_scripted_model_is_told_to_hand_in_the_function():

@@ -155,7 +155,7 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(FrameworkMissing, match=r"LunarLander-v3.*gymnasium\[box2d\]"):
         rollout("LunarLander-v3")
     monkeypatch.setitem(sys.modules, "gymnasium", None)
-    with pytest.raises(FrameworkMissing, match=r"pip install 'pytest-parity\[rl\]'") as caught:
+    with pytest.raises(FrameworkMissing, match=r'pip install "\.\[rl\]", in the root') as caught:
         rollout("CartPole-v1")
     assert caught.value.framework == "gymnasium"
 

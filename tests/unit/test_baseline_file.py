@@ -11,7 +11,7 @@ import pytest
 
 from parity.baseline.entry import Acceptance, Entry, Layer
 from parity.baseline.file import changing, read, to_text
-from parity.errors import FileError
+from parity.errors import FileError, UsageError
 
 
 def entry(name, difference=1e-7):
@@ -147,7 +147,7 @@ def test_bytes_that_are_no_text_are_told(path):
 
 
 def test_a_file_that_is_not_there_is_told_with_how_to_make_it(tmp_path):
-    with pytest.raises(FileError, match="There is no baseline .*--parity-update"):
+    with pytest.raises(UsageError, match="There is no baseline .*--parity-update"):
         read(tmp_path / "none.json")
 
 

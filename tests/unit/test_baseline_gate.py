@@ -87,6 +87,15 @@ def test_a_broken_rule_is_told(now, words):
     assert "`" in failure.advice
 
 
+def test_the_advice_names_the_file():
+    now, _ = BROKEN["a layer vanishes"]
+    [failure] = worse("entry", WAS, now, file="my baseline.json")
+    assert "`pytest --parity-baseline 'my baseline.json' --parity-update`" in failure.advice
+    was = replace(WAS, accepted=Acceptance("upstream bug", "2026-12-31"))
+    [failure] = worse("entry", was, was, today=date(2027, 1, 1), file="b.json")
+    assert "`parity baseline accept b.json ENTRY " in failure.advice
+
+
 def test_what_is_the_same_or_better_is_no_failure():
     better = replace(
         with_layer(WAS, "l2 | dense#2", verdict="same", difference=1e-8),

@@ -97,6 +97,13 @@ def test_what_is_below_rounding_is_level():
     assert spark(layers(0.0, 0.0, rounding=0.0)) == "▁▁"
 
 
+def test_no_difference_at_all_is_lowest_whatever_its_rounding():
+    assert spark([Layer("same", 0.0, 1e-9), Layer("same", 0.0, 1e-5)]) == "▁▁"
+    assert spark(layers(0.0, 0.0, rounding=float("inf"))) == "▁▁"
+    exact_at_first = [Layer("same", 0.0, 0.0), Layer("same", 0.0, 0.0), Layer("same", 1e-3, 1e-8)]
+    assert spark(exact_at_first) == "▁▁█"
+
+
 def test_less_than_two_decades_do_not_fill_a_plot():
     assert levels(layers(1e-7, 1e-6)) == [0.0, pytest.approx(0.5)]
 

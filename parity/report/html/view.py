@@ -10,6 +10,7 @@ from itertools import islice
 from math import isfinite, isnan
 from typing import Any
 
+from parity.model import full_name as name_in_full
 from parity.report.heads import Heads, Trunk, heads_lines
 from parity.report.html import drawing
 from parity.report.html.ids import Ids
@@ -64,8 +65,7 @@ def page(data: Data) -> dict[str, Any]:
 def full_name(model: Data) -> str:
     """A model's name with its framework, said once."""
     name, framework = str(model["name"]), str(model["framework"])
-    said = f"({framework})" in name or name.lower() == framework
-    return name if said else f"{name} ({framework})"
+    return name if name.lower() == framework else name_in_full(name, framework)
 
 
 # --- sections ------------------------------------------------------------------------------------

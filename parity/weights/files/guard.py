@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parity.errors import FileError, FrameworkMissing, ParityError
+from parity.frameworks import extra
 from parity.frameworks.quiet import silence
 from parity.tape import Array
 
@@ -35,11 +36,7 @@ DEEPEST = 64
 EXTENSIONS = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
 
 _ADVICE = " It is damaged, cut off, or not what it seems to be; copy or save it again."
-_INSTALL = {
-    "torch": "pip install 'pytest-parity[torch]'",
-    "tensorflow": "pip install 'pytest-parity[tensorflow]'",
-    "onnx": "pip install 'pytest-parity[onnx]'",
-}
+_EXTRAS = ("torch", "tensorflow", "onnx")
 
 
 # --- errors --------------------------------------------------------------------------------------
@@ -66,7 +63,7 @@ def need(module: str) -> Any:
     """
     root = module.partition(".")[0]
     if root not in sys.modules and importlib.util.find_spec(root) is None:
-        install = _INSTALL.get(root, f"pip install {root}")
+        install = extra(root) if root in _EXTRAS else f"pip install {root}"
         raise FrameworkMissing(f"{root} is not installed. Install it with: {install}", root)
     silence()
     return importlib.import_module(module)
