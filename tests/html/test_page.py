@@ -13,6 +13,7 @@ import parity
 from parity.errors import FileError
 from parity.report.html.render import render
 from parity.report.visible import visible
+from parity.report.words import WHY_NO_FAULT
 from tests.html import sample
 from tests.html.parsed import Element, parse
 
@@ -218,6 +219,29 @@ def test_a_divergence_shows_both_lines_the_proof_and_the_edit() -> None:
     shades = [one.attributes["class"] for one in part.one(kind="map").all("path")]
     # a NaN on one side, the largest, and 0.4 of it
     assert shades == ["shade-0", "shade-1", "shade-2"] * 2
+
+
+def test_a_note_has_the_reason_that_the_terminal_gives() -> None:
+    notes = check(render(PAGES["diverged"])).one("main").text
+    assert f"; {WHY_NO_FAULT['constant-precision']}" in notes
+
+
+def test_what_differs_alike_in_many_places_is_told_once() -> None:
+    step = {"kind": "parameter", "step": "batch norm", "name": "epsilon", "text": "epsilon: 1 -> 2"}
+    found = sample.diverged()
+    found["structure"] = [
+        {**step, "reference": sample.site(layer=f"a{at}"), "candidate": sample.site(layer="b")}
+        for at in [*range(14), 13]
+    ]
+    found["structure"].append({**found["structure"][0], "text": "epsilon: 1 -> 3"})
+    told = check(render(sample.report(found))).one("ul", kind="structure")
+    items = [one for one in told.children if isinstance(one, Element)]
+    assert [" ".join(one.text.split()) for one in items] == [
+        "batch norm, epsilon: 1 -> 2, 15 times, at a0 | b, a1 | b, a2 | b and 11 more "
+        + "".join(f"a{at} | b" for at in range(14)),
+        "batch norm, epsilon: 1 -> 3 a0 | b",
+    ]
+    assert len(items[0].one("details").all("li")) == 14
 
 
 def test_what_is_unexplained_says_so() -> None:

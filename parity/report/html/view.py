@@ -10,10 +10,11 @@ from itertools import islice
 from math import isfinite, isnan
 from typing import Any
 
+from parity.report.folding import Fold, folded
 from parity.report.heads import Heads, Trunk, heads_lines
 from parity.report.html import drawing
 from parity.report.html.ids import Ids
-from parity.report.words import number, relative, share, short
+from parity.report.words import WHY_NO_FAULT, number, relative, share, short
 
 Data = Mapping[str, Any]
 
@@ -121,7 +122,7 @@ def _contents(report: Data, found: Data, ids: Ids) -> dict[str, Any]:
         "verdicts": sorted({row["verdict"] for row in layers}),
         "depth": drawing.depth([row["depth"] for row in layers]) if layers else None,
         "notes": [_note(note) for note in found["notes"]],
-        "structure": [_structural(one) for one in found.get("structure", ())],
+        "structure": _structure(found.get("structure", ())),
         "outputs": [_output(row) for row in found["outputs"]],
         "heads": _heads(report, found),
         "coverage": _coverage(found["coverage"]),
@@ -307,15 +308,18 @@ def _note(note: Data) -> dict[str, Any]:
         "op": note["candidate"]["op"],
         "places": (place(note["reference"]), place(note["candidate"])),
         "differs": _by(note["residual"]),
-        "detail": note["detail"],
+        "why": [one for one in (note["detail"], WHY_NO_FAULT.get(note["kind"])) if one],
     }
 
 
-def _structural(one: Data) -> dict[str, Any]:
-    return {
-        "text": f"{one['step']}, {one['text']}" if one["kind"] == "parameter" else one["text"],
-        "places": (place(one["reference"]), place(one["candidate"])),
-    }
+def _structure(found: Sequence[Data]) -> Sequence[Fold]:
+    return folded(
+        (
+            f"{one['step']}, {one['text']}" if one["kind"] == "parameter" else one["text"],
+            f"{place(one['reference'])} | {place(one['candidate'])}",
+        )
+        for one in found
+    )
 
 
 def _output(row: Data) -> dict[str, Any]:
