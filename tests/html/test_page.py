@@ -244,6 +244,62 @@ def test_what_differs_alike_in_many_places_is_told_once() -> None:
     assert len(items[0].one("details").all("li")) == 14
 
 
+def test_the_layout_of_a_shape_is_said_where_it_is_another() -> None:
+    found = sample.diverged()
+    shapes = {"shapes": [[5, 4, 3, 2], [5, 3, 2, 4]], "order": "NHWC"}
+    found["divergences"] = [sample.divergence(), sample.divergence(**shapes)]
+    same, other = (one.text for one in check(render(sample.report(found))).all("article"))
+    assert "softmax, (5, 3)" in same and "Softmax, (5, 3)" in same and "axes are" not in same
+    assert "softmax, (5, 4, 3, 2)" in other and "Softmax, (5, 3, 2, 4), axes NHWC" in other
+    assert "axes are numbered as in Net, (5, 4, 3, 2)" in other
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ([[0.5] * 3] * 4, "By axis 0 and axis 1 at once it is 5.0e-01 everywhere."),
+        ([[0.5, 0.4, 0.3]] * 4, "it is 3.0e-01 to 5.0e-01 everywhere."),
+        ([["inf"] * 3] * 4, "it is ∞ everywhere."),
+        ([[0.5, 0.1, 0.3]] * 4, ""),
+    ],
+)
+def test_a_map_of_one_tone_is_told_in_words(cells: list[Any], words: str) -> None:
+    found = sample.diverged()
+    measured = found["divergences"][0]["spread"]
+    measured["map"]["largest"] = cells
+    measured["axes"][0]["largest"] = [0.5] * 5
+    part = check(render(sample.report(found))).one("article")
+    assert words in part.text and bool(part.all(kind="map")) == (not words)
+    assert "The largest difference, 5.0e-01, is the same all along axis 0 (size 5)." in part.text
+    assert "Along axis 0" not in part.text and "Along axis 1" in part.text
+
+
+def test_labels_of_the_depth_do_not_overlap() -> None:
+    verdicts = [(0.0, 0.0), (1e-7, 2e-7), (3.0, 0.0), ("inf", 1e-7)]
+    rows = [
+        sample.layer("a", found=sample.difference(apart), rounding=floor)
+        for apart, floor in verdicts
+    ]
+    page = check(render(sample.report(sample.comparison(layers=rows))))
+    labels = [
+        (float(one.attributes["y"]), one.text)
+        for one in page.one(kind="chart").all("text")
+        if one.text not in ("first layer", "last layer")
+    ]
+    assert [label for _, label in sorted(labels)] == [
+        "∞",
+        "1e1",
+        "1e-1",
+        "1e-3",
+        "1e-5",
+        "1e-7",
+        "0",
+    ]
+    heights = sorted(height for height, _ in labels)
+    # 22 is the size of the type on a telephone
+    assert min(b - a for a, b in zip(heights, heights[1:], strict=False)) > 22
+
+
 def test_what_is_unexplained_says_so() -> None:
     closest = {"kind": "epsilon", "summary": "another epsilon", "share": 0.4}
     found = sample.diverged()

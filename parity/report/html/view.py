@@ -162,6 +162,7 @@ def _divergence(found: Data, count: int, ids: Ids) -> dict[str, Any]:
         "title": ops[1] if ops[0].lower() == ops[1].lower() else f"{ops[0]} against {ops[1]}",
         "found": found,
         "outputs": f"differ {_by(found['residual'])}",
+        "order": "" if found.get("order") == "same" else found.get("order", ""),
         "sides": [_side(found, side, at) for at, side in enumerate(("reference", "candidate"))],
         "leaves": [_leaf(leaf) for leaf in found["leaves"]],
         "cause": _cause(found["cause"]) if found.get("cause") else None,
