@@ -329,6 +329,15 @@ def test_a_run_lists_all_comparisons_and_why_one_is_missing() -> None:
     assert "Layers, outputs, coverage" not in page.all("section")[2].text
 
 
+def test_a_name_may_be_broken_where_its_parts_end() -> None:
+    found = sample.run(sample.report(sample.comparison()))
+    found["comparisons"][0]["test"] = "tests/test_x.py::Test::test_y[a<b/c]"
+    html = render(found)
+    check(html)
+    parts = ("tests/", "test_", "x.py::", "Test::", "test_", "y[", "a&lt;b/", "c]")
+    assert html.count(f"<code>{'<wbr>'.join(parts)}</code>") == 1
+
+
 def test_an_empty_run_says_so() -> None:
     assert "No comparison was made." in check(render(PAGES["empty run"])).one("header").text
 

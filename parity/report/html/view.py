@@ -326,18 +326,20 @@ def _structure(found: Sequence[Data]) -> Sequence[Fold]:
 def _output(row: Data) -> dict[str, Any]:
     found, decisions = row["difference"], row["decisions"]
     shapes = size(row["reference_shape"]), size(row["candidate_shape"])
+    largest = short(found["largest"]) if found else "not comparable"
+    if found and found["masks_differ"]:
+        largest += f" ({found['masks_differ']} NaN or infinite on one side)"
     return {
         "name": row["name"],
-        "verdict": row.get("verdict", ""),
-        "shape": shapes[0] if shapes[0] == shapes[1] else f"{shapes[0]} | {shapes[1]}",
-        "largest": short(found["largest"]) if found else "not comparable",
-        "relative": short(found["relative"]) if found else "",
-        "at": size(found["index"]) if found else "",
-        "numbers": tuple(_exact(found[side]) for side in ("reference", "candidate"))
-        if found
-        else ("", ""),
-        "masks": found["masks_differ"] if found else 0,
-        "decisions": _decisions(decisions) if decisions else None,
+        "cells": [
+            row.get("verdict", ""),
+            shapes[0] if shapes[0] == shapes[1] else f"{shapes[0]} | {shapes[1]}",
+            largest,
+            short(found["relative"]) if found else "",
+            size(found["index"]) if found else "",
+            *(_exact(found[side]) if found else "" for side in ("reference", "candidate")),
+            *(_decisions(decisions) if decisions else ()),
+        ],
     }
 
 
@@ -366,14 +368,15 @@ def _exact(value: Any) -> str:
     return f"{found:.7g}" if isfinite(found) else "NaN" if isnan(found) else short(found)
 
 
-def _decisions(found: Data) -> dict[str, str]:
-    return {
-        "greedy": _percent(found["greedy"]),
-        "ties": str(found["ties"]),
-        "margin": short(found["margin"]),
-        "top": _percent(found["top"]),
-        "sampled": _percent(found["sampled"]),
-    }
+def _decisions(found: Data) -> list[str]:
+    """Greedy choices that agree, ties, margin, the best three that agree, sampling that differs."""
+    return [
+        _percent(found["greedy"]),
+        str(found["ties"]),
+        short(found["margin"]),
+        _percent(found["top"]),
+        _percent(found["sampled"]),
+    ]
 
 
 def _percent(share: Any) -> str:
