@@ -19,6 +19,7 @@ from parity.diagnosis.view import view_of
 from parity.errors import ReplayError
 from parity.matching.match import Match
 from parity.matching.order import Order, orders
+from parity.matching.written import Written
 from parity.tape import Array, Precision, Replay, Tape
 
 _KEPT = 16  # runs of a region that are kept
@@ -200,44 +201,31 @@ class Case:
             return array
         return self.order.revert(array, self.reference.value.shape)
 
-    def candidate_axis(self, axis: int) -> int:
-        """Where an axis of the reference's end lies for a reader of the candidate's line.
+    def reference_axis(self, axis: int) -> int:
+        """Where an axis of the reference's end lies for a reader of the reference's line.
 
         Returns:
             -1 if it is the last, else its index.
         """
+        return self._axis(axis, self.written.as_reference)
+
+    def candidate_axis(self, axis: int) -> int:
+        """The same for a reader of the candidate's line."""
+        return self._axis(axis, self.written.as_candidate)
+
+    @cached_property
+    def written(self) -> Written:
+        """The ends as the lines of code that make them give them."""
+        return Written(self.repaired, (self.reference.end, self.candidate.end), self.order)
+
+    def _axis(self, axis: int, lay: Callable[[Array], Array]) -> int:
         shape = self.reference.value.shape
         axis %= len(shape)
-        order = self._order_on_the_line()
-        if order is not None:
-            steps = np.arange(shape[axis]).reshape(
-                [-1 if i == axis else 1 for i in range(len(shape))]
-            )
-            laid = order.apply(np.broadcast_to(steps, shape))
-            vary = [i for i in range(laid.ndim) if (np.diff(laid, axis=i) != 0).any()]
-            axis, shape = vary[-1] if vary else axis, laid.shape
-        return -1 if axis == len(shape) - 1 else axis
-
-    def _order_on_the_line(self) -> Order | None:
-        """The order of axes in what the candidate's line gives.
-
-        A framework may transpose, take the softmax over the last axis and transpose back, all in
-        one call: the axis that its user wrote is that of the result.
-        """
-        tape, value, order = self.candidate.tape, self.candidate.end, self.order
-        site = self.candidate.ops[-1].site if self.candidate.ops else None
-        moved = True
-        while moved:
-            moved = False
-            for index in tape.consumers[value]:
-                op = tape.ops[index]
-                if op.role != "move" or site is None or op.site.frames != site.frames:
-                    continue
-                pair = self.repaired.pairs.get(op.outputs[0])
-                if pair is not None and pair.reference == self.reference.end:
-                    value, order, moved = op.outputs[0], pair.order, True
-                    break
-        return order
+        steps = np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+        laid = lay(np.broadcast_to(steps, shape))
+        vary = [i for i in range(laid.ndim) if (np.diff(laid, axis=i) != 0).any()]
+        axis = vary[-1] if vary else axis
+        return -1 if axis == laid.ndim - 1 else axis
 
     def entering_as_candidate(self, fed: Mapping[int, Array]) -> dict[int, Array]:
         """What enters the candidate's region, by the reference's value ids, as it lies there."""

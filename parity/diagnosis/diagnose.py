@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,11 +21,18 @@ from parity.tape import Replay
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The cause of a divergence if one could be proved, else what comes closest; its arrays."""
+    """The cause of a divergence if one could be proved, else what comes closest; its arrays.
+
+    Attributes:
+        shapes: of what the two lines of code give; None where nothing meets later.
+        order: how the reference's axes lie in the candidate's; "" where that is not known.
+    """
 
     cause: Cause | None = None
     closest: Guess | None = None
     capture: Capture | None = None
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    order: str = ""
 
 
 def diagnose(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -> Diagnosis:
@@ -41,16 +48,24 @@ def diagnose(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -
     if case is None:
         return Diagnosis()
     first = case.first
-    capture = Capture(first.inputs, first.reference, first.candidate)
+    written = [first.reference, first.candidate]
+    if case.order is not None:
+        written = [case.written.as_reference(array) for array in written]
+    seen = Diagnosis(
+        capture=Capture(first.inputs, *written),
+        shapes=case.written.shapes if parting.values else None,
+        order=str(case.written.order or "") if parting.order else "",
+    )
     found = explain(case)
     if found is None:
-        return Diagnosis(capture=capture)
+        return seen
     told = found.explanation
     if not isinstance(found, Explained):
-        return Diagnosis(None, Guess(told.kind, told.summary, found.share), capture)
+        return replace(seen, closest=Guess(told.kind, told.summary, found.share))
     site = parting.candidate.entry.site if parting.candidate.entry else None
-    return Diagnosis(
-        Cause(
+    return replace(
+        seen,
+        cause=Cause(
             kind=told.kind,
             summary=told.summary,
             parameters=dict(told.parameters),
@@ -63,7 +78,6 @@ def diagnose(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -
             edit=suggest(site, told.edit) if site is not None and told.edit is not None else None,
             equally=found.equally,
         ),
-        capture=capture,
     )
 
 

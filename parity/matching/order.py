@@ -82,6 +82,8 @@ class Order:
     def __str__(self) -> str:
         if self.identity:
             return "same"
+        if self.axes == (0, 3, 1, 2):
+            return "NCHW"  # of a reference whose channels are last
         letters = "NCHW" if len(self.fine) == 4 else "abcdefghij"
         return "".join(letters[axis] for axis in self.axes)
 

@@ -110,6 +110,7 @@ def _divergence(found: Divergence, with_spread: bool) -> dict[str, Any]:
         "reference_region": [_site(site) for site in found.reference_region],
         "candidate_region": [_site(site) for site in found.candidate_region],
         "shapes": [list(shape) for shape in found.shapes] if found.shapes else None,
+        "order": found.order,
         "leaves": [
             {"reference": leaf.reference, "candidate": leaf.candidate, "relation": leaf.relation}
             for leaf in found.leaves

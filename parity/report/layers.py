@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.matching.match import Match, Side
+from parity.matching.written import Written
 from parity.numerics.difference import Difference, measure, relative_difference
 from parity.report.summary import LayerRow
 from parity.tape import Op, Replay, Tape
@@ -91,12 +92,17 @@ class _Table:
         if difference is not None:
             self.totals[b] = difference.relative
         tapes = self.repaired.reference.tape, self.repaired.side.tape
+        shapes, order = (tapes[0].values[a].shape, tapes[1].values[b].shape), None
+        if pair is not None:
+            order = pair.order
+            if pair.reference == a:  # and not a copy of it
+                written = Written(self.repaired, (a, b), order)
+                shapes, order = written.shapes, written.order or order
         return LayerRow(
             ours.name,
             theirs.name,
-            tapes[0].values[a].shape,
-            tapes[1].values[b].shape,
-            str(pair.order) if pair else "",
+            *shapes,
+            str(order or ""),
             difference,
             verdict,
             self.local.get(b),

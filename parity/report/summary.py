@@ -115,7 +115,9 @@ class Divergence:
             values as inputs on both sides; inf where they cannot be subtracted.
         reference_region, candidate_region: all operations between the last values that agree and
             the first that agree again.
-        shapes: of the values that end the regions.
+        shapes: of the values that end the regions, as the lines of code there give them.
+        order: how the axes of the reference's lie in the candidate's: `same`, `NHWC`, `acb`; ""
+            where that is not known.
         leaves: parameters and constants there that differ.
         met: whether all that follows agrees once this is repaired, up to the next divergence.
         random: whether random numbers are drawn there, in each model.
@@ -144,6 +146,7 @@ class Divergence:
     output_before: float | None = None
     output_after: float | None = None
     times: int = 1
+    order: str = ""
     capture: Capture | None = field(default=None, repr=False, compare=False)
 
 

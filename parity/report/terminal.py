@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from parity.model import full_name
+from parity.report.folding import folded
 from parity.report.formula import formula_lines
 from parity.report.heads import heads_lines
 from parity.report.names import names_visible
@@ -19,19 +20,14 @@ from parity.report.summary import (
     Divergence,
     Note,
     Report,
+    StructuralDifference,
 )
 from parity.report.table import STYLES, layers_table
-from parity.report.words import relative, share
+from parity.report.words import WHY_NO_FAULT, relative, share
 from parity.tape import Site
 
 WIDTH = 100
 _MANY_STEPS = 15
-_WHY_NO_FAULT = {
-    "constant-precision": "as much as constants rounded to float32 explain",
-    "rounding": "it shrinks with the precision: the operation is ill-conditioned",
-    "low-precision": "as much as rounding to half precision explains",
-    "random": "the rest was compared with the same draws",
-}
 
 
 def render(report: Report, color: bool = False, width: int = WIDTH) -> str:
@@ -247,27 +243,33 @@ def _note(notes: Sequence[Note]) -> RenderableType:
     if len(notes) > 1:
         text += f", {len(notes)} times,"
     text += f" differs {share(note.residual)}"
-    why = _WHY_NO_FAULT.get(note.kind, "")
+    why = WHY_NO_FAULT.get(note.kind, "")
     text += "".join(f"; {part}" for part in (note.detail, why) if part)
     return Padding(Text(text, "yellow"), (0, 0, 0, 2))
 
 
 def _structure(comparison: Comparison) -> Iterator[RenderableType]:
     """What differs in the layers themselves, whatever the weights are."""
-    found = comparison.structure
+    found = folded((one.headline, _places(one)) for one in comparison.structure)
     if not found:
         return
     yield Text("\nstructure, without values", "bold")
-    for one in found[:_MANY_STEPS]:
-        places = [
-            (site.layer or relative(site.source) or site.op) if site is not None else "-"
-            for site in (one.reference, one.candidate)
-        ]
-        line = Text(f"- {one.headline}")
-        line.append(f"  {places[0]} | {places[1]}", "dim")
+    for fold in found[:_MANY_STEPS]:
+        line = Text(f"- {fold.text}")
+        if fold.times > 1:
+            line.append(f", {fold.times} times: at {fold.listed}", "dim")
+        else:
+            line.append(f"  {fold.listed}", "dim")
         yield Padding(line, (0, 0, 0, 2))
     if len(found) > _MANY_STEPS:
         yield Padding(Text(f"- and {len(found) - _MANY_STEPS} more", "dim"), (0, 0, 0, 2))
+
+
+def _places(found: StructuralDifference) -> str:
+    return " | ".join(
+        (site.layer or relative(site.source) or site.op) if site is not None else "-"
+        for site in (found.reference, found.candidate)
+    )
 
 
 def _outputs(comparison: Comparison) -> RenderableType:

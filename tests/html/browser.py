@@ -152,7 +152,13 @@ class Browser:
         wide, room = self.run(
             "const root = document.documentElement; return [root.scrollWidth, root.clientWidth]"
         )
-        return [f"overflow: {wide} pixels of {room}"] if wide > room else []
+        tables = self.run(
+            "return [...document.querySelectorAll('.wide')].map("
+            "one => [one.ariaLabel, one.scrollWidth, one.clientWidth])"
+        )
+        found = [("overflow", wide, room)] if wide > room else []
+        found += [(f"sideways: {name[:40]}", *size) for name, *size in tables if size[0] > size[1]]
+        return [f"{what}, {wide} pixels of {room}" for what, wide, room in found]
 
     def _inaccessible(self) -> list[str]:
         """What axe finds, of whatever impact; of a long table in the first rows, for it is slow."""

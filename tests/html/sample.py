@@ -73,6 +73,7 @@ def divergence(name: str = "", **changed: Any) -> dict[str, Any]:
         "reference_region": [site("softmax", name)],
         "candidate_region": [site("Softmax", name), site("add", "other")],
         "shapes": [[5, 3], [5, 3]],
+        "order": "same",
         "leaves": [{"reference": "w", "candidate": "kernel", "relation": "arranged"}],
         "met": True,
         "random": [False, True],

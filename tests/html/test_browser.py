@@ -24,7 +24,7 @@ BACKSPACE, TAB, ENTER = "\ue003", "\ue004", "\ue007"  # WebDriver's names for th
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("width", [375, 768, 1440])
+@pytest.mark.parametrize("width", [375, 768, 1024, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_wrong_with_a_page(
     browser: Browser, page: Pages, name: str, width: int, scheme: str
@@ -40,7 +40,12 @@ BROKEN = {
     "exception": ("<script>", "<script>setTimeout(() => lost());", "console: *lost is not defined"),
     "request": ("<h1>", "<img src='http://127.0.0.1:9/a.png' alt='a'><h1>", "request: *a.png"),
     "style sheet": ("<style>", "<style>@import 'http://127.0.0.1:9/a.css';", "request: *a.css"),
-    "overflow": (".divergence {", ".divergence { min-width: 90rem;", "overflow: * pixels"),
+    "overflow": (".divergence {", ".divergence { min-width: 90rem;", "overflow, * pixels"),
+    "a table": (
+        ".wide {",
+        ".layers { min-width: 90rem; } .wide {",
+        "sideways: Layers of *, * pixels",
+    ),
     "contrast": ("--dim: #555c68", "--dim: #999999", "contrast: *<figcaption"),
     "a drawing": (".chart text { fill: var(--dim)", ".chart text { fill: #aaa", "contrast: *<text"),
     "a name": ('aria-label="Difference', 'data-label="Difference', "axe: svg-img-alt (serious)"),
@@ -116,6 +121,51 @@ def controls(browser: Browser, table: str) -> tuple[Any, ...]:
 def choose(select: Any, words: str) -> None:
     (option,) = [one for one in select.find_elements("css selector", "option") if one.text == words]
     option.click()
+
+
+@pytest.mark.parametrize("width", [375, 768, 1024, 1440])
+@pytest.mark.parametrize("name", ["dueling", "three_way", "large"])
+def test_the_difference_of_each_layer_is_in_view(
+    browser: Browser, page: Pages, name: str, width: int
+) -> None:
+    browser.open(page(name), width)
+    ends = browser.run(
+        "return [...document.querySelectorAll('.layers tr')].filter(one => one.checkVisibility())"
+        ".map(one => one.children[3].getBoundingClientRect()).map(one => [one.left, one.right])"
+    )
+    assert len(ends) > 1 and all(0 <= left < right <= width for left, right in ends)
+
+
+@pytest.mark.parametrize("width", [375, 1440])
+def test_no_label_of_a_chart_lies_over_another(browser: Browser, page: Pages, width: int) -> None:
+    for name in ("dueling", "hostile", "three_way"):
+        browser.open(page(name), width)
+        for chart in browser.shown(".chart"):
+            sides = browser.run(
+                "return [...arguments[0].querySelectorAll('text')].map("
+                "one => one.getBoundingClientRect()).map(one => [one.top, one.bottom])",
+                chart,
+            )
+            left = sorted(sides[:-2])  # the last two are below the axis
+            assert all(a[1] <= b[0] + 1 for a, b in zip(left, left[1:], strict=False)), left
+
+
+def test_a_test_id_is_broken_where_its_parts_end(browser: Browser, page: Pages) -> None:
+    browser.open(page("agreeing"), 375)
+    test = browser.all("h2 code")[0]
+    assert test.text == "tests/test_it.py::test[0]"
+    browser.run("arguments[0].style = 'display: block; width: 11.5ch'", test)
+    lines = browser.run(
+        "const lines = new Map(), range = document.createRange();"
+        "for (const one of arguments[0].childNodes) {"
+        "  if (one.nodeType !== 3) continue;"
+        "  range.selectNodeContents(one);"
+        "  const top = Math.round(range.getBoundingClientRect().top);"
+        "  lines.set(top, (lines.get(top) || '') + one.textContent);"
+        "} return [...lines.values()]",
+        test,
+    )
+    assert lines == ["tests/test_", "it.py::", "test[0]"]
 
 
 @pytest.mark.parametrize("width", [375, 1440])

@@ -13,6 +13,7 @@ import parity
 from parity.errors import FileError
 from parity.report.html.render import render
 from parity.report.visible import visible
+from parity.report.words import WHY_NO_FAULT
 from tests.html import sample
 from tests.html.parsed import Element, parse
 
@@ -220,6 +221,85 @@ def test_a_divergence_shows_both_lines_the_proof_and_the_edit() -> None:
     assert shades == ["shade-0", "shade-1", "shade-2"] * 2
 
 
+def test_a_note_has_the_reason_that_the_terminal_gives() -> None:
+    notes = check(render(PAGES["diverged"])).one("main").text
+    assert f"; {WHY_NO_FAULT['constant-precision']}" in notes
+
+
+def test_what_differs_alike_in_many_places_is_told_once() -> None:
+    step = {"kind": "parameter", "step": "batch norm", "name": "epsilon", "text": "epsilon: 1 -> 2"}
+    found = sample.diverged()
+    found["structure"] = [
+        {**step, "reference": sample.site(layer=f"a{at}"), "candidate": sample.site(layer="b")}
+        for at in [*range(14), 13]
+    ]
+    found["structure"].append({**found["structure"][0], "text": "epsilon: 1 -> 3"})
+    told = check(render(sample.report(found))).one("ul", kind="structure")
+    items = [one for one in told.children if isinstance(one, Element)]
+    assert [" ".join(one.text.split()) for one in items] == [
+        "batch norm, epsilon: 1 -> 2, 15 times, at a0 | b, a1 | b, a2 | b and 11 more "
+        + "".join(f"a{at} | b" for at in range(14)),
+        "batch norm, epsilon: 1 -> 3 a0 | b",
+    ]
+    assert len(items[0].one("details").all("li")) == 14
+
+
+def test_the_layout_of_a_shape_is_said_where_it_is_another() -> None:
+    found = sample.diverged()
+    shapes = {"shapes": [[5, 4, 3, 2], [5, 3, 2, 4]], "order": "NHWC"}
+    found["divergences"] = [sample.divergence(), sample.divergence(**shapes)]
+    same, other = (one.text for one in check(render(sample.report(found))).all("article"))
+    assert "softmax, (5, 3)" in same and "Softmax, (5, 3)" in same and "axes are" not in same
+    assert "softmax, (5, 4, 3, 2)" in other and "Softmax, (5, 3, 2, 4), axes NHWC" in other
+    assert "axes are numbered as in Net, (5, 4, 3, 2)" in other
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ([[0.5] * 3] * 4, "By axis 0 and axis 1 at once it is 5.0e-01 everywhere."),
+        ([[0.5, 0.4, 0.3]] * 4, "it is 3.0e-01 to 5.0e-01 everywhere."),
+        ([["inf"] * 3] * 4, "it is ∞ everywhere."),
+        ([[0.5, 0.1, 0.3]] * 4, ""),
+    ],
+)
+def test_a_map_of_one_tone_is_told_in_words(cells: list[Any], words: str) -> None:
+    found = sample.diverged()
+    measured = found["divergences"][0]["spread"]
+    measured["map"]["largest"] = cells
+    measured["axes"][0]["largest"] = [0.5] * 5
+    part = check(render(sample.report(found))).one("article")
+    assert words in part.text and bool(part.all(kind="map")) == (not words)
+    assert "The largest difference, 5.0e-01, is the same all along axis 0 (size 5)." in part.text
+    assert "Along axis 0" not in part.text and "Along axis 1" in part.text
+
+
+def test_labels_of_the_depth_do_not_overlap() -> None:
+    verdicts = [(0.0, 0.0), (1e-7, 2e-7), (3.0, 0.0), ("inf", 1e-7)]
+    rows = [
+        sample.layer("a", found=sample.difference(apart), rounding=floor)
+        for apart, floor in verdicts
+    ]
+    page = check(render(sample.report(sample.comparison(layers=rows))))
+    labels = [
+        (float(one.attributes["y"]), one.text)
+        for one in page.one(kind="chart").all("text")
+        if one.text not in ("first layer", "last layer")
+    ]
+    assert [label for _, label in sorted(labels)] == [
+        "∞",
+        "1e1",
+        "1e-1",
+        "1e-3",
+        "1e-5",
+        "1e-7",
+        "0",
+    ]
+    heights = sorted(height for height, _ in labels)
+    # 22 is the size of the type on a telephone
+    assert min(b - a for a, b in zip(heights, heights[1:], strict=False)) > 22
+
+
 def test_what_is_unexplained_says_so() -> None:
     closest = {"kind": "epsilon", "summary": "another epsilon", "share": 0.4}
     found = sample.diverged()
@@ -247,6 +327,15 @@ def test_a_run_lists_all_comparisons_and_why_one_is_missing() -> None:
     folded = [bool(section.all("details", open="")) for section in page.all("section")]
     assert "Layers, outputs, coverage" in page.all("section")[0].text and not any(folded)
     assert "Layers, outputs, coverage" not in page.all("section")[2].text
+
+
+def test_a_name_may_be_broken_where_its_parts_end() -> None:
+    found = sample.run(sample.report(sample.comparison()))
+    found["comparisons"][0]["test"] = "tests/test_x.py::Test::test_y[a<b/c]"
+    html = render(found)
+    check(html)
+    parts = ("tests/", "test_", "x.py::", "Test::", "test_", "y[", "a&lt;b/", "c]")
+    assert html.count(f"<code>{'<wbr>'.join(parts)}</code>") == 1
 
 
 def test_an_empty_run_says_so() -> None:

@@ -199,3 +199,11 @@ def test_every_order_offered_fits(reference: list[int], candidate: list[int]) ->
         applied = order.apply(array)
         assert applied.shape == tuple(candidate)
         assert sorted(applied.ravel()) == sorted(array.ravel())
+
+
+def test_images_are_named_as_they_lie_in_the_candidate() -> None:
+    first, last = (2, 3, 4, 5), (2, 4, 5, 3)
+    images = distinct(*first)
+    there = found(images, images.transpose(0, 2, 3, 1))
+    back = found(images.transpose(0, 2, 3, 1), images)
+    assert (str(there), str(back), there and there.shape) == ("NHWC", "NCHW", last)

@@ -342,15 +342,31 @@ def test_what_cannot_be_read_stays_loose(monkeypatch: pytest.MonkeyPatch) -> Non
     assert report.verdict == "diverged" and report.worst.structure == ()
 
 
-def test_a_long_list_is_cut_short_in_text() -> None:
+def test_what_differs_alike_in_many_places_is_told_once() -> None:
     def deep(activation: Any) -> Any:
         parts = [part for _ in range(20) for part in (nn.Linear(6, 6), activation())]
         return nn.Sequential(*parts, nn.Linear(6, 2))
 
     report = parity.compare(deep(nn.Tanh), deep(nn.Sigmoid), inputs=FEATURES)
     assert len(report.worst.structure) == 20
+    text = " ".join(render(report).split())
+    assert "- tanh -> sigmoid, 20 times: at 1 | 1, 3 | 3, 5 | 5 and 17 more" in text
+    assert text.count("tanh -> sigmoid") == 1
+
+
+def test_a_long_list_is_cut_short_in_text() -> None:
+    def deep(slope: float) -> Any:
+        parts = [
+            part
+            for at in range(20)
+            for part in (nn.Linear(6, 6), nn.LeakyReLU(slope + at / 100), nn.Tanh())
+        ]
+        return nn.Sequential(*parts, nn.Linear(6, 2))
+
+    report = parity.compare(deep(0.1), deep(0.5), inputs=FEATURES)
+    assert len(report.worst.structure) == 20
     text = render(report)
-    assert text.count("tanh -> sigmoid") == 15 and "and 5 more" in text
+    assert text.count("leaky relu, ") == 15 and "- and 5 more" in text
 
 
 def test_it_says_what_it_found() -> None:

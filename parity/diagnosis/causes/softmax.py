@@ -71,11 +71,13 @@ def softmax_axis(case: Case) -> Iterator[Explanation]:
             continue
         kind = "softmax-axis" if len(ours) == len(theirs) == 1 else "softmax-flattened"
         axes = _named(case, ours, False), _named(case, theirs, True)
+        shapes = case.written.shapes
+        other = f" of {shapes[0]}" if shapes[0] != shapes[1] else ""
         sums = np.exp(case.first.candidate) if form is log_softmax else case.first.candidate
         totals = sums.sum(axis=ours)
         yield Explanation(
             kind,
-            f"{name} over axis {axes[1]} of {x.shape}; the reference takes axis {axes[0]}",
+            f"{name} over axis {axes[1]} of {shapes[1]}; the reference takes axis {axes[0]}{other}",
             of_x(form, theirs),
             of_x(form, ours),
             {"axis": axes},
@@ -150,11 +152,8 @@ def _axes(x: Array) -> Iterator[Axes]:
 
 def _named(case: Case, axes: Axes, as_candidate: bool) -> int | tuple[int, ...]:
     """Axes as one writes them: -1 for the last."""
-    rank = case.first.reference.ndim
-    named = [
-        case.candidate_axis(axis) if as_candidate else (-1 if axis == rank - 1 else axis)
-        for axis in sorted(axes)
-    ]
+    name = case.candidate_axis if as_candidate else case.reference_axis
+    named = [name(axis) for axis in sorted(axes)]
     if len(set(named)) < len(named):  # flattened in the candidate: the reference's are clearer
         return _named(case, axes, False)
     return named[0] if len(named) == 1 else tuple(named)

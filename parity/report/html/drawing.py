@@ -6,13 +6,16 @@ point, links scripts from its own site and knows no heat map, and leather has no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import ceil, floor, inf, isfinite, isnan, log10
 from typing import Any
 
-WIDTH, HEIGHT = 720, 260
+from parity.report.words import short
+
+WIDTH, HEIGHT = 720, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 92, 12, 22, 34
 _MOST_TICKS = 6
+_APART = 12, 32  # of the axis from the plot's ends: with nothing there, and with a label
 _DECADES = 20
 _PLOT = HEIGHT - _TOP - _BOTTOM
 # The least share of the largest difference that each shade of a map stands for, darkest first.
@@ -30,14 +33,18 @@ def depth(rows: Sequence[tuple[float, float, str, bool]]) -> dict[str, Any]:
     known = [_decade(one) for row in rows for one in row[:2] if isfinite(one) and one > 0]
     low = floor(min(known, default=-8.0))
     high = max(ceil(max(known, default=0.0)), low + 2)
-    step = (_PLOT - 24) / (high - low)  # zeros below the axis, infinities above it
+    # zeros lie below the axis, infinities above it
+    zero = any(row[0] == 0 or row[1] == 0 for row in rows)
+    infinite = any(row[3] and not isfinite(row[0]) for row in rows)
+    above, below = _APART[infinite], _APART[zero]
+    step = (_PLOT - above - below) / (high - low)
 
     def height(value: float) -> float:
         if value == 0:
             return HEIGHT - _BOTTOM - 4
         if not isfinite(value):
             return _TOP + 2
-        return _TOP + 12 + (high - _decade(value)) * step
+        return _TOP + above + (high - _decade(value)) * step
 
     wide = (WIDTH - _LEFT - _RIGHT) / len(rows)
     dots, floors, crosses, gaps = [], [], [], []
@@ -54,8 +61,8 @@ def depth(rows: Sequence[tuple[float, float, str, bool]]) -> dict[str, Any]:
     every = ceil((high - low) / _MOST_TICKS)
     return {
         "ticks": [(round(height(10.0**one), 1), f"1e{one}") for one in range(low, high + 1, every)],
-        "zero": height(0.0) if any(row[0] == 0 or row[1] == 0 for row in rows) else None,
-        "infinite": height(inf) if any(row[3] and not isfinite(row[0]) for row in rows) else None,
+        "zero": height(0.0) if zero else None,
+        "infinite": height(inf) if infinite else None,
         "dots": "".join(dots),
         "floor": "".join(f"{'L' if at else 'M'}{one}" for at, one in enumerate(floors)),
         "crosses": crosses,
@@ -85,9 +92,22 @@ def fall(before: float, after: float) -> tuple[float, float]:
 
 
 def spread(found: Mapping[str, Any], number: Callable[[Any], float]) -> dict[str, Any]:
-    """How the values of a divergence differ: histograms, a profile of each axis, a map."""
+    """How the values of a divergence differ: histograms, a profile of each axis, a map.
+
+    What would be a drawing of one tone is told in words.
+    """
     values, differences = found["values"], found["differences"]
     most = max([*values["reference"], *values["candidate"], 0])
+    axes = [
+        (at, axis["size"], [number(one) for one in axis["largest"]])
+        for at, axis in enumerate(found["axes"])
+        if axis["size"] > 1
+    ]
+    flat = [axis for axis in axes if len(set(axis[2])) == 1]
+    cells = (
+        [[number(one) for one in row] for row in found["map"]["largest"]] if found["map"] else []
+    )
+    tones = {_shade(one, _most(cells)) for row in cells for one in row}
     return {
         "values": {
             "reference": _bars(values["reference"], most),
@@ -98,12 +118,9 @@ def spread(found: Mapping[str, Any], number: Callable[[Any], float]) -> dict[str
             "bars": _bars(differences["counts"], max([*differences["counts"], 0])),
             "ends": _ends(differences["edges"]),
         },
-        "axes": [
-            _profile(at, axis["size"], [number(one) for one in axis["largest"]])
-            for at, axis in enumerate(found["axes"])
-            if axis["size"] > 1
-        ],
-        "map": _map(found, number) if found["map"] else None,
+        "axes": [_profile(*axis) for axis in axes if axis not in flat],
+        "map": _map(cells, found) if len(tones) > 1 else None,
+        "alike": [*_flat(flat), *(_even(cells, found) if len(tones) == 1 else ())],
     }
 
 
@@ -145,10 +162,28 @@ def _profile(axis: int, size: int, largest: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _map(found: Mapping[str, Any], number: Callable[[Any], float]) -> dict[str, Any]:
+def _flat(axes: Sequence[tuple[int, int, Sequence[float]]]) -> Iterator[str]:
+    """Profiles of one height, in words."""
+    named = [f"axis {axis} (size {size})" for axis, size, _ in axes]
+    if named:
+        most = short(axes[0][2][0])  # of all that is along any axis
+        yield f"The largest difference, {most}, is the same all along {' and '.join(named)}."
+
+
+def _even(cells: Sequence[Sequence[float]], found: Mapping[str, Any]) -> Iterator[str]:
+    """A map of one shade, in words."""
+    ends = [short(pick(one for row in cells for one in row)) for pick in (min, max)]
+    axes = " and ".join(f"axis {axis}" for axis in found["map"]["axes"])
+    yield f"By {axes} at once it is {' to '.join(dict.fromkeys(ends))} everywhere."
+
+
+def _most(cells: Sequence[Sequence[float]]) -> float:
+    return max((one for row in cells for one in row if isfinite(one)), default=0.0)
+
+
+def _map(cells: Sequence[Sequence[float]], found: Mapping[str, Any]) -> dict[str, Any]:
     """A heat map: for each shade one path of all runs of cells that have it."""
-    cells = [[number(one) for one in row] for row in found["map"]["largest"]]
-    most = max((one for row in cells for one in row if isfinite(one)), default=0.0)
+    most = _most(cells)
     paths = [""] * (len(SHADES) + 1)
     for y, row in enumerate(cells):
         x = 0

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -24,6 +25,9 @@ from parity.report.html.view import page
 from parity.report.summary import SCHEMA
 from parity.report.visible import visible
 from parity.report.writing import write_whole
+
+# After / :: _ [ and a point, but for that of net.py
+_PARTS = re.compile(r"(?:(?<=[/_\[.])|(?<=::))(?![/_\[.:]|py\b|$)")
 
 
 def render(data: Any) -> str:
@@ -97,15 +101,22 @@ def _shown(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+def breakable(name: str) -> Markup:
+    """A name, escaped, that a narrow page may break after what parts it; not within its words."""
+    return Markup("<wbr>").join(_PARTS.split(visible(str(name))))
+
+
 @cache
 def _templates() -> Environment:
-    return Environment(
+    found = Environment(
         loader=PackageLoader("parity.report.html"),
         autoescape=True,
         finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    found.filters["breakable"] = breakable
+    return found
 
 
 def _asset(name: str) -> Markup:

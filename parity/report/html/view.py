@@ -11,10 +11,11 @@ from math import isfinite, isnan
 from typing import Any
 
 from parity.model import full_name as name_in_full
+from parity.report.folding import Fold, folded
 from parity.report.heads import Heads, Trunk, heads_lines
 from parity.report.html import drawing
 from parity.report.html.ids import Ids
-from parity.report.words import number, relative, share, short
+from parity.report.words import WHY_NO_FAULT, number, relative, share, short
 
 Data = Mapping[str, Any]
 
@@ -121,7 +122,7 @@ def _contents(report: Data, found: Data, ids: Ids) -> dict[str, Any]:
         "verdicts": sorted({row["verdict"] for row in layers}),
         "depth": drawing.depth([row["depth"] for row in layers]) if layers else None,
         "notes": [_note(note) for note in found["notes"]],
-        "structure": [_structural(one) for one in found.get("structure", ())],
+        "structure": _structure(found.get("structure", ())),
         "outputs": [_output(row) for row in found["outputs"]],
         "heads": _heads(report, found),
         "coverage": _coverage(found["coverage"]),
@@ -161,6 +162,7 @@ def _divergence(found: Data, count: int, ids: Ids) -> dict[str, Any]:
         "title": ops[1] if ops[0].lower() == ops[1].lower() else f"{ops[0]} against {ops[1]}",
         "found": found,
         "outputs": f"differ {_by(found['residual'])}",
+        "order": "" if found.get("order") == "same" else found.get("order", ""),
         "sides": [_side(found, side, at) for at, side in enumerate(("reference", "candidate"))],
         "leaves": [_leaf(leaf) for leaf in found["leaves"]],
         "cause": _cause(found["cause"]) if found.get("cause") else None,
@@ -307,32 +309,37 @@ def _note(note: Data) -> dict[str, Any]:
         "op": note["candidate"]["op"],
         "places": (place(note["reference"]), place(note["candidate"])),
         "differs": _by(note["residual"]),
-        "detail": note["detail"],
+        "why": [one for one in (note["detail"], WHY_NO_FAULT.get(note["kind"])) if one],
     }
 
 
-def _structural(one: Data) -> dict[str, Any]:
-    return {
-        "text": f"{one['step']}, {one['text']}" if one["kind"] == "parameter" else one["text"],
-        "places": (place(one["reference"]), place(one["candidate"])),
-    }
+def _structure(found: Sequence[Data]) -> Sequence[Fold]:
+    return folded(
+        (
+            f"{one['step']}, {one['text']}" if one["kind"] == "parameter" else one["text"],
+            f"{place(one['reference'])} | {place(one['candidate'])}",
+        )
+        for one in found
+    )
 
 
 def _output(row: Data) -> dict[str, Any]:
     found, decisions = row["difference"], row["decisions"]
     shapes = size(row["reference_shape"]), size(row["candidate_shape"])
+    largest = short(found["largest"]) if found else "not comparable"
+    if found and found["masks_differ"]:
+        largest += f" ({found['masks_differ']} NaN or infinite on one side)"
     return {
         "name": row["name"],
-        "verdict": row.get("verdict", ""),
-        "shape": shapes[0] if shapes[0] == shapes[1] else f"{shapes[0]} | {shapes[1]}",
-        "largest": short(found["largest"]) if found else "not comparable",
-        "relative": short(found["relative"]) if found else "",
-        "at": size(found["index"]) if found else "",
-        "numbers": tuple(_exact(found[side]) for side in ("reference", "candidate"))
-        if found
-        else ("", ""),
-        "masks": found["masks_differ"] if found else 0,
-        "decisions": _decisions(decisions) if decisions else None,
+        "cells": [
+            row.get("verdict", ""),
+            shapes[0] if shapes[0] == shapes[1] else f"{shapes[0]} | {shapes[1]}",
+            largest,
+            short(found["relative"]) if found else "",
+            size(found["index"]) if found else "",
+            *(_exact(found[side]) if found else "" for side in ("reference", "candidate")),
+            *(_decisions(decisions) if decisions else ()),
+        ],
     }
 
 
@@ -361,14 +368,15 @@ def _exact(value: Any) -> str:
     return f"{found:.7g}" if isfinite(found) else "NaN" if isnan(found) else short(found)
 
 
-def _decisions(found: Data) -> dict[str, str]:
-    return {
-        "greedy": _percent(found["greedy"]),
-        "ties": str(found["ties"]),
-        "margin": short(found["margin"]),
-        "top": _percent(found["top"]),
-        "sampled": _percent(found["sampled"]),
-    }
+def _decisions(found: Data) -> list[str]:
+    """Greedy choices that agree, ties, margin, the best three that agree, sampling that differs."""
+    return [
+        _percent(found["greedy"]),
+        str(found["ties"]),
+        short(found["margin"]),
+        _percent(found["top"]),
+        _percent(found["sampled"]),
+    ]
 
 
 def _percent(share: Any) -> str:

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+import parity
 from tests.unit.causes.told import kind, numbers, tensor, told
 
 X = numbers(5, 7)
@@ -117,3 +118,40 @@ def test_a_slope_before_softmax_is_no_temperature():
         return lambda x: torch.softmax(torch.maximum(torch.tanh(x), slope * torch.tanh(x)), -1)
 
     assert kind(leaky(0.2), leaky(0.3), x) != "softmax-temperature"
+
+
+def compared(reference, candidate, x):
+    """The first divergence of two functions, and the row in which it ends."""
+    models = (parity.wrap(one, framework="torch") for one in (reference, candidate))
+    report = parity.compare(*models, inputs=x)
+    return report.divergences[0], report.layers[-1]
+
+
+@pytest.mark.parametrize("as_candidate", [True, False])
+def test_what_a_call_transposes_inside_is_told_as_its_line_gives_it(as_candidate):
+    def transposing(x):
+        y = torch.tanh(x)
+        return y.transpose(1, 2).softmax(-1).transpose(1, 2)
+
+    models = [transposing, lambda x: torch.tanh(x).softmax(-1)]
+    found, row = compared(*models[:: -1 if as_candidate else 1], numbers(3, 4, 5))
+    assert (row.reference_shape, row.candidate_shape, row.order) == ((3, 4, 5), (3, 4, 5), "same")
+    axes = (-1, 1) if as_candidate else (1, -1)
+    assert found.shapes == ((3, 4, 5), (3, 4, 5)) and found.order == "same"
+    assert found.capture.reference.shape == (3, 4, 5)
+    assert found.cause.parameters["axis"] == axes
+    assert found.cause.summary.endswith(
+        f"over axis {axes[1]} of (3, 4, 5); the reference takes axis {axes[0]}"
+    )
+
+
+def test_each_axis_is_told_with_the_shape_that_it_is_of():
+    def channels_last(x):
+        y = torch.tanh(x).permute(0, 2, 3, 1)
+        return y.softmax(1)
+
+    found, row = compared(lambda x: torch.tanh(x).softmax(1), channels_last, numbers(2, 3, 4, 5))
+    assert found.shapes == ((2, 3, 4, 5), (2, 4, 5, 3)) and found.order == row.order == "NHWC"
+    assert found.cause.summary == (
+        "softmax over axis 1 of (2, 4, 5, 3); the reference takes axis 1 of (2, 3, 4, 5)"
+    )
