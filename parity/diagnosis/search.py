@@ -10,6 +10,7 @@ import heapq
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
 
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import (
@@ -31,6 +32,7 @@ from parity.tape import Array, Op
 
 _TRIES = 60  # pairs of values that are tried as the end of a region
 _FEW_TRIES = 3
+_IN_DOUBT = 4  # operations more, for which what is put off is given up
 _SPLITS = 60  # of a region into one operation and the rest, at all depths: their number explodes
 _ORDERS = 6  # axis orders that are tried for a pair: all, where three axes have one length
 _BARELY = 16 * U32  # what rounded constants leave between values that meet
@@ -45,6 +47,7 @@ class Search(Scene):
     ) -> None:
         super().__init__(found, apart)
         self._splits = iter(range(_SPLITS)) if splits is None else splits
+        self._doubted: tuple[int, int, Order, bool] | None = None  # the first that was put off
 
     def meeting_place(self) -> tuple[Parting, Match] | None:
         """The smallest pair of regions after which the models go on as one.
@@ -59,6 +62,8 @@ class Search(Scene):
         for a, b in itertools.chain(itertools.islice(self._candidates(), _TRIES), ends):
             if beyond is not None and a in beyond[0] and b in beyond[1]:
                 continue
+            if self._doubted and self._depth(a, b) > self._depth(*self._doubted[:2]) + _IN_DOUBT:
+                break
             known = self.found.pairs.get(b)
             steps = []
             for order in self._orders(a, b):
@@ -75,7 +80,13 @@ class Search(Scene):
                     second_best = step
                     walks = self.reference, self.candidate
                     beyond = self._made_of_dropped(walks[0]), self._made_of_dropped(walks[1])
+        if second_best is None and self._doubted is not None:
+            return self._meet(*self._doubted, doubt=False)
         return second_best
+
+    def _depth(self, a: int, b: int) -> float:
+        """The computing operations behind two values."""
+        return self.reference.depth.get(a, inf) + self.candidate.depth.get(b, inf)
 
     def _made_of_dropped(self, walk: Walk) -> set[int]:
         """Values computed from what random draws and the model's data were first combined to."""
@@ -95,12 +106,15 @@ class Search(Scene):
                 (combined if data else drawn).update(op.outputs)
         return found
 
-    def _meet(self, a: int, b: int, order: Order, again: bool) -> tuple[Parting, Match] | None:
+    def _meet(
+        self, a: int, b: int, order: Order, again: bool, doubt: bool = True
+    ) -> tuple[Parting, Match] | None:
         """The parting that two values end, if the models go on as one after them.
 
         Args:
             again: whether they are partners already, in another order of axes; that order must
                 then carry on in what is made of them.
+            doubt: whether to put off what meets for no sure, where one side alone reads weights.
         """
         array = order.apply(self.found.reference.array(a))
         tried = self._try(a, b, array, order if again else None)
@@ -108,7 +122,8 @@ class Search(Scene):
             return None
         repaired, sure = tried
         ours, theirs = self.with_counterparts(*self.regions(a, b, itself=again))
-        if not sure and not self._read_alike(ours, theirs):
+        if doubt and not sure and self._one_skips_a_layer(ours, theirs):
+            self._doubted = self._doubted or (a, b, order, again)
             return None
         ours = self.or_where_it_is_read(self.reference, ours, a)
         theirs = self.or_where_it_is_read(self.candidate, theirs, b)
@@ -242,16 +257,15 @@ class Search(Scene):
             for value in op.inputs
         )
 
-    def _read_alike(self, ours: Region, theirs: Region) -> bool:
-        """Whether neither region reads a weight that the other side reads elsewhere."""
-        reference, candidate = self.reference.side, self.candidate.side
-        read = _weights(reference, ours.leaves()), _weights(candidate, theirs.leaves())
-        alone = read[0] - read[1], read[1] - read[0]
-        known = [
-            _weights(side, (v.id for v in side.tape.values if v.op < 0 and v.kind != "input"))
-            for side in (reference, candidate)
+    def _one_skips_a_layer(self, ours: Region, theirs: Region) -> bool:
+        """Whether one region alone reads weights that the other side reads too, but elsewhere."""
+        sides = self.reference.side, self.candidate.side
+        read = [
+            _weights(side, (value for op in region.ops for value in op.inputs))
+            for side, region in zip(sides, (ours, theirs), strict=True)
         ]
-        return alone[0].isdisjoint(known[1]) and alone[1].isdisjoint(known[0])
+        known = [_weights(side, (v.id for v in side.tape.values if v.op < 0)) for side in sides]
+        return bool((read[0] - read[1]) & known[1]) != bool((read[1] - read[0]) & known[0])
 
     def _with(self, b: int, array: Array, watch: Callable[[Match, Op], bool]) -> Match | None:
         """The match with an array put in; None where an operation does not take what it makes."""
@@ -377,9 +391,14 @@ class Search(Scene):
         return fitting[:_ORDERS]
 
 
-def _weights(side: Side, leaves: Iterable[int]) -> set[tuple[int, float]]:
-    """Sizes and norms of parameters and constants, which no layout changes."""
-    prints = map(side.print, leaves)
+def _weights(side: Side, values: Iterable[int]) -> set[tuple[int, float]]:
+    """Sizes and norms of the parameters and constants among values: no layout changes them."""
+    leaves = {side.tape.before_moves(value) for value in values}
+    prints = [
+        side.print(leaf)
+        for leaf in leaves
+        if side.tape.values[leaf].op < 0 and side.tape.values[leaf].kind != "input"
+    ]
     return {(p.size, float(f"{p.norm:.6g}")) for p in prints if p.size > 1 and p.informative}
 
 
