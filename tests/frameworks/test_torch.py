@@ -52,7 +52,10 @@ def arrays(output: Any) -> list[np.ndarray]:
 
 
 def assert_replays(tape: Tape) -> None:
-    """What is read or handed on replays to the bit, and in float64 to its neighbourhood."""
+    """What is read or handed on replays to the bit, and in float64 to its neighbourhood.
+
+    On some machines a kernel rounds an element otherwise, by where in memory it lies.
+    """
     single, double = tape.replay(), tape.replay("float64")
     assert not double.fallbacks
     handed_on = set(tape.outputs.values()) | {value for op in tape.ops for value in op.inputs}
@@ -63,7 +66,12 @@ def assert_replays(tape: Tape) -> None:
         as_run, again, exact = (
             recorded(tape, value.id), single.array(value.id), double.array(value.id),
         )  # fmt: skip
-        assert again.tobytes() == as_run.tobytes(), producer
+        if producer is None or producer.role == "move" or as_run.dtype.kind != "f":
+            assert again.tobytes() == as_run.tobytes(), producer
+        else:
+            ulps = 4 * np.finfo(as_run.dtype).eps
+            scale = np.abs(as_run[np.isfinite(as_run)]).max(initial=0.0)
+            np.testing.assert_allclose(again, as_run, rtol=ulps, atol=ulps * scale)
         if as_run.dtype.kind == "f":
             assert exact.dtype == np.float64, producer
             np.testing.assert_allclose(as_run, exact, rtol=1e-4, atol=1e-5)
