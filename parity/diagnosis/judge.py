@@ -104,7 +104,8 @@ def judge(
             whole = repairs_harm(divergences)
         if whole is not None:
             notes = [*notes, *(_as_note(divergence, whole) for divergence in divergences)]
-            ends = {end: notes[-1].kind for end in ends}
+            instead = notes[-1].kind
+            ends = {end: instead if kind == "divergence" else kind for end, kind in ends.items()}
             divergences = []
     divergences += low_precision_divergences(repaired)  # in float64 these agree
     notes += low_precision_notes(repaired)

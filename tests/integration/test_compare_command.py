@@ -305,6 +305,13 @@ def test_help_and_version_import_neither_numpy_nor_a_framework(words):
     assert done.returncode == 0, done.stderr
 
 
+def test_the_package_is_the_command_too():
+    done = subprocess.run(
+        [sys.executable, "-m", "parity", "--version"], capture_output=True, text=True
+    )
+    assert done.returncode == 0 and done.stdout.startswith("parity ")
+
+
 # --- damaged files, for the messages see tests/messages ------------------------------------------
 
 

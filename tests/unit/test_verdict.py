@@ -53,6 +53,29 @@ def test_a_constant_baked_elsewhere_is_told_and_is_parity() -> None:
     assert report.verdict == "parity" and "constant-precision" in str(report)
 
 
+def test_what_is_no_divergence_as_a_whole_leaves_the_other_rows_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("parity.diagnosis.judge.agree_as_a_whole", lambda *_: 1e-9)
+    factor = torch.from_numpy(draw.uniform(0.3, 3, 6).astype("f"))
+    folded, off = WEIGHT * factor, SQUARE.clone()
+    off[1, 2] += 0.5
+
+    def reference(x: Any) -> Any:
+        x = torch.tanh((x @ WEIGHT) * factor)
+        return x @ SQUARE
+
+    def port(x: Any) -> Any:
+        x = torch.tanh(x @ folded)
+        return x @ off
+
+    report = compare(reference, port)
+    assert report.verdict == "parity"
+    assert [note.kind for note in report.worst.notes] == ["constant-precision", "parameter-differs"]
+    told = [row.verdict for row in report.worst.layers]
+    assert told == ["constant-precision", "parameter-differs"]
+
+
 def test_outputs_of_other_layout_but_the_same_axes_are_parity() -> None:
     """Images out in NHWC: all that is known is that every element is there, axis by axis."""
     images = draw.standard_normal((2, 3, 4, 5)).astype("f")
