@@ -17,7 +17,7 @@ from parity.diagnosis.region import Parting, Region
 from parity.diagnosis.trial import DRAWS, Trial
 from parity.diagnosis.view import view_of
 from parity.errors import ReplayError
-from parity.matching.match import Match
+from parity.matching.match import Match, Pair
 from parity.matching.order import Order, orders
 from parity.matching.written import Written
 from parity.tape import Array, Precision, Replay, Tape
@@ -43,16 +43,18 @@ class Case:
         candidate: Region,
         ends: tuple[int, int],
         order: Order | None,
+        handed_on: Pair | None = None,
     ) -> None:
+        """`handed_on` is as in a `Parting`."""
         self.repaired = repaired
         self.order = order
+        self._handed_on = handed_on
         self._runs: tuple[Replay, ...] = (repaired.reference.run, repaired.side.run)
         self.reference = view_of(reference, ends[0], self._runs[0])
         self.candidate = view_of(candidate, ends[1], self._runs[1])
         self.entering = tuple(v for v in reference.boundary() if _floating(self._runs[0], v))
-        self.candidate_entering = tuple(
-            v for v in candidate.boundary() if _floating(self._runs[1], v)
-        )
+        read = candidate.boundary() if handed_on is None else (handed_on.candidate,)
+        self.candidate_entering = tuple(v for v in read if _floating(self._runs[1], v))
         self._trials: list[Trial | None] = []
         # causes ask for the same runs again and again
         self._kept: deque[tuple[int, Mapping[int, Array], Replay]] = deque(maxlen=_KEPT)
@@ -68,8 +70,14 @@ class Case:
         A clip that cuts nothing off gives what it takes: of such values it is the one that the
         reference's region reads, lest the clip cut the numbers drawn for one side only.
         """
-        pairs = self.repaired.pairs
+        pairs = self._pairs
         return {v: self._as_read(pairs[v].reference) for v in self.candidate_entering if v in pairs}
+
+    @cached_property
+    def _pairs(self) -> Mapping[int, Pair]:
+        """The candidate's values with their partners as they are before the repair."""
+        pairs, handed_on = self.repaired.pairs, self._handed_on
+        return pairs if handed_on is None else {**pairs, handed_on.candidate: handed_on}
 
     def _as_read(self, value: int) -> int:
         if value in self.entering:
@@ -280,7 +288,7 @@ class Case:
             return view.tape.replay(precision, {**fed, **leaves}, bases[0], only=indices)
         ours = self.reference.tape.replay(precision, fed, bases[0], only=self._moves)
         theirs = {
-            value: self.repaired.pairs[value].order.apply(ours.array(partner))
+            value: self._pairs[value].order.apply(ours.array(partner))
             for value, partner in self.partners.items()
         }
         unfed = {}
@@ -318,7 +326,8 @@ def case_of(repaired: Match, parting: Parting, ends: tuple[int, int] | None = No
             repaired.side.tape.values[values[1]].shape,
         )
         order = next(iter(orders(*shapes)), None)
-    return Case(repaired, parting.reference, parting.candidate, values, order)
+    sides = parting.reference, parting.candidate
+    return Case(repaired, *sides, values, order, parting.handed_on)
 
 
 def _like(array: Array, recorded: Array) -> Array:

@@ -92,6 +92,8 @@ class Parting:
         explained: how much of it float32 rounding of the region's constants explains.
         leaves: parameters and constants entering the region that differ.
         met: whether later values meet again once the reference's value is put in.
+        handed_on: the partner that the candidate's value has by itself: what the reference changes
+            before others read it, the candidate hands on as it is.
     """
 
     reference: Region
@@ -102,6 +104,7 @@ class Parting:
     explained: float = 0.0
     leaves: tuple[Leaf, ...] = ()
     met: bool = True
+    handed_on: Pair | None = None
 
     @property
     def random(self) -> tuple[bool, bool]:

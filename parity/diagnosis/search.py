@@ -23,6 +23,7 @@ from parity.diagnosis.region import (
     only_moves,
 )
 from parity.errors import ReplayError
+from parity.matching.fingerprint import Fingerprint
 from parity.matching.match import Match, Pair, Side, rematch
 from parity.matching.order import Order, orders
 from parity.numerics.difference import residual
@@ -69,7 +70,8 @@ class Search(Scene):
             for order in self._orders(a, b):
                 if known is not None and not order.stable:
                     continue
-                step = self._meet(a, b, order, again=known is not None)
+                again = known is not None and known.reference == a
+                step = self._meet(a, b, order, again)
                 if step is not None:
                     steps.append(step)
             # with axes of one length several orders fit: the right one goes on the farthest
@@ -122,6 +124,9 @@ class Search(Scene):
             return None
         repaired, sure = tried
         ours, theirs = self.with_counterparts(*self.regions(a, b, itself=again))
+        handed_on = None if again else self.found.pairs.get(b)
+        if handed_on is not None and not sure:
+            return None
         if doubt and not sure and self._one_skips_a_layer(ours, theirs):
             self._doubted = self._doubted or (a, b, order, again)
             return None
@@ -135,7 +140,8 @@ class Search(Scene):
         gap = residual(array, self.candidate.side.array(b))
         explained = self.explained(ours, a, theirs, b, gap)
         leaves = tuple(self.differing_leaves(ours, theirs))
-        return Parting(ours, theirs, (a, b), order, gap, explained, leaves), repaired
+        parting = Parting(ours, theirs, (a, b), order, gap, explained, leaves, handed_on=handed_on)
+        return parting, repaired
 
     def _one_size(self, pair: OutputPair) -> bool:
         values = self.reference.side.tape.values, self.candidate.side.tape.values
@@ -233,6 +239,8 @@ class Search(Scene):
                         continue
                 if op.role == "move" and outputs.get(value) != pair.reference:
                     continue
+                if not self._is_read(pair):
+                    continue
                 if pair.reference in after_a and match.side.informative(value):
                     met = True
                     ends = outputs.get(value) == pair.reference
@@ -245,6 +253,14 @@ class Search(Scene):
         if outputs.get(b) == a or self._reaches_output_by_moves(a, b):
             met = sure = True
         return (fresh, sure) if met else None
+
+    def _is_read(self, pair: Pair) -> bool:
+        """Whether both models go on with a pair; what a fused norm gives besides leads nowhere."""
+        ours, theirs = self.reference.side.tape, self.candidate.side.tape
+        return all(
+            bool(tape.consumers[value]) or value in tape.outputs.values()
+            for tape, value in ((ours, pair.reference), (theirs, pair.candidate))
+        )
 
     def _reads_its_own(self, match: Match, op: Op, made: set[int]) -> bool:
         """Whether an operation reads numbers that no other does, not made of what was put in."""
@@ -305,9 +321,26 @@ class Search(Scene):
 
         swapped = [(pair.reference, pair.candidate) for pair in self._ambiguous_inputs()]
         swapped += self._swapped_in_the_reference()
+        theirs += self._handed_on([pair.candidate for pair in self.apart])
         # merged as they are asked for: a long loop has a million pairs, and few are looked at
         ranked = heapq.merge(*(ending_in(b) for b in theirs))
         return swapped + [(a, b) for _, _, b, a in itertools.islice(ranked, 4 * _TRIES)]
+
+    def _handed_on(self, outputs: Sequence[int]) -> list[int]:
+        """The candidate's values with a partner that several operations of what parts read.
+
+        The reference may have changed them before, as a residual block does that adds its input.
+        """
+        walk = self.candidate
+        region = self.region(walk, *outputs)
+        inside = {op.index for op in region.ops}
+        found = []
+        for value in region.boundary():
+            readers = walk.side.tape.consumers[value]
+            if len(readers) > 1 and inside.issuperset(readers) and walk.side.informative(value):
+                walk.depth[value], walk.roots[value] = 0, {_root(walk.side.print(value))}
+                found.append(value)
+        return found
 
     def _ambiguous_inputs(self) -> list[Pair]:
         """Pairs that feed what parts, whose axes of one length have changed places.
@@ -368,8 +401,7 @@ class Search(Scene):
                 elif producer is None and tape.values[value].kind != "input":
                     continue
                 elif producer is None or not producer.static:
-                    print_ = walk.side.print(value)
-                    roots.add((print_.size, float(f"{print_.norm:.6g}")))
+                    roots.add(_root(walk.side.print(value)))
             for value in op.outputs:
                 if not self.is_settled(walk, value):
                     walk.depth[value] = depth + (op.role != "move")
@@ -392,14 +424,19 @@ class Search(Scene):
 
 
 def _weights(side: Side, values: Iterable[int]) -> set[tuple[int, float]]:
-    """Sizes and norms of the parameters and constants among values: no layout changes them."""
+    """Sizes and norms of the parameters and constants among values."""
     leaves = {side.tape.before_moves(value) for value in values}
     prints = [
         side.print(leaf)
         for leaf in leaves
         if side.tape.values[leaf].op < 0 and side.tape.values[leaf].kind != "input"
     ]
-    return {(p.size, float(f"{p.norm:.6g}")) for p in prints if p.size > 1 and p.informative}
+    return {_root(print_) for print_ in prints if print_.size > 1 and print_.informative}
+
+
+def _root(print_: Fingerprint) -> tuple[int, float]:
+    """Size and norm, which no layout changes."""
+    return print_.size, float(f"{print_.norm:.6g}")
 
 
 def _is_exact(dtype: str) -> bool:

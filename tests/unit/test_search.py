@@ -52,3 +52,37 @@ def test_each_fault_is_a_divergence_of_its_own(
     assert sum(found.times for found in report.divergences) == len(faults)
     kinds = {found.cause.kind for found in report.divergences if found.cause is not None}
     assert len(kinds) == 1 and all(found.cause is not None for found in report.divergences)
+
+
+class Residual(nn.Module):
+    """Blocks of one size; those of `bare` hand on what they compute without their input."""
+
+    def __init__(self, bare: tuple[int, ...] = (), by_hand: bool = False) -> None:
+        super().__init__()
+        torch.manual_seed(5)
+        self.layers = nn.ModuleList(nn.Linear(12, 12) for _ in range(6))
+        self.norm = nn.LayerNorm(12)
+        self.bare, self.by_hand = bare, by_hand
+
+    def normed(self, x: Any) -> Any:
+        if not self.by_hand:
+            return self.norm(x)
+        mean = x.mean(-1, keepdim=True)
+        variance = ((x - mean) ** 2).mean(-1, keepdim=True)
+        return (x - mean) * torch.rsqrt(variance + 1e-5)
+
+    def forward(self, x: Any) -> Any:
+        for at, layer in enumerate(self.layers):
+            y = torch.tanh(layer(self.normed(x)))
+            x = y if at in self.bare else x + y
+        return x
+
+
+@pytest.mark.parametrize("bare", [(0,), (2,), (1, 2), (5,)])
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_missing_skip_connection_is_one_divergence(bare: tuple[int, ...], by_hand: bool) -> None:
+    """What the block hands on goes into the next norm, and past it."""
+    report = parity.compare(Residual(), Residual(bare, by_hand), inputs=X)
+    assert {found.cause and found.cause.kind for found in report.divergences} == {"branch-missing"}
+    assert sum(found.times for found in report.divergences) == len(bare)
+    assert all("x + y" in found.reference.code for found in report.divergences)
