@@ -33,6 +33,7 @@ from parity.tape import Array, Op
 
 _TRIES = 60  # pairs of values that are tried as the end of a region
 _FEW_TRIES = 3
+_CHANGES = 3  # operations, of what the other side hands on as it is
 _IN_DOUBT = 4  # operations more, for which what is put off is given up
 _SPLITS = 60  # of a region into one operation and the rest, at all depths: their number explodes
 _ORDERS = 6  # axis orders that are tried for a pair: all, where three axes have one length
@@ -49,6 +50,7 @@ class Search(Scene):
         super().__init__(found, apart)
         self._splits = iter(range(_SPLITS)) if splits is None else splits
         self._doubted: tuple[int, int, Order, bool] | None = None  # the first that was put off
+        self._handed_on: tuple[list[int], list[int]] = [], []  # reference, candidate
 
     def meeting_place(self) -> tuple[Parting, Match] | None:
         """The smallest pair of regions after which the models go on as one.
@@ -70,7 +72,7 @@ class Search(Scene):
             for order in self._orders(a, b):
                 if known is not None and not order.stable:
                     continue
-                again = known is not None and known.reference == a
+                again = known is not None and b not in self._handed_on[1]
                 step = self._meet(a, b, order, again)
                 if step is not None:
                     steps.append(step)
@@ -123,11 +125,18 @@ class Search(Scene):
         if tried is None:
             return None
         repaired, sure = tried
-        ours, theirs = self.with_counterparts(*self.regions(a, b, itself=again))
-        handed_on = None if again else self.found.pairs.get(b)
-        if handed_on is not None and not sure:
+        handed_on = self.found.pairs[b] if b in self._handed_on[1] else None
+        if not sure and (handed_on is not None or a in self._handed_on[0]):
             return None
-        if doubt and not sure and self._one_skips_a_layer(ours, theirs):
+        if a in self._handed_on[0]:
+            regions = Region(self.reference.side.tape, (), None), self.region(self.candidate, b)
+        else:
+            regions = self.regions(a, b, itself=again)
+        ours, theirs = self.with_counterparts(*regions)
+        skipped = [] if sure or not doubt else self._readers_of_what_is_skipped(ours, theirs)
+        if 1 in skipped:
+            return None
+        if skipped:  # a loop's weights, or those of layers that share them
             self._doubted = self._doubted or (a, b, order, again)
             return None
         ours = self.or_where_it_is_read(self.reference, ours, a)
@@ -273,15 +282,26 @@ class Search(Scene):
             for value in op.inputs
         )
 
-    def _one_skips_a_layer(self, ours: Region, theirs: Region) -> bool:
-        """Whether one region alone reads weights that the other side reads too, but elsewhere."""
+    def _readers_of_what_is_skipped(self, ours: Region, theirs: Region) -> list[int]:
+        """Of weights that one region alone reads, how many operations of the other side do.
+
+        Empty where both regions read such weights, or neither: no layer is skipped.
+        """
         sides = self.reference.side, self.candidate.side
         read = [
             _weights(side, (value for op in region.ops for value in op.inputs))
             for side, region in zip(sides, (ours, theirs), strict=True)
         ]
         known = [_weights(side, (v.id for v in side.tape.values if v.op < 0)) for side in sides]
-        return bool((read[0] - read[1]) & known[1]) != bool((read[1] - read[0]) & known[0])
+        skipped = [
+            [
+                known[other][one]
+                for one in read[own]
+                if one not in read[other] and one in known[other]
+            ]
+            for own, other in ((0, 1), (1, 0))
+        ]
+        return [] if all(skipped) else skipped[0] or skipped[1]
 
     def _with(self, b: int, array: Array, watch: Callable[[Match, Op], bool]) -> Match | None:
         """The match with an array put in; None where an operation does not take what it makes."""
@@ -302,6 +322,12 @@ class Search(Scene):
         """Pairs of values that could end the region, the smallest regions first."""
         ours = self._measure(self.reference, [pair.reference for pair in self.apart])
         theirs = self._measure(self.candidate, [pair.candidate for pair in self.apart])
+        self._handed_on = (
+            self._values_handed_on(self.reference, [pair.reference for pair in self.apart]),
+            self._values_handed_on(self.candidate, [pair.candidate for pair in self.apart]),
+        )
+        ours += self._handed_on[0]
+        theirs += self._handed_on[1]
         values = self.found.reference.tape.values, self.candidate.side.tape.values
         by_size: dict[int, list[int]] = {}
         for a in sorted(ours, key=lambda value: (self.reference.depth[value], value)):
@@ -315,23 +341,27 @@ class Search(Scene):
                 roots_a = self.reference.roots[a]
                 if roots_a and roots and roots_a.isdisjoint(roots):
                     continue
+                depth_a = self.reference.depth[a]
+                if a in self._handed_on[0] or b in self._handed_on[1]:
+                    if not 0 < depth_a + depth <= _CHANGES or not self._informative(a, b):
+                        continue
                 if _is_exact(values[0][a].dtype) == _is_exact(values[1][b].dtype):
-                    depth_a = self.reference.depth[a]
                     yield depth_a + depth, abs(depth_a - depth), b, a
 
         swapped = [(pair.reference, pair.candidate) for pair in self._ambiguous_inputs()]
         swapped += self._swapped_in_the_reference()
-        theirs += self._handed_on([pair.candidate for pair in self.apart])
         # merged as they are asked for: a long loop has a million pairs, and few are looked at
         ranked = heapq.merge(*(ending_in(b) for b in theirs))
         return swapped + [(a, b) for _, _, b, a in itertools.islice(ranked, 4 * _TRIES)]
 
-    def _handed_on(self, outputs: Sequence[int]) -> list[int]:
-        """The candidate's values with a partner that several operations of what parts read.
+    def _informative(self, a: int, b: int) -> bool:
+        return self.reference.side.informative(a) and self.candidate.side.informative(b)
 
-        The reference may have changed them before, as a residual block does that adds its input.
+    def _values_handed_on(self, walk: Walk, outputs: Sequence[int]) -> list[int]:
+        """Values with a partner that several operations of what parts read, and no others.
+
+        The other side may have changed them before, as a residual block does that adds its input.
         """
-        walk = self.candidate
         region = self.region(walk, *outputs)
         inside = {op.index for op in region.ops}
         found = []
@@ -423,15 +453,16 @@ class Search(Scene):
         return fitting[:_ORDERS]
 
 
-def _weights(side: Side, values: Iterable[int]) -> set[tuple[int, float]]:
-    """Sizes and norms of the parameters and constants among values."""
-    leaves = {side.tape.before_moves(value) for value in values}
-    prints = [
-        side.print(leaf)
-        for leaf in leaves
-        if side.tape.values[leaf].op < 0 and side.tape.values[leaf].kind != "input"
-    ]
-    return {_root(print_) for print_ in prints if print_.size > 1 and print_.informative}
+def _weights(side: Side, values: Iterable[int]) -> dict[tuple[int, float], int]:
+    """The parameters and constants among values, by size and norm, with how many read them."""
+    found: dict[tuple[int, float], int] = {}
+    for leaf in {side.tape.before_moves(value) for value in values}:
+        if side.tape.values[leaf].op >= 0 or side.tape.values[leaf].kind == "input":
+            continue
+        print_ = side.print(leaf)
+        if print_.size > 1 and print_.informative:
+            found[_root(print_)] = found.get(_root(print_), 0) + side.tape.readers[leaf]
+    return found
 
 
 def _root(print_: Fingerprint) -> tuple[int, float]:

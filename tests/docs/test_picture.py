@@ -9,6 +9,7 @@ import pytest
 
 from tests.docs.walk import ROOT, told
 
+_CHARACTER = 12.2  # how wide rich draws one
 FILE = ROOT / "docs" / "report.svg"
 
 
@@ -18,8 +19,16 @@ def shown(svg):
     for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
         at, words = float(text.get("x", 0)), (text.text or "").replace("\xa0", " ").strip("\n")
         lines.setdefault(float(text.get("y", 0)), []).append((at, words))
-    rows = ("  ".join(words for _, words in sorted(line)) for _, line in sorted(lines.items()))
-    return told("\n".join(rows))
+    return told("\n".join(_row(sorted(line)) for _, line in sorted(lines.items())))
+
+
+def _row(line):
+    """The words of a line where they stand: a gap is as many blanks as fit into it."""
+    row, end = "", 0.0
+    for at, words in line:
+        row += " " * round((at - end) / _CHARACTER) * bool(row) + words
+        end = at + _CHARACTER * len(words)
+    return row
 
 
 def test_it_is_up_to_date(tmp_path):

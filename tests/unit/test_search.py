@@ -86,3 +86,15 @@ def test_a_missing_skip_connection_is_one_divergence(bare: tuple[int, ...], by_h
     assert {found.cause and found.cause.kind for found in report.divergences} == {"branch-missing"}
     assert sum(found.times for found in report.divergences) == len(bare)
     assert all("x + y" in found.reference.code for found in report.divergences)
+
+
+@pytest.mark.parametrize("bare", [(0,), (2,), (1, 2), (5,)])
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_skip_connection_too_many_is_one_divergence(bare: tuple[int, ...], by_hand: bool) -> None:
+    """The reference hands on what the candidate changes before it is read."""
+    report = parity.compare(Residual(bare), Residual((), by_hand), inputs=X)
+    assert {found.cause and found.cause.kind for found in report.divergences} == {"op-extra"}
+    assert {found.candidate.code for found in report.divergences} == {
+        "x = y if at in self.bare else x + y"
+    }
+    assert sum(found.times for found in report.divergences) == len(bare)

@@ -68,7 +68,8 @@ def _read_json(path: Path) -> list[str]:
 def _read_html(path: Path) -> list[str]:
     html = path.read_text(encoding="utf-8")
     assert html.startswith("<!doctype html>") and html.endswith("</html>"), "half a page"
-    return [html.partition("<h1>")[2].partition(" against")[0].rpartition("> ")[2].split()[0]]
+    heading = html.partition("<h1>")[2].partition(" against")[0].replace("<wbr>", "")
+    return [heading.rpartition("> ")[2].split()[0]]
 
 
 def _write_baseline(path: Path, text: str) -> None:
