@@ -6,42 +6,35 @@ again, the region ends.
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import inf
 
+from parity.diagnosis.ends import TRIES, Ends, root
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import (
     OutputPair,
     Parting,
     Region,
-    Scene,
     Walk,
     descendants,
     only_moves,
 )
 from parity.errors import ReplayError
-from parity.matching.fingerprint import Fingerprint
 from parity.matching.match import Match, Pair, Side, rematch
-from parity.matching.order import Order, orders
+from parity.matching.order import Order
 from parity.numerics.difference import residual
 from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
 from parity.numerics.rounding import U32
 from parity.tape import Array, Op
 
-_TRIES = 60  # pairs of values that are tried as the end of a region
-_FEW_TRIES = 3
-_CHANGES = 3  # operations, of what the other side hands on as it is
 _IN_DOUBT = 4  # operations more, for which what is put off is given up
 _SPLITS = 60  # of a region into one operation and the rest, at all depths: their number explodes
-_ORDERS = 6  # axis orders that are tried for a pair: all, where three axes have one length
 _BARELY = 16 * U32  # what rounded constants leave between values that meet
 _PATIENCE = 40  # operations after which values that were put in must have met something
 
 
-class Search(Scene):
+class Search(Ends):
     """Tries pairs of values as the end of a region: where what follows meets again, it ends."""
 
     def __init__(
@@ -50,7 +43,6 @@ class Search(Scene):
         super().__init__(found, apart)
         self._splits = iter(range(_SPLITS)) if splits is None else splits
         self._doubted: tuple[int, int, Order, bool] | None = None  # the first that was put off
-        self._handed_on: tuple[list[int], list[int]] = [], []  # reference, candidate
 
     def meeting_place(self) -> tuple[Parting, Match] | None:
         """The smallest pair of regions after which the models go on as one.
@@ -62,17 +54,17 @@ class Search(Scene):
         second_best: tuple[Parting, Match] | None = None
         beyond: tuple[set[int], set[int]] | None = None
         ends = [(pair.reference, pair.candidate) for pair in self.apart if self._one_size(pair)]
-        for a, b in itertools.chain(itertools.islice(self._candidates(), _TRIES), ends):
+        for a, b in itertools.chain(itertools.islice(self.candidates(), TRIES), ends):
             if beyond is not None and a in beyond[0] and b in beyond[1]:
                 continue
-            if self._doubted and self._depth(a, b) > self._depth(*self._doubted[:2]) + _IN_DOUBT:
+            if self._doubted and self.depth(a, b) > self.depth(*self._doubted[:2]) + _IN_DOUBT:
                 break
             known = self.found.pairs.get(b)
             steps = []
-            for order in self._orders(a, b):
+            for order in self.orders(a, b):
                 if known is not None and not order.stable:
                     continue
-                again = known is not None and b not in self._handed_on[1]
+                again = known is not None and b not in self.handed_on[1]
                 step = self._meet(a, b, order, again)
                 if step is not None:
                     steps.append(step)
@@ -87,10 +79,6 @@ class Search(Scene):
         if second_best is None and self._doubted is not None:
             return self._meet(*self._doubted, doubt=False)
         return second_best
-
-    def _depth(self, a: int, b: int) -> float:
-        """The computing operations behind two values."""
-        return self.reference.depth.get(a, inf) + self.candidate.depth.get(b, inf)
 
     def _made_of_dropped(self, walk: Walk) -> set[int]:
         """Values computed from what random draws and the model's data were first combined to."""
@@ -125,10 +113,10 @@ class Search(Scene):
         if tried is None:
             return None
         repaired, sure = tried
-        handed_on = self.found.pairs[b] if b in self._handed_on[1] else None
-        if not sure and (handed_on is not None or a in self._handed_on[0]):
+        handed_on = self.found.pairs.get(b) if b in self.handed_on[1] else None
+        if not sure and (a in self.handed_on[0] or b in self.handed_on[1]):
             return None
-        if a in self._handed_on[0]:
+        if a in self.handed_on[0]:
             regions = Region(self.reference.side.tape, (), None), self.region(self.candidate, b)
         else:
             regions = self.regions(a, b, itself=again)
@@ -174,7 +162,7 @@ class Search(Scene):
         operation by operation: the same kind on both sides, the same inputs, other outputs, each.
         """
         inside = {op.index for op in ours.ops}, {op.index for op in theirs.ops}
-        for first, other in self._candidates():
+        for first, other in self.candidates():
             makers = (
                 self.reference.side.tape.producer(first),
                 self.candidate.side.tape.producer(other),
@@ -186,7 +174,7 @@ class Search(Scene):
             small = self.region(self.reference, first), self.region(self.candidate, other)
             if not _one_operation_each(*small):
                 continue
-            order = next(iter(self._orders(first, other)), None)
+            order = next(iter(self.orders(first, other)), None)
             if order is None:
                 continue
             if next(self._splits, None) is None:
@@ -318,140 +306,6 @@ class Search(Scene):
         )
         return any(pair.reference in ends[0] and pair.candidate in ends[1] for pair in self.apart)
 
-    def _candidates(self) -> list[tuple[int, int]]:
-        """Pairs of values that could end the region, the smallest regions first."""
-        ours = self._measure(self.reference, [pair.reference for pair in self.apart])
-        theirs = self._measure(self.candidate, [pair.candidate for pair in self.apart])
-        self._handed_on = (
-            self._values_handed_on(self.reference, [pair.reference for pair in self.apart]),
-            self._values_handed_on(self.candidate, [pair.candidate for pair in self.apart]),
-        )
-        ours += self._handed_on[0]
-        theirs += self._handed_on[1]
-        values = self.found.reference.tape.values, self.candidate.side.tape.values
-        by_size: dict[int, list[int]] = {}
-        for a in sorted(ours, key=lambda value: (self.reference.depth[value], value)):
-            by_size.setdefault(values[0][a].size, []).append(a)
-
-        def ending_in(b: int) -> Iterator[tuple[int, int, int, int]]:
-            depth, roots = self.candidate.depth[b], self.candidate.roots[b]
-            if b in self.found.arranged:  # the same numbers, put in another arrangement
-                yield depth, 0, b, self.found.arranged[b]
-            for a in by_size.get(values[1][b].size, ()):
-                roots_a = self.reference.roots[a]
-                if roots_a and roots and roots_a.isdisjoint(roots):
-                    continue
-                depth_a = self.reference.depth[a]
-                if a in self._handed_on[0] or b in self._handed_on[1]:
-                    if not 0 < depth_a + depth <= _CHANGES or not self._informative(a, b):
-                        continue
-                if _is_exact(values[0][a].dtype) == _is_exact(values[1][b].dtype):
-                    yield depth_a + depth, abs(depth_a - depth), b, a
-
-        swapped = [(pair.reference, pair.candidate) for pair in self._ambiguous_inputs()]
-        swapped += self._swapped_in_the_reference()
-        # merged as they are asked for: a long loop has a million pairs, and few are looked at
-        ranked = heapq.merge(*(ending_in(b) for b in theirs))
-        return swapped + [(a, b) for _, _, b, a in itertools.islice(ranked, 4 * _TRIES)]
-
-    def _informative(self, a: int, b: int) -> bool:
-        return self.reference.side.informative(a) and self.candidate.side.informative(b)
-
-    def _values_handed_on(self, walk: Walk, outputs: Sequence[int]) -> list[int]:
-        """Values with a partner that several operations of what parts read, and no others.
-
-        The other side may have changed them before, as a residual block does that adds its input.
-        """
-        region = self.region(walk, *outputs)
-        inside = {op.index for op in region.ops}
-        found = []
-        for value in region.boundary():
-            readers = walk.side.tape.consumers[value]
-            if len(readers) > 1 and inside.issuperset(readers) and walk.side.informative(value):
-                walk.depth[value], walk.roots[value] = 0, {_root(walk.side.print(value))}
-                found.append(value)
-        return found
-
-    def _ambiguous_inputs(self) -> list[Pair]:
-        """Pairs that feed what parts, whose axes of one length have changed places.
-
-        A transposed square matches its original: whether it should have been transposed shows only
-        in what is made of it.
-        """
-        found = []
-        for op in self.region(self.candidate, *(pair.candidate for pair in self.apart)).ops:
-            for value in op.inputs:
-                pair = self._where_it_was_swapped(value)
-                if pair is not None and pair not in found:
-                    found.append(pair)
-        return found[:_FEW_TRIES]
-
-    def _swapped_in_the_reference(self) -> list[tuple[int, int]]:
-        """The same where the reference transposes a square and the candidate does not."""
-        found = []
-        for op in self.region(self.reference, *(pair.reference for pair in self.apart)).ops:
-            for value in op.inputs:
-                producer = self.reference.side.tape.producer(value)
-                if producer is None or producer.static or producer.role != "move":
-                    continue
-                array, print_ = self.found.reference.array(value), self.found.reference.print(value)
-                partner = self.candidate.side.partner(array, print_)
-                if not isinstance(partner, Pair) or partner.order.stable:
-                    continue
-                ends = (value, partner.reference)
-                if ends not in found and partner.reference in self.found.pairs:
-                    found.append(ends)
-        return found[:_FEW_TRIES]
-
-    def _where_it_was_swapped(self, value: int) -> Pair | None:
-        """The first of the moves behind a value after which axes of one length lie otherwise."""
-        first = None
-        while True:
-            pair = self.found.pairs.get(value)
-            op = self.candidate.side.tape.producer(value)
-            if pair is None or pair.order.stable or value in self.found.injected:
-                return first
-            if op is None or op.static or op.role != "move":
-                return first
-            if not self.is_settled(self.candidate, value):
-                return first
-            first, value = pair, op.inputs[0]
-
-    def _measure(self, walk: Walk, outputs: Sequence[int]) -> list[int]:
-        """The unsettled values before `outputs`, with how far and from what they were computed."""
-        tape = walk.side.tape
-        found = []
-        for op in self.region(walk, *outputs).ops:
-            depth, roots = 0, set()
-            for value in op.inputs:
-                producer = tape.producer(value)
-                if value in walk.depth:
-                    depth = max(depth, walk.depth[value])
-                    roots |= walk.roots[value]
-                elif producer is None and tape.values[value].kind != "input":
-                    continue
-                elif producer is None or not producer.static:
-                    roots.add(_root(walk.side.print(value)))
-            for value in op.outputs:
-                if not self.is_settled(walk, value):
-                    walk.depth[value] = depth + (op.role != "move")
-                    walk.roots[value] = roots
-                    found.append(value)
-        return found
-
-    def _orders(self, a: int, b: int) -> list[Order]:
-        """Axis orders in which `a` fits in the place of `b`; those of its neighbours first."""
-        values = self.found.reference.tape.values, self.candidate.side.tape.values
-        fitting = list(orders(values[0][a].shape, values[1][b].shape))
-        if len(fitting) > 1:
-            nearby = {
-                pair.order.axes
-                for pair in self.found.pairs.values()
-                if len(pair.order.axes) == len(fitting[0].axes)
-            }
-            fitting.sort(key=lambda order: order.axes not in nearby)
-        return fitting[:_ORDERS]
-
 
 def _weights(side: Side, values: Iterable[int]) -> dict[tuple[int, float], int]:
     """The parameters and constants among values, by size and norm, with how many read them."""
@@ -461,17 +315,8 @@ def _weights(side: Side, values: Iterable[int]) -> dict[tuple[int, float], int]:
             continue
         print_ = side.print(leaf)
         if print_.size > 1 and print_.informative:
-            found[_root(print_)] = found.get(_root(print_), 0) + side.tape.readers[leaf]
+            found[root(print_)] = found.get(root(print_), 0) + side.tape.readers[leaf]
     return found
-
-
-def _root(print_: Fingerprint) -> tuple[int, float]:
-    """Size and norm, which no layout changes."""
-    return print_.size, float(f"{print_.norm:.6g}")
-
-
-def _is_exact(dtype: str) -> bool:
-    return not dtype.startswith(("float", "bfloat", "complex"))
 
 
 def _one_operation_each(ours: Region, theirs: Region) -> bool:
