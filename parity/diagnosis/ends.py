@@ -15,6 +15,7 @@ from parity.matching.order import Order, orders
 TRIES = 60  # pairs of values that are tried as the end of a region
 _FEW_TRIES = 3
 _CHANGES = 3  # operations, of what the other side hands on as it is
+_HANDED_ON = 12  # of them that are tried
 _ORDERS = 6  # axis orders that are tried for a pair: all, where three axes have one length
 
 
@@ -23,7 +24,7 @@ class Ends(Scene):
 
     Attributes:
         handed_on: the reference's and the candidate's values that have a partner, and may be where
-            the other side has another value all the same; known once `candidates` are.
+            the other side has another value all the same; see `where_one_hands_on`.
     """
 
     def __init__(self, found: Match, apart: Sequence[OutputPair]) -> None:
@@ -34,12 +35,6 @@ class Ends(Scene):
         """Pairs of values that could end the region, the smallest regions first."""
         ours = self._measure(self.reference, [pair.reference for pair in self.apart])
         theirs = self._measure(self.candidate, [pair.candidate for pair in self.apart])
-        self.handed_on = (
-            self._values_handed_on(self.reference, [pair.reference for pair in self.apart]),
-            self._values_handed_on(self.candidate, [pair.candidate for pair in self.apart]),
-        )
-        ours += self.handed_on[0]
-        theirs += self.handed_on[1]
         values = self.found.reference.tape.values, self.candidate.side.tape.values
         by_size: dict[int, list[int]] = {}
         for a in sorted(ours, key=lambda value: (self.reference.depth[value], value)):
@@ -53,11 +48,8 @@ class Ends(Scene):
                 roots_a = self.reference.roots[a]
                 if roots_a and roots and roots_a.isdisjoint(roots):
                     continue
-                depth_a = self.reference.depth[a]
-                if a in self.handed_on[0] or b in self.handed_on[1]:
-                    if not 0 < depth_a + depth <= _CHANGES or not self._informative(a, b):
-                        continue
                 if _is_exact(values[0][a].dtype) == _is_exact(values[1][b].dtype):
+                    depth_a = self.reference.depth[a]
                     yield depth_a + depth, abs(depth_a - depth), b, a
 
         swapped = [(pair.reference, pair.candidate) for pair in self._ambiguous_inputs()]
@@ -66,13 +58,38 @@ class Ends(Scene):
         ranked = heapq.merge(*(ending_in(b) for b in theirs))
         return swapped + [(a, b) for _, _, b, a in itertools.islice(ranked, 4 * TRIES)]
 
-    def _informative(self, a: int, b: int) -> bool:
-        return self.reference.side.informative(a) and self.candidate.side.informative(b)
+    def where_one_hands_on(self) -> list[tuple[int, int]]:
+        """Pairs of a value that one side hands on and one that the other makes of it.
+
+        A residual block adds its input to what it computes; one that does not hands on the latter.
+        """
+        walks = self.reference, self.candidate
+        made = [list(walk.depth) for walk in walks]
+        ends = [pair.reference for pair in self.apart], [pair.candidate for pair in self.apart]
+        self.handed_on = (
+            self._values_handed_on(walks[0], ends[0]),
+            self._values_handed_on(walks[1], ends[1]),
+        )
+        pairs = [
+            *itertools.product(self.handed_on[0], made[1]),
+            *itertools.product(made[0], self.handed_on[1]),
+        ]
+        values = self.reference.side.tape.values, self.candidate.side.tape.values
+        fitting = [
+            (a, b)
+            for a, b in pairs
+            if self.depth(a, b) <= _CHANGES
+            and values[0][a].size == values[1][b].size
+            and not self.reference.roots[a].isdisjoint(self.candidate.roots[b])
+            and self.reference.side.informative(a)
+            and self.candidate.side.informative(b)
+        ]
+        return sorted(fitting, key=lambda pair: self.depth(*pair))[:_HANDED_ON]
 
     def _values_handed_on(self, walk: Walk, outputs: Sequence[int]) -> list[int]:
         """Values with a partner that several operations of what parts read, and no others.
 
-        The other side may have changed them before, as a residual block does that adds its input.
+        The other side may have changed them before.
         """
         region = self.region(walk, *outputs)
         inside = {op.index for op in region.ops}

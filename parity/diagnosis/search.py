@@ -47,6 +47,27 @@ class Search(Ends):
     def meeting_place(self) -> tuple[Parting, Match] | None:
         """The smallest pair of regions after which the models go on as one.
 
+        Where the outputs part all the same, it may be that one side changes what the other hands on
+        to several readers: if after that the models go on more than twice as far, it is there.
+        """
+        step = self._first_meeting()
+        if step is None or all(output_matches(step[1], pair) for pair in self.apart):
+            return step
+        gain = self._gain(step[1])
+        for a, b in self.where_one_hands_on():
+            for order in self.orders(a, b):
+                other = self._meet(a, b, order, again=False)
+                if other is not None and self._gain(other[1]) > 2 * gain:
+                    return other
+        return step
+
+    def _gain(self, repaired: Match) -> int:
+        """How many values have a partner after a repair that had none."""
+        return sum(p.same for value, p in repaired.pairs.items() if value not in self.found.pairs)
+
+    def _first_meeting(self) -> tuple[Parting, Match] | None:
+        """The smallest pair of regions after which something meets again.
+
         Random draws end in pairs that could be of one distribution, if there are such: a mask put
         in the place of the uniform numbers that it is made from works too, and tells less. But not
         in what is computed from dropped values on both sides: sums of unlike draws look alike.
@@ -64,8 +85,7 @@ class Search(Ends):
             for order in self.orders(a, b):
                 if known is not None and not order.stable:
                     continue
-                again = known is not None and b not in self.handed_on[1]
-                step = self._meet(a, b, order, again)
+                step = self._meet(a, b, order, again=known is not None)
                 if step is not None:
                     steps.append(step)
             # with axes of one length several orders fit: the right one goes on the farthest
