@@ -64,7 +64,7 @@ class Ends(Scene):
         A residual block adds its input to what it computes; one that does not hands on the latter.
         """
         walks = self.reference, self.candidate
-        made = [list(walk.depth) for walk in walks]
+        made = [[v for v, depth in walk.depth.items() if depth <= _CHANGES] for walk in walks]
         ends = [pair.reference for pair in self.apart], [pair.candidate for pair in self.apart]
         self.handed_on = (
             self._values_handed_on(walks[0], ends[0]),
