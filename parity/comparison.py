@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from parity import channels
 from parity.architecture import structural_differences
 from parity.diagnosis.by_formula import hold_against, record_formula
-from parity.diagnosis.judge import judge
+from parity.diagnosis.closing import PlainRun, close
+from parity.diagnosis.judge import Verdict, judge
 from parity.diagnosis.locate import locate
 from parity.diagnosis.region import OutputPair
 from parity.errors import InputError
 from parity.frameworks import load
-from parity.matching.match import Indexed, match
+from parity.matching.match import Indexed, Match, match
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
 from parity.progress import Phases
 from parity.report.heads import paired_heads
@@ -27,12 +30,13 @@ from parity.report.summary import (
     StructuralDifference,
     Structure,
 )
+from parity.stages import plain
 from parity.tape import Tape
 
 # About how long each phase takes, where models agree: recording and replaying; recording, matching,
-# locating, judging, measuring layers.
+# locating, judging, plain runs and replays of both, measuring layers.
 _OF_REFERENCE = (1.0, 2.0)
-_OF_CANDIDATE = (1.0, 4.0, 0.5, 0.5, 2.0)
+_OF_CANDIDATE = (1.0, 4.0, 0.5, 0.5, 3.0, 2.0)
 _OF_A_PARTING = (1.0, 2.0)  # to locate, to explain
 
 
@@ -72,13 +76,15 @@ def compare(
     phases = Phases(sum(_OF_REFERENCE) + sum(_OF_CANDIDATE) * len(candidates))
     phases.begin(f"recording {models[0].name}", _OF_REFERENCE[0])
     tape = channels.record(models[0], models[0], fed[0])
+    run = _plain_run(tape, models[0], fed[0])
     phases.begin(f"replaying {models[0].name} in float64", _OF_REFERENCE[1])
     side = Indexed(tape, tape.replay("float64", after=phases.operations(len(tape.ops))))
     comparisons = []
     for model, arrays in zip(models[1:], fed[1:], strict=True):
         phases.begin(f"recording {model.name}", _OF_CANDIDATE[0])
         other = channels.record(model, models[0], arrays)
-        comparisons.append(_compare(side, other, book, phases))
+        plain_runs = run, _plain_run(other, model, arrays)
+        comparisons.append(_compare(side, other, plain_runs, book, phases))
     phases.end()
     return Report(
         reference=ModelSummary(models[0].name, models[0].framework, len(tape.ops)),
@@ -91,23 +97,34 @@ def compare(
     )
 
 
-def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Phases) -> Comparison:
-    """One candidate against the reference, and both against the formula's tape."""
-    _, matching, locating, judging, measuring = _OF_CANDIDATE
+def _compare(
+    reference: Indexed,
+    candidate: Tape,
+    plain_runs: tuple[PlainRun, PlainRun],
+    book: Tape | None,
+    phases: Phases,
+) -> Comparison:
+    """One candidate against the reference, and both against the formula's tape.
+
+    Args:
+        plain_runs: how both are run without being recorded.
+    """
     pairs, problems = pair_outputs(reference.tape, candidate)
-    phases.begin(f"matching {candidate.model}", matching)
-    matched = match(reference, candidate, phases.operations(len(candidate.ops)))
-    phases.begin(f"locating where {candidate.model} parts", locating)
-
-    def reached(count: int, share: float) -> None:
-        expected = count / (share or 1.0)  # as many in the rest as up to here
-        phases.reach(share, _OF_A_PARTING[0] * expected, _OF_A_PARTING[1] * expected)
-
-    partings, repaired = locate(matched, pairs, reached)
-    phases.begin(f"explaining {candidate.model}", judging, _OF_A_PARTING[1] * len(partings))
-    explained = phases.operations(len(partings))
-    verdict = judge(matched, repaired, partings, pairs, problems, explained)
-    phases.begin(f"measuring the layers of {candidate.model}", measuring)
+    matched, repaired, verdict = _judged(reference, candidate, pairs, problems, phases)
+    if verdict.verdict == "diverged":
+        phases.skip(_OF_CANDIDATE[4])
+    else:
+        phases.begin(f"running {candidate.model} plainly", _OF_CANDIDATE[4])
+        verdict, left = close(matched, repaired, pairs, verdict, plain_runs)
+        if left:
+            # what hides beside larger values is found where each element counts by itself
+            sharp = Indexed(reference.tape, reference.run, reference, sharp=True)
+            again = _judged(sharp, candidate, pairs, problems, phases, planned=False)
+            if again[2].verdict == "diverged":
+                matched, repaired, verdict = again
+                reasons = (*verdict.reasons, *(one.reason for one in left))
+                verdict = replace(verdict, reasons=reasons)
+    phases.begin(f"measuring the layers of {candidate.model}", _OF_CANDIDATE[5])
     by_formula = None
     if book is not None:
         answers = pair_outputs(reference.tape, book)
@@ -129,6 +146,38 @@ def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Pha
         heads=paired_heads(reference.tape, candidate, pairs),
         final_values={pair.name: matched.side.run.array(pair.candidate) for pair in pairs},
     )
+
+
+def _judged(
+    reference: Indexed,
+    candidate: Tape,
+    pairs: Sequence[OutputPair],
+    problems: Sequence[str],
+    phases: Phases,
+    planned: bool = True,
+) -> tuple[Match, Match, Verdict]:
+    """The match of the models as they are, the one with every divergence repaired, the verdict.
+
+    Args:
+        planned: whether the weights of the phases are part of the whole that was announced.
+    """
+    _, matching, locating, judging, _, _ = _OF_CANDIDATE
+
+    def begin(phase: str, weight: float, more: float = 0.0) -> None:
+        phases.begin(phase, weight * planned, more + weight * (not planned))
+
+    begin(f"matching {candidate.model}", matching)
+    matched = match(reference, candidate, phases.operations(len(candidate.ops)))
+    begin(f"locating where {candidate.model} parts", locating)
+
+    def reached(count: int, share: float) -> None:
+        expected = count / (share or 1.0)  # as many in the rest as up to here
+        phases.reach(share, _OF_A_PARTING[0] * expected, _OF_A_PARTING[1] * expected)
+
+    partings, repaired = locate(matched, pairs, reached)
+    begin(f"explaining {candidate.model}", judging, _OF_A_PARTING[1] * len(partings))
+    explained = phases.operations(len(partings))
+    return matched, repaired, judge(matched, repaired, partings, pairs, problems, explained)
 
 
 def structure(reference: Any, candidate: Any, inputs: Inputs = None) -> Structure:
@@ -217,6 +266,11 @@ def _inputs_of(model: Model, reference: Model, inputs: Inputs) -> Inputs:
             )
         inputs = reference.inputs
     return lay_out(as_arrays(inputs), reference.input_layout, model.input_layout)
+
+
+def _plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
+    """How a model is run as its user runs it; once, whoever asks."""
+    return PlainRun(tape, cache(lambda: plain(model, as_called=True)(inputs)))
 
 
 def _check(model: Model, inputs: Inputs) -> None:

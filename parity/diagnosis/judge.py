@@ -38,6 +38,7 @@ class Verdict:
         notes: what is told without being an alarm.
         ends: the candidate's values that end a parting, with its kind.
         outputs: the verdict on each output by itself, by name.
+        noted: what the notes are of, with its kind, where it was found between operations.
     """
 
     verdict: str
@@ -47,6 +48,7 @@ class Verdict:
     coverage: Coverage
     ends: Mapping[int, str]
     outputs: Mapping[str, str]
+    noted: tuple[tuple[Parting, str], ...] = ()
 
 
 def judge(
@@ -67,6 +69,7 @@ def judge(
     """
     reference, candidate = matched.reference.tape, matched.side.tape
     faults: list[tuple[Parting, str]] = []
+    noted: list[tuple[Parting, str]] = []
     notes, unverified = [], list(structure)
     ends: dict[int, str] = {}
     for parting in partings:
@@ -79,6 +82,7 @@ def judge(
             unverified.append(_unverified(kind.name, parting))
         else:
             notes.append(Note(kind.name, *_sites(parting), parting.residual, kind.detail))
+            noted.append((parting, kind.name))
     divergences = _divergences(matched, repaired, faults, outputs, explained)
     shapes = {
         pair.name: shape_reason(
@@ -98,7 +102,8 @@ def judge(
     unverified += [*reference.doubts, *candidate.doubts]
     unverified += _vacuous(matched, outputs)
     coverage = _coverage(matched, repaired, outputs, structure)
-    if divergences and not shapes and not masks:
+    # where each element counts by itself, the outputs are known to differ
+    if divergences and not shapes and not masks and not matched.reference.sharp:
         whole = agree_as_a_whole(matched, outputs)
         if whole is None:
             whole = repairs_harm(divergences)
@@ -115,7 +120,9 @@ def judge(
     else:
         verdict, reasons = "unverified" if unverified else "parity", tuple(unverified)
     each = output_verdicts(matched, outputs, verdict, ends, {*shapes, *masks})
-    return Verdict(verdict, reasons, tuple(divergences), tuple(notes), coverage, ends, each)
+    return Verdict(
+        verdict, reasons, tuple(divergences), tuple(notes), coverage, ends, each, tuple(noted)
+    )
 
 
 def _as_note(divergence: Divergence, whole: float) -> Note:
@@ -270,7 +277,17 @@ def _vacuous(matched: Match, outputs: Sequence[OutputPair]) -> list[str]:
         for pair in outputs
     ):
         found.append("no output depends on the inputs, as far as operations were recorded")
-    elif not found and _one_for_all_samples(matched, outputs):
+    for pair in outputs:
+        live = reference.tape.is_live(pair.reference), matched.side.tape.is_live(pair.candidate)
+        if live[0] != live[1]:
+            tapes = reference.tape, matched.side.tape
+            name = tapes[live.index(False)].model
+            found.append(
+                f"output {pair.name!r} of {name} does not depend on its inputs as far as "
+                "operations were recorded, the other model's does: it may be a stored result, or "
+                "computed where it cannot be followed, as through NumPy"
+            )
+    if outputs and not found and _one_for_all_samples(matched, outputs):
         found.append(
             "every output is one for all samples, though the inputs are not: what computes it "
             "does not show, as behind a dead ReLU; use other inputs"

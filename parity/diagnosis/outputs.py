@@ -9,8 +9,8 @@ import numpy as np
 from parity.diagnosis.region import OutputPair, ancestors
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
-from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
+from parity.tape import Array, Tape
 
 
 def output_verdicts(
@@ -52,30 +52,73 @@ def output_verdicts(
 
 def output_matches(found: Match, pair: OutputPair) -> bool:
     """Whether a candidate's output is the reference's, element by element."""
-    ours, theirs = found.reference.array(pair.reference), found.side.array(pair.candidate)
-    if ours.shape == theirs.shape:
-        # an output that no input reaches is a constant, and may have been rounded to float32
-        constant = all(
-            producer is None or producer.static
-            for producer in (
-                found.reference.tape.producer(pair.reference),
-                found.side.tape.producer(pair.candidate),
-            )
-        )
-        return residual(ours, theirs) <= (4 * U32 if constant else SAME)
-    # the other layout of images, batch first, is the one other shape that is no difference
-    if ours.ndim < 3:
+    theirs = in_reference_layout(found, pair, found.side.array(pair.candidate))
+    if theirs is None:
         return False
-    return any(
-        moved.shape == theirs.shape and residual(moved, theirs) <= SAME
-        for moved in (np.moveaxis(ours, 1, -1), np.moveaxis(ours, -1, 1))
+    # an output that no input reaches is a constant, and may have been rounded to float32
+    constant = all(
+        producer is None or producer.static
+        for producer in (
+            found.reference.tape.producer(pair.reference),
+            found.side.tape.producer(pair.candidate),
+        )
     )
+    return found.reference.distance(pair.reference, theirs) <= (4 * U32 if constant else SAME)
+
+
+def in_reference_layout(found: Match, pair: OutputPair, candidate: Array) -> Array | None:
+    """A candidate's output laid out as the reference's; None where its shape is another.
+
+    The other layout of images is the one other shape that is no difference, and only where the
+    operations say that it is one: both outputs are channels of a convolution or a pooling, or of
+    images that the models were given.
+    """
+    shape = found.reference.array(pair.reference).shape
+    if candidate.shape == shape:
+        return candidate
+    sides = (found.reference.tape, pair.reference), (found.side.tape, pair.candidate)
+    if candidate.ndim == len(shape) and all(_is_image(*side) for side in sides):
+        for moved in (np.moveaxis(candidate, 1, -1), np.moveaxis(candidate, -1, 1)):
+            if moved.shape == shape:
+                return moved
+    return None
+
+
+# Parts of the names of operations whose operands have channels.
+_IMAGES = ("conv", "pool", "upsample", "resize", "batchnorm", "batch_norm", "batchnormalization")
+
+
+def _is_image(tape: Tape, value: int) -> bool:
+    """Whether a value is what an operation on images gives, or an image, element by element."""
+    stack, seen = [value], set()
+    while stack:
+        at = stack.pop()
+        op = tape.producer(at)
+        rank = len(tape.values[at].shape)
+        if rank < 3:
+            continue
+        if op is None:
+            if tape.values[at].kind == "input" and rank > 3:
+                return True
+            continue
+        if any(part in op.kind.lower() for part in _IMAGES):
+            return True
+        for source in op.inputs:
+            before = tape.values[source].shape
+            moved = (
+                op.role == "move" and rank > 3 and sorted(before) == sorted(tape.values[at].shape)
+            )
+            if source not in seen and (moved or before == tape.values[at].shape):
+                seen.add(source)
+                stack.append(source)
+    return False
 
 
 def _same(matched: Match, pair: OutputPair) -> bool:
-    ours = matched.reference.array(pair.reference)
     theirs = matched.side.run.array(pair.candidate)
-    return ours.shape == theirs.shape and residual(ours, theirs) <= SAME
+    if matched.reference.array(pair.reference).shape != theirs.shape:
+        return False
+    return matched.reference.distance(pair.reference, theirs) <= SAME
 
 
 def _kinds(matched: Match, value: int, ends: Mapping[int, str]) -> set[str]:

@@ -146,7 +146,9 @@ class Scene:
     def __init__(self, found: Match, apart: Sequence[OutputPair]) -> None:
         self.found = found
         self.reference = Walk(found.reference)
-        self.candidate = Walk(Indexed(found.side.tape, found.side.run, found.side))
+        self.candidate = Walk(
+            Indexed(found.side.tape, found.side.run, found.side, found.reference.sharp)
+        )
         self.partners = found.by_reference
         self.apart = apart
         # an output that parts is unsettled, whatever else its numbers may resemble

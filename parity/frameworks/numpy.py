@@ -11,7 +11,7 @@ import numpy as np
 
 from parity import outputs as structure
 from parity.frameworks.running import no_tensors, run
-from parity.model import bind, flatten_inputs
+from parity.model import bind, flatten_inputs, map_arrays
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Op, Precision, Tape
 from parity.weights.tensors import Tensor
@@ -39,7 +39,8 @@ def record(model: Model, inputs: Inputs) -> Tape:
         path: recorder.leaf(array, "input", path, array.shape, array.dtype.name)
         for path, array in flatten_inputs(inputs).items()
     }
-    args, kwargs = bind(model.obj, inputs)
+    # copies: a function may write to what it is given
+    args, kwargs = bind(model.obj, map_arrays(np.array, inputs))
     result = run(model, lambda: model.obj(*args, **kwargs))
     outputs = structure.flatten(result, lambda _: False)
     if not outputs:
@@ -57,11 +58,11 @@ def record(model: Model, inputs: Inputs) -> Tape:
     return recorder.tape(model.name, ids, dict(zip(outputs, op.outputs, strict=True)))
 
 
-def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:
+def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
     """The function itself; see `Framework.plain`."""
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
-        args, kwargs = bind(model.obj, inputs)
+        args, kwargs = bind(model.obj, map_arrays(np.array, inputs))
         result = run(model, lambda: model.obj(*args, **kwargs))
         return {path: np.array(a) for path, a in structure.flatten(result, lambda _: False).items()}
 
@@ -89,7 +90,7 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
             return {key: refill(item) for key, item in structure_.items()}
         if isinstance(structure_, tuple):
             return tuple(refill(item) for item in structure_)
-        return next(replaced)
+        return np.array(next(replaced))
 
     args, kwargs = bind(function, refill(inputs))
     result = structure.flatten(function(*args, **kwargs), lambda _: False)
