@@ -67,10 +67,6 @@ class Phases:
         self._left -= weight
         self.reach(0.0, more, 0.0)
 
-    def skip(self, weight: float) -> None:
-        """Takes a phase that is not needed off what is left."""
-        self._left -= weight
-
     def end(self) -> None:
         """Ends the last phase."""
         self.reach(1.0)

@@ -19,9 +19,10 @@ import numpy as np
 
 from parity.diagnosis.case import case_of
 from parity.diagnosis.judge import Verdict
-from parity.diagnosis.outputs import in_reference_layout
+from parity.diagnosis.outputs import in_reference_layout, is_constant
 from parity.diagnosis.region import OutputPair, Parting
-from parity.errors import ParityError
+from parity.diagnosis.replayed import Outputs, PlainRun, recorded_outputs, tape_doubts
+from parity.diagnosis.stored import differ, stored_results
 from parity.matching.match import Match
 from parity.numerics.accounting import (
     ACCOUNTED,
@@ -35,21 +36,7 @@ from parity.numerics.accounting import (
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
 from parity.numerics.scaling import CUT
-from parity.tape import Array, Replay, Tape
-
-Outputs = Mapping[str, Array]
-
-# A kernel that is run again may round otherwise, by where an array lies in memory: not more than
-# this many times what rounding does to the same output anyway.
-_KERNELS = 8.0
-
-
-@dataclass(frozen=True)
-class PlainRun:
-    """A tape with the means to run its model as its user does."""
-
-    tape: Tape
-    run: Callable[[], Outputs]
+from parity.tape import Array, Replay
 
 
 @dataclass(frozen=True)
@@ -83,22 +70,43 @@ def close(
     Args:
         repaired: the match in which every divergence is repaired.
     """
-    doubts = [doubt for one in plain if (doubt := tape_doubt(one))]
+    names = [pair.name for pair in pairs]
+    doubts = tape_doubts(plain)
     if doubts:
-        return _weaker(verdict, "unverified", doubts, [pair.name for pair in pairs]), []
+        return _weaker(verdict, "unverified", doubts, names), []
     left, effect = unaccounted(matched, repaired, pairs, verdict.noted, plain)
     if effect:
         said = f"together with the other notes it changes the outputs by {effect:.1e} of their size"
-        notes = [
-            replace(one, detail="; ".join(filter(None, (one.detail, said))))
-            for one in verdict.notes
-        ]
+        notes = (
+            replace(note, detail="; ".join(filter(None, (note.detail, said))))
+            for note in verdict.notes
+        )
         verdict = replace(verdict, notes=tuple(notes))
-    if not left:
-        return verdict, []
-    found = "diverged" if left[0].excess.ratio > FAULTY else "unverified"
-    reasons, names = [one.reason for one in left], [one.name for one in left]
-    return _weaker(verdict, found, reasons, names), left
+    if left:
+        found = "diverged" if left[0].excess.ratio > FAULTY else "unverified"
+        return _weaker(
+            verdict, found, [one.reason for one in left], [one.name for one in left]
+        ), left
+    instead, reasons = stored_results(matched, pairs, plain)
+    return (_weaker(verdict, instead, reasons, names) if reasons else verdict), []
+
+
+def doubted(
+    verdict: Verdict, matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+) -> Verdict:
+    """A verdict `diverged`; `unverified` where that is so of a recording and not of its model."""
+    doubts = tape_doubts(plain)
+    if not doubts:
+        return verdict
+    if differ(matched, pairs, plain[0].run(), plain[1].run(), _CLOSE):
+        return replace(verdict, reasons=(*verdict.reasons, *doubts))
+    return replace(
+        _weaker(verdict, "unverified", doubts, [pair.name for pair in pairs]), divergences=()
+    )
+
+
+# Outputs of plain runs that are nearer than this may be equal but for rounding.
+_CLOSE = 1e-3
 
 
 def _weaker(
@@ -107,89 +115,6 @@ def _weaker(
     """A verdict with another in its place, for the reasons given, and on some of the outputs."""
     each = {**verdict.outputs, **dict.fromkeys(outputs, instead)}
     return replace(verdict, verdict=instead, reasons=(*reasons, *verdict.reasons), outputs=each)
-
-
-def tape_doubt(plain: PlainRun) -> str:
-    """Why a tape does not stand for its model; "" if it does.
-
-    A model that draws random numbers draws others in another run: its tape is held against the
-    run that was recorded.
-    """
-    tape = plain.tape
-    drew = any(op.role == "random" for op in tape.ops)
-    try:
-        expected = _recorded_outputs(tape) if drew else plain.run()
-        again = tape.outputs_of()
-        if expected.keys() != again.keys():
-            return (
-                f"{tape.model} gave the outputs {', '.join(again)} when it was recorded, and "
-                f"{', '.join(expected)} when it ran again: it keeps state that cannot be put back"
-            )
-        exact: Outputs | None = None
-        for name, array in expected.items():
-            if np.array_equal(array, again[name], equal_nan=array.dtype.kind in "fc"):
-                continue
-            exact = exact or tape.outputs_of("float64")
-            if not _is_kernel_rounding(array, again[name], exact[name]):
-                return _not_the_model(tape, name, array, again[name], drew)
-    except ParityError as error:
-        return f"{tape.model} could not be run again as its user calls it: {error}"
-    return ""
-
-
-def _recorded_outputs(tape: Tape) -> Outputs:
-    recorded = Replay(tape, None, tape.recorded)
-    return {name: recorded.array(value) for name, value in tape.outputs.items()}
-
-
-def _is_kernel_rounding(ran: Array, again: Array, exact: Array) -> bool:
-    """Whether two runs differ by no more than rounding does, as the replay measures it."""
-    if ran.shape != again.shape:
-        return False
-    if ran.dtype.kind not in "fc":
-        differ = ran != again
-        return bool((again[differ] != exact[differ]).all())  # rounding decides there
-    unit = float(np.finfo(again.dtype).eps)
-    allowed = _KERNELS * rounding(again, exact, unit)
-    wide = np.complex128 if ran.dtype.kind == "c" else np.float64
-    return excess(again.astype(wide), ran.astype(wide), allowed).ratio <= 1.0
-
-
-def _not_the_model(tape: Tape, name: str, ran: Array, again: Array, drew: bool) -> str:
-    """That a replay gives something else, and at which operation it does first."""
-    if ran.shape == again.shape and ran.dtype.kind in "fc":
-        gap = f" by {residual(ran, again):.1e} of its size"
-    else:
-        gap = ""
-    text = (
-        f"the recording of {tape.model} does not stand for the model: replayed, output {name!r} "
-        f"differs{gap} from a run that is not recorded"
-    )
-    first = _first_changed(tape)
-    if first:
-        return f"{text}; the first value that differs is that of {first}"
-    if drew:
-        return text
-    return (
-        f"{text}. Traced or compiled code gives other values than the Python code it was made of, "
-        "or the model keeps state of its own"
-    )
-
-
-def _first_changed(tape: Tape) -> str:
-    """The first operation whose recorded result is not what it gives when it runs again."""
-    run = tape.replay()
-    exact = tape.replay("float64")
-    recorded = Replay(tape, None, tape.recorded)
-    for op in tape.ops:
-        for value in op.outputs:
-            arrays = recorded.array(value), run.array(value), exact.array(value)
-            if np.array_equal(*arrays[:2], equal_nan=arrays[0].dtype.kind in "fc"):
-                continue
-            if not _is_kernel_rounding(*arrays):
-                place = op.site.source or op.site.layer
-                return f"{op.site.op} at {place}" if place else op.site.op
-    return ""
 
 
 def unaccounted(
@@ -234,9 +159,10 @@ def _is_of_its_kind(repaired: Match, parting: Parting, kind: str) -> bool:
 
     The kind was found by the values as a whole, in which a small element counts for nothing.
     """
-    limits = {"rounding": CUT, "null-distribution": np.inf, "random": np.inf}
-    limit = limits.get(kind, ACCOUNTED * max(U32, parting.explained))
-    case = None if limit == np.inf else case_of(repaired, parting)
+    if kind == "null-distribution":
+        return False  # without float64 the outputs as they ran are all there is to go by
+    limit = CUT if kind == "rounding" else ACCOUNTED * max(U32, parting.explained)
+    case = None if kind == "random" else case_of(repaired, parting)
     if case is None or parting.values is None:
         return True
     tape, value = repaired.reference.tape, parting.values[0]
@@ -284,6 +210,10 @@ def _compared(
         if theirs is None or replayed is None or ours.shape != reference.shape:
             continue  # another shape is reported as such
         allowed = allowance((ours, reference), (theirs, replayed), measured)
+        if is_constant(matched, pair) and reference.dtype.kind == "f":
+            allowed = allowed + U32 * float(
+                np.abs(reference[np.isfinite(reference)]).max(initial=0)
+            )
         found.append(_Compared(pair, name, lay, reference, allowed))
     return found
 
@@ -304,7 +234,7 @@ def _as_ran(plain: PlainRun, draws: Mapping[int, Array]) -> Outputs:
     if not any(op.role == "random" for op in tape.ops):
         return plain.run()
     if not draws:
-        return _recorded_outputs(tape)
+        return recorded_outputs(tape)
     recorded = Replay(tape, None, tape.recorded)
     typed = {value: array.astype(recorded.array(value).dtype) for value, array in draws.items()}
     return tape.outputs_of(None, typed)

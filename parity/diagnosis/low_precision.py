@@ -164,9 +164,25 @@ def _odd_one(repaired: Match) -> Tape | None:
 
 
 def _formats(tape: Tape) -> set[str]:
-    """The narrow formats that something is computed in on the way to an output, weights too."""
-    made = (tape.values[value] for index in tape.used for value in tape.ops[index].outputs)
-    return {value.dtype for value in made if value.dtype.startswith(_NARROW)}
+    """The narrow formats that something is rounded to on the way to an output, weights too."""
+    return {
+        tape.values[value].dtype
+        for index in tape.used
+        if _rounds(tape, tape.ops[index])
+        for value in tape.ops[index].outputs
+        if _is_narrow(tape, value)
+    }
+
+
+def _rounds(tape: Tape, op: Op) -> bool:
+    """Whether an operation rounds to a narrow format: not one that only moves what is narrow."""
+    if not any(_is_narrow(tape, value) for value in op.outputs):
+        return False
+    return op.role != "move" or not all(_is_narrow(tape, value) for value in op.inputs)
+
+
+def _is_narrow(tape: Tape, value: int) -> bool:
+    return tape.values[value].dtype.startswith(_NARROW)
 
 
 def _declared(tape: Tape) -> bool:
@@ -184,8 +200,7 @@ def _declared(tape: Tape) -> bool:
 
 def _first(tape: Tape) -> Op | None:
     for op in tape.ops:
-        narrow = any(tape.values[value].dtype.startswith(_NARROW) for value in op.outputs)
-        if narrow and op.index in tape.used:
+        if op.index in tape.used and _rounds(tape, op):
             return op
     return None
 

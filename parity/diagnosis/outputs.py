@@ -9,6 +9,7 @@ import numpy as np
 from parity.diagnosis.region import OutputPair, ancestors
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
+from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
 from parity.tape import Array, Tape
 
@@ -55,63 +56,83 @@ def output_matches(found: Match, pair: OutputPair) -> bool:
     theirs = in_reference_layout(found, pair, found.side.array(pair.candidate))
     if theirs is None:
         return False
-    # an output that no input reaches is a constant, and may have been rounded to float32
-    constant = all(
-        producer is None or producer.static
-        for producer in (
-            found.reference.tape.producer(pair.reference),
-            found.side.tape.producer(pair.candidate),
-        )
+    if is_constant(found, pair):
+        return residual(found.reference.array(pair.reference), theirs) <= 4 * U32
+    return found.reference.distance(pair.reference, theirs) <= SAME
+
+
+def is_constant(found: Match, pair: OutputPair) -> bool:
+    """Whether no input reaches an output: a constant, that may have been rounded to float32."""
+    producers = (
+        found.reference.tape.producer(pair.reference),
+        found.side.tape.producer(pair.candidate),
     )
-    return found.reference.distance(pair.reference, theirs) <= (4 * U32 if constant else SAME)
+    return all(producer is None or producer.static for producer in producers)
 
 
 def in_reference_layout(found: Match, pair: OutputPair, candidate: Array) -> Array | None:
     """A candidate's output laid out as the reference's; None where its shape is another.
 
     The other layout of images is the one other shape that is no difference, and only where the
-    operations say that it is one: both outputs are channels of a convolution or a pooling, or of
-    images that the models were given.
+    models were given images in two layouts, or both outputs come of an operation on images.
     """
     shape = found.reference.array(pair.reference).shape
     if candidate.shape == shape:
         return candidate
-    sides = (found.reference.tape, pair.reference), (found.side.tape, pair.candidate)
-    if candidate.ndim == len(shape) and all(_is_image(*side) for side in sides):
-        for moved in (np.moveaxis(candidate, 1, -1), np.moveaxis(candidate, -1, 1)):
-            if moved.shape == shape:
-                return moved
+    if candidate.ndim != len(shape) or candidate.ndim < 3:
+        return None
+    for moved in (np.moveaxis(candidate, 1, -1), np.moveaxis(candidate, -1, 1)):
+        if moved.shape == shape and (_of_image_operations(found, pair) or _of_images(found, pair)):
+            return moved
     return None
 
 
-# Parts of the names of operations whose operands have channels.
-_IMAGES = ("conv", "pool", "upsample", "resize", "batchnorm", "batch_norm", "batchnormalization")
+# Parts of the names of operations whose operands have channels; of those that sum products.
+_IMAGES = ("conv", "pool", "upsample", "resize", "batchnorm", "batch_norm")
+_PRODUCTS = ("matmul", "mm", "einsum")
 
 
-def _is_image(tape: Tape, value: int) -> bool:
-    """Whether a value is what an operation on images gives, or an image, element by element."""
-    stack, seen = [value], set()
+def _of_image_operations(found: Match, pair: OutputPair) -> bool:
+    def is_one(tape: Tape, value: int) -> bool:
+        op = tape.producer(value)
+        return op is not None and any(part in op.kind.lower() for part in _IMAGES)
+
+    sides = (found.reference.tape, pair.reference), (found.side.tape, pair.candidate)
+    return all(any(is_one(tape, one) for one in _of_images_too(tape, out)) for tape, out in sides)
+
+
+def _of_images(found: Match, pair: OutputPair) -> bool:
+    """Whether the outputs come of images that were given to the models in two layouts."""
+    tapes = found.reference.tape, found.side.tape
+    if len(tapes[0].values[pair.reference].shape) < 4:
+        return False
+    given = [
+        one
+        for value in tapes[1].inputs.values()
+        if (one := found.pairs.get(value)) is not None and not one.order.identity
+    ]
+    reached = _of_images_too(tapes[0], pair.reference), _of_images_too(tapes[1], pair.candidate)
+    return any(one.reference in reached[0] and one.candidate in reached[1] for one in given)
+
+
+def _of_images_too(tape: Tape, value: int) -> set[int]:
+    """The values before one that are images if it is: up to a flattening, or an attention."""
+    rank, batch = len(tape.values[value].shape), tape.values[value].shape[0]
+    seen, stack = {value}, [value]
     while stack:
-        at = stack.pop()
-        op = tape.producer(at)
-        rank = len(tape.values[at].shape)
-        if rank < 3:
+        op = tape.producer(stack.pop())
+        if op is None or any(part in op.kind.lower() for part in _IMAGES):
             continue
-        if op is None:
-            if tape.values[at].kind == "input" and rank > 3:
-                return True
+        live = [one for one in op.inputs if tape.is_live(one)]
+        if len(live) > 1 and any(part in op.kind.lower() for part in _PRODUCTS):
             continue
-        if any(part in op.kind.lower() for part in _IMAGES):
-            return True
-        for source in op.inputs:
-            before = tape.values[source].shape
-            moved = (
-                op.role == "move" and rank > 3 and sorted(before) == sorted(tape.values[at].shape)
-            )
-            if source not in seen and (moved or before == tape.values[at].shape):
+        for source in live:
+            shape = tape.values[source].shape
+            flat = len(shape) < 3 and (not shape or shape[0] == batch) or rank == 3 > len(shape)
+            if source not in seen and not flat:
                 seen.add(source)
                 stack.append(source)
-    return False
+    return seen
 
 
 def _same(matched: Match, pair: OutputPair) -> bool:

@@ -111,25 +111,22 @@ def excess(reference: Array, candidate: Array, allowed: Array) -> Excess:
     )
 
 
-def rounding(ran: Array, exact: Array, unit: float = 0.0) -> Array:
-    """The error of each element as a model ran, in its own units; inf where the run overflowed.
-
-    An element may be right by luck: it counts at least the root mean square of the error among its
-    neighbours along any axis, the least of these, so that a column's error is that of its own.
-
-    Args:
-        unit: what an element's error counts at least, relative to it.
-    """
+def rounding(ran: Array, exact: Array) -> Array:
+    """The error of each element as a model ran, in its own units; inf where the run overflowed."""
     ran, exact = _real(ran), _real(exact)
     with np.errstate(all="ignore"):
         error = np.abs(ran.astype(np.float64) - exact.astype(np.float64))
         unlike = np.isfinite(ran) != np.isfinite(exact)
-        error = np.where(np.isnan(error), np.where(unlike, np.inf, 0.0), error)
-        return at_least_usual(error) + (unit * np.abs(np.nan_to_num(exact)) if unit else 0.0)
+        found: Array = np.where(np.isnan(error), np.where(unlike, np.inf, 0.0), error)
+    return found
 
 
 def at_least_usual(sizes: Array) -> Array:
-    """Each number, or if it is larger the root mean square of its neighbours along some axis."""
+    """Each number, or if it is larger what is usual among its neighbours along some axis.
+
+    An element may be right by luck. The least of the axes' root mean squares counts, so that a
+    column beside a larger one has its own.
+    """
     finite = np.where(np.isfinite(sizes), sizes, 0.0)
     usual: Array | None = None
     for axis in range(sizes.ndim):
