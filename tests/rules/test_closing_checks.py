@@ -1,4 +1,4 @@
-"""Nothing passes before the closing checks: the tape is the model, and each difference is explained.
+"""Nothing passes before the closing checks: the tape is the model, each difference explained.
 
 Each check is broken once, by editing what it looks at.
 """
