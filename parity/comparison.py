@@ -8,6 +8,7 @@ from typing import Any
 
 from parity import channels
 from parity.architecture import structural_differences
+from parity.diagnosis.beside import by_value, judge_beside, missing
 from parity.diagnosis.by_formula import hold_against, record_formula
 from parity.diagnosis.judge import judge
 from parity.diagnosis.locate import locate
@@ -103,10 +104,13 @@ def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Pha
         expected = count / (share or 1.0)  # as many in the rest as up to here
         phases.reach(share, _OF_A_PARTING[0] * expected, _OF_A_PARTING[1] * expected)
 
-    partings, repaired = locate(matched, pairs, reached)
+    beside = judge_beside(reference.tape, candidate, pairs)
+    traced = [pair for pair in pairs if not by_value(reference.tape, candidate, pair)]
+    partings, repaired = locate(matched, traced, reached)
     phases.begin(f"explaining {candidate.model}", judging, _OF_A_PARTING[1] * len(partings))
     explained = phases.operations(len(partings))
-    verdict = judge(matched, repaired, partings, pairs, problems, explained)
+    problems = [*problems, *beside.unverified]
+    verdict = judge(matched, repaired, partings, pairs, problems, explained, beside.apart)
     phases.begin(f"measuring the layers of {candidate.model}", measuring)
     by_formula = None
     if book is not None:
@@ -120,7 +124,7 @@ def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Pha
         notes=verdict.notes,
         caveats=(*reference.tape.caveats, *candidate.caveats),
         layers=layer_rows(repaired, verdict.ends),
-        outputs=output_rows(reference, candidate, pairs, verdict.outputs),
+        outputs=output_rows(reference, candidate, pairs, {**verdict.outputs, **beside.verdicts}),
         coverage=verdict.coverage,
         structure=(
             () if verdict.verdict == "parity" else _structure(reference.tape, candidate, pairs)
@@ -180,14 +184,10 @@ def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], li
         named = [(name, ours[name], theirs[name]) for name in shared]
         for name in ours:
             if name not in theirs:
-                problems.append(
-                    f"output {name!r} of {reference.model} is missing in {candidate.model}"
-                )
+                problems.append(missing(name, reference, candidate))
         for name in theirs:
             if name not in ours:
-                problems.append(
-                    f"output {name!r} of {candidate.model} is missing in {reference.model}"
-                )
+                problems.append(missing(name, candidate, reference))
     return [OutputPair(*item) for item in named], problems
 
 

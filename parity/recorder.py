@@ -13,7 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from parity.callstack import CallStack
+from parity.outputs import Outputs
 from parity.tape import Adapter, LeafKind, Native, Op, Role, Site, Tape, Value
 
 
@@ -109,8 +112,20 @@ class Recorder:
         self.ops.append(op)
         return op
 
-    def tape(self, model: str, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> Tape:
+    def tape(
+        self,
+        model: str,
+        inputs: Mapping[str, int],
+        outputs: Mapping[str, int],
+        returned: Outputs | None = None,
+    ) -> Tape:
+        """The tape; `returned` is what the model returned, flattened."""
         self._stack.forget()  # a frame holds its locals, this recorder with all values among them
+        by_host = {
+            name
+            for name, item in (returned or {}).items()
+            if isinstance(item, (np.ndarray, np.generic)) and self._is_unknown(outputs[name])
+        }
         return Tape(
             self.adapter,
             model,
@@ -120,7 +135,13 @@ class Recorder:
             dict(outputs),
             self.recorded,
             self.caveats,
+            other_outputs=returned.others if returned is not None else {},
+            by_value=frozenset(by_host),
         )
+
+    def _is_unknown(self, value: int) -> bool:
+        """Whether nothing is known of a value but what it was."""
+        return self.values[value].kind == "constant" and not self.values[value].name
 
     def site(self, kind: str) -> Site:
         """Where the program is now: the user's lines and the layer, read off the call stack."""

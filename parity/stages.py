@@ -168,6 +168,8 @@ def _with_stages(tape: Tape, stages: Sequence[Stage], reached: Sequence[Inputs])
         recorded,
         tape.caveats,
         tape.doubts,
+        tape.other_outputs,
+        tape.by_value,
     )
 
 

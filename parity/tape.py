@@ -227,6 +227,8 @@ class Tape:
         recorded: the values as they were during the run, as the framework's own tensors.
         caveats: what keeps this tape from telling everything, in the user's words.
         doubts: why it may not stand for the model at all; with one, nothing is verified.
+        other_outputs: what the model returned that holds no numbers, by name.
+        by_value: names of outputs that the host computed: what they were is all that is known.
     """
 
     adapter: Adapter
@@ -238,6 +240,8 @@ class Tape:
     recorded: dict[int, Native]
     caveats: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
+    other_outputs: dict[str, Any] = field(default_factory=dict)
+    by_value: frozenset[str] = frozenset()
 
     @property
     def framework(self) -> str:

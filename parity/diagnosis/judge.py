@@ -56,6 +56,7 @@ def judge(
     outputs: Sequence[OutputPair],
     structure: Sequence[str],
     explained: Callable[..., Any] | None = None,
+    apart: Mapping[str, str] | None = None,
 ) -> Verdict:
     """Weighs what was found; parity is only what was really compared.
 
@@ -64,6 +65,7 @@ def judge(
         repaired: the match after every parting was repaired.
         structure: outputs that have no counterpart.
         explained: called after each parting that was explained.
+        apart: by name the outputs that differ and are on no tape, with what is said of each.
     """
     reference, candidate = matched.reference.tape, matched.side.tape
     faults: list[tuple[Parting, str]] = []
@@ -92,6 +94,7 @@ def judge(
         if reference.values[pair.reference].shape != candidate.values[pair.candidate].shape
         and not output_matches(repaired, pair)
     }
+    shapes |= apart or {}
     masks = {
         pair.name: reason for pair in outputs if (reason := _masks(reference, candidate, pair))
     }

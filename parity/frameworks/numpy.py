@@ -42,7 +42,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
     args, kwargs = bind(model.obj, inputs)
     result = run(model, lambda: model.obj(*args, **kwargs))
     outputs = structure.flatten(result, lambda _: False)
-    if not outputs:
+    if outputs.none_of_its_own(()):
         raise no_tensors(model, result)
     arrays = [np.asarray(array) for array in outputs.values()]
     op = recorder.op(
@@ -54,7 +54,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
     recorder.caveats.append(
         f"{model.name} is a NumPy function: only its outputs are compared, nothing inside it"
     )
-    return recorder.tape(model.name, ids, dict(zip(outputs, op.outputs, strict=True)))
+    return recorder.tape(model.name, ids, dict(zip(outputs, op.outputs, strict=True)), outputs)
 
 
 def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:

@@ -98,15 +98,15 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
     }
     args, kwargs = _arguments(model, function, tensors)
 
-    def call() -> tuple[Any, dict[str, int]]:
+    def call() -> tuple[Any, structure.Outputs, dict[str, int]]:
         with _shorter_messages():
             result = function(*args, **kwargs)
         flat = structure.flatten(result, _is_tensor)
-        return result, {path: watcher.value(tensor) for path, tensor in flat.items()}
+        return result, flat, {path: watcher.value(tensor) for path, tensor in flat.items()}
 
     with state.as_before(before, watcher), state.eagerly(), state.uncollected(), _watched(watcher):
-        result, outputs = run(model, call)
-    if not outputs:
+        result, flat, outputs = run(model, call)
+    if flat.none_of_its_own(recorder.ops):
         raise no_tensors(model, result)
     watcher.name_variables(held)
     for path, value in outputs.items():
@@ -116,7 +116,7 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
                 f"output {path} of {model.name} does not depend on its inputs, "
                 "or does so through NumPy, where it cannot be followed"
             )
-    return recorder.tape(model.name, ids, outputs), bool(watcher.initial)
+    return recorder.tape(model.name, ids, outputs, flat), bool(watcher.initial)
 
 
 def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:

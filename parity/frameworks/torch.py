@@ -79,14 +79,11 @@ def record(model: Model, inputs: Inputs) -> Tape:
     mode = Watcher(recorder, _named_tensors(modules))
     with _left_as_it_was(model, modules, mode.saved), mode:
         result = run(model, lambda: model.obj(*args, **kwargs))
-    outputs = structure.flatten(result, lambda thing: isinstance(thing, torch.Tensor))
-    if not outputs:
+        outputs = run(model, lambda: structure.flatten(result, _is_tensor))
+    if outputs.none_of_its_own(recorder.ops):
         raise no_tensors(model, result)
-    found = {
-        path: mode.value_of(tensor if isinstance(tensor, torch.Tensor) else torch.as_tensor(tensor))
-        for path, tensor in outputs.items()
-    }
-    return recorder.tape(model.name, ids, found)
+    found = {path: mode.value_of(_as_tensor(item)) for path, item in outputs.items()}
+    return recorder.tape(model.name, ids, found, outputs)
 
 
 def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:
@@ -105,14 +102,29 @@ def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:
         written: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         with _left_as_it_was(model, modules, written):
             result = run(model, lambda: model.obj(*args, **kwargs))
-            flat = structure.flatten(result, lambda thing: isinstance(thing, torch.Tensor))
-            found = {path: np.array(to_numpy(torch.as_tensor(a))) for path, a in flat.items()}
+            flat = structure.flatten(result, _is_tensor)
+            found = {path: np.array(to_numpy(_as_tensor(item))) for path, item in flat.items()}
             for tensor, before, version in saved:
                 if id(tensor) not in counted or tensor._version != version:
                     written[id(tensor)] = (tensor, before)
         return found
 
     return outputs
+
+
+def _is_tensor(thing: object) -> bool:
+    return isinstance(thing, torch.Tensor)
+
+
+def _as_tensor(item: Any) -> torch.Tensor:
+    """An output as a tensor; an array that torch can share keeps its memory, to be known by it."""
+    if isinstance(item, torch.Tensor):
+        return item
+    array = np.asarray(item)
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    shared = array.flags.writeable and all(step >= 0 for step in array.strides)
+    return torch.as_tensor(array if shared else np.array(array, order="C"))
 
 
 def _modules(obj: Any) -> dict[str, torch.nn.Module]:
@@ -250,6 +262,8 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
             target[position] = target[position].clone()
             made.append(target[position])
         func = _RESHAPES.get(call.func, call.func)
+        if op.kind == "to_dense" and arguments[0].layout == torch.strided:
+            return [arguments[0].clone()]  # a value that was put in is dense already
         if precision is not None and isinstance(func, torch._ops.OpOverload):
             result = in_float64(func, args, kwargs)
         else:
@@ -297,6 +311,8 @@ def cast(array: Native, precision: Precision) -> Native:
 
 def to_numpy(array: Native) -> Array:
     tensor = array.detach().cpu()
+    if tensor.layout != torch.strided:
+        tensor = tensor.to_dense()
     if tensor.dtype == torch.bfloat16:
         tensor = tensor.float()
     return type_cast(Array, tensor.resolve_conj().resolve_neg().numpy())

@@ -306,7 +306,7 @@ def _template(thing: Any, inputs: list[int], value_of: Any) -> Any:
 
 
 def _storage(tensor: torch.Tensor) -> int:
-    return int(tensor.untyped_storage().data_ptr())
+    return int(tensor.untyped_storage().data_ptr()) if tensor.layout == torch.strided else 0
 
 
 def _geometry(tensor: torch.Tensor) -> tuple[Any, ...]:
