@@ -188,7 +188,7 @@ def _callable(model: Model) -> Callable[..., Any]:
 
 
 def _input(array: Array, floating: Any) -> Native:
-    tensor = tf.constant(np.ascontiguousarray(array))
+    tensor = tf.constant(np.ascontiguousarray(array) if array.ndim else array)
     return tf.cast(tensor, floating) if array.dtype.kind == "f" else tensor
 
 
@@ -241,7 +241,7 @@ def tensors(obj: object) -> list[Tensor]:
     found: dict[int, Tensor] = {}
     for held in state.holdings(obj).variables:
         numbers = held.variable.dtype.is_floating or held.variable.dtype.is_complex
-        if numbers or held.trainable:
+        if (numbers or held.trainable) and not held.state:
             found.setdefault(id(held.variable.handle), _tensor(held))
     return list(found.values())
 
