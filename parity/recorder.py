@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from parity.callstack import CallStack
+from parity.host_reads import HostReads
 from parity.outputs import Outputs
-from parity.tape import Adapter, LeafKind, Native, Op, Role, Site, Tape, Value
+from parity.tape import Adapter, Array, LeafKind, Native, Op, Role, Site, Tape, Value
 
 
 class Recorder:
@@ -44,6 +45,7 @@ class Recorder:
         self.values: list[Value] = []
         self.recorded: dict[int, Native] = {}
         self.caveats: list[str] = []
+        self.reads = HostReads()
         self._ids: dict[int, int] = {}
         self._keep: list[Native] = []
         self._live: set[int] = set()  # values that an input of the model reaches
@@ -68,7 +70,31 @@ class Recorder:
         self.alias(tensor, value.id)
         if kind == "input":
             self._live.add(value.id)
+        elif kind == "constant" and self.reads.first is not None:
+            self.reads.leaf(value.id, self.adapter.to_numpy(tensor))
         return value.id
+
+    def host_read(self, value: int, contents: Array) -> None:
+        """The host read a value: what Python makes of it cannot be followed."""
+        if value in self._live:
+            self.reads.note(value, contents, self.site("").source)
+
+    def as_read(self, tensor: Native, dtype: str) -> int | None:
+        """The value that a constant is, if the host read it and gave it back unchanged."""
+        if self.reads.first is None:
+            return None
+        value = self.reads.value(self.adapter.to_numpy(tensor), dtype)
+        if value is not None:
+            self.alias(tensor, value)
+        return value
+
+    def output(self, item: Any, value_of: Callable[[Any], int]) -> int:
+        """The value id of an output; a number that the host read is the value it was read of."""
+        if self.reads.first is not None and isinstance(item, (np.ndarray, np.generic)):
+            value = self.reads.value(np.asarray(item))
+            if value is not None:
+                return value
+        return value_of(item)
 
     def op(
         self,
@@ -110,6 +136,9 @@ class Recorder:
             static,
         )
         self.ops.append(op)
+        if static and not self.reads.baked_leaves.isdisjoint(inputs):
+            self.reads.baked_leaves.update(ids)  # a copy or a cast of what the host made
+        self.reads.operation(index, op.attributes)
         return op
 
     def tape(
@@ -126,6 +155,12 @@ class Recorder:
             for name, item in (returned or {}).items()
             if isinstance(item, (np.ndarray, np.generic)) and self._is_unknown(outputs[name])
         }
+        if self.reads.baked or self.reads.baked_leaves:
+            self.caveats.append(
+                f"{model} computes with numbers that Python made of values it read "
+                f"({self.reads.first}): they cannot be followed, so what depends on them is judged "
+                "on these inputs only. Keep them tensors"
+            )
         return Tape(
             self.adapter,
             model,
@@ -137,6 +172,8 @@ class Recorder:
             self.caveats,
             other_outputs=returned.others if returned is not None else {},
             by_value=frozenset(by_host),
+            baked_ops=frozenset(self.reads.baked),
+            baked_leaves=frozenset(self.reads.baked_leaves),
         )
 
     def _is_unknown(self, value: int) -> bool:

@@ -170,6 +170,8 @@ def _with_stages(tape: Tape, stages: Sequence[Stage], reached: Sequence[Inputs])
         tape.doubts,
         tape.other_outputs,
         tape.by_value,
+        frozenset(index + count for index in tape.baked_ops),
+        frozenset(value + offset for value in tape.baked_leaves),
     )
 
 

@@ -24,7 +24,7 @@ from parity.tape import Array, Site, Tape
 
 _ALIKE = 3  # divergences at one pair of sites that are each explained
 _OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
-_UNVERIFIABLE = ("unpaired-random", "no-float64")
+_UNVERIFIABLE = ("unpaired-random", "no-float64", "host-read")
 
 
 @dataclass(frozen=True)
@@ -232,6 +232,12 @@ def _unverified(kind: str, parting: Parting) -> str:
         return (
             f"{site.op} at {where} draws random numbers, which could not be paired with the other "
             "model's. Run the models in eval mode, or pass the draws in as inputs."
+        )
+    if kind == "host-read":
+        return (
+            f"{site.op} at {where} computes with numbers that Python made of the model's values, "
+            f"and differs by {parting.residual:.1e}: rounding cannot be told from a fault. Keep "
+            "them tensors"
         )
     return f"{site.op} at {where} has no float64: rounding cannot be told from a fault there"
 

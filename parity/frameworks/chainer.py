@@ -66,7 +66,10 @@ def record(model: Model, inputs: Inputs) -> Tape:
         with chainer.using_config("train", model.mode == "train"), watch.applying():
             result = run(model, lambda: model.obj(*args, **kwargs))
             found = run(model, lambda: structure.flatten(result, _is_variable))
-        outputs = {path: watch.value(array_of(item)) for path, item in found.items()}
+        outputs = {
+            path: recorder.output(item, lambda one: watch.value(array_of(one)))
+            for path, item in found.items()
+        }
     if found.none_of_its_own(recorder.ops):
         raise no_tensors(model, result)
     if watch.outside:

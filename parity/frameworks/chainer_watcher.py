@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from parity.callstack import is_users
 from parity.errors import ModelError
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.recorder import Recorder, discover
@@ -86,9 +88,34 @@ class Watch:
 
         chainer.FunctionNode.apply = apply
         try:
-            yield
+            with self._reads():
+                yield
         finally:
             chainer.FunctionNode.apply = original
+
+    @contextmanager
+    def _reads(self) -> Iterator[None]:
+        """Sees where the user's own lines ask a variable for its array."""
+        before = {name: vars(chainer.Variable)[name] for name in ("array", "data")}
+
+        def watched(own: Any) -> Any:
+            def read(variable: Any) -> Any:
+                array = own.fget(variable)
+                if isinstance(array, np.ndarray) and is_users(sys._getframe(1).f_code):
+                    value = self.recorder.find(array)
+                    if value is not None:
+                        self.recorder.host_read(value, array.copy())
+                return array
+
+            return property(read, own.fset, own.fdel, own.__doc__)
+
+        for name, own in before.items():
+            setattr(chainer.Variable, name, watched(own))
+        try:
+            yield
+        finally:
+            for name, own in before.items():
+                setattr(chainer.Variable, name, own)
 
     def _add(
         self, node: Any, inputs: list[Array], held: Mapping[str, Array], outputs: Any, drew: bool
@@ -126,6 +153,10 @@ class Watch:
         if known is not None:
             return known
         kind, name = self._name(array)
+        if not name:
+            read = self.recorder.as_read(array, array.dtype.name)
+            if read is not None:
+                return read
         drawn = _random_state()
         if drawn != self._drawn:
             self._drawn = drawn

@@ -102,7 +102,8 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
         with _shorter_messages():
             result = function(*args, **kwargs)
         flat = structure.flatten(result, _is_tensor)
-        return result, flat, {path: watcher.value(tensor) for path, tensor in flat.items()}
+        found = {path: recorder.output(item, watcher.value) for path, item in flat.items()}
+        return result, flat, found
 
     with state.as_before(before, watcher), state.eagerly(), state.uncollected(), _watched(watcher):
         result, flat, outputs = run(model, call)
@@ -226,10 +227,20 @@ def _shorter_messages() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _watched(watcher: Watcher) -> Iterator[None]:
+    base: Any = ops._EagerTensorBase
+    original = base._numpy
+
+    def numpy(tensor: Native) -> Any:  # .numpy(), float(tensor) and np.asarray(tensor) end here
+        found = original(tensor)
+        watcher.host_reads(tensor, found)
+        return found
+
     op_callbacks.add_op_callback(watcher)
+    base._numpy = numpy
     try:
         yield
     finally:
+        base._numpy = original
         op_callbacks.remove_op_callback(watcher)
 
 

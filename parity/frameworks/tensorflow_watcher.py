@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +80,7 @@ class Watcher:
             self._keeps(tensor)
             self._owners[id(tensor)] = handle
         self._busy = False
+        self._reading = False  # what is read now is read by the recording
 
     def __call__(
         self,
@@ -138,6 +140,7 @@ class Watcher:
                         self._written(tensor)
                     continue
                 value = self._read_silently(tensor)
+                value = self._as_read(tensor) if value is None else value
                 value = self.leaf(tensor, "constant") if value is None else value
             ids.append(value)
             dtypes.append(tensor._datatype_enum())
@@ -180,7 +183,8 @@ class Watcher:
         dtype = _NUMERIC.get(tensor._datatype_enum())
         if dtype is None:
             raise ModelError(f"a tensor of dtype {tensor.dtype.name} cannot be compared.")
-        return self._recorder.leaf(tensor, kind, name, tensor._shape_tuple(), dtype)
+        with self._itself():
+            return self._recorder.leaf(tensor, kind, name, tensor._shape_tuple(), dtype)
 
     def value(self, output: Any) -> int:
         """The value id of something that the model returned."""
@@ -192,6 +196,29 @@ class Watcher:
             raise ModelError(f"a symbolic tensor was returned ({output}); parity needs numbers.")
         found = self._recorder.find(output)
         return self.leaf(output, "constant") if found is None else found
+
+    # -- what the host reads
+
+    def host_reads(self, tensor: Native, contents: Any) -> None:
+        """The contents of a tensor were asked for by somebody outside this recording."""
+        if self._reading or self._busy:
+            return
+        value = self._recorder.find(tensor)
+        if value is not None:
+            with self._itself():
+                self._recorder.host_read(value, np.array(contents))
+
+    def _as_read(self, tensor: Native) -> int | None:
+        with self._itself():
+            return self._recorder.as_read(tensor, _NUMERIC[tensor._datatype_enum()])
+
+    @contextlib.contextmanager
+    def _itself(self) -> Iterator[None]:
+        reading, self._reading = self._reading, True
+        try:
+            yield
+        finally:
+            self._reading = reading
 
     # -- variables
 

@@ -77,12 +77,15 @@ def record(model: Model, inputs: Inputs) -> Tape:
     target = model.obj.forward if root is not None else model.obj
     args, kwargs = bind(target, tensors)
     mode = Watcher(recorder, _named_tensors(modules))
-    with _left_as_it_was(model, modules, mode.saved), mode:
+    with _left_as_it_was(model, modules, mode.saved), mode.reads(), mode:
         result = run(model, lambda: model.obj(*args, **kwargs))
         outputs = run(model, lambda: structure.flatten(result, _is_tensor))
     if outputs.none_of_its_own(recorder.ops):
         raise no_tensors(model, result)
-    found = {path: mode.value_of(_as_tensor(item)) for path, item in outputs.items()}
+    found = {
+        path: recorder.output(item, lambda one: mode.value_of(_as_tensor(one)))
+        for path, item in outputs.items()
+    }
     return recorder.tape(model.name, ids, found, outputs)
 
 
@@ -291,7 +294,8 @@ _RESHAPES = {
 def _fill(template: Any, arguments: Sequence[Native], precision: Precision) -> Any:
     """The recorded arguments with tensors back in place; a tuple becomes a list."""
     if isinstance(template, Ref):
-        return arguments[template.index]
+        found = arguments[template.index]
+        return found.item() if template.as_number else found
     if isinstance(template, (tuple, list)):
         return [_fill(item, arguments, precision) for item in template]
     if isinstance(template, dict):

@@ -6,6 +6,7 @@ next read.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ class Watcher(TorchDispatchMode):
         self._known: dict[int, torch.Tensor] = {}  # by value id, to find those that share memory
         self._writes: dict[int, list[_Write]] = {}  # by storage
         self._seen: dict[int, int] = {}  # value id: how many of its storage's writes it holds
+        self._busy = False  # what is read now is read by the recording
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -50,8 +52,8 @@ class Watcher(TorchDispatchMode):
         signature = _signature(func)
         inputs: list[int] = []
         template = (
-            _template(args, inputs, self.value_of),
-            _template(kwargs, inputs, self.value_of),
+            self._template(args, inputs),
+            self._template(kwargs, inputs),
         )
         written = [
             (position, tensor)
@@ -73,7 +75,9 @@ class Watcher(TorchDispatchMode):
                 made.append(tensor)
                 kept.append(position)
         if not made:
-            return result  # a number read by the host, or nothing
+            if func is torch.ops.aten._local_scalar_dense.default:
+                self._host_reads(args[0])
+            return result
         call = Call(func, *template, tuple(position for position, _ in written), tuple(kept))
         role = signature.role(args, kwargs)
         if func is torch.ops.aten.native_dropout.default and args[2] is not False:
@@ -98,11 +102,68 @@ class Watcher(TorchDispatchMode):
         known = self.named.get(id(tensor))
         if value is None and known is None:
             value = self._same_memory(tensor)
+        if value is None and known is None:
+            value = self._as_read(tensor)
         if value is None:
             kind, path, _ = known or ("constant", "", None)
+            busy, self._busy = self._busy, True
             value = self.recorder.leaf(tensor, kind, path, tensor.shape, name_of(tensor.dtype))
+            self._busy = busy
             self._note(value, tensor)
         return self._up_to_date(value, tensor) if self._writes else value
+
+    @contextlib.contextmanager
+    def reads(self) -> Iterator[None]:
+        """Sees what the host reads of tensors without an operation."""
+        before = {name: vars(torch.Tensor).get(name) for name in _READERS}
+        for name in _READERS:
+            setattr(torch.Tensor, name, self._watched(getattr(torch.Tensor, name)))
+        try:
+            yield
+        finally:
+            for name, method in before.items():
+                if method is None:
+                    delattr(torch.Tensor, name)
+                else:
+                    setattr(torch.Tensor, name, method)
+
+    def _watched(self, method: Any) -> Any:
+        def read(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            result = method(tensor, *args, **kwargs)
+            if not self._busy:
+                self._host_reads(tensor)
+            return result
+
+        return functools.wraps(method)(read)
+
+    def _host_reads(self, tensor: torch.Tensor) -> None:
+        value = self.recorder.find(tensor)
+        value = self._same_memory(tensor) if value is None else value
+        if value is None or not tensor.is_floating_point():
+            return
+        value = self._up_to_date(value, tensor) if self._writes else value
+        self._busy = True
+        try:
+            self.recorder.host_read(value, self.recorder.adapter.to_numpy(tensor))
+        finally:
+            self._busy = False
+
+    def _template(self, thing: Any, inputs: list[int]) -> Any:
+        """The arguments with every tensor replaced by a `Ref`; their values go to `inputs`."""
+        if isinstance(thing, torch.Tensor):
+            inputs.append(self.value_of(thing))
+            return Ref(len(inputs) - 1)
+        if isinstance(thing, float):
+            read = self.recorder.reads.scalar(thing)
+            if read is None:
+                return thing
+            inputs.append(read)
+            return Ref(len(inputs) - 1, as_number=True)
+        if isinstance(thing, (tuple, list)):
+            return type(thing)([self._template(item, inputs) for item in thing])
+        if isinstance(thing, dict):
+            return {key: self._template(item, inputs) for key, item in thing.items()}
+        return thing
 
     def _note(self, value: int, tensor: torch.Tensor) -> None:
         self._known[value] = tensor
@@ -125,6 +186,13 @@ class Watcher(TorchDispatchMode):
                 self.recorder.alias(tensor, value)
                 return value
         return None
+
+    def _as_read(self, tensor: torch.Tensor) -> int | None:
+        busy, self._busy = self._busy, True
+        try:
+            return self.recorder.as_read(tensor, name_of(tensor.dtype))
+        finally:
+            self._busy = busy
 
     def _before_write(self, tensor: torch.Tensor) -> None:
         """Saves what a write would destroy: the model's own state, and recorded values."""
@@ -201,9 +269,13 @@ class _Write:
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """Stands for the n-th input of an operation in its recorded arguments."""
+    """Stands for the n-th input of an operation in its recorded arguments.
+
+    It is given as a Python number where the host had read it with `.item()`.
+    """
 
     index: int
+    as_number: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +307,10 @@ class SharedMemory:
 
 # The same numbers in the same memory: autograd adds these, they are no operations of the model's.
 _SAME_TENSOR = frozenset([torch.ops.aten.detach.default, torch.ops.aten.alias.default])
+
+
+# How the host reads a tensor without an operation; `.item()` is one.
+_READERS = ("numpy", "tolist")
 
 
 class _Signature:
@@ -291,18 +367,6 @@ def _plain(values: list[Any]) -> bool:
 @functools.cache
 def _signature(func: Any) -> _Signature:
     return _Signature(func)
-
-
-def _template(thing: Any, inputs: list[int], value_of: Any) -> Any:
-    """The arguments with every tensor replaced by a `Ref`, whose values are added to `inputs`."""
-    if isinstance(thing, torch.Tensor):
-        inputs.append(value_of(thing))
-        return Ref(len(inputs) - 1)
-    if isinstance(thing, (tuple, list)):
-        return type(thing)([_template(item, inputs, value_of) for item in thing])
-    if isinstance(thing, dict):
-        return {key: _template(item, inputs, value_of) for key, item in thing.items()}
-    return thing
 
 
 def _storage(tensor: torch.Tensor) -> int:
