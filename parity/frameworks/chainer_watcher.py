@@ -16,6 +16,7 @@ import numpy as np
 from parity.callstack import is_users
 from parity.errors import ModelError
 from parity.frameworks.chainer_numpy import import_chainer
+from parity.frameworks.threads import followed
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Role
 
@@ -61,15 +62,21 @@ class Watch:
         self._obj = obj
         self._names: dict[int, tuple[Array, LeafKind, str]] = {}
         self._drawn = _random_state()
+        self._threads: set[int] = set()
 
     @contextmanager
     def applying(self) -> Iterator[None]:
         original = chainer.FunctionNode.apply
-        thread = threading.get_ident()
+        lock = threading.RLock()
+        self._threads.add(threading.get_ident())
 
         def apply(node: Any, inputs: Sequence[Any]) -> Any:
-            if threading.get_ident() != thread:
+            if threading.get_ident() not in self._threads:
                 return original(node, inputs)
+            with lock:
+                return applied(node, inputs)
+
+        def applied(node: Any, inputs: Sequence[Any]) -> Any:
             _check_arrays(node, inputs)
             before = copy_of(node)
             held = {  # conditions, masks: as they may be values of the tape, by identity
@@ -88,10 +95,21 @@ class Watch:
 
         chainer.FunctionNode.apply = apply
         try:
-            with self._reads():
+            with self._reads(), followed(self._in_thread):
                 yield
         finally:
             chainer.FunctionNode.apply = original
+            self._threads.clear()
+
+    @contextmanager
+    def _in_thread(self) -> Iterator[None]:
+        """Sees the functions that another thread applies."""
+        own = threading.get_ident()
+        self._threads.add(own)
+        try:
+            yield
+        finally:
+            self._threads.discard(own)
 
     @contextmanager
     def _reads(self) -> Iterator[None]:

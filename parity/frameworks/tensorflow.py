@@ -28,6 +28,7 @@ from parity.frameworks import tensorflow_ops as table
 from parity.frameworks import tensorflow_state as state
 from parity.frameworks.running import no_tensors, run
 from parity.frameworks.tensorflow_watcher import Call, Watcher
+from parity.frameworks.threads import followed
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.numerics.difference import residual
 from parity.recorder import Recorder
@@ -238,8 +239,10 @@ def _watched(watcher: Watcher) -> Iterator[None]:
     op_callbacks.add_op_callback(watcher)
     base._numpy = numpy
     try:
-        yield
+        with followed(watcher.in_thread):
+            yield
     finally:
+        watcher.done = True
         base._numpy = original
         op_callbacks.remove_op_callback(watcher)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.eager import context
 from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 
 from parity.errors import ModelError
@@ -81,6 +83,8 @@ class Watcher:
             self._owners[id(tensor)] = handle
         self._busy = False
         self._reading = False  # what is read now is read by the recording
+        self._lock = threading.RLock()  # a model may give work to several threads
+        self.done = False
 
     def __call__(
         self,
@@ -91,7 +95,18 @@ class Watcher:
         op_name: str | None = None,
         graph: object = None,
     ) -> None:
-        if graph is not None or self._busy:
+        if graph is None:
+            with self._lock:
+                self._ran(kind, inputs, attributes, outputs)
+
+    def _ran(
+        self,
+        kind: str | bytes,
+        inputs: Sequence[Native],
+        attributes: Sequence[Any],
+        outputs: Sequence[Native],
+    ) -> None:
+        if self._busy or self.done:
             return
         if isinstance(kind, bytes):
             kind = kind.decode()
@@ -201,12 +216,21 @@ class Watcher:
 
     def host_reads(self, tensor: Native, contents: Any) -> None:
         """The contents of a tensor were asked for by somebody outside this recording."""
-        if self._reading or self._busy:
-            return
-        value = self._recorder.find(tensor)
-        if value is not None:
-            with self._itself():
-                self._recorder.host_read(value, np.array(contents))
+        with self._lock:
+            value = None if self._reading or self._busy else self._recorder.find(tensor)
+            if value is not None and not self.done:
+                with self._itself():
+                    self._recorder.host_read(value, np.array(contents))
+
+    @contextlib.contextmanager
+    def in_thread(self) -> Iterator[None]:
+        """Sees the operations of another thread."""
+        eager = context.context()
+        eager.add_op_callback(self)  # op_callbacks.remove_op_callback would stop the first thread's
+        try:
+            yield
+        finally:
+            eager.remove_op_callback(self)
 
     def _as_read(self, tensor: Native) -> int | None:
         with self._itself():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from parity.frameworks.threads import followed
 from parity.frameworks.torch_ops import MOVES
 from parity.recorder import Recorder
 from parity.tape import LeafKind, Role
@@ -35,6 +37,8 @@ class Watcher(TorchDispatchMode):
         self._writes: dict[int, list[_Write]] = {}  # by storage
         self._seen: dict[int, int] = {}  # value id: how many of its storage's writes it holds
         self._busy = False  # what is read now is read by the recording
+        self._lock = threading.RLock()  # a model may give work to several threads
+        self.done = False
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -48,7 +52,10 @@ class Watcher(TorchDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        kwargs = kwargs or {}
+        with self._lock:
+            return self._dispatch(func, args, kwargs or {})
+
+    def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         signature = _signature(func)
         inputs: list[int] = []
         template = (
@@ -114,13 +121,15 @@ class Watcher(TorchDispatchMode):
 
     @contextlib.contextmanager
     def reads(self) -> Iterator[None]:
-        """Sees what the host reads of tensors without an operation."""
+        """Sees what the host reads of tensors without an operation, and what other threads do."""
         before = {name: vars(torch.Tensor).get(name) for name in _READERS}
         for name in _READERS:
             setattr(torch.Tensor, name, self._watched(getattr(torch.Tensor, name)))
         try:
-            yield
+            with followed(lambda: _InThread(self)):
+                yield
         finally:
+            self.done = True
             for name, method in before.items():
                 if method is None:
                     delattr(torch.Tensor, name)
@@ -130,8 +139,9 @@ class Watcher(TorchDispatchMode):
     def _watched(self, method: Any) -> Any:
         def read(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             result = method(tensor, *args, **kwargs)
-            if not self._busy:
-                self._host_reads(tensor)
+            with self._lock:
+                if not self._busy and not self.done:
+                    self._host_reads(tensor)
             return result
 
         return functools.wraps(method)(read)
@@ -255,6 +265,29 @@ class Watcher(TorchDispatchMode):
         scale = 0.0 if rate == 1 else 1 / (1 - rate)
         product = Call(_scaled_mask, (Ref(0), Ref(1), scale), {}, (), (0,))
         return "compute", product, [inputs[0], draw.outputs[0]], [output]
+
+
+class _InThread(TorchDispatchMode):
+    """Hands the operations of another thread to a watcher, as long as that records."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__()
+        self._watcher = watcher
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        if self._watcher.done:
+            return func(*args, **(kwargs or {}))
+        return self._watcher.__torch_dispatch__(func, types, args, kwargs)
 
 
 def _scaled_mask(x: torch.Tensor, mask: torch.Tensor, scale: float) -> torch.Tensor:
