@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -168,7 +167,7 @@ class Watcher:
             return
         call = Call(
             kind,
-            tuple(attributes) if None not in given.values() else _without_none(given),
+            tuple(attributes) if None not in given.values() else table.without_none(given),
             tuple(arguments),
             tuple(dtypes),
             len(outputs),
@@ -178,7 +177,7 @@ class Watcher:
         role = known.role if known else "compute"
         self.drew = self.drew or role == "random"
         if known is None or known.holds_graph:
-            shown = {"function": _function_name(kind, given)}
+            shown = {"function": table.function_name(kind, given)}
             kind = "PartitionedCall"
             self._caveat(
                 f"{shown['function']} is a graph without Python code: it is one operation here, "
@@ -390,15 +389,3 @@ _SPECIAL = {
 def _address(tensor: Native) -> int:
     """Where a tensor's numbers lie in memory."""
     return int(np.frombuffer(tensor, np.uint8).__array_interface__["data"][0])
-
-
-def _without_none(given: Given) -> tuple[Any, ...]:
-    return tuple(part for item in given.items() if item[1] is not None for part in item)
-
-
-def _function_name(kind: str, given: Given) -> str:
-    """`__inference_call_28` and the name in a PartitionedCall are both `call`."""
-    called = given.get("f")
-    text = str(getattr(called, "name", called) or kind)
-    text = text.removeprefix("b'").removesuffix("'")
-    return re.sub(r"^__(inference|forward|backward)_|_\d+$", "", text)

@@ -19,6 +19,7 @@ from parity import outputs as structure
 from parity.errors import ModelError
 from parity.frameworks.running import no_tensors, preserved_random_state, run
 from parity.frameworks.torch_ops import in_float64
+from parity.frameworks.torch_reads import seen
 from parity.frameworks.torch_watcher import Ref, SharedMemory, Watcher, name_of
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.recorder import Recorder, discover
@@ -77,7 +78,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
     target = model.obj.forward if root is not None else model.obj
     args, kwargs = bind(target, tensors)
     mode = Watcher(recorder, _named_tensors(modules))
-    with _left_as_it_was(model, modules, mode.saved), mode.reads(), mode:
+    with _left_as_it_was(model, modules, mode.saved), seen(mode), mode:
         result = run(model, lambda: model.obj(*args, **kwargs))
         outputs = run(model, lambda: structure.flatten(result, _is_tensor))
     if outputs.none_of_its_own(recorder.ops):

@@ -6,7 +6,6 @@ next read.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import threading
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from parity.frameworks.threads import followed
 from parity.frameworks.torch_ops import MOVES
 from parity.recorder import Recorder
 from parity.tape import LeafKind, Role
@@ -83,7 +81,7 @@ class Watcher(TorchDispatchMode):
                 kept.append(position)
         if not made:
             if func is torch.ops.aten._local_scalar_dense.default:
-                self._host_reads(args[0])
+                self._reads(args[0])
             return result
         call = Call(func, *template, tuple(position for position, _ in written), tuple(kept))
         role = signature.role(args, kwargs)
@@ -119,34 +117,13 @@ class Watcher(TorchDispatchMode):
             self._note(value, tensor)
         return self._up_to_date(value, tensor) if self._writes else value
 
-    @contextlib.contextmanager
-    def reads(self) -> Iterator[None]:
-        """Sees what the host reads of tensors without an operation, and what other threads do."""
-        before = {name: vars(torch.Tensor).get(name) for name in _READERS}
-        for name in _READERS:
-            setattr(torch.Tensor, name, self._watched(getattr(torch.Tensor, name)))
-        try:
-            with followed(lambda: _InThread(self)):
-                yield
-        finally:
-            self.done = True
-            for name, method in before.items():
-                if method is None:
-                    delattr(torch.Tensor, name)
-                else:
-                    setattr(torch.Tensor, name, method)
+    def host_reads(self, tensor: torch.Tensor) -> None:
+        """The contents of a tensor were asked for, by an operation or without."""
+        with self._lock:
+            if not self._busy and not self.done:
+                self._reads(tensor)
 
-    def _watched(self, method: Any) -> Any:
-        def read(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-            result = method(tensor, *args, **kwargs)
-            with self._lock:
-                if not self._busy and not self.done:
-                    self._host_reads(tensor)
-            return result
-
-        return functools.wraps(method)(read)
-
-    def _host_reads(self, tensor: torch.Tensor) -> None:
+    def _reads(self, tensor: torch.Tensor) -> None:
         value = self.recorder.find(tensor)
         value = self._same_memory(tensor) if value is None else value
         if value is None or not tensor.is_floating_point():
@@ -267,29 +244,6 @@ class Watcher(TorchDispatchMode):
         return "compute", product, [inputs[0], draw.outputs[0]], [output]
 
 
-class _InThread(TorchDispatchMode):
-    """Hands the operations of another thread to a watcher, as long as that records."""
-
-    def __init__(self, watcher: Watcher) -> None:
-        super().__init__()
-        self._watcher = watcher
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False
-
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        if self._watcher.done:
-            return func(*args, **(kwargs or {}))
-        return self._watcher.__torch_dispatch__(func, types, args, kwargs)
-
-
 def _scaled_mask(x: torch.Tensor, mask: torch.Tensor, scale: float) -> torch.Tensor:
     return x * mask * scale
 
@@ -340,10 +294,6 @@ class SharedMemory:
 
 # The same numbers in the same memory: autograd adds these, they are no operations of the model's.
 _SAME_TENSOR = frozenset([torch.ops.aten.detach.default, torch.ops.aten.alias.default])
-
-
-# How the host reads a tensor without an operation; `.item()` is one.
-_READERS = ("numpy", "tolist")
 
 
 class _Signature:

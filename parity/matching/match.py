@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
 from parity.matching.order import Order, find_order, orders
+from parity.matching.rounded import rounded_alike
 from parity.tape import Array, Op, Replay, Tape
 
 _CLOSE_ENOUGH = 1e-13  # below this a replacement would change nothing
@@ -236,44 +235,13 @@ def _inputs_in_full(found: Match) -> dict[int, Array]:
             continue
         shapes = ours.values[other].shape, theirs.values[value].shape
         order = next((order for order in orders(*shapes) if order.stable), None)
-        if order is None or not _rounded_alike(ours, other, theirs, value, order):
+        if order is None or not rounded_alike(ours, other, theirs, value, order):
             continue
         if found.side.array(value).dtype.kind == "f":
             full[value] = order.apply(found.reference.array(other))
             found.pairs[value] = Pair(other, value, order, 0.0)
             found.side.forget(value)
     return full
-
-
-def _rounded_alike(ours: Tape, other: int, theirs: Tape, value: int, order: Order) -> bool:
-    """Whether two inputs as recorded are one, the narrower rounded as a cast rounds the wider.
-
-    Both may have been rounded from something wider still: a number in the middle between two of
-    the narrower format may then have gone either way.
-    """
-    wide = order.apply(ours.adapter.to_numpy(ours.recorded[other]))
-    narrow, tape, dtype = theirs.adapter.to_numpy(theirs.recorded[value]), theirs, value
-    if wide.dtype.kind != "f" or narrow.dtype.kind != "f":
-        return False
-    if np.finfo(wide.dtype).nmant < np.finfo(narrow.dtype).nmant or _is_bfloat16(ours, other):
-        wide, narrow, tape, dtype = narrow, wide, ours, other
-
-    def cast(array: Array) -> Array:
-        if _is_bfloat16(tape, dtype):
-            adapter = tape.adapter
-            return adapter.to_numpy(adapter.to_bfloat16(adapter.from_numpy(array)))
-        with np.errstate(over="ignore"):
-            return array.astype(narrow.dtype)
-
-    low, high = (np.nextafter(wide, np.array(end, wide.dtype)) for end in (-np.inf, np.inf))
-    same = np.isnan(wide) & np.isnan(narrow)
-    for one in (wide, low, high):
-        same |= cast(one) == narrow
-    return bool(same.all())
-
-
-def _is_bfloat16(tape: Tape, value: int) -> bool:
-    return tape.values[value].dtype == "bfloat16"
 
 
 def pair_up_leaves(found: Match, leaves: Iterable[int]) -> None:
