@@ -85,7 +85,7 @@ def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
         elif is_tensor(leaf) and not _is_text(leaf) or _is_numeric(leaf):
             found[name] = leaf
         else:
-            found.others[name] = leaf
+            found.others[name] = _text(leaf)
     return found
 
 
@@ -163,6 +163,13 @@ def _is_text(tensor: Any) -> bool:
     """Whether a tensor holds strings or handles, as TensorFlow's may."""
     dtype = getattr(tensor, "dtype", None)
     return getattr(dtype, "name", "") in ("string", "resource", "variant")
+
+
+def _text(leaf: Any) -> Any:
+    """A leaf that holds no numbers; TensorFlow's strings as NumPy's."""
+    if getattr(getattr(leaf, "dtype", None), "name", "") == "string":
+        return np.asarray(leaf.numpy()).astype(bytes)
+    return leaf
 
 
 def _as_one_array(thing: Any) -> Any:
