@@ -66,7 +66,7 @@ class HostReads:
 
     def leaf(self, value: int, contents: Array) -> None:
         """A constant that was first seen after a read: nobody wrote it if it has many decimals."""
-        if self.first is not None and not _is_written(contents):
+        if self.first is not None and not is_written(contents):
             self.baked_leaves.add(value)
 
     def operation(self, index: int, attributes: Mapping[str, Any]) -> None:
@@ -74,7 +74,7 @@ class HostReads:
         if self.first is None:
             return
         numbers = [one for one in _floats(attributes.values()) if one not in self._linked]
-        if not all(_is_written(np.asarray(one)) for one in numbers):
+        if not all(is_written(np.asarray(one)) for one in numbers):
             self.baked.add(index)
 
 
@@ -89,7 +89,7 @@ def _is_short(contents: Array) -> bool:
         return bool((scaled == np.round(scaled)).all())
 
 
-def _is_written(contents: Array) -> bool:
+def is_written(contents: Array) -> bool:
     """Whether every number has so few decimals that a person may have written it."""
     if contents.dtype.kind != "f" or not contents.size:
         return True

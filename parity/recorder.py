@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from parity.callstack import CallStack
-from parity.host_reads import HostReads
+from parity.host_reads import HostReads, is_written
 from parity.outputs import Outputs
 from parity.tape import Adapter, Array, LeafKind, Native, Op, Role, Site, Tape, Value
 
@@ -79,14 +79,29 @@ class Recorder:
         if value in self._live:
             self.reads.note(value, contents, self.site("").source)
 
-    def as_read(self, tensor: Native, dtype: str) -> int | None:
-        """The value that a constant is, if the host read it and gave it back unchanged."""
-        if self.reads.first is None:
+    def as_read(self, tensor: Native, dtype: str, unseen: bool = False) -> int | None:
+        """The value that a constant is, if the host read it and gave it back unchanged.
+
+        Args:
+            unseen: the host may have read it without a word; then it is known by its contents.
+        """
+        if self.reads.first is None and not unseen:
             return None
-        value = self.reads.value(self.adapter.to_numpy(tensor), dtype)
+        contents = self.adapter.to_numpy(tensor)
+        if unseen and not is_written(contents):
+            self._find_unseen(contents, dtype)
+        value = self.reads.value(contents, dtype)
         if value is not None:
             self.alias(tensor, value)
         return value
+
+    def _find_unseen(self, contents: Array, dtype: str) -> None:
+        for value in self._live:
+            known = self.values[value]
+            if known.op >= 0 and (known.shape, known.dtype) == (contents.shape, dtype):
+                if np.array_equal(self.adapter.to_numpy(self.recorded[value]), contents):
+                    self.host_read(value, contents)
+                    return
 
     def output(self, item: Any, value_of: Callable[[Any], int]) -> int:
         """The value id of an output; a number that the host read is the value it was read of."""

@@ -233,7 +233,8 @@ class Watcher:
 
     def _as_read(self, tensor: Native) -> int | None:
         with self._itself():
-            return self._recorder.as_read(tensor, _NUMERIC[tensor._datatype_enum()])
+            # NumPy reads a tensor's memory without asking it
+            return self._recorder.as_read(tensor, _NUMERIC[tensor._datatype_enum()], unseen=True)
 
     @contextlib.contextmanager
     def _itself(self) -> Iterator[None]:
