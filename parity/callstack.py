@@ -146,6 +146,11 @@ def _classify(code: CodeType) -> tuple[CodeType, bool, bool]:
     return found
 
 
+def is_users(code: CodeType) -> bool:
+    """Whether code is the user's, and no framework's, Python's or this package's."""
+    return (_CLASSES.get(id(code)) or _classify(code))[1]
+
+
 def foreign_paths() -> tuple[str, ...]:
     """Folders whose code is nobody's line: the frameworks', Python's own, and this package's."""
     return _paths_beside(frozenset(sys.modules.keys() & _FRAMEWORKS))

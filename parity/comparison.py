@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from parity import channels
 from parity.architecture import structural_differences
+from parity.diagnosis.beside import Beside, by_value, judge_beside, missing
 from parity.diagnosis.by_formula import hold_against, record_formula
 from parity.diagnosis.closing import close, doubted
 from parity.diagnosis.judge import Verdict, judge
@@ -113,16 +114,22 @@ def _compare(
         plain_runs: how both are run without being recorded.
     """
     pairs, problems = pair_outputs(reference.tape, candidate)
-    matched, repaired, verdict = _judged(reference, candidate, pairs, problems, phases)
+    outputs = _Outputs(
+        pairs,
+        [pair for pair in pairs if not by_value(reference.tape, candidate, pair)],
+        problems,
+        judge_beside(reference.tape, candidate, pairs),
+    )
+    matched, repaired, verdict = _judged(reference, candidate, outputs, phases)
     phases.begin(f"running {candidate.model} plainly", _OF_CANDIDATE[4])
     if verdict.verdict == "diverged":
         verdict = doubted(verdict, matched, pairs, plain_runs)
     else:
-        verdict, left = close(matched, repaired, pairs, verdict, plain_runs)
+        verdict, left = close(matched, repaired, outputs.traced, verdict, plain_runs)
         if left:
             # what hides beside larger values is found where each element counts by itself
             sharp = Indexed(reference.tape, reference.run, reference, sharp=True)
-            again = _judged(sharp, candidate, pairs, problems, phases, planned=False)
+            again = _judged(sharp, candidate, outputs, phases, planned=False)
             if again[2].verdict == "diverged":
                 matched, repaired, verdict = again
                 reasons = (*verdict.reasons, *(one.reason for one in left))
@@ -140,7 +147,9 @@ def _compare(
         notes=verdict.notes,
         caveats=(*reference.tape.caveats, *candidate.caveats),
         layers=layer_rows(repaired, verdict.ends),
-        outputs=output_rows(reference, candidate, pairs, verdict.outputs),
+        outputs=output_rows(
+            reference, candidate, pairs, {**verdict.outputs, **outputs.beside.verdicts}
+        ),
         coverage=verdict.coverage,
         structure=(
             () if verdict.verdict == "parity" else _structure(reference.tape, candidate, pairs)
@@ -151,13 +160,25 @@ def _compare(
     )
 
 
+@dataclass(frozen=True)
+class _Outputs:
+    """The outputs of two models.
+
+    Attributes:
+        pairs: those of both models.
+        traced: those of them that a tape can replay.
+        problems: why some outputs have no counterpart.
+        beside: what the others came to.
+    """
+
+    pairs: Sequence[OutputPair]
+    traced: Sequence[OutputPair]
+    problems: Sequence[str]
+    beside: Beside
+
+
 def _judged(
-    reference: Indexed,
-    candidate: Tape,
-    pairs: Sequence[OutputPair],
-    problems: Sequence[str],
-    phases: Phases,
-    planned: bool = True,
+    reference: Indexed, candidate: Tape, outputs: _Outputs, phases: Phases, planned: bool = True
 ) -> tuple[Match, Match, Verdict]:
     """The match of the models as they are, the one with every divergence repaired, the verdict.
 
@@ -177,10 +198,19 @@ def _judged(
         expected = count / (share or 1.0)  # as many in the rest as up to here
         phases.reach(share, _OF_A_PARTING[0] * expected, _OF_A_PARTING[1] * expected)
 
-    partings, repaired = locate(matched, pairs, reached)
+    partings, repaired = locate(matched, outputs.traced, reached)
     begin(f"explaining {candidate.model}", judging, _OF_A_PARTING[1] * len(partings))
     explained = phases.operations(len(partings))
-    return matched, repaired, judge(matched, repaired, partings, pairs, problems, explained)
+    verdict = judge(
+        matched,
+        repaired,
+        partings,
+        outputs.pairs,
+        [*outputs.problems, *outputs.beside.unverified],
+        explained,
+        outputs.beside.apart,
+    )
+    return matched, repaired, verdict
 
 
 def structure(reference: Any, candidate: Any, inputs: Inputs = None) -> Structure:
@@ -232,14 +262,10 @@ def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], li
         named = [(name, ours[name], theirs[name]) for name in shared]
         for name in ours:
             if name not in theirs:
-                problems.append(
-                    f"output {name!r} of {reference.model} is missing in {candidate.model}"
-                )
+                problems.append(missing(name, reference, candidate))
         for name in theirs:
             if name not in ours:
-                problems.append(
-                    f"output {name!r} of {candidate.model} is missing in {reference.model}"
-                )
+                problems.append(missing(name, candidate, reference))
     return [OutputPair(*item) for item in named], problems
 
 

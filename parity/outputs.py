@@ -1,61 +1,369 @@
-"""Outputs of any structure as named tensors: tuples, dicts, nested, objects with named arrays."""
+"""Outputs of any structure: every leaf is a tensor with a path, or is kept beside them by its path.
+
+Nothing falls out: what is neither a container nor an array is a leaf of another kind, which a
+comparison compares for equality or names as not compared.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+import dis
+import sys
+import types
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set, Sized, ValuesView
+from enum import Enum
 from typing import Any
 
 import numpy as np
 
+_NUMBERS = "biufc"  # NumPy's kinds of dtypes that hold numbers
+_DENSE = 1 << 24  # elements up to which a sparse tensor is written out
 
-def flatten(output: Any, is_tensor: Callable[[object], bool]) -> dict[str, Any]:
-    """Tensors by path: `"output"` for a single one, else `"0"`, `"value"`, `"state/1"`.
 
-    NumPy arrays and floats count as tensors; None and what holds no numbers is left out. Objects
-    give the arrays among their attributes, as ChainerRL's and PFRL's action values and the
-    frameworks' distributions keep them; private attributes are left out. Of what an object works
-    out only when asked, `q_values` is asked for, so that it is there whether or not a model did.
+class Outputs(dict[str, Any]):
+    """The tensors of an output structure by path: `"output"` for a single one, else `"state/1"`.
+
+    Attributes:
+        others: what holds no numbers, by path: None, strings, members of enums, objects.
+        foreign: paths of tensors of another framework, given as arrays.
     """
-    found: dict[str, Any] = {}
 
-    def visit(path: str, thing: Any, depth: int) -> None:
-        if is_tensor(thing) or isinstance(thing, (np.ndarray, np.floating, float)):
-            found[path or "output"] = thing
-            return
-        if depth > 6:
-            return
-        for key, item in _items(thing):
-            visit(f"{path}/{key}" if path else str(key), item, depth + 1)
+    def __init__(self) -> None:
+        super().__init__()
+        self.others: dict[str, Any] = {}
+        self.foreign: set[str] = set()
 
-    visit("", output, 0)
+    def none_of_its_own(self, ops: Sized) -> bool:
+        """Whether a model gave no tensors, or only another framework's without an operation."""
+        return not self or (len(self.foreign) == len(self) and not len(ops))
+
+
+@dataclasses.dataclass(frozen=True)
+class Repeated:
+    """Stands for an object that holds itself: where it was met first, as keys."""
+
+    keys: tuple[Any, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """An attribute of an object that says how it is made, such as its number of actions.
+
+    Two objects that both have it must agree; one that has none lacks no output.
+    """
+
+    value: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class _Foreign:
+    array: Any
+
+
+def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
+    """Every leaf of what a model returned.
+
+    NumPy arrays, Python's numbers (as 0-d arrays) and nested lists of numbers (as one array) count
+    as tensors; so do another framework's, as arrays. Sparse tensors are written out, ragged ones
+    give their values and row splits, masked arrays their data and their mask.
+
+    Of an object what it shows is visited: public attributes, slots, fields, the parameters that a
+    distribution declares (`parameters`, `arg_constraints`), and properties that only return an
+    attribute. Others are not asked: they may be expensive, or draw. Private attributes are its own
+    affair, unless they hold all its tensors: then the object is a leaf of another kind.
+
+    Args:
+        is_tensor: tells a tensor of the model's framework.
+    """
+    leaves = list(_leaves((), output, is_tensor, {}))
+    found = Outputs()
+    for name, (_, leaf) in zip(_names([keys for keys, _ in leaves]), leaves, strict=True):
+        if isinstance(leaf, _Foreign):
+            found[name] = leaf.array
+            found.foreign.add(name)
+        elif is_tensor(leaf) and not _is_text(leaf) or _is_numeric(leaf):
+            found[name] = leaf
+        else:
+            found.others[name] = _text(leaf)
     return found
 
 
-def _items(thing: Any) -> Iterable[tuple[Any, Any]]:
+def _names(paths: list[tuple[Any, ...]]) -> list[str]:
+    """A name for each path; where two would be one, as of keys `1` and `"1"`, keys are quoted."""
+    plain = ["/".join(map(str, keys)) or "output" for keys in paths]
+    count = Counter(plain)
+    names = [
+        name if count[name] == 1 else "/".join(repr(key).replace("/", "~1") for key in keys)
+        for name, keys in zip(plain, paths, strict=True)
+    ]
+    seen: Counter[str] = Counter()
+    for index, name in enumerate(names):
+        seen[name] += 1
+        if seen[name] > 1:
+            names[index] = f"{name}#{seen[name]}"
+    return names
+
+
+_Leaf = tuple[tuple[Any, ...], Any]
+
+
+class _Path(tuple[Any, ...]):
+    """Keys below a thing that is one to its user: none for a tensor written out."""
+
+
+_ITSELF = _Path()
+
+
+def _leaves(
+    keys: tuple[Any, ...],
+    thing: Any,
+    is_tensor: Callable[[object], bool],
+    above: dict[int, tuple[Any, ...]],
+) -> Iterator[_Leaf]:
+    """The leaves below `thing`; `above` has the containers that it lies in, by identity."""
+    if id(thing) in above:
+        yield keys, Repeated(above[id(thing)])
+        return
+    parts = _parts_of_tensor(thing, is_tensor)
+    if parts is None and (is_tensor(thing) or _is_numeric(thing)):
+        yield keys, thing
+        return
+    if parts is None:
+        whole = _as_one_array(thing)
+        if whole is not None:
+            yield keys, whole
+            return
+        parts = _items(thing)
+    if parts is None:
+        yield keys, thing
+        return
+    above = {**above, id(thing): keys}
+    found: list[_Leaf] = []
+    for key, item in parts:
+        below = (*keys, *key) if isinstance(key, _Path) else (*keys, key)
+        found += _leaves(below, item, is_tensor, above)
+    if _hides_its_tensors(thing, found, is_tensor):
+        found.append((keys, thing))
+    yield from found
+
+
+# --- leaves --------------------------------------------------------------------------------------
+
+
+def _is_numeric(thing: object) -> bool:
+    return (
+        isinstance(thing, (np.ndarray, np.generic))
+        and not isinstance(thing, np.ma.MaskedArray)
+        and thing.dtype.kind in _NUMBERS
+    )
+
+
+def _is_text(tensor: Any) -> bool:
+    """Whether a tensor holds strings or handles, as TensorFlow's may."""
+    dtype = getattr(tensor, "dtype", None)
+    return getattr(dtype, "name", "") in ("string", "resource", "variant")
+
+
+def _text(leaf: Any) -> Any:
+    """A leaf that holds no numbers; TensorFlow's strings as NumPy's."""
+    if getattr(getattr(leaf, "dtype", None), "name", "") == "string":
+        return np.asarray(leaf.numpy()).astype(bytes)
+    return leaf
+
+
+def _as_one_array(thing: Any) -> Any:
+    """A Python number, a nested list of them, or another framework's tensor; else None."""
+    if isinstance(thing, Enum):
+        return None
+    if isinstance(thing, (bool, int, float, complex)):
+        array = np.asarray(thing)  # an integer beyond 64 bits makes no array of numbers
+        return array if array.dtype.kind in _NUMBERS else None
+    if isinstance(thing, range) or type(thing).__name__ in ("Size", "TensorShape"):
+        return np.asarray(list(thing), np.int64) if None not in list(thing) else None
+    if type(thing) is list and thing and _of_numbers(thing):
+        try:
+            array = np.asarray(thing)
+        except ValueError:  # of several lengths: each list by itself
+            return None
+        return array if array.dtype.kind in _NUMBERS else None
+    if isinstance(thing, np.ndarray) or isinstance(thing, type):
+        return None
+    return _foreign(thing)
+
+
+def _of_numbers(things: list[Any]) -> bool:
+    return all(
+        _of_numbers(item)
+        if type(item) is list
+        else isinstance(item, (bool, int, float, complex)) and not isinstance(item, Enum)
+        for item in things
+    )
+
+
+def _foreign(thing: Any) -> _Foreign | None:
+    """A tensor of a framework that is not the model's, as an array."""
+    if not (hasattr(thing, "shape") and hasattr(thing, "dtype")):
+        return None
+    if hasattr(thing, "detach"):  # torch
+        thing = thing.detach().cpu()
+        thing = thing.float() if str(thing.dtype) == "torch.bfloat16" else thing
+    thing = getattr(thing, "array", thing)  # Chainer
+    if not (hasattr(thing, "__array__") or hasattr(thing, "numpy")):
+        return None
+    array = np.asarray(thing.numpy() if hasattr(thing, "numpy") else thing)
+    if array.dtype.kind == "V" or array.dtype.name == "bfloat16":
+        array = array.astype(np.float32)
+    return _Foreign(array) if array.dtype.kind in _NUMBERS else None
+
+
+# --- containers ----------------------------------------------------------------------------------
+
+_Items = Iterable[tuple[Any, Any]]
+
+
+def _parts_of_tensor(thing: Any, is_tensor: Callable[[object], bool]) -> _Items | None:
+    """What a tensor that is no plain array is made of; known by what it offers, None for others."""
+    kind = type(thing).__name__
+    if isinstance(thing, np.ma.MaskedArray):
+        mask = np.broadcast_to(np.asarray(thing.mask, bool), thing.shape)
+        return [("data", np.where(mask, 0, thing.data)), ("mask", mask)]
+    if isinstance(thing, np.ndarray) and thing.dtype.fields:
+        return [(name, thing[name]) for name in thing.dtype.fields]
+    if kind in ("RaggedTensor", "RaggedTensorValue"):
+        splits = enumerate(thing.nested_row_splits)
+        return [
+            ("values", thing.flat_values),
+            *((_Path(("row_splits", depth)), split) for depth, split in splits),
+        ]
+    if kind == "IndexedSlices":
+        return [("values", thing.values), ("indices", thing.indices)]
+    if kind == "TensorArray" and callable(getattr(thing, "stack", None)):
+        return [(_ITSELF, thing.stack())]
+    if kind == "SparseTensor":
+        return _sparse_of_tensorflow(thing)
+    if not is_tensor(thing):
+        return None
+    return _parts_of_torch(thing)
+
+
+def _sparse_of_tensorflow(thing: Any) -> _Items:
+    tf: Any = sys.modules["tensorflow"]  # which made it
+    if int(np.prod(np.asarray(thing.dense_shape, np.float64))) > _DENSE:
+        return [("values", thing.values), ("indices", thing.indices)]
+    return [(_ITSELF, tf.sparse.to_dense(tf.sparse.reorder(thing)))]
+
+
+def _parts_of_torch(thing: Any) -> _Items | None:
+    if getattr(thing, "is_nested", False):
+        return list(enumerate(thing.unbind()))
+    if getattr(thing, "is_quantized", False):
+        return [(_ITSELF, thing.dequantize())]
+    layout = str(getattr(thing, "layout", "torch.strided"))
+    if not layout.startswith("torch.sparse"):
+        return None
+    if thing.numel() <= _DENSE or layout != "torch.sparse_coo":
+        return [(_ITSELF, thing.to_dense())]
+    thing = thing.coalesce()
+    return [("values", thing.values()), ("indices", thing.indices())]
+
+
+def _items(thing: Any) -> _Items | None:
+    """Keys and items of a container; None for a leaf."""
     if isinstance(thing, Mapping):
-        return thing.items()
+        return list(thing.items())
     if isinstance(thing, tuple) and hasattr(thing, "_fields"):
-        return zip(thing._fields, thing, strict=True)
-    if isinstance(thing, (tuple, list)):
-        return enumerate(thing)
-    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        return ((field.name, getattr(thing, field.name)) for field in dataclasses.fields(thing))
+        return list(zip(thing._fields, thing, strict=True))
+    if isinstance(thing, (tuple, list, deque, ValuesView)):
+        return list(enumerate(thing))
+    if isinstance(thing, np.ndarray) and thing.dtype == object:
+        return list(enumerate(thing.tolist())) if thing.ndim else None
+    if isinstance(thing, Set) and not isinstance(thing, (set, frozenset)):  # keys() and items()
+        return list(enumerate(thing))
     if (
-        isinstance(thing, (str, bytes, int, type))
+        isinstance(thing, (*_PLAIN, Setting, Repeated))
         or callable(thing)
         and not hasattr(thing, "__dict__")
     ):
-        return ()
-    attributes = getattr(thing, "__dict__", None)
-    if attributes is None or isinstance(thing, type(np)):
-        return ()
-    shown = {key: item for key, item in attributes.items() if not key.startswith("_")}
-    for key in _ASKED:
-        if key not in shown and hasattr(type(thing), key):
-            shown[key] = getattr(thing, key)
-    return shown.items()
+        return None
+    return list(_shown(thing).items()) or None
 
 
+_PLAIN = (
+    *(str, bytes, bytearray, int, float, complex, type, Enum, set, frozenset, np.ndarray),
+    *(np.generic, np.dtype, types.ModuleType, types.FunctionType, types.MethodType, types.NoneType),
+)
 # Answers that some objects compute on first use: quantile action values of ChainerRL and PFRL.
 _ASKED = ("q_values",)
+
+
+def _shown(thing: Any) -> dict[str, Any]:
+    """What an object shows of itself, by name; see `flatten`."""
+    cls = type(thing)
+    names = list(getattr(thing, "__dict__", {}))
+    if dataclasses.is_dataclass(thing):
+        names = [field.name for field in dataclasses.fields(thing)]
+    for base in cls.__mro__:
+        slots = vars(base).get("__slots__", ())
+        names += [slots] if isinstance(slots, str) else list(slots)
+    shown = _asked(thing, (*names, *_ASKED))
+    if not all(isinstance(item, (*_SETTINGS, Setting)) for item in shown.values()):
+        return shown
+    declared = getattr(thing, "parameters", None)
+    if isinstance(declared, Mapping):
+        return shown | {
+            name: item for name, item in declared.items() if not isinstance(item, _SETTINGS)
+        }
+    if isinstance(getattr(cls, "arg_constraints", None), Mapping):
+        return shown | _asked(thing, cls.arg_constraints)
+    return shown | _asked(thing, [name for base in cls.__mro__ for name in _returned(base)])
+
+
+# What says how an object works and holds no values of a model by itself.
+_SETTINGS = (str, bool, int, float, types.NoneType)
+_BEHAVIOUR = (type, types.FunctionType, types.MethodType, types.BuiltinFunctionType)
+
+
+def _asked(thing: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Attributes by name, those that are there and are no functions or private."""
+    found = {}
+    for name in dict.fromkeys(names):
+        item = _BEHAVIOUR if name.startswith("_") else getattr(thing, name, _BEHAVIOUR)
+        if item is not _BEHAVIOUR and not isinstance(item, _BEHAVIOUR):
+            declared = dataclasses.is_dataclass(thing) or isinstance(item, float)
+            setting = isinstance(item, _SETTINGS) and not declared
+            found[name] = Setting(item) if setting else item
+    return found
+
+
+def _returned(cls: type) -> list[str]:
+    """The properties of a class that only return an attribute."""
+    return [
+        name
+        for name, member in vars(cls).items()
+        if isinstance(member, property) and _only_returns(member.fget)
+    ]
+
+
+_READS_ONE = frozenset(["RESUME", "LOAD_FAST", "LOAD_ATTR", "RETURN_VALUE", "NOP", "CACHE"])
+
+
+def _only_returns(getter: Any) -> bool:
+    """Whether a property does no more than to return an attribute: `return self._logits`."""
+    if not isinstance(getter, types.FunctionType):
+        return False
+    return all(
+        one.opname in _READS_ONE or one.opname.startswith("LOAD_FAST")
+        for one in dis.get_instructions(getter)
+    )
+
+
+def _hides_its_tensors(thing: Any, found: list[_Leaf], is_tensor: Callable[[object], bool]) -> bool:
+    """Whether an object that shows no tensor has some in private attributes."""
+    private = [item for name, item in getattr(thing, "__dict__", {}).items() if name[:1] == "_"]
+    if not any(is_tensor(item) or isinstance(item, np.ndarray) for item in private):
+        return False
+    return not any(
+        is_tensor(leaf) or isinstance(leaf, _Foreign) or isinstance(leaf, np.ndarray) and leaf.ndim
+        for _, leaf in found
+    )

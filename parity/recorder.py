@@ -13,8 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from parity.callstack import CallStack
-from parity.tape import Adapter, LeafKind, Native, Op, Role, Site, Tape, Value
+from parity.host_reads import HostReads, is_written
+from parity.outputs import Outputs
+from parity.tape import Adapter, Array, LeafKind, Native, Op, Role, Site, Tape, Value
 
 
 class Recorder:
@@ -41,6 +45,7 @@ class Recorder:
         self.values: list[Value] = []
         self.recorded: dict[int, Native] = {}
         self.caveats: list[str] = []
+        self.reads = HostReads()
         self._ids: dict[int, int] = {}
         self._keep: list[Native] = []
         self._live: set[int] = set()  # values that an input of the model reaches
@@ -65,7 +70,46 @@ class Recorder:
         self.alias(tensor, value.id)
         if kind == "input":
             self._live.add(value.id)
+        elif kind == "constant" and self.reads.first is not None:
+            self.reads.leaf(value.id, self.adapter.to_numpy(tensor))
         return value.id
+
+    def host_read(self, value: int, contents: Array) -> None:
+        """The host read a value: what Python makes of it cannot be followed."""
+        if value in self._live:
+            self.reads.note(value, contents, self.site("").source)
+
+    def as_read(self, tensor: Native, dtype: str, unseen: bool = False) -> int | None:
+        """The value that a constant is, if the host read it and gave it back unchanged.
+
+        Args:
+            unseen: the host may have read it without a word; then it is known by its contents.
+        """
+        if self.reads.first is None and not unseen:
+            return None
+        contents = self.adapter.to_numpy(tensor)
+        if unseen and not is_written(contents):
+            self._find_unseen(contents, dtype)
+        value = self.reads.value(contents, dtype)
+        if value is not None:
+            self.alias(tensor, value)
+        return value
+
+    def _find_unseen(self, contents: Array, dtype: str) -> None:
+        for value in self._live:
+            known = self.values[value]
+            if known.op >= 0 and (known.shape, known.dtype) == (contents.shape, dtype):
+                if np.array_equal(self.adapter.to_numpy(self.recorded[value]), contents):
+                    self.host_read(value, contents)
+                    return
+
+    def output(self, item: Any, value_of: Callable[[Any], int]) -> int:
+        """The value id of an output; a number that the host read is the value it was read of."""
+        if self.reads.first is not None and isinstance(item, (np.ndarray, np.generic)):
+            value = self.reads.value(np.asarray(item))
+            if value is not None:
+                return value
+        return value_of(item)
 
     def op(
         self,
@@ -107,10 +151,31 @@ class Recorder:
             static,
         )
         self.ops.append(op)
+        if static and not self.reads.baked_leaves.isdisjoint(inputs):
+            self.reads.baked_leaves.update(ids)  # a copy or a cast of what the host made
+        self.reads.operation(index, op.attributes)
         return op
 
-    def tape(self, model: str, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> Tape:
+    def tape(
+        self,
+        model: str,
+        inputs: Mapping[str, int],
+        outputs: Mapping[str, int],
+        returned: Outputs | None = None,
+    ) -> Tape:
+        """The tape; `returned` is what the model returned, flattened."""
         self._stack.forget()  # a frame holds its locals, this recorder with all values among them
+        by_host = {
+            name
+            for name, item in (returned or {}).items()
+            if isinstance(item, (np.ndarray, np.generic)) and self._is_unknown(outputs[name])
+        }
+        if self.reads.baked or self.reads.baked_leaves:
+            self.caveats.append(
+                f"{model} computes with numbers that Python made of values it read "
+                f"({self.reads.first}): they cannot be followed, so what depends on them is judged "
+                "on these inputs only. Keep them tensors"
+            )
         return Tape(
             self.adapter,
             model,
@@ -120,7 +185,15 @@ class Recorder:
             dict(outputs),
             self.recorded,
             self.caveats,
+            other_outputs=returned.others if returned is not None else {},
+            by_value=frozenset(by_host),
+            baked_ops=frozenset(self.reads.baked),
+            baked_leaves=frozenset(self.reads.baked_leaves),
         )
+
+    def _is_unknown(self, value: int) -> bool:
+        """Whether nothing is known of a value but what it was."""
+        return self.values[value].kind == "constant" and not self.values[value].name
 
     def site(self, kind: str) -> Site:
         """Where the program is now: the user's lines and the layer, read off the call stack."""

@@ -168,6 +168,10 @@ def _with_stages(tape: Tape, stages: Sequence[Stage], reached: Sequence[Inputs])
         recorded,
         tape.caveats,
         tape.doubts,
+        tape.other_outputs,
+        tape.by_value,
+        frozenset(index + count for index in tape.baked_ops),
+        frozenset(value + offset for value in tape.baked_leaves),
     )
 
 

@@ -227,6 +227,10 @@ class Tape:
         recorded: the values as they were during the run, as the framework's own tensors.
         caveats: what keeps this tape from telling everything, in the user's words.
         doubts: why it may not stand for the model at all; with one, nothing is verified.
+        other_outputs: what the model returned that holds no numbers, by name.
+        by_value: names of outputs that the host computed: what they were is all that is known.
+        baked_ops, baked_leaves: operations with settings, and constants, that the host computed
+            from values of the run: they stay as they were, whatever enters a replay.
     """
 
     adapter: Adapter
@@ -238,6 +242,10 @@ class Tape:
     recorded: dict[int, Native]
     caveats: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
+    other_outputs: dict[str, Any] = field(default_factory=dict)
+    by_value: frozenset[str] = frozenset()
+    baked_ops: frozenset[int] = frozenset()
+    baked_leaves: frozenset[int] = frozenset()
 
     @property
     def framework(self) -> str:
@@ -296,6 +304,10 @@ class Tape:
     def producer(self, value: int) -> Op | None:
         index = self.values[value].op
         return self.ops[index] if index >= 0 else None
+
+    def is_baked(self, op: Op) -> bool:
+        """Whether an operation computes with numbers that the host made of values of the run."""
+        return op.index in self.baked_ops or not self.baked_leaves.isdisjoint(op.inputs)
 
     def is_live(self, value: int) -> bool:
         """Whether an input of the model reaches a value."""

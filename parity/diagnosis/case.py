@@ -136,7 +136,16 @@ class Case:
             if trial is not None:
                 yield trial
 
+    @cached_property
+    def _baked(self) -> bool:
+        """Whether numbers that the host made are in view: they are right on these inputs only."""
+        return any(
+            view.tape.is_baked(op) for view in (self.reference, self.candidate) for op in view.ops
+        )
+
     def _make(self, number: int) -> Trial | None:
+        if number and self._baked:
+            return None
         fed = {root: self._runs[0].array(root) for root in self.roots}
         if number:
             random = np.random.default_rng(number)

@@ -7,6 +7,7 @@ parameter-differs   no more than that, but of a parameter that is another and no
 random              both models draw random numbers there
 null-distribution   without float64: no larger than what moving inputs by one rounding leaves
 no-float64          nor could that be measured: rounding cannot be told from a fault
+host-read           small, and behind numbers that the host computed, which have no float64
 unpaired-random     random draws that have no counterpart
 """
 
@@ -43,6 +44,8 @@ class Kind:
 
 
 _INDEPENDENT_INPUTS = 3
+# What rounding may leave in a number that the host made: a larger difference is a fault's.
+_OF_THE_HOST = 2.0**-10
 
 
 def classify(repaired: Match, parting: Parting) -> Kind:
@@ -58,8 +61,16 @@ def classify(repaired: Match, parting: Parting) -> Kind:
         return Kind("divergence")
     if _fell_back(repaired, parting):
         return _without_float64(repaired, parting)
+    baked = any(
+        region.tape.is_baked(op)
+        for region in (parting.reference, parting.candidate)
+        for op in region.ops
+    )
+    if baked and parting.explained < parting.residual <= _OF_THE_HOST:
+        return Kind("host-read")
     if parting.residual <= parting.explained:
-        detail = amplified(repaired, parting)
+        # numbers that the host made stay as they were, and say nothing on other inputs
+        detail = "" if baked else amplified(repaired, parting)
         if detail:
             return Kind("divergence", detail)
         other = other_parameters(repaired, parting)

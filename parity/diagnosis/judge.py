@@ -24,7 +24,7 @@ from parity.tape import Array, Site, Tape
 
 _ALIKE = 3  # divergences at one pair of sites that are each explained
 _OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
-_UNVERIFIABLE = ("unpaired-random", "no-float64")
+_UNVERIFIABLE = ("unpaired-random", "no-float64", "host-read")
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ def judge(
     outputs: Sequence[OutputPair],
     structure: Sequence[str],
     explained: Callable[..., Any] | None = None,
+    apart: Mapping[str, str] | None = None,
 ) -> Verdict:
     """Weighs what was found; parity is only what was really compared.
 
@@ -66,6 +67,7 @@ def judge(
         repaired: the match after every parting was repaired.
         structure: outputs that have no counterpart.
         explained: called after each parting that was explained.
+        apart: by name the outputs that differ and are on no tape, with what is said of each.
     """
     reference, candidate = matched.reference.tape, matched.side.tape
     faults: list[tuple[Parting, str]] = []
@@ -96,6 +98,7 @@ def judge(
         if reference.values[pair.reference].shape != candidate.values[pair.candidate].shape
         and not output_matches(repaired, pair)
     }
+    shapes |= apart or {}
     masks = {
         pair.name: reason for pair in outputs if (reason := _masks(reference, candidate, pair))
     }
@@ -236,6 +239,12 @@ def _unverified(kind: str, parting: Parting) -> str:
         return (
             f"{site.op} at {where} draws random numbers, which could not be paired with the other "
             "model's. Run the models in eval mode, or pass the draws in as inputs."
+        )
+    if kind == "host-read":
+        return (
+            f"{site.op} at {where} computes with numbers that Python made of the model's values, "
+            f"and differs by {parting.residual:.1e}: rounding cannot be told from a fault. Keep "
+            "them tensors"
         )
     return f"{site.op} at {where} has no float64: rounding cannot be told from a fault there"
 

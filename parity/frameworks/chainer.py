@@ -66,15 +66,18 @@ def record(model: Model, inputs: Inputs) -> Tape:
         with chainer.using_config("train", model.mode == "train"), watch.applying():
             result = run(model, lambda: model.obj(*args, **kwargs))
             found = run(model, lambda: structure.flatten(result, _is_variable))
-        outputs = {path: watch.value(array_of(item)) for path, item in found.items()}
-    if not outputs:
+        outputs = {
+            path: recorder.output(item, lambda one: watch.value(array_of(one)))
+            for path, item in found.items()
+        }
+    if found.none_of_its_own(recorder.ops):
         raise no_tensors(model, result)
     if watch.outside:
         recorder.caveats.append(
             f"{model.name} computes {len(watch.outside)} array(s) outside Chainer's functions, "
             f"first used at {watch.outside[0]}: in replays they stay as they were"
         )
-    return recorder.tape(model.name, ids, outputs)
+    return recorder.tape(model.name, ids, outputs, found)
 
 
 def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:

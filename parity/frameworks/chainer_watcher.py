@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from parity.callstack import is_users
 from parity.errors import ModelError
 from parity.frameworks.chainer_numpy import import_chainer
+from parity.frameworks.threads import followed
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Role
 
@@ -59,15 +62,21 @@ class Watch:
         self._obj = obj
         self._names: dict[int, tuple[Array, LeafKind, str]] = {}
         self._drawn = _random_state()
+        self._threads: set[int] = set()
 
     @contextmanager
     def applying(self) -> Iterator[None]:
         original = chainer.FunctionNode.apply
-        thread = threading.get_ident()
+        lock = threading.RLock()
+        self._threads.add(threading.get_ident())
 
         def apply(node: Any, inputs: Sequence[Any]) -> Any:
-            if threading.get_ident() != thread:
+            if threading.get_ident() not in self._threads:
                 return original(node, inputs)
+            with lock:
+                return applied(node, inputs)
+
+        def applied(node: Any, inputs: Sequence[Any]) -> Any:
             _check_arrays(node, inputs)
             before = copy_of(node)
             held = {  # conditions, masks: as they may be values of the tape, by identity
@@ -86,9 +95,45 @@ class Watch:
 
         chainer.FunctionNode.apply = apply
         try:
-            yield
+            with self._reads(), followed(self._in_thread):
+                yield
         finally:
             chainer.FunctionNode.apply = original
+            self._threads.clear()
+
+    @contextmanager
+    def _in_thread(self) -> Iterator[None]:
+        """Sees the functions that another thread applies."""
+        own = threading.get_ident()
+        self._threads.add(own)
+        try:
+            yield
+        finally:
+            self._threads.discard(own)
+
+    @contextmanager
+    def _reads(self) -> Iterator[None]:
+        """Sees where the user's own lines ask a variable for its array."""
+        before = {name: vars(chainer.Variable)[name] for name in ("array", "data")}
+
+        def watched(own: Any) -> Any:
+            def read(variable: Any) -> Any:
+                array = own.fget(variable)
+                if isinstance(array, np.ndarray) and is_users(sys._getframe(1).f_code):
+                    value = self.recorder.find(array)
+                    if value is not None:
+                        self.recorder.host_read(value, array.copy())
+                return array
+
+            return property(read, own.fset, own.fdel, own.__doc__)
+
+        for name, own in before.items():
+            setattr(chainer.Variable, name, watched(own))
+        try:
+            yield
+        finally:
+            for name, own in before.items():
+                setattr(chainer.Variable, name, own)
 
     def _add(
         self, node: Any, inputs: list[Array], held: Mapping[str, Array], outputs: Any, drew: bool
@@ -126,6 +171,10 @@ class Watch:
         if known is not None:
             return known
         kind, name = self._name(array)
+        if not name:
+            read = self.recorder.as_read(array, array.dtype.name)
+            if read is not None:
+                return read
         drawn = _random_state()
         if drawn != self._drawn:
             self._drawn = drawn

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from typing import cast as type_cast
 
@@ -43,19 +44,19 @@ def record(model: Model, inputs: Inputs) -> Tape:
     args, kwargs = bind(model.obj, map_arrays(np.array, inputs))
     result = run(model, lambda: model.obj(*args, **kwargs))
     outputs = structure.flatten(result, lambda _: False)
-    if not outputs:
+    if outputs.none_of_its_own(()):
         raise no_tensors(model, result)
     arrays = [np.asarray(array) for array in outputs.values()]
     op = recorder.op(
         model.name,
         ids.values(),
         [(array, array.shape, array.dtype.name) for array in arrays],
-        call=(model.obj, inputs),
+        call=_Call(model.obj, inputs),
     )
     recorder.caveats.append(
         f"{model.name} is a NumPy function: only its outputs are compared, nothing inside it"
     )
-    return recorder.tape(model.name, ids, dict(zip(outputs, op.outputs, strict=True)))
+    return recorder.tape(model.name, ids, dict(zip(outputs, op.outputs, strict=True)), outputs)
 
 
 def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
@@ -80,9 +81,66 @@ def tensors(obj: object) -> list[Tensor]:
 # --- replay ------------------------------------------------------------------------------------
 
 
+@dataclass
+class _Call:
+    """A function and the structure of its inputs; whether it computes in float64 when given it."""
+
+    function: Any
+    inputs: Inputs
+    wide: bool | None = None
+
+
 def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
-    """Calls the function again."""
-    function, inputs = op.call
+    """Calls the function again.
+
+    Raises:
+        TypeError: in float64 the function rounds to something narrower.
+    """
+    call: _Call = op.call
+    found = _called(call, arguments)
+    if precision is None:
+        return found
+    if any(array.dtype.kind == "f" and array.dtype.itemsize < 8 for array in found):
+        raise TypeError(f"{op.kind} gives {found[0].dtype} for {precision}")
+    if call.wide is None:
+        call.wide = _is_wide(call, arguments, found)
+    if not call.wide:
+        raise TypeError(f"{op.kind} rounds to less than {precision} inside")
+    return found
+
+
+def _is_wide(call: _Call, arguments: Sequence[Native], found: Sequence[Array]) -> bool:
+    """Whether a function follows a step far below float32's rounding, in its inputs.
+
+    A cast inside swallows such a step, or makes a step of the narrower format's own of it.
+    """
+    moved = [_stepped(array) for array in arguments]
+    for before, after in zip(found, _called(call, moved), strict=True):
+        if before.dtype.kind != "f" or before.shape != after.shape:
+            continue
+        with np.errstate(all="ignore"):
+            gap = np.abs(before - after)
+            size = np.abs(before)
+        moved_too = np.isfinite(gap) & (gap > 0) & (size > 0)
+        steps = gap[moved_too] / size[moved_too]
+        if size.any() and not (steps.size and np.median(steps) < _ROUNDED):
+            return False
+    return True
+
+
+_STEP = 2.0**-40
+_ROUNDED = 2.0**-30
+
+
+def _stepped(array: Array) -> Array:
+    if array.dtype.kind != "f":
+        return array
+    random = np.random.default_rng(0)
+    return array * (1 + _STEP * random.uniform(0.5, 1.0, array.shape))
+
+
+def _called(call: _Call, arguments: Sequence[Native]) -> list[Array]:
+    function, inputs = call.function, call.inputs
     replaced = iter(arguments)
 
     def refill(structure_: Any) -> Any:

@@ -28,6 +28,7 @@ from parity.frameworks import tensorflow_ops as table
 from parity.frameworks import tensorflow_state as state
 from parity.frameworks.running import no_tensors, run
 from parity.frameworks.tensorflow_watcher import Call, Watcher
+from parity.frameworks.threads import followed
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.numerics.difference import residual
 from parity.recorder import Recorder
@@ -98,15 +99,16 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
     }
     args, kwargs = _arguments(model, function, tensors)
 
-    def call() -> tuple[Any, dict[str, int]]:
+    def call() -> tuple[Any, structure.Outputs, dict[str, int]]:
         with _shorter_messages():
             result = function(*args, **kwargs)
         flat = structure.flatten(result, _is_tensor)
-        return result, {path: watcher.value(tensor) for path, tensor in flat.items()}
+        found = {path: recorder.output(item, watcher.value) for path, item in flat.items()}
+        return result, flat, found
 
     with state.as_before(before, watcher), state.eagerly(), state.uncollected(), _watched(watcher):
-        result, outputs = run(model, call)
-    if not outputs:
+        result, flat, outputs = run(model, call)
+    if flat.none_of_its_own(recorder.ops):
         raise no_tensors(model, result)
     watcher.name_variables(held)
     for path, value in outputs.items():
@@ -116,7 +118,7 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
                 f"output {path} of {model.name} does not depend on its inputs, "
                 "or does so through NumPy, where it cannot be followed"
             )
-    return recorder.tape(model.name, ids, outputs), bool(watcher.initial)
+    return recorder.tape(model.name, ids, outputs, flat), bool(watcher.initial)
 
 
 def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
@@ -189,7 +191,7 @@ def _callable(model: Model) -> Callable[..., Any]:
 
 
 def _input(array: Array, floating: Any) -> Native:
-    tensor = tf.constant(np.ascontiguousarray(array))
+    tensor = tf.constant(np.ascontiguousarray(array) if array.ndim else array)
     return tf.cast(tensor, floating) if array.dtype.kind == "f" else tensor
 
 
@@ -227,10 +229,22 @@ def _shorter_messages() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _watched(watcher: Watcher) -> Iterator[None]:
+    base: Any = ops._EagerTensorBase
+    original = base._numpy
+
+    def numpy(tensor: Native) -> Any:  # .numpy(), float(tensor) and np.asarray(tensor) end here
+        found = original(tensor)
+        watcher.host_reads(tensor, found)
+        return found
+
     op_callbacks.add_op_callback(watcher)
+    base._numpy = numpy
     try:
-        yield
+        with followed(watcher.in_thread):
+            yield
     finally:
+        watcher.done = True
+        base._numpy = original
         op_callbacks.remove_op_callback(watcher)
 
 
@@ -242,7 +256,7 @@ def tensors(obj: object) -> list[Tensor]:
     found: dict[int, Tensor] = {}
     for held in state.holdings(obj).variables:
         numbers = held.variable.dtype.is_floating or held.variable.dtype.is_complex
-        if numbers or held.trainable:
+        if (numbers or held.trainable) and not held.state:
             found.setdefault(id(held.variable.handle), _tensor(held))
     return list(found.values())
 

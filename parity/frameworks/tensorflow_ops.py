@@ -293,3 +293,15 @@ def check_wide(results: Sequence[Native], kind: str) -> None:
     for result in results:
         if result._datatype_enum() in WIDER:
             raise ReplayError(f"{kind} returns {result.dtype.name} also for float64")
+
+
+def without_none(given: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(part for item in given.items() if item[1] is not None for part in item)
+
+
+def function_name(kind: str, given: dict[str, Any]) -> str:
+    """`__inference_call_28` and the name in a PartitionedCall are both `call`."""
+    called = given.get("f")
+    text = str(getattr(called, "name", called) or kind)
+    text = text.removeprefix("b'").removesuffix("'")
+    return re.sub(r"^__(inference|forward|backward)_|_\d+$", "", text)

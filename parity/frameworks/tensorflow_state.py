@@ -50,12 +50,17 @@ def _backend(module: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A variable that a model holds, its path, and of a running statistic what a batch leaves."""
+    """A variable that a model holds, its path, and of a running statistic what a batch leaves.
+
+    A state, as that of a recurrent layer with stateful=True, is kept from call to call and is none
+    of the weights.
+    """
 
     name: str
     variable: Any
     trainable: bool
     kept: float | None = None
+    state: bool = False
 
 
 @dataclass
@@ -88,11 +93,17 @@ def holdings(obj: Any) -> Holdings:
 
     kept: dict[int, float] = {}  # by the `id` of Keras's variables
 
-    def hold(name: str, variable: Any, trainable: bool, kept: float | None = None) -> None:
+    def hold(
+        name: str,
+        variable: Any,
+        trainable: bool,
+        kept: float | None = None,
+        state: bool = False,
+    ) -> None:
         if id(variable) not in seen and hasattr(variable, "handle"):
             seen.add(id(variable))
             name = name or variable.name.split(":")[0]
-            found.variables.append(Held(name, variable, trainable, kept))
+            found.variables.append(Held(name, variable, trainable, kept, state))
 
     def visit(path: str, thing: Any) -> None:
         if isinstance(thing, tf.Variable):
@@ -117,6 +128,11 @@ def holdings(obj: Any) -> Holdings:
                 name = name.removeprefix(f"{thing.name}/")
                 held = getattr(variable, "_value", variable)
                 hold(_join(path, name), held, variable.trainable, kept.get(id(variable)))
+            for layer in thing._flatten_layers():
+                inside = "" if layer is thing else layer.name
+                for name, variable in _untracked(vars(layer), (*wrapped, tf.Variable)):
+                    held = getattr(variable, "_value", variable)
+                    hold(_join(path, _join(inside, name)), held, False, state=True)
         elif isinstance(thing, tf.random.Generator):
             visit(_join(path, "state"), thing.state)
         elif isinstance(thing, tracked):
@@ -147,6 +163,17 @@ def holdings(obj: Any) -> Holdings:
         replace(held, name=name) for held, name in zip(found.variables, names, strict=True)
     ]
     return found
+
+
+def _untracked(held: Any, kinds: tuple[type, ...], path: str = "") -> Iterator[tuple[str, Any]]:
+    """The variables among attributes, in lists, tuples and dicts too: Keras tracks no states."""
+    if isinstance(held, kinds):
+        yield path, held
+    elif isinstance(held, (Mapping, list, tuple)):
+        items = held.items() if isinstance(held, Mapping) else enumerate(held)
+        for key, item in items:
+            if not (isinstance(key, str) and key.startswith("_")):
+                yield from _untracked(item, kinds, _join(path, str(key)))
 
 
 def _join(path: str, name: str) -> str:

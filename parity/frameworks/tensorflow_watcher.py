@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.eager import context
 from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 
 from parity.errors import ModelError
@@ -80,6 +82,9 @@ class Watcher:
             self._keeps(tensor)
             self._owners[id(tensor)] = handle
         self._busy = False
+        self._reading = False  # what is read now is read by the recording
+        self._lock = threading.RLock()  # a model may give work to several threads
+        self.done = False
 
     def __call__(
         self,
@@ -90,7 +95,18 @@ class Watcher:
         op_name: str | None = None,
         graph: object = None,
     ) -> None:
-        if graph is not None or self._busy:
+        if graph is None:
+            with self._lock:
+                self._ran(kind, inputs, attributes, outputs)
+
+    def _ran(
+        self,
+        kind: str | bytes,
+        inputs: Sequence[Native],
+        attributes: Sequence[Any],
+        outputs: Sequence[Native],
+    ) -> None:
+        if self._busy or self.done:
             return
         if isinstance(kind, bytes):
             kind = kind.decode()
@@ -139,6 +155,7 @@ class Watcher:
                         self._written(tensor)
                     continue
                 value = self._read_silently(tensor)
+                value = self._as_read(tensor) if value is None else value
                 value = self.leaf(tensor, "constant") if value is None else value
             ids.append(value)
             dtypes.append(tensor._datatype_enum())
@@ -151,7 +168,7 @@ class Watcher:
             return
         call = Call(
             kind,
-            tuple(attributes) if None not in given.values() else _without_none(given),
+            tuple(attributes) if None not in given.values() else table.without_none(given),
             tuple(arguments),
             tuple(dtypes),
             len(outputs),
@@ -161,7 +178,7 @@ class Watcher:
         role = known.role if known else "compute"
         self.drew = self.drew or role == "random"
         if known is None or known.holds_graph:
-            shown = {"function": _function_name(kind, given)}
+            shown = {"function": table.function_name(kind, given)}
             kind = "PartitionedCall"
             self._caveat(
                 f"{shown['function']} is a graph without Python code: it is one operation here, "
@@ -181,7 +198,8 @@ class Watcher:
         dtype = _NUMERIC.get(tensor._datatype_enum())
         if dtype is None:
             raise ModelError(f"a tensor of dtype {tensor.dtype.name} cannot be compared.")
-        return self._recorder.leaf(tensor, kind, name, tensor._shape_tuple(), dtype)
+        with self._itself():
+            return self._recorder.leaf(tensor, kind, name, tensor._shape_tuple(), dtype)
 
     def value(self, output: Any) -> int:
         """The value id of something that the model returned."""
@@ -193,6 +211,39 @@ class Watcher:
             raise ModelError(f"a symbolic tensor was returned ({output}); parity needs numbers.")
         found = self._recorder.find(output)
         return self.leaf(output, "constant") if found is None else found
+
+    # -- what the host reads
+
+    def host_reads(self, tensor: Native, contents: Any) -> None:
+        """The contents of a tensor were asked for by somebody outside this recording."""
+        with self._lock:
+            value = None if self._reading or self._busy else self._recorder.find(tensor)
+            if value is not None and not self.done:
+                with self._itself():
+                    self._recorder.host_read(value, np.array(contents))
+
+    @contextlib.contextmanager
+    def in_thread(self) -> Iterator[None]:
+        """Sees the operations of another thread."""
+        eager = context.context()
+        eager.add_op_callback(self)  # op_callbacks.remove_op_callback would stop the first thread's
+        try:
+            yield
+        finally:
+            eager.remove_op_callback(self)
+
+    def _as_read(self, tensor: Native) -> int | None:
+        with self._itself():
+            # NumPy reads a tensor's memory without asking it
+            return self._recorder.as_read(tensor, _NUMERIC[tensor._datatype_enum()], unseen=True)
+
+    @contextlib.contextmanager
+    def _itself(self) -> Iterator[None]:
+        reading, self._reading = self._reading, True
+        try:
+            yield
+        finally:
+            self._reading = reading
 
     # -- variables
 
@@ -340,15 +391,3 @@ _SPECIAL = {
 def _address(tensor: Native) -> int:
     """Where a tensor's numbers lie in memory."""
     return int(np.frombuffer(tensor, np.uint8).__array_interface__["data"][0])
-
-
-def _without_none(given: Given) -> tuple[Any, ...]:
-    return tuple(part for item in given.items() if item[1] is not None for part in item)
-
-
-def _function_name(kind: str, given: Given) -> str:
-    """`__inference_call_28` and the name in a PartitionedCall are both `call`."""
-    called = given.get("f")
-    text = str(getattr(called, "name", called) or kind)
-    text = text.removeprefix("b'").removesuffix("'")
-    return re.sub(r"^__(inference|forward|backward)_|_\d+$", "", text)

@@ -19,6 +19,7 @@ from parity import outputs as structure
 from parity.errors import ModelError
 from parity.frameworks.running import no_tensors, preserved_random_state, run
 from parity.frameworks.torch_ops import in_float64
+from parity.frameworks.torch_reads import seen
 from parity.frameworks.torch_watcher import Ref, SharedMemory, Watcher, name_of
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.recorder import Recorder, discover
@@ -77,16 +78,16 @@ def record(model: Model, inputs: Inputs) -> Tape:
     target = model.obj.forward if root is not None else model.obj
     args, kwargs = bind(target, tensors)
     mode = Watcher(recorder, _named_tensors(modules))
-    with _left_as_it_was(model, modules, mode.saved), mode:
+    with _left_as_it_was(model, modules, mode.saved), seen(mode), mode:
         result = run(model, lambda: model.obj(*args, **kwargs))
-    outputs = structure.flatten(result, lambda thing: isinstance(thing, torch.Tensor))
-    if not outputs:
+        outputs = run(model, lambda: structure.flatten(result, _is_tensor))
+    if outputs.none_of_its_own(recorder.ops):
         raise no_tensors(model, result)
     found = {
-        path: mode.value_of(tensor if isinstance(tensor, torch.Tensor) else torch.as_tensor(tensor))
-        for path, tensor in outputs.items()
+        path: recorder.output(item, lambda one: mode.value_of(_as_tensor(one)))
+        for path, item in outputs.items()
     }
-    return recorder.tape(model.name, ids, found)
+    return recorder.tape(model.name, ids, found, outputs)
 
 
 def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
@@ -105,14 +106,29 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
         written: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         with _left_as_it_was(model, modules, written, eagerly=not as_called):
             result = run(model, lambda: model.obj(*args, **kwargs))
-            flat = structure.flatten(result, lambda thing: isinstance(thing, torch.Tensor))
-            found = {path: np.array(to_numpy(torch.as_tensor(a))) for path, a in flat.items()}
+            flat = structure.flatten(result, _is_tensor)
+            found = {path: np.array(to_numpy(_as_tensor(item))) for path, item in flat.items()}
             for tensor, before, version in saved:
                 if id(tensor) not in counted or tensor._version != version:
                     written[id(tensor)] = (tensor, before)
         return found
 
     return outputs
+
+
+def _is_tensor(thing: object) -> bool:
+    return isinstance(thing, torch.Tensor)
+
+
+def _as_tensor(item: Any) -> torch.Tensor:
+    """An output as a tensor; an array that torch can share keeps its memory, to be known by it."""
+    if isinstance(item, torch.Tensor):
+        return item
+    array = np.asarray(item)
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    shared = array.flags.writeable and all(step >= 0 for step in array.strides)
+    return torch.as_tensor(array if shared else np.array(array, order="C"))
 
 
 def _modules(obj: Any) -> dict[str, torch.nn.Module]:
@@ -251,6 +267,8 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
             target[position] = target[position].clone()
             made.append(target[position])
         func = _RESHAPES.get(call.func, call.func)
+        if op.kind == "to_dense" and arguments[0].layout == torch.strided:
+            return [arguments[0].clone()]  # a value that was put in is dense already
         if precision is not None and isinstance(func, torch._ops.OpOverload):
             result = in_float64(func, args, kwargs)
         else:
@@ -278,7 +296,8 @@ _RESHAPES = {
 def _fill(template: Any, arguments: Sequence[Native], precision: Precision) -> Any:
     """The recorded arguments with tensors back in place; a tuple becomes a list."""
     if isinstance(template, Ref):
-        return arguments[template.index]
+        found = arguments[template.index]
+        return found.item() if template.as_number else found
     if isinstance(template, (tuple, list)):
         return [_fill(item, arguments, precision) for item in template]
     if isinstance(template, dict):
@@ -298,6 +317,8 @@ def cast(array: Native, precision: Precision) -> Native:
 
 def to_numpy(array: Native) -> Array:
     tensor = array.detach().cpu()
+    if tensor.layout != torch.strided:
+        tensor = tensor.to_dense()
     if tensor.dtype.is_floating_point and tensor.dtype not in _NUMPY_HAS:
         tensor = tensor.float()
     return type_cast(Array, tensor.resolve_conj().resolve_neg().numpy())

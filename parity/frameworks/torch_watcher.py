@@ -7,6 +7,7 @@ next read.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,9 @@ class Watcher(TorchDispatchMode):
         self._known: dict[int, torch.Tensor] = {}  # by value id, to find those that share memory
         self._writes: dict[int, list[_Write]] = {}  # by storage
         self._seen: dict[int, int] = {}  # value id: how many of its storage's writes it holds
+        self._busy = False  # what is read now is read by the recording
+        self._lock = threading.RLock()  # a model may give work to several threads
+        self.done = False
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -46,12 +50,15 @@ class Watcher(TorchDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        kwargs = kwargs or {}
+        with self._lock:
+            return self._dispatch(func, args, kwargs or {})
+
+    def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         signature = _signature(func)
         inputs: list[int] = []
         template = (
-            _template(args, inputs, self.value_of),
-            _template(kwargs, inputs, self.value_of),
+            self._template(args, inputs),
+            self._template(kwargs, inputs),
         )
         written = [
             (position, tensor)
@@ -73,7 +80,9 @@ class Watcher(TorchDispatchMode):
                 made.append(tensor)
                 kept.append(position)
         if not made:
-            return result  # a number read by the host, or nothing
+            if func is torch.ops.aten._local_scalar_dense.default:
+                self._reads(args[0])
+            return result
         call = Call(func, *template, tuple(position for position, _ in written), tuple(kept))
         role = signature.role(args, kwargs)
         if func is torch.ops.aten.native_dropout.default and args[2] is not False:
@@ -98,11 +107,50 @@ class Watcher(TorchDispatchMode):
         known = self.named.get(id(tensor))
         if value is None and known is None:
             value = self._same_memory(tensor)
+        if value is None and known is None:
+            value = self._as_read(tensor)
         if value is None:
             kind, path, _ = known or ("constant", "", None)
+            busy, self._busy = self._busy, True
             value = self.recorder.leaf(tensor, kind, path, tensor.shape, name_of(tensor.dtype))
+            self._busy = busy
             self._note(value, tensor)
         return self._up_to_date(value, tensor) if self._writes else value
+
+    def host_reads(self, tensor: torch.Tensor) -> None:
+        """The contents of a tensor were asked for, by an operation or without."""
+        with self._lock:
+            if not self._busy and not self.done:
+                self._reads(tensor)
+
+    def _reads(self, tensor: torch.Tensor) -> None:
+        value = self.recorder.find(tensor)
+        value = self._same_memory(tensor) if value is None else value
+        if value is None or not tensor.is_floating_point():
+            return
+        value = self._up_to_date(value, tensor) if self._writes else value
+        self._busy = True
+        try:
+            self.recorder.host_read(value, self.recorder.adapter.to_numpy(tensor))
+        finally:
+            self._busy = False
+
+    def _template(self, thing: Any, inputs: list[int]) -> Any:
+        """The arguments with every tensor replaced by a `Ref`; their values go to `inputs`."""
+        if isinstance(thing, torch.Tensor):
+            inputs.append(self.value_of(thing))
+            return Ref(len(inputs) - 1)
+        if isinstance(thing, float):
+            read = self.recorder.reads.scalar(thing)
+            if read is None:
+                return thing
+            inputs.append(read)
+            return Ref(len(inputs) - 1, as_number=True)
+        if isinstance(thing, (tuple, list)):
+            return type(thing)([self._template(item, inputs) for item in thing])
+        if isinstance(thing, dict):
+            return {key: self._template(item, inputs) for key, item in thing.items()}
+        return thing
 
     def _note(self, value: int, tensor: torch.Tensor) -> None:
         self._known[value] = tensor
@@ -125,6 +173,13 @@ class Watcher(TorchDispatchMode):
                 self.recorder.alias(tensor, value)
                 return value
         return None
+
+    def _as_read(self, tensor: torch.Tensor) -> int | None:
+        busy, self._busy = self._busy, True
+        try:
+            return self.recorder.as_read(tensor, name_of(tensor.dtype))
+        finally:
+            self._busy = busy
 
     def _before_write(self, tensor: torch.Tensor) -> None:
         """Saves what a write would destroy: the model's own state, and recorded values."""
@@ -201,9 +256,13 @@ class _Write:
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """Stands for the n-th input of an operation in its recorded arguments."""
+    """Stands for the n-th input of an operation in its recorded arguments.
+
+    It is given as a Python number where the host had read it with `.item()`.
+    """
 
     index: int
+    as_number: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,20 +352,8 @@ def _signature(func: Any) -> _Signature:
     return _Signature(func)
 
 
-def _template(thing: Any, inputs: list[int], value_of: Any) -> Any:
-    """The arguments with every tensor replaced by a `Ref`, whose values are added to `inputs`."""
-    if isinstance(thing, torch.Tensor):
-        inputs.append(value_of(thing))
-        return Ref(len(inputs) - 1)
-    if isinstance(thing, (tuple, list)):
-        return type(thing)([_template(item, inputs, value_of) for item in thing])
-    if isinstance(thing, dict):
-        return {key: _template(item, inputs, value_of) for key, item in thing.items()}
-    return thing
-
-
 def _storage(tensor: torch.Tensor) -> int:
-    return int(tensor.untyped_storage().data_ptr())
+    return int(tensor.untyped_storage().data_ptr()) if tensor.layout == torch.strided else 0
 
 
 def _geometry(tensor: torch.Tensor) -> tuple[Any, ...]:

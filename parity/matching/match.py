@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
 from parity.matching.order import Order, find_order, orders
+from parity.matching.rounded import rounded_alike
 from parity.numerics.accounting import elementwise, rounding
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
@@ -259,7 +260,10 @@ def match(reference: Indexed, candidate: Tape, done: Callable[[], object] | None
 
 
 def _inputs_in_full(found: Match) -> dict[int, Array]:
-    """Inputs that were rounded for a half-precision model, as the reference has them."""
+    """Inputs that one model takes in a narrower format, as the reference has them.
+
+    Only where the one's are the other's, correctly rounded: inputs of the candidate's own count.
+    """
     ours, theirs = found.reference.tape, found.side.tape
     full = {}
     for name, value in theirs.inputs.items():
@@ -268,7 +272,9 @@ def _inputs_in_full(found: Match) -> dict[int, Array]:
             continue
         shapes = ours.values[other].shape, theirs.values[value].shape
         order = next((order for order in orders(*shapes) if order.stable), None)
-        if order is not None and found.side.array(value).dtype.kind == "f":
+        if order is None or not rounded_alike(ours, other, theirs, value, order):
+            continue
+        if found.side.array(value).dtype.kind == "f":
             full[value] = order.apply(found.reference.array(other))
             found.pairs[value] = Pair(other, value, order, 0.0)
             found.side.forget(value)

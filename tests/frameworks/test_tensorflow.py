@@ -455,7 +455,7 @@ def test_an_error_of_the_model_is_told_in_short(draw: np.random.Generator) -> No
     assert len(record(lambda x: x + 1, normal(draw, 2)).ops) == 1  # no callback was left behind
 
 
-@pytest.mark.parametrize("nothing", [None, "text", 3])
+@pytest.mark.parametrize("nothing", [None, "text"])
 def test_no_tensors(nothing: Any) -> None:
     with pytest.raises(ModelError, match="returned no tensors but"):
         record(lambda x: nothing, np.ones(3))

@@ -1,0 +1,222 @@
+"""Outputs beside the traced ones: what the host computed, and leaves that hold no numbers.
+
+A number that a model computed with Python or NumPy has no history on the tape: all that is known
+is what it was, so no replay says what rounding did to it. A string, a member of an enum or None is
+equal or not. Of an object of any other kind nothing is known unless both models gave an equal one:
+then the comparison says that it was left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, time, timedelta
+from enum import Enum
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from parity.diagnosis.region import OutputPair
+from parity.numerics.difference import residual
+from parity.numerics.rounding import U32
+from parity.outputs import Repeated, Setting
+from parity.tape import Array, Tape
+
+# Equal but for the last bits of float32, as a constant that is rounded once more.
+_EQUAL = 4 * U32
+# More than rounding leaves in float32 but for chaotic models; what lies between is not told.
+_APART = 2.0**-10
+_SHOWN = 60  # characters of a leaf in a message
+
+
+@dataclass
+class Beside:
+    """What the outputs beside the traced ones came to.
+
+    Attributes:
+        apart: reasons why outputs differ, by name.
+        unverified: why some could not be compared.
+        verdicts: of the outputs that the host computed, by name.
+    """
+
+    apart: dict[str, str] = field(default_factory=dict)
+    unverified: list[str] = field(default_factory=list)
+    verdicts: dict[str, str] = field(default_factory=dict)
+
+
+def by_value(reference: Tape, candidate: Tape, pair: OutputPair) -> bool:
+    """Whether a pair of outputs can be held against each other by what was recorded only."""
+    return any(
+        value in (tape.outputs[name] for name in tape.by_value)
+        for tape, value in ((reference, pair.reference), (candidate, pair.candidate))
+    )
+
+
+def judge_beside(reference: Tape, candidate: Tape, pairs: Sequence[OutputPair]) -> Beside:
+    """Compares what the tapes cannot replay, and says what nobody compared."""
+    found = Beside()
+    for pair in pairs:
+        if by_value(reference, candidate, pair):
+            _compare_recorded(found, reference, candidate, pair)
+    _compare_leaves(found, reference, candidate)
+    _nothing_dropped(found, reference, candidate, pairs)
+    return found
+
+
+def _recorded(tape: Tape, value: int) -> Array:
+    return tape.adapter.to_numpy(tape.recorded[value])
+
+
+def _compare_recorded(found: Beside, reference: Tape, candidate: Tape, pair: OutputPair) -> None:
+    ours, theirs = _recorded(reference, pair.reference), _recorded(candidate, pair.candidate)
+    if ours.shape != theirs.shape:
+        found.verdicts[pair.name] = "diverged"  # the shapes are told with the others'
+        return
+    gap = residual(_wide(ours), _wide(theirs))
+    if gap <= _EQUAL:
+        found.verdicts[pair.name] = "parity"
+        return
+    who = reference if pair.reference in _by_host(reference) else candidate
+    if gap <= _APART:
+        found.verdicts[pair.name] = "unverified"
+        found.unverified.append(
+            f"output {pair.name!r} of {who.model} is computed by Python or NumPy, where it cannot "
+            f"be followed, and differs by {gap:.1e} of its size: rounding cannot be told from a "
+            "fault. Compute it with the framework's operations, or return what it is made of"
+        )
+        return
+    found.verdicts[pair.name] = "diverged"
+    found.apart[pair.name] = (
+        f"output {pair.name!r}, which {who.model} computes by Python or NumPy, is "
+        f"{_brief(ours)} in {reference.model} and {_brief(theirs)} in {candidate.model}"
+    )
+
+
+def _by_host(tape: Tape) -> set[int]:
+    return {tape.outputs[name] for name in tape.by_value}
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _compare_leaves(found: Beside, reference: Tape, candidate: Tape) -> None:
+    ours = _held_against(reference, candidate)
+    theirs = _held_against(candidate, reference)
+    if not ours.keys() & theirs.keys() and len(ours) == len(theirs):
+        theirs = dict(zip(ours, theirs.values(), strict=True))
+    for name in dict.fromkeys((*ours, *theirs)):
+        if name in ours and name in theirs:
+            _compare_leaf(found, name, (reference, ours[name]), (candidate, theirs[name]))
+            continue
+        holder, other = (reference, candidate) if name in ours else (candidate, reference)
+        leaf = ours.get(name, theirs.get(name))
+        # None against nothing holds no values; None against a tensor is told with that tensor
+        if leaf is not None and name not in other.outputs:
+            found.unverified.append(
+                f"output {name!r} of {holder.model}, {_told(leaf)}, is missing in {other.model}"
+            )
+
+
+def _held_against(tape: Tape, other: Tape) -> dict[str, Any]:
+    """The leaves of a model, without the settings that the other one's object has not."""
+    return {
+        name: leaf.value if isinstance(leaf, Setting) else leaf
+        for name, leaf in tape.other_outputs.items()
+        if not isinstance(leaf, Setting) or name in other.other_outputs
+    }
+
+
+def _compare_leaf(
+    found: Beside, name: str, ours: tuple[Tape, Any], theirs: tuple[Tape, Any]
+) -> None:
+    if _equal(ours[1], theirs[1]):
+        return
+    if _is_plain(ours[1]) and _is_plain(theirs[1]):
+        found.apart[name] = (
+            f"output {name!r} is {_brief(ours[1])} in {ours[0].model} and {_brief(theirs[1])} in "
+            f"{theirs[0].model}"
+        )
+        return
+    tape, leaf = theirs if _is_plain(ours[1]) else ours
+    found.unverified.append(
+        f"output {name!r} of {tape.model} is {_told(leaf)}, which is not compared: return the "
+        "tensors that it holds, by name or as a tuple"
+    )
+
+
+def _nothing_dropped(
+    found: Beside, reference: Tape, candidate: Tape, pairs: Sequence[OutputPair]
+) -> None:
+    """Every output is in a pair, or is missing on the other side, which is told there."""
+    paired = {pair.reference for pair in pairs}, {pair.candidate for pair in pairs}
+    for tape, other, values in zip(
+        (reference, candidate), (candidate, reference), paired, strict=True
+    ):
+        for name, value in tape.outputs.items():
+            if value not in values and name in other.outputs:
+                found.unverified.append(f"output {name!r} of {tape.model} was not compared")
+
+
+def missing(name: str, holder: Tape, other: Tape) -> str:
+    """What is said of an output that only one model has."""
+    leaf = other.other_outputs.get(name, other)
+    if leaf is other:
+        return f"output {name!r} of {holder.model} is missing in {other.model}"
+    return (
+        f"output {name!r} is a tensor of shape {holder.values[holder.outputs[name]].shape} in "
+        f"{holder.model} and {_told(leaf)} in {other.model}"
+    )
+
+
+# --- leaves --------------------------------------------------------------------------------------
+
+_PLAIN = (str, bytes, bool, int, float, complex, date, time, timedelta, PurePath, Enum, Repeated)
+
+
+def _is_plain(leaf: Any) -> bool:
+    """Whether a leaf is what it shows: two that differ are a difference."""
+    if isinstance(leaf, (set, frozenset)):
+        return all(map(_is_plain, leaf))
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf.dtype.kind in "SUMm"
+    return leaf is None or isinstance(leaf, _PLAIN) or _dtype_name(leaf) != ""
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, Enum) and isinstance(b, Enum) and type(a) is not type(b):
+        return (type(a).__name__, a.name) == (type(b).__name__, b.name)
+    if _dtype_name(a) and _dtype_name(b):
+        return _dtype_name(a) == _dtype_name(b)
+    if isinstance(a, (np.ndarray, np.generic)) or isinstance(b, (np.ndarray, np.generic)):
+        return bool(np.array_equal(np.asarray(a), np.asarray(b)))
+    try:
+        return bool(a is b or a == b)
+    except (TypeError, ValueError, RuntimeError):  # of an object that compares element by element
+        return False
+
+
+def _dtype_name(leaf: Any) -> str:
+    """The name of a framework's dtype, as `float32`; "" of anything else."""
+    if isinstance(leaf, np.dtype):
+        return str(leaf.name)
+    if type(leaf).__name__ not in ("dtype", "DType"):
+        return ""
+    return str(getattr(leaf, "name", leaf)).removeprefix("torch.")
+
+
+def _told(leaf: Any) -> str:
+    if _is_plain(leaf):
+        return _brief(leaf)
+    kind = type(leaf)
+    return f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
+
+
+def _brief(leaf: Any) -> str:
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        leaf = leaf.item() if np.ndim(leaf) == 0 else leaf
+    array = isinstance(leaf, np.ndarray)
+    text = np.array2string(leaf, threshold=6, precision=6) if array else repr(leaf)
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

@@ -1,0 +1,52 @@
+"""Follows a model into the threads that it gives work to, such as members of an ensemble.
+
+A framework tells of operations in the thread in which it was asked to, and in no other.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures.thread as pools
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Entering = Callable[[], contextlib.AbstractContextManager[Any]]
+
+
+@contextlib.contextmanager
+def followed(entering: Entering) -> Iterator[None]:
+    """Runs inside `entering()` what other threads begin meanwhile: new threads, and work of pools.
+
+    A thread that outlives this goes on inside it; what `entering` gives must then do nothing.
+    """
+    inside = threading.local()
+
+    def wrapped(run: Callable[..., Any]) -> Callable[..., Any]:
+        def follow(item: Any) -> Any:
+            if getattr(inside, "yes", False) or _is_worker(item):
+                return run(item)
+            inside.yes = True
+            try:
+                with entering():
+                    return run(item)
+            finally:
+                inside.yes = False
+
+        return follow
+
+    inside.yes = True  # of this thread, whose work is watched anyway
+    kinds: tuple[Any, ...] = (threading.Thread, pools._WorkItem)
+    before = [vars(kind)["run"] for kind in kinds]
+    for kind, run in zip(kinds, before, strict=True):
+        kind.run = wrapped(run)
+    try:
+        yield
+    finally:
+        for kind, run in zip(kinds, before, strict=True):
+            kind.run = run
+
+
+def _is_worker(item: Any) -> bool:
+    """Whether a thread is a pool's, which waits for work that is followed by itself."""
+    return getattr(item, "_target", None) is pools._worker

@@ -1,0 +1,68 @@
+"""What a torch model does where no operation is dispatched: reads by the host, other threads."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from parity.frameworks.threads import followed
+from parity.frameworks.torch_watcher import Watcher
+
+# How the host reads a tensor without an operation; `.item()` is one.
+_READERS = ("numpy", "tolist")
+
+
+@contextlib.contextmanager
+def seen(watcher: Watcher) -> Iterator[None]:
+    """Tells a watcher of what the host reads, and of what other threads do for the model."""
+    before = {name: vars(torch.Tensor).get(name) for name in _READERS}
+    for name in _READERS:
+        setattr(torch.Tensor, name, _told(getattr(torch.Tensor, name), watcher))
+    try:
+        with followed(lambda: _InThread(watcher)):
+            yield
+    finally:
+        watcher.done = True
+        for name, method in before.items():
+            if method is None:
+                delattr(torch.Tensor, name)
+            else:
+                setattr(torch.Tensor, name, method)
+
+
+def _told(method: Any, watcher: Watcher) -> Any:
+    @functools.wraps(method)
+    def read(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        result = method(tensor, *args, **kwargs)
+        watcher.host_reads(tensor)
+        return result
+
+    return read
+
+
+class _InThread(TorchDispatchMode):
+    """Hands the operations of another thread to a watcher, as long as that records."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__()
+        self._watcher = watcher
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        if self._watcher.done:
+            return func(*args, **(kwargs or {}))
+        return self._watcher.__torch_dispatch__(func, types, args, kwargs)
