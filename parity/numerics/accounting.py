@@ -77,7 +77,9 @@ def allowance(
         if all(ran.dtype == np.float64 for ran, _ in sides):
             own = _WIDE / ACCOUNTED * at_least_usual(sizes[0])
         allowed: Array = own + errors[0] + errors[1]
-        return allowed if measured else allowed + _UNMEASURED * np.maximum(*errors)
+        if not measured:
+            allowed = allowed + _UNMEASURED * at_least_usual(np.maximum(*errors))
+        return allowed
 
 
 def excess(reference: Array, candidate: Array, allowed: Array) -> Excess:
