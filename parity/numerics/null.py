@@ -52,7 +52,7 @@ def null_test(
         observed = residual(plain, candidate(arrays)) / ORDER_OF_SUMMATION
         by_rounding = []
         for _ in range(DRAWS):
-            moved = {value: _moved(array, random) for value, array in {**arrays, **weights}.items()}
+            moved = {value: nudged(array, random) for value, array in {**arrays, **weights}.items()}
             by_rounding.append(residual(plain, reference(moved)))
         if not number and observed > _FAR * max(*by_rounding, U32):
             return 0.0
@@ -61,7 +61,7 @@ def null_test(
     return together
 
 
-def _moved(array: Array, random: np.random.Generator) -> Array:
+def nudged(array: Array, random: np.random.Generator) -> Array:
     """The numbers one unit in the last place up, down, or where they are."""
     if array.dtype.kind != "f":
         return array
