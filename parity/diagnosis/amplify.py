@@ -7,19 +7,20 @@ variant shows at a larger magnitude.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from parity.diagnosis.case import Case, case_of
 from parity.diagnosis.enclosures import enclosures
-from parity.diagnosis.region import Parting
+from parity.diagnosis.outputs import in_reference_layout
+from parity.diagnosis.region import OutputPair, Parting, descendants
 from parity.errors import ReplayError
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.rounding import explained_by_constants
 from parity.numerics.scaling import is_rounding
-from parity.tape import Array
+from parity.tape import Array, Replay
 
 # It must stand out from what rounding explains there by this much.
 _MARGIN = 8.0
@@ -32,8 +33,11 @@ _VARIATIONS: Mapping[str, Callable[[Array], Array]] = {
 }
 
 
-def amplified(repaired: Match, parting: Parting) -> str:
+def amplified(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -> str:
     """On which inputs a difference outgrows what rounding explains; "" if on none.
+
+    Args:
+        outputs: of the models. What the difference grows to has to reach one of them.
 
     Says nothing where the inputs of the two regions cannot be changed alike, or where on the same
     inputs the two models meet again soon after: what ends the regions then only looks alike, as
@@ -42,7 +46,7 @@ def amplified(repaired: Match, parting: Parting) -> str:
     case = case_of(repaired, parting)
     if case is None or not case.same_inputs:
         return ""
-    found = _grows(case)
+    found = _grows(case, outputs)
     if not found:
         return ""
     around = list(enclosures(case))
@@ -66,7 +70,7 @@ def _ends_in_copies(larger: Case, case: Case) -> bool:
     return all(np.array_equal(*pair) for pair in pairs)
 
 
-def _grows(case: Case) -> str:
+def _grows(case: Case, outputs: Sequence[OutputPair] = ()) -> str:
     for name, vary in _VARIATIONS.items():
         with np.errstate(invalid="ignore"):  # of infinite values
             changed = case.redrawn(vary)
@@ -88,9 +92,56 @@ def _grows(case: Case) -> str:
             explained_by_constants(run.tape, run, view.ops, [v.id for v in view.leaves], view.end)
             for run, view in ((ours, case.reference), (theirs, case.candidate))
         )
-        if gap > _MARGIN * explained:
+        if gap > _MARGIN * explained and (not outputs or _reaches(case, changed, outputs)):
             return f"it grows to {gap:.1e} of its size on inputs {name}"
     return ""
+
+
+def _reaches(case: Case, changed: Mapping[int, Array], outputs: Sequence[OutputPair]) -> bool:
+    """Whether an output differs where both models go on from the changed inputs.
+
+    What ends the regions may be two values that only look alike on the user's inputs, as before
+    and after a clip that cuts nothing off there: then the models agree further on.
+    """
+    repaired = case.repaired
+    bases = repaired.reference.run, repaired.side.run
+    pairs = {**repaired.pairs, **{pair.candidate: pair for pair in case.partner_pairs}}
+    # from before what cut nothing off on the user's inputs, and may on these
+    changed = {_before_copies(bases[0], value): array for value, array in changed.items()}
+    try:
+        ours = bases[0].tape.replay("float64", changed, bases[0])
+        starts = [
+            value
+            for value, pair in pairs.items()
+            if pair.reference in case.starts or pair.reference in changed
+        ]
+        # what the candidate makes of one of them, as a clip that cuts nothing off, it makes anew
+        made = set().union(*(descendants(bases[1].tape, value) for value in starts))
+        given = {
+            value: pairs[value].order.apply(ours.array(pairs[value].reference))
+            for value in starts
+            if value not in made
+        }
+        theirs = bases[1].tape.replay("float64", given, bases[1])
+    except ReplayError:  # outside what an operation further on takes
+        return True
+    for pair in outputs:
+        a, b = ours.array(pair.reference), theirs.array(pair.candidate)
+        laid_out = in_reference_layout(repaired, pair, b)
+        if laid_out is None or not residual(a, laid_out) <= _VISIBLE:
+            return True
+    return False
+
+
+def _before_copies(run: Replay, value: int) -> int:
+    """The first of the values that a value is an equal copy of, each made of the one before."""
+    while (op := run.tape.producer(value)) is not None:
+        array = run.array(value)
+        same = [one for one in op.inputs if one in run and np.array_equal(run.array(one), array)]
+        if not same or run.tape.producer(same[0]) is None:
+            break
+        value = same[0]
+    return value
 
 
 def _size(array: Array) -> float:

@@ -87,6 +87,16 @@ class Case:
         return next((other for other, numbers in read if _one(numbers, array)), value)
 
     @property
+    def partner_pairs(self) -> list[Pair]:
+        """The pairs of what enters the candidate's region, as they are before the repair."""
+        return [self._pairs[value] for value in self.partners]
+
+    @cached_property
+    def starts(self) -> frozenset[int]:
+        """The reference's values that a trial changes, and what mere moves make of them."""
+        return frozenset({*self.roots, *self._cut})
+
+    @property
     def _cut(self) -> tuple[int, ...]:
         return tuple(dict.fromkeys((*self.entering, *self.partners.values())))
 

@@ -13,7 +13,7 @@ unpaired-random     random draws that have no counterpart
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from parity.diagnosis.amplify import amplified
 from parity.diagnosis.case import case_of
 from parity.diagnosis.parameter import other_parameters
-from parity.diagnosis.region import Parting, Region
+from parity.diagnosis.region import OutputPair, Parting, Region
 from parity.matching.match import Match
 from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
 from parity.numerics.null import DRAWS, null_test
@@ -48,7 +48,7 @@ _INDEPENDENT_INPUTS = 3
 _OF_THE_HOST = 2.0**-10
 
 
-def classify(repaired: Match, parting: Parting) -> Kind:
+def classify(repaired: Match, parting: Parting, outputs: Sequence[OutputPair] = ()) -> Kind:
     """The kind of a parting.
 
     Args:
@@ -70,7 +70,7 @@ def classify(repaired: Match, parting: Parting) -> Kind:
         return Kind("host-read")
     if parting.residual <= parting.explained:
         # numbers that the host made stay as they were, and say nothing on other inputs
-        detail = "" if baked else amplified(repaired, parting)
+        detail = "" if baked else amplified(repaired, parting, outputs)
         if detail:
             return Kind("divergence", detail)
         other = other_parameters(repaired, parting)

@@ -75,7 +75,7 @@ def judge(
     notes, unverified = [], list(structure)
     ends: dict[int, str] = {}
     for parting in partings:
-        kind = classify(repaired, parting)
+        kind = classify(repaired, parting, outputs)
         if parting.values is not None:
             ends[parting.values[1]] = kind.name
         if kind.name == "divergence":

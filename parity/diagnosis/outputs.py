@@ -79,7 +79,7 @@ def in_reference_layout(found: Match, pair: OutputPair, candidate: Array) -> Arr
     shape = found.reference.array(pair.reference).shape
     if candidate.shape == shape:
         return candidate
-    if candidate.ndim != len(shape) or candidate.ndim < 3:
+    if candidate.ndim != len(shape) or candidate.ndim < 4:
         return None
     for moved in (np.moveaxis(candidate, 1, -1), np.moveaxis(candidate, -1, 1)):
         if moved.shape == shape and (_of_image_operations(found, pair) or _of_images(found, pair)):
@@ -104,8 +104,6 @@ def _of_image_operations(found: Match, pair: OutputPair) -> bool:
 def _of_images(found: Match, pair: OutputPair) -> bool:
     """Whether the outputs come of images that were given to the models in two layouts."""
     tapes = found.reference.tape, found.side.tape
-    if len(tapes[0].values[pair.reference].shape) < 4:
-        return False
     given = [
         one
         for value in tapes[1].inputs.values()
@@ -117,7 +115,7 @@ def _of_images(found: Match, pair: OutputPair) -> bool:
 
 def _of_images_too(tape: Tape, value: int) -> set[int]:
     """The values before one that are images if it is: up to a flattening, or an attention."""
-    rank, batch = len(tape.values[value].shape), tape.values[value].shape[0]
+    batch = tape.values[value].shape[0]
     seen, stack = {value}, [value]
     while stack:
         op = tape.producer(stack.pop())
@@ -128,7 +126,7 @@ def _of_images_too(tape: Tape, value: int) -> set[int]:
             continue
         for source in live:
             shape = tape.values[source].shape
-            flat = len(shape) < 3 and (not shape or shape[0] == batch) or rank == 3 > len(shape)
+            flat = len(shape) < 3 and (not shape or shape[0] == batch)
             if source not in seen and not flat:
                 seen.add(source)
                 stack.append(source)
