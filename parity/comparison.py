@@ -110,7 +110,7 @@ def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Pha
     phases.begin(f"explaining {candidate.model}", judging, _OF_A_PARTING[1] * len(partings))
     explained = phases.operations(len(partings))
     problems = [*problems, *beside.unverified]
-    verdict = judge(matched, repaired, partings, pairs, problems, explained, beside.apart)
+    verdict = judge(matched, repaired, partings, pairs, problems, explained, beside)
     phases.begin(f"measuring the layers of {candidate.model}", measuring)
     by_formula = None
     if book is not None:
