@@ -179,3 +179,14 @@ def test_numbers_of_python_that_are_not_told_apart_would_alarm(
     monkeypatch.setattr(Tape, "is_baked", lambda *_: False)
     build, scale = COMPUTED["torch"]
     assert compared(build(scale), in_torch(lambda s: 1.7 * s)).verdict == "diverged"
+
+
+def test_constants_in_bfloat16_can_be_looked_at() -> None:
+    """NumPy has no bfloat16, so it takes an operation to read one, which is not the model's."""
+
+    def model(x: Any) -> Any:
+        h = tf.cast(x, tf.bfloat16) * tf.constant(W[0], tf.bfloat16)
+        return h * float(tf.reduce_mean(h))
+
+    found = compared(parity.wrap(model, "tensorflow"), parity.wrap(model, "tensorflow"))
+    assert found.verdict == "parity"
