@@ -96,6 +96,14 @@ class Color(enum.Enum):
     BLUE = 2
 
 
+class ActionValue:
+    """As ChainerRL and PFRL keep them, each with what else it needs to work."""
+
+    def __init__(self, q: Any, **works: Any) -> None:
+        self.q_values, self.n_actions = q, 3
+        vars(self).update(works)
+
+
 def deep(leaf: Any, levels: int = 12) -> Any:
     return leaf if levels == 0 else {"d": deep(leaf, levels - 1)}
 
@@ -162,6 +170,16 @@ CROSS: dict[str, tuple[Build, Build, Build]] = {
     "slots": (Slots, Slots, lambda h: Slots(2 * h)),
     "property": (Property, Property, lambda h: Property(2 * h)),
     "parameters": (Parameters, Parameters, lambda h: Parameters(2 * h)),
+    "action value": (
+        lambda h: ActionValue(h, device=h.device, formatter=str),
+        lambda h: ActionValue(h, xp=np),
+        lambda h: ActionValue(2 * h, xp=np),
+    ),
+    "number of actions": (
+        lambda h: ActionValue(h),
+        lambda h: types.SimpleNamespace(q_values=h),
+        lambda h: types.SimpleNamespace(q_values=h, n_actions=4),
+    ),
     "deep": (deep, deep, lambda h: deep(2 * h)),
     "1 and '1'": (
         lambda h: {1: h, "1": 3 * h},
