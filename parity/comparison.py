@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 from parity import channels
 from parity.architecture import structural_differences
-from parity.diagnosis.beside import by_value, judge_beside, missing
+from parity.diagnosis.beside import Beside, by_value, judge_beside, missing
 from parity.diagnosis.by_formula import hold_against, record_formula
-from parity.diagnosis.judge import judge
+from parity.diagnosis.closing import close, doubted
+from parity.diagnosis.judge import Verdict, judge
 from parity.diagnosis.locate import locate
 from parity.diagnosis.region import OutputPair
+from parity.diagnosis.replayed import PlainRun
 from parity.errors import InputError
 from parity.frameworks import load
-from parity.matching.match import Indexed, match
-from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
+from parity.matching.match import Indexed, Match, match
+from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, map_arrays, wrap
 from parity.progress import Phases
 from parity.report.heads import paired_heads
 from parity.report.layers import layer_rows
@@ -28,12 +34,13 @@ from parity.report.summary import (
     StructuralDifference,
     Structure,
 )
-from parity.tape import Tape
+from parity.stages import plain
+from parity.tape import Array, Tape
 
 # About how long each phase takes, where models agree: recording and replaying; recording, matching,
-# locating, judging, measuring layers.
+# locating, judging, plain runs and replays of both, measuring layers.
 _OF_REFERENCE = (1.0, 2.0)
-_OF_CANDIDATE = (1.0, 4.0, 0.5, 0.5, 2.0)
+_OF_CANDIDATE = (1.0, 4.0, 0.5, 0.5, 3.0, 2.0)
 _OF_A_PARTING = (1.0, 2.0)  # to locate, to explain
 
 
@@ -73,13 +80,15 @@ def compare(
     phases = Phases(sum(_OF_REFERENCE) + sum(_OF_CANDIDATE) * len(candidates))
     phases.begin(f"recording {models[0].name}", _OF_REFERENCE[0])
     tape = channels.record(models[0], models[0], fed[0])
+    run = _plain_run(tape, models[0], fed[0])
     phases.begin(f"replaying {models[0].name} in float64", _OF_REFERENCE[1])
     side = Indexed(tape, tape.replay("float64", after=phases.operations(len(tape.ops))))
     comparisons = []
     for model, arrays in zip(models[1:], fed[1:], strict=True):
         phases.begin(f"recording {model.name}", _OF_CANDIDATE[0])
         other = channels.record(model, models[0], arrays)
-        comparisons.append(_compare(side, other, book, phases))
+        plain_runs = run, _plain_run(other, model, arrays)
+        comparisons.append(_compare(side, other, plain_runs, book, phases))
     phases.end()
     return Report(
         reference=ModelSummary(models[0].name, models[0].framework, len(tape.ops)),
@@ -92,26 +101,40 @@ def compare(
     )
 
 
-def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Phases) -> Comparison:
-    """One candidate against the reference, and both against the formula's tape."""
-    _, matching, locating, judging, measuring = _OF_CANDIDATE
+def _compare(
+    reference: Indexed,
+    candidate: Tape,
+    plain_runs: tuple[PlainRun, PlainRun],
+    book: Tape | None,
+    phases: Phases,
+) -> Comparison:
+    """One candidate against the reference, and both against the formula's tape.
+
+    Args:
+        plain_runs: how both are run without being recorded.
+    """
     pairs, problems = pair_outputs(reference.tape, candidate)
-    phases.begin(f"matching {candidate.model}", matching)
-    matched = match(reference, candidate, phases.operations(len(candidate.ops)))
-    phases.begin(f"locating where {candidate.model} parts", locating)
-
-    def reached(count: int, share: float) -> None:
-        expected = count / (share or 1.0)  # as many in the rest as up to here
-        phases.reach(share, _OF_A_PARTING[0] * expected, _OF_A_PARTING[1] * expected)
-
-    beside = judge_beside(reference.tape, candidate, pairs)
-    traced = [pair for pair in pairs if not by_value(reference.tape, candidate, pair)]
-    partings, repaired = locate(matched, traced, reached)
-    phases.begin(f"explaining {candidate.model}", judging, _OF_A_PARTING[1] * len(partings))
-    explained = phases.operations(len(partings))
-    problems = [*problems, *beside.unverified]
-    verdict = judge(matched, repaired, partings, pairs, problems, explained, beside)
-    phases.begin(f"measuring the layers of {candidate.model}", measuring)
+    outputs = _Outputs(
+        pairs,
+        [pair for pair in pairs if not by_value(reference.tape, candidate, pair)],
+        problems,
+        judge_beside(reference.tape, candidate, pairs),
+    )
+    matched, repaired, verdict = _judged(reference, candidate, outputs, phases)
+    phases.begin(f"running {candidate.model} plainly", _OF_CANDIDATE[4])
+    if verdict.verdict == "diverged":
+        verdict = doubted(verdict, matched, pairs, plain_runs)
+    else:
+        verdict, left = close(matched, repaired, outputs.traced, verdict, plain_runs)
+        if left:
+            # what hides beside larger values is found where each element counts by itself
+            sharp = Indexed(reference.tape, reference.run, reference, sharp=True)
+            again = _judged(sharp, candidate, outputs, phases, planned=False)
+            if again[2].verdict == "diverged":
+                matched, repaired, verdict = again
+                reasons = (*verdict.reasons, *(one.reason for one in left))
+                verdict = replace(verdict, reasons=reasons)
+    phases.begin(f"measuring the layers of {candidate.model}", _OF_CANDIDATE[5])
     by_formula = None
     if book is not None:
         answers = pair_outputs(reference.tape, book)
@@ -124,7 +147,9 @@ def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Pha
         notes=verdict.notes,
         caveats=(*reference.tape.caveats, *candidate.caveats),
         layers=layer_rows(repaired, verdict.ends),
-        outputs=output_rows(reference, candidate, pairs, {**verdict.outputs, **beside.verdicts}),
+        outputs=output_rows(
+            reference, candidate, pairs, {**verdict.outputs, **outputs.beside.verdicts}
+        ),
         coverage=verdict.coverage,
         structure=(
             () if verdict.verdict == "parity" else _structure(reference.tape, candidate, pairs)
@@ -133,6 +158,59 @@ def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Pha
         heads=paired_heads(reference.tape, candidate, pairs),
         final_values={pair.name: matched.side.run.array(pair.candidate) for pair in pairs},
     )
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    """The outputs of two models.
+
+    Attributes:
+        pairs: those of both models.
+        traced: those of them that a tape can replay.
+        problems: why some outputs have no counterpart.
+        beside: what the others came to.
+    """
+
+    pairs: Sequence[OutputPair]
+    traced: Sequence[OutputPair]
+    problems: Sequence[str]
+    beside: Beside
+
+
+def _judged(
+    reference: Indexed, candidate: Tape, outputs: _Outputs, phases: Phases, planned: bool = True
+) -> tuple[Match, Match, Verdict]:
+    """The match of the models as they are, the one with every divergence repaired, the verdict.
+
+    Args:
+        planned: whether the weights of the phases are part of the whole that was announced.
+    """
+    _, matching, locating, judging, _, _ = _OF_CANDIDATE
+
+    def begin(phase: str, weight: float, more: float = 0.0) -> None:
+        phases.begin(phase, weight * planned, more + weight * (not planned))
+
+    begin(f"matching {candidate.model}", matching)
+    matched = match(reference, candidate, phases.operations(len(candidate.ops)))
+    begin(f"locating where {candidate.model} parts", locating)
+
+    def reached(count: int, share: float) -> None:
+        expected = count / (share or 1.0)  # as many in the rest as up to here
+        phases.reach(share, _OF_A_PARTING[0] * expected, _OF_A_PARTING[1] * expected)
+
+    partings, repaired = locate(matched, outputs.traced, reached)
+    begin(f"explaining {candidate.model}", judging, _OF_A_PARTING[1] * len(partings))
+    explained = phases.operations(len(partings))
+    verdict = judge(
+        matched,
+        repaired,
+        partings,
+        outputs.pairs,
+        [*outputs.problems, *outputs.beside.unverified],
+        explained,
+        outputs.beside,
+    )
+    return matched, repaired, verdict
 
 
 def structure(reference: Any, candidate: Any, inputs: Inputs = None) -> Structure:
@@ -217,6 +295,23 @@ def _inputs_of(model: Model, reference: Model, inputs: Inputs) -> Inputs:
             )
         inputs = reference.inputs
     return lay_out(as_arrays(inputs), reference.input_layout, model.input_layout)
+
+
+def _plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
+    """How a model is run as its user runs it; once, whoever asks."""
+    arrays = list(flatten_inputs(inputs).values())
+    count = len(arrays[0]) if arrays[0].ndim else 0
+    order = np.arange(count)[::-1].clip(min=1)  # the first sample gives way to the second
+
+    def reordered(array: Array) -> Array:
+        return array[order] if array.ndim and len(array) == count else array
+
+    def run(other: bool) -> dict[str, Array]:
+        return plain(model, as_called=True)(map_arrays(reordered, inputs) if other else inputs)
+
+    return PlainRun(
+        tape, cache(lambda: run(False)), cache(lambda: run(True)) if count > 1 else None
+    )
 
 
 def _check(model: Model, inputs: Inputs) -> None:

@@ -37,9 +37,9 @@ def record(model: Model, inputs: Inputs) -> Tape:
     return _with_stages(framework.record(model, reached[-1]), model.before, reached)
 
 
-def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:
+def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
     """The stages and the model without being recorded; see `Framework.plain`."""
-    rest = load(model.framework).plain(model)
+    rest = load(model.framework).plain(model, as_called)
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
         for stage in model.before:

@@ -376,6 +376,25 @@ class Tape:
                 after(op, run)
         return run
 
+    def outputs_of(
+        self, precision: Precision = None, replaced: Mapping[int, Array] | None = None
+    ) -> dict[str, Array]:
+        """The outputs of a replay that lets go of each value after its last reader.
+
+        Args:
+            precision, replaced: as for `replay`.
+        """
+        kept = set(self.outputs.values())
+
+        def forget(op: Op, run: Replay) -> None:
+            for value in {*op.inputs, *op.outputs} - kept:
+                if not self.consumers[value] or self.consumers[value][-1] <= op.index:
+                    run.native.pop(value, None)
+                    run._arrays.pop(value, None)
+
+        run = self.replay(precision, replaced, after=forget)
+        return {name: run.array(value) for name, value in self.outputs.items()}
+
     def step(self, op: Op, run: Replay, replaced: Collection[int] = ()) -> None:
         """Runs one operation of a replay, whose inputs it has; `replaced` outputs are dropped."""
         if run.moves_weights(op):
@@ -420,4 +439,5 @@ class Tape:
 
 
 def _dtype(value: Value) -> np.dtype[Any]:
-    return np.dtype("float32" if value.dtype == "bfloat16" else value.dtype)
+    unknown = value.dtype.startswith(("bfloat", "float8"))  # which NumPy does not have
+    return np.dtype("float32" if unknown else value.dtype)

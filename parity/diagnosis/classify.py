@@ -156,10 +156,11 @@ def _low(parting: Parting) -> bool:
 def _in_working_precision(repaired: Match, parting: Parting) -> float:
     """What the candidate's operations leave when they get the reference's recorded bits."""
     assert parting.values is not None and parting.order is not None
-    tape = repaired.reference.tape
-    reference = parting.order.apply(tape.adapter.to_numpy(tape.recorded[parting.values[0]]))
+    tape, value = repaired.reference.tape, parting.values[0]
+    recorded = tape.adapter.to_numpy(tape.recorded[value])
+    exact = repaired.reference.array(value)
     return working_residual(
-        reference,
+        (parting.order.apply(recorded), parting.order.apply(exact)),
         parting.candidate.tape,
         recorded_inputs(repaired, parting.candidate),
         parting.candidate.ops,

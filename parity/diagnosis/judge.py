@@ -39,6 +39,7 @@ class Verdict:
         notes: what is told without being an alarm.
         ends: the candidate's values that end a parting, with its kind.
         outputs: the verdict on each output by itself, by name.
+        noted: what the notes are of, with its kind, where it was found between operations.
     """
 
     verdict: str
@@ -48,6 +49,7 @@ class Verdict:
     coverage: Coverage
     ends: Mapping[int, str]
     outputs: Mapping[str, str]
+    noted: tuple[tuple[Parting, str], ...] = ()
 
 
 def judge(
@@ -70,6 +72,7 @@ def judge(
     """
     reference, candidate = matched.reference.tape, matched.side.tape
     faults: list[tuple[Parting, str]] = []
+    noted: list[tuple[Parting, str]] = []
     notes, unverified = [], list(structure)
     ends: dict[int, str] = {}
     for parting in partings:
@@ -82,6 +85,7 @@ def judge(
             unverified.append(_unverified(kind.name, parting))
         else:
             notes.append(Note(kind.name, *_sites(parting), parting.residual, kind.detail))
+            noted.append((parting, kind.name))
     divergences = _divergences(matched, repaired, faults, outputs, explained)
     shapes = {
         pair.name: shape_reason(
@@ -104,7 +108,8 @@ def judge(
     unverified += [*reference.doubts, *candidate.doubts]
     unverified += _vacuous(matched, outputs)
     coverage = _coverage(matched, repaired, outputs, structure)
-    if divergences and not shapes and not masks:
+    # where each element counts by itself, the outputs are known to differ
+    if divergences and not shapes and not masks and not matched.reference.sharp:
         whole = agree_as_a_whole(matched, outputs)
         if whole is None:
             whole = repairs_harm(divergences)
@@ -121,7 +126,9 @@ def judge(
     else:
         verdict, reasons = "unverified" if unverified else "parity", tuple(unverified)
     each = output_verdicts(matched, outputs, verdict, ends, {*shapes, *masks})
-    return Verdict(verdict, reasons, tuple(divergences), tuple(notes), coverage, ends, each)
+    return Verdict(
+        verdict, reasons, tuple(divergences), tuple(notes), coverage, ends, each, tuple(noted)
+    )
 
 
 def _as_note(divergence: Divergence, whole: float) -> Note:

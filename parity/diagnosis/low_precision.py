@@ -19,7 +19,7 @@ from parity.numerics.difference import residual
 from parity.report.summary import Cause, Divergence, Note
 from parity.tape import Array, Op, Replay, Site, Tape
 
-_HALF = frozenset(["float16", "bfloat16"])
+_NARROW = ("float16", "bfloat16", "float8")  # beginnings of the names of such formats
 _SMALL_SHARE = 0.01  # of the difference that is left in float64
 _TF32_BITS = np.uint32(0xFFFFE000)
 _SHOWS = 2.0**-13  # of the outputs; TF32's unit roundoff is 2**-11
@@ -164,13 +164,31 @@ def _odd_one(repaired: Match) -> Tape | None:
 
 
 def _formats(tape: Tape) -> set[str]:
-    return {value.dtype for value in tape.values if value.op >= 0 and value.dtype in _HALF}
+    """The narrow formats that something is rounded to on the way to an output, weights too."""
+    return {
+        tape.values[value].dtype
+        for index in tape.used
+        if _rounds(tape, tape.ops[index])
+        for value in tape.ops[index].outputs
+        if _is_narrow(tape, value)
+    }
+
+
+def _rounds(tape: Tape, op: Op) -> bool:
+    """Whether an operation rounds to a narrow format: not one that only moves what is narrow."""
+    if not any(_is_narrow(tape, value) for value in op.outputs):
+        return False
+    return op.role != "move" or not all(_is_narrow(tape, value) for value in op.inputs)
+
+
+def _is_narrow(tape: Tape, value: int) -> bool:
+    return tape.values[value].dtype.startswith(_NARROW)
 
 
 def _declared(tape: Tape) -> bool:
     """Whether the parameters themselves, or all that is computed, are in half precision."""
     parameters = {value.dtype for value in tape.values if value.kind == "parameter"}
-    if parameters and parameters <= _HALF:
+    if parameters and all(dtype.startswith(_NARROW) for dtype in parameters):
         return True
     return not any(
         tape.values[value].dtype in ("float32", "float64")
@@ -182,7 +200,7 @@ def _declared(tape: Tape) -> bool:
 
 def _first(tape: Tape) -> Op | None:
     for op in tape.ops:
-        if not op.static and any(tape.values[value].dtype in _HALF for value in op.outputs):
+        if op.index in tape.used and _rounds(tape, op):
             return op
     return None
 

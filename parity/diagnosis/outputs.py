@@ -11,6 +11,7 @@ from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
+from parity.tape import Array, Tape
 
 
 def output_verdicts(
@@ -52,30 +53,93 @@ def output_verdicts(
 
 def output_matches(found: Match, pair: OutputPair) -> bool:
     """Whether a candidate's output is the reference's, element by element."""
-    ours, theirs = found.reference.array(pair.reference), found.side.array(pair.candidate)
-    if ours.shape == theirs.shape:
-        # an output that no input reaches is a constant, and may have been rounded to float32
-        constant = all(
-            producer is None or producer.static
-            for producer in (
-                found.reference.tape.producer(pair.reference),
-                found.side.tape.producer(pair.candidate),
-            )
-        )
-        return residual(ours, theirs) <= (4 * U32 if constant else SAME)
-    # the other layout of images, batch first, is the one other shape that is no difference
-    if ours.ndim < 3:
+    theirs = in_reference_layout(found, pair, found.side.array(pair.candidate))
+    if theirs is None:
         return False
-    return any(
-        moved.shape == theirs.shape and residual(moved, theirs) <= SAME
-        for moved in (np.moveaxis(ours, 1, -1), np.moveaxis(ours, -1, 1))
+    if is_constant(found, pair):
+        return residual(found.reference.array(pair.reference), theirs) <= 4 * U32
+    return found.reference.distance(pair.reference, theirs) <= SAME
+
+
+def is_constant(found: Match, pair: OutputPair) -> bool:
+    """Whether no input reaches an output: a constant, that may have been rounded to float32."""
+    producers = (
+        found.reference.tape.producer(pair.reference),
+        found.side.tape.producer(pair.candidate),
     )
+    return all(producer is None or producer.static for producer in producers)
+
+
+def in_reference_layout(found: Match, pair: OutputPair, candidate: Array) -> Array | None:
+    """A candidate's output laid out as the reference's; None where its shape is another.
+
+    The other layout of images is the one other shape that is no difference, and only where the
+    models were given images in two layouts, or both outputs come of an operation on images.
+    """
+    shape = found.reference.array(pair.reference).shape
+    if candidate.shape == shape:
+        return candidate
+    if candidate.ndim != len(shape) or candidate.ndim < 3:
+        return None
+    for moved in (np.moveaxis(candidate, 1, -1), np.moveaxis(candidate, -1, 1)):
+        if moved.shape == shape and (_of_image_operations(found, pair) or _of_images(found, pair)):
+            return moved
+    return None
+
+
+# Parts of the names of operations whose operands have channels; of those that sum products.
+_IMAGES = ("conv", "pool", "upsample", "resize", "batchnorm", "batch_norm")
+_PRODUCTS = ("matmul", "mm", "einsum")
+
+
+def _of_image_operations(found: Match, pair: OutputPair) -> bool:
+    def is_one(tape: Tape, value: int) -> bool:
+        op = tape.producer(value)
+        return op is not None and any(part in op.kind.lower() for part in _IMAGES)
+
+    sides = (found.reference.tape, pair.reference), (found.side.tape, pair.candidate)
+    return all(any(is_one(tape, one) for one in _of_images_too(tape, out)) for tape, out in sides)
+
+
+def _of_images(found: Match, pair: OutputPair) -> bool:
+    """Whether the outputs come of images that were given to the models in two layouts."""
+    tapes = found.reference.tape, found.side.tape
+    if len(tapes[0].values[pair.reference].shape) < 4:
+        return False
+    given = [
+        one
+        for value in tapes[1].inputs.values()
+        if (one := found.pairs.get(value)) is not None and not one.order.identity
+    ]
+    reached = _of_images_too(tapes[0], pair.reference), _of_images_too(tapes[1], pair.candidate)
+    return any(one.reference in reached[0] and one.candidate in reached[1] for one in given)
+
+
+def _of_images_too(tape: Tape, value: int) -> set[int]:
+    """The values before one that are images if it is: up to a flattening, or an attention."""
+    rank, batch = len(tape.values[value].shape), tape.values[value].shape[0]
+    seen, stack = {value}, [value]
+    while stack:
+        op = tape.producer(stack.pop())
+        if op is None or any(part in op.kind.lower() for part in _IMAGES):
+            continue
+        live = [one for one in op.inputs if tape.is_live(one)]
+        if len(live) > 1 and any(part in op.kind.lower() for part in _PRODUCTS):
+            continue
+        for source in live:
+            shape = tape.values[source].shape
+            flat = len(shape) < 3 and (not shape or shape[0] == batch) or rank == 3 > len(shape)
+            if source not in seen and not flat:
+                seen.add(source)
+                stack.append(source)
+    return seen
 
 
 def _same(matched: Match, pair: OutputPair) -> bool:
-    ours = matched.reference.array(pair.reference)
     theirs = matched.side.run.array(pair.candidate)
-    return ours.shape == theirs.shape and residual(ours, theirs) <= SAME
+    if matched.reference.array(pair.reference).shape != theirs.shape:
+        return False
+    return matched.reference.distance(pair.reference, theirs) <= SAME
 
 
 def _kinds(matched: Match, value: int, ends: Mapping[int, str]) -> set[str]:

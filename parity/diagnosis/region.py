@@ -146,7 +146,9 @@ class Scene:
     def __init__(self, found: Match, apart: Sequence[OutputPair]) -> None:
         self.found = found
         self.reference = Walk(found.reference)
-        self.candidate = Walk(Indexed(found.side.tape, found.side.run, found.side))
+        self.candidate = Walk(
+            Indexed(found.side.tape, found.side.run, found.side, found.reference.sharp)
+        )
         self.partners = found.by_reference
         self.apart = apart
         # an output that parts is unsettled, whatever else its numbers may resemble
@@ -299,10 +301,21 @@ class Scene:
             for leaf in region.leaves()
         ):
             return 0.0
+        pair_up_leaves(self.found, theirs.leaves())
+        equal = [pair for pair in self.found.pairs.values() if pair.residual == 0.0]
+        # a constant that both sides have to the bit was rounded alike, and explains nothing
+        known = {pair.reference for pair in equal}, {pair.candidate for pair in equal}
         sides = ((self.reference.side, ours, a), (self.candidate.side, theirs, b))
         return max(
-            explained_by_constants(side.tape, side.run, region.ops, region.leaves(), value, gap)
-            for side, region, value in sides
+            explained_by_constants(
+                side.tape,
+                side.run,
+                region.ops,
+                [leaf for leaf in region.leaves() if leaf not in bits],
+                value,
+                gap,
+            )
+            for (side, region, value), bits in zip(sides, known, strict=True)
         )
 
     def differing_leaves(self, ours: Region, theirs: Region) -> Iterator[Leaf]:

@@ -23,7 +23,6 @@ from parity.diagnosis.region import (
 from parity.errors import ReplayError
 from parity.matching.match import Match, Pair, Side, rematch
 from parity.matching.order import Order
-from parity.numerics.difference import residual
 from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
 from parity.numerics.rounding import U32
 from parity.tape import Array, Op
@@ -154,11 +153,17 @@ class Search(Ends):
             if first is not None:
                 return first
         repaired.pairs[b] = Pair(a, b, order, 0.0)
-        gap = residual(array, self.candidate.side.array(b))
+        gap = self._gap(a, b, order)
         explained = self.explained(ours, a, theirs, b, gap)
         leaves = tuple(self.differing_leaves(ours, theirs))
         parting = Parting(ours, theirs, (a, b), order, gap, explained, leaves, handed_on=handed_on)
         return parting, repaired
+
+    def _gap(self, a: int, b: int, order: Order) -> float:
+        """How far the candidate's `b` is from the reference's `a`."""
+        shape = self.found.reference.array(a).shape
+        theirs = order.revert(self.candidate.side.array(b), shape)
+        return self.found.reference.distance(a, theirs)
 
     def _one_size(self, pair: OutputPair) -> bool:
         values = self.reference.side.tape.values, self.candidate.side.tape.values
@@ -211,7 +216,7 @@ class Search(Ends):
                 and rest._first_of_several(remaining[0], a, remaining[1], b)
             ):
                 continue
-            gap = residual(array, self.candidate.side.array(other))
+            gap = self._gap(first, other, order)
             leaves = tuple(self.differing_leaves(*small))
             repaired = self._with(other, array, lambda match, op: True)
             if repaired is None:

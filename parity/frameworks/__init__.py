@@ -46,12 +46,16 @@ class Framework(Adapter, Protocol):
             ModelError: the model raised, or cannot be recorded.
         """
 
-    def plain(self, model: Model) -> Callable[[Inputs], dict[str, Array]]:
+    def plain(self, model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
         """A function that runs the model on NumPy inputs without recording it.
 
         It gives the outputs by name, bit for bit those of `record`, as arrays of their own, and
         leaves the model as it was. The model must have been recorded before: that builds it.
         It raises ModelError where the model raises.
+
+        Args:
+            as_called: whether to run what the model's user runs, traced and compiled parts as they
+                are, instead of the Python code behind them, which is what is recorded.
         """
 
     def tensors(self, obj: object) -> list[Tensor]:

@@ -80,7 +80,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
     return recorder.tape(model.name, ids, outputs, found)
 
 
-def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:
+def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
     """Runs a link or a function as `record` does; see `Framework.plain`."""
     links = _links(model.obj)
     dtype = _dtype_of(links.values())

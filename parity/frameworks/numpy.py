@@ -12,7 +12,10 @@ import numpy as np
 
 from parity import outputs as structure
 from parity.frameworks.running import no_tensors, run
-from parity.model import bind, flatten_inputs
+from parity.model import bind, flatten_inputs, map_arrays
+from parity.numerics.difference import residual
+from parity.numerics.null import nudged
+from parity.numerics.rounding import U32
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Op, Precision, Tape
 from parity.weights.tensors import Tensor
@@ -40,7 +43,8 @@ def record(model: Model, inputs: Inputs) -> Tape:
         path: recorder.leaf(array, "input", path, array.shape, array.dtype.name)
         for path, array in flatten_inputs(inputs).items()
     }
-    args, kwargs = bind(model.obj, inputs)
+    # copies: a function may write to what it is given
+    args, kwargs = bind(model.obj, map_arrays(np.array, inputs))
     result = run(model, lambda: model.obj(*args, **kwargs))
     outputs = structure.flatten(result, lambda _: False)
     if outputs.none_of_its_own(()):
@@ -58,11 +62,11 @@ def record(model: Model, inputs: Inputs) -> Tape:
     return recorder.tape(model.name, ids, dict(zip(outputs, op.outputs, strict=True)), outputs)
 
 
-def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:
+def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
     """The function itself; see `Framework.plain`."""
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
-        args, kwargs = bind(model.obj, inputs)
+        args, kwargs = bind(model.obj, map_arrays(np.array, inputs))
         result = run(model, lambda: model.obj(*args, **kwargs))
         return {path: np.array(a) for path, a in structure.flatten(result, lambda _: False).items()}
 
@@ -102,10 +106,38 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
     if any(array.dtype.kind == "f" and array.dtype.itemsize < 8 for array in found):
         raise TypeError(f"{op.kind} gives {found[0].dtype} for {precision}")
     if call.wide is None:
-        call.wide = _is_wide(call, arguments, found)
+        call.wide = _is_wide(call, arguments, found) and _is_one(call, arguments, found)
     if not call.wide:
-        raise TypeError(f"{op.kind} rounds to less than {precision} inside")
+        raise TypeError(f"{op.kind} rounds to less than {precision} inside, or branches on it")
     return found
+
+
+def _is_one(call: _Call, arguments: Sequence[Native], found: Sequence[Array]) -> bool:
+    """Whether a function is the same in float64: float32 differs from it by rounding alone.
+
+    One that asks for the dtype of its inputs may be another. Rounding is measured by moving the
+    inputs by one unit in the last place.
+    """
+    typed = [
+        np.asarray(array).astype(as_given.dtype)
+        for array, as_given in zip(arguments, flatten_inputs(call.inputs).values(), strict=True)
+    ]
+    if not any(array.dtype == np.float32 for array in typed):
+        return True
+    random = np.random.default_rng(0)
+    as_ran = _called(call, typed)
+    moved = [_called(call, [nudged(array, random) for array in typed]) for _ in range(_DRAWS)]
+    for index, (exact, ran) in enumerate(zip(found, as_ran, strict=True)):
+        if exact.dtype.kind != "f" or exact.shape != ran.shape:
+            continue
+        usual = max(residual(ran, again[index]) for again in moved)
+        if not residual(exact, ran) <= _OTHER * max(usual, U32):
+            return False
+    return True
+
+
+_DRAWS = 3
+_OTHER = 16.0  # times what moved inputs leave: more than sums and constants inside round by
 
 
 def _is_wide(call: _Call, arguments: Sequence[Native], found: Sequence[Array]) -> bool:
@@ -147,7 +179,7 @@ def _called(call: _Call, arguments: Sequence[Native]) -> list[Array]:
             return {key: refill(item) for key, item in structure_.items()}
         if isinstance(structure_, tuple):
             return tuple(refill(item) for item in structure_)
-        return next(replaced)
+        return np.array(next(replaced))
 
     args, kwargs = bind(function, refill(inputs))
     result = structure.flatten(function(*args, **kwargs), lambda _: False)

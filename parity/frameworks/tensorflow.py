@@ -121,8 +121,8 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
     return recorder.tape(model.name, ids, outputs, flat), bool(watcher.initial)
 
 
-def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:
-    """Runs the model eagerly without callbacks; see `Framework.plain`."""
+def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
+    """Runs the model without callbacks; see `Framework.plain`."""
     function = _callable(model)
     held = state.holdings(model.obj)
     floating = state.float_dtype(model.obj, held)
@@ -140,7 +140,8 @@ def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:
             flat = structure.flatten(result, _is_tensor)
             return {path: np.array(to_numpy(tf.convert_to_tensor(a))) for path, a in flat.items()}
 
-        with state.as_before(before, changes), state.eagerly():
+        eagerly = contextlib.nullcontext() if as_called else state.eagerly()
+        with state.as_before(before, changes), eagerly:
             try:
                 return run(model, call)
             finally:
@@ -330,8 +331,8 @@ def cast(array: Native, precision: Precision) -> Native:
 
 
 def to_numpy(array: Native) -> Array:
-    """NumPy's view of a tensor; bfloat16, which NumPy has not, becomes float32."""
-    if array._datatype_enum() == _BFLOAT16:
+    """NumPy's view of a tensor; bfloat16 and float8, which NumPy has not, become float32."""
+    if array._datatype_enum() in _UNKNOWN_TO_NUMPY:
         array = tf.cast(array, tf.float32)
     return array._numpy()  # type: ignore[no-any-return]
 
@@ -366,5 +367,5 @@ def versions() -> dict[str, str]:
     }
 
 
-_BFLOAT16 = int(tf.bfloat16.as_datatype_enum)
+_UNKNOWN_TO_NUMPY = {int(dtype.as_datatype_enum) for dtype in (tf.bfloat16, *table.FLOAT8)}
 _ADAPTER = sys.modules[__name__]

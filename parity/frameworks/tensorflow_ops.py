@@ -53,9 +53,11 @@ NOISE = frozenset(
     "Truncate validate_indices validate_shape use_cudnn_on_gpu grad_a grad_b grad_x grad_y "
     "container shared_name config config_proto executor_type _output_shapes _XlaMustCompile".split()
 )
+FLOAT8 = (tf.dtypes.experimental.float8_e4m3fn, tf.dtypes.experimental.float8_e5m2)
 WIDER = {  # the dtypes that float64 replaces
     **dict.fromkeys(
-        (int(dtype.as_datatype_enum) for dtype in (tf.float32, tf.float16, tf.bfloat16)), tf.float64
+        (int(dtype.as_datatype_enum) for dtype in (tf.float32, tf.float16, tf.bfloat16, *FLOAT8)),
+        tf.float64,
     ),
     int(tf.complex64.as_datatype_enum): tf.complex128,
 }

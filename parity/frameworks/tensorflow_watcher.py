@@ -25,6 +25,7 @@ _NUMERIC = {
     int(dtype.as_datatype_enum): dtype.name
     for dtype in (
         *(tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.complex64, tf.complex128, tf.bool),
+        *table.FLOAT8,
         *(tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64),
     )
 }

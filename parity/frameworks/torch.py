@@ -90,7 +90,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
     return recorder.tape(model.name, ids, found, outputs)
 
 
-def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:
+def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
     """Runs the model without a dispatch mode; see `Framework.plain`."""
     modules = _modules(model.obj)
     dtype, device = _dtype_and_device(modules.values())
@@ -104,7 +104,7 @@ def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:
         tensors = map_arrays(lambda array: _to_input(array, dtype, device), inputs)
         args, kwargs = bind(target, tensors)
         written: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-        with _left_as_it_was(model, modules, written):
+        with _left_as_it_was(model, modules, written, eagerly=not as_called):
             result = run(model, lambda: model.obj(*args, **kwargs))
             flat = structure.flatten(result, _is_tensor)
             found = {path: np.array(to_numpy(_as_tensor(item))) for path, item in flat.items()}
@@ -180,13 +180,14 @@ def _left_as_it_was(
     model: Model,
     modules: dict[str, torch.nn.Module],
     saved: dict[int, tuple[torch.Tensor, torch.Tensor]],
+    eagerly: bool = True,
 ) -> Iterator[None]:
     """Sets the mode, and afterwards puts back flags, random state, and the tensors in `saved`."""
     flags = [(module, module.training) for module in modules.values()]
     buffers = [(module._buffers, dict(module._buffers)) for module in modules.values()]
     random = torch.get_rng_state()
     eager: Any = contextlib.nullcontext()
-    if "torch._dynamo" in sys.modules:
+    if eagerly and "torch._dynamo" in sys.modules:
         eager = torch.compiler.set_stance("force_eager")
     try:
         for module, _ in flags:
@@ -318,9 +319,12 @@ def to_numpy(array: Native) -> Array:
     tensor = array.detach().cpu()
     if tensor.layout != torch.strided:
         tensor = tensor.to_dense()
-    if tensor.dtype == torch.bfloat16:
+    if tensor.dtype.is_floating_point and tensor.dtype not in _NUMPY_HAS:
         tensor = tensor.float()
     return type_cast(Array, tensor.resolve_conj().resolve_neg().numpy())
+
+
+_NUMPY_HAS = (torch.float16, torch.float32, torch.float64)  # not bfloat16 nor the 8-bit formats
 
 
 def from_numpy(array: Array) -> Native:

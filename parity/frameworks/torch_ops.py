@@ -29,9 +29,18 @@ def in_float64(func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     replacement = _WITHOUT_FLOAT64.get(func)
     if replacement is not None:
         return replacement(*args, **kwargs)
+    if func is torch.ops.aten.nan_to_num.default:
+        args = _with_limits_of_float32(args)
     if func in _FACTORIES and kwargs.get("dtype") is None:
         kwargs = {**kwargs, "dtype": torch.float64}
     return func(*args, **kwargs)
+
+
+def _with_limits_of_float32(args: list[Any]) -> list[Any]:
+    """Infinities become the largest numbers of float32, as in the run, and not of float64."""
+    x, nan, most, least = [*args, None, None, None][:4]
+    limits = torch.finfo(torch.float32)
+    return [x, nan, limits.max if most is None else most, limits.min if least is None else least]
 
 
 def _mkldnn_rnn_layer(

@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
 from parity.matching.order import Order, find_order, orders
 from parity.matching.rounded import rounded_alike
+from parity.numerics.accounting import elementwise, rounding
+from parity.numerics.difference import residual
+from parity.numerics.rounding import U32
 from parity.tape import Array, Op, Replay, Tape
 
 _CLOSE_ENOUGH = 1e-13  # below this a replacement would change nothing
@@ -23,6 +26,7 @@ _LOOK_ALIKES = 16  # at most so many are compared in full, for each value
 _LOOK_AHEAD = 8  # operations after a replacement that may speak for or against it
 _CLEARLY = 2.0  # times nearer
 _ENOUGH = 2  # values that are nearer with a replacement than without
+_CONSTANTS = 8 * U32  # what constants rounded to float32 leave in an element
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +91,19 @@ def _keeps_all(op: Op) -> bool:
 
 
 class Indexed(Side):
-    """A side whose values can be found by their numbers."""
+    """A side whose values can be found by their numbers.
 
-    def __init__(self, tape: Tape, run: Replay, known: Side | None = None) -> None:
+    Attributes:
+        sharp: whether each element has to agree by its own size and rounding. Else a difference is
+            relative to the whole array, which is cheaper, and blind to what is small beside it.
+    """
+
+    def __init__(
+        self, tape: Tape, run: Replay, known: Side | None = None, sharp: bool = False
+    ) -> None:
         super().__init__(tape, run)
+        self.sharp = sharp
+        self._errors: dict[int, Array] = {}
         if known is not None:
             self._prints = known._prints
         self.index = Index(self.print)
@@ -120,11 +133,33 @@ class Indexed(Side):
                 if len(alike) == _LOOK_ALIKES:
                     break
             found = self._laid_out(array, alike, tolerance)
+            if isinstance(found, Pair) and self.sharp:
+                found = self._sharpened(found, array, tolerance)
+                if found is None:
+                    continue
             if isinstance(found, Pair):
                 return found
             if tolerance == SAME and alike:
                 arranged = found if found is not None else min(alike)
         return arranged
+
+    def distance(self, value: int, array: Array) -> float:
+        """How far an array, laid out as a value of this side, is from it; relative."""
+        own = self.array(value)
+        if not self.sharp:
+            return residual(own, array)
+        error = self._errors.get(value)
+        if error is None:
+            recorded = self.tape.adapter.to_numpy(self.tape.recorded[value])
+            error = self._errors[value] = rounding(recorded, own)
+        return elementwise(own, array, error)
+
+    def _sharpened(self, pair: Pair, array: Array, tolerance: float) -> Pair | None:
+        """A pair with the residual of its worst element; None where that is no rounding."""
+        laid_back = pair.order.revert(array, self.array(pair.reference).shape)
+        gap = self.distance(pair.reference, laid_back)
+        limit = SAME if tolerance == SAME else _CONSTANTS
+        return Pair(pair.reference, pair.candidate, pair.order, gap) if gap <= limit else None
 
     def _laid_out(self, array: Array, alike: Sequence[int], tolerance: float) -> Pair | int | None:
         """The pair among values that look alike whose axes explain the array; see `partner`.
@@ -182,6 +217,7 @@ class Match:
         taken: the reference's values that have an equal partner.
         injected: candidate's values that were put in by force, with what was put there.
         inputs: the candidate's inputs that were replaced by the reference's to begin with.
+        alone: whether the candidate's values are still those of its own replay: none was replaced.
     """
 
     reference: Indexed
@@ -191,6 +227,7 @@ class Match:
     taken: set[int] = field(default_factory=set)
     injected: dict[int, Array] = field(default_factory=dict)
     inputs: Mapping[int, Array] = field(default_factory=dict)
+    alone: bool = True
 
     @property
     def by_reference(self) -> dict[int, Pair]:
@@ -269,6 +306,7 @@ def rematch(found: Match, injected: dict[int, Array], go_on: Callable[[Match, Op
         set(found.taken),
         {**found.injected, **injected},
         inputs=found.inputs,
+        alone=False,
     )
     fresh.side._prints = dict(found.side._prints)
 
@@ -319,6 +357,7 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
         if op is not None and pair.residual > _CLOSE_ENOUGH and print_.informative:
             run.replace(value, pair.order.apply(found.reference.array(pair.reference)))
             found.side.forget(value)
+            found.alone = False
 
 
 def _leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:

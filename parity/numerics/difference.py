@@ -15,8 +15,9 @@ from parity.tape import Array
 _LARGE_RATIO = 1e4
 _NEGLIGIBLE = 1e-6
 # Masks are written as -inf, float32.min, -1e9, -1e8; no activation is so large and so constant.
+# A logit that is added to -1e7 moves it by a few of 1e6.
 _SENTINEL = 1e7
-_SENTINEL_SPREAD = 1.01
+_SENTINEL_SPREAD = 1.0001
 _BLOCK = 1 << 14  # elements that stay in the cache
 
 
@@ -141,22 +142,22 @@ def mask_sentinels(array: Array) -> Array:
     """The array with a mask's large constant written as infinity; itself where it has none.
 
     A mask may be written as -inf, `float32.min` or -1e9, alone or added to a logit: what counts is
-    which elements it hides. Large numbers that are not all alike are numbers.
+    which elements it hides. It hides them from a maximum or a softmax, so that it is negative; and
+    it is one constant, but for the logits that it swallows. Other large numbers are numbers.
     """
     if array.dtype.kind != "f" or array.dtype.itemsize < 4 or not array.size:
         return array
     with np.errstate(invalid="ignore"):
-        magnitude = np.abs(array)
-        large = (magnitude > _SENTINEL) & np.isfinite(magnitude)
+        large = (array < -_SENTINEL) & np.isfinite(array)
         if not large.any():
             return array
-        found = magnitude[large]
-        if float(found.max()) > _SENTINEL_SPREAD * float(found.min()):
+        found = array[large]
+        if float(found.min()) < _SENTINEL_SPREAD * float(found.max()):
             return array
-        rest = magnitude[(magnitude > 0) & (magnitude <= _SENTINEL)]
-        if not rest.size or found.min() < _LARGE_RATIO * float(np.median(rest)):
+        rest = np.abs(array[(array != 0) & np.isfinite(array) & ~large])
+        if not rest.size or -found.max() < _LARGE_RATIO * float(np.median(rest)):
             return array
-        return np.where(large, np.copysign(np.inf, array), array)
+        return np.where(large, -np.inf, array)
 
 
 def _finite_norm(array: Array) -> float:

@@ -11,43 +11,69 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from parity.numerics.difference import residual
+import numpy as np
+
+from parity.numerics.difference import residual, squared_norm
 from parity.tape import Array, Op, Replay, Tape
 
 # Half way, in powers of two, between 2**-29 and 1.
 CUT = 2.0**-14.5
 
 
+# What float64 may have more of a difference than float32, 2**-29 of it: a factor for the luck of a
+# draw and for sums in another order.
+_SLACK = 2.0**-24
+
+
 def is_rounding(in_float64: float, in_working_precision: float) -> bool:
     """Whether a difference shrinks with the precision, as rounding does.
 
-    An infinite one, of other masks, does not shrink, even where it is infinite in both. Where it is
-    infinite in the working precision alone, numbers were lost there that float64 holds: rounding
-    then is what leaves little in float64.
+    Where it is larger than the values themselves in the working precision, all of them is noise,
+    in which a fault of their own size would hide: there it has to shrink by nearly all that
+    rounding shrinks by. An infinite one, of other masks, does not shrink, even where it is infinite
+    in both. Where it is infinite in the working precision alone, numbers were lost there that
+    float64 holds: rounding then is what leaves little in float64.
     """
+    if not in_float64 < float("inf"):
+        return False
     lost = in_working_precision == float("inf")
-    return in_float64 < float("inf") and in_float64 <= CUT * (1 if lost else in_working_precision)
+    working = 1.0 if lost else in_working_precision
+    return in_float64 <= max(CUT * min(working, 1.0), _SLACK * working)
 
 
 def working_residual(
-    reference: Array, tape: Tape, inputs: Mapping[int, Array], ops: Iterable[Op], value: int
+    reference: tuple[Array, Array],
+    tape: Tape,
+    inputs: Mapping[int, Array],
+    ops: Iterable[Op],
+    value: int,
 ) -> float:
     """What the candidate's operations leave in the working precision, fed the reference's bits.
 
     Args:
-        reference: the reference's value as recorded, laid out as the candidate's.
+        reference: the reference's value as recorded and in float64, laid out as the candidate's.
         tape: the candidate's tape.
         inputs: what enters its operations, from the reference's recorded run, by value id.
         ops: the candidate's operations.
         value: the candidate's value that they end in.
 
     Returns:
-        A relative root mean square.
+        A root mean square, relative to the value in float64: in the working precision it may be
+        noise altogether.
     """
     recorded = Replay(tape, None, dict(tape.recorded))
     as_typed = {
         entry: array.astype(recorded.array(entry).dtype, copy=False)
         for entry, array in inputs.items()
     }
-    again = tape.replay(None, as_typed, recorded, only={op.index for op in ops})
-    return residual(reference, again.array(value))
+    again = tape.replay(None, as_typed, recorded, only={op.index for op in ops}).array(value)
+    # an element that overflowed in one of them says nothing of the rounding of the others
+    ran, exact = reference
+    if ran.dtype.kind != "f" or again.dtype.kind != "f" or ran.shape != again.shape:
+        return residual(ran, again)
+    finite = np.isfinite(ran) & np.isfinite(again) & np.isfinite(exact)
+    size = squared_norm(exact[finite].astype(np.float64)) ** 0.5
+    if not size:
+        return residual(ran, again)
+    gap = ran[finite].astype(np.float64) - again[finite].astype(np.float64)
+    return float(squared_norm(gap) ** 0.5 / size)

@@ -82,7 +82,7 @@ def test_infinities_of_two_signs_are_not_the_same() -> None:
     assert count_mask_differences(a, b) == 1
 
 
-@pytest.mark.parametrize("large", [1e9, -1e9, float(np.finfo("f").min)])
+@pytest.mark.parametrize("large", [-1e9, float(np.finfo("f").min)])
 def test_a_mask_constant_hides_no_difference_elsewhere(large: float) -> None:
     a, b = pair((8, 9), 1e-3)
     expected = residual(a[1:], b[1:])

@@ -25,7 +25,7 @@ def test_the_phases_come_in_their_order_and_grow_to_the_whole():
     names = [step.phase.split()[0] for step in steps if step.share is not None]
     first = list(dict.fromkeys(names))
     assert first == [
-        "recording", "replaying", "matching", "locating", "explaining", "measuring",
+        "recording", "replaying", "matching", "locating", "explaining", "running", "measuring",
     ]  # fmt: skip
     assert {"matching tanh #2", "matching sin"} <= {step.phase for step in steps}
     shares = [step.share for step in steps]

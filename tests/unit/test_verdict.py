@@ -57,6 +57,7 @@ def test_what_is_no_divergence_as_a_whole_leaves_the_other_rows_as_they_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("parity.diagnosis.judge.agree_as_a_whole", lambda *_: 1e-9)
+    monkeypatch.setattr("parity.comparison.close", lambda _, __, ___, verdict, ____: (verdict, []))
     factor = torch.from_numpy(draw.uniform(0.3, 3, 6).astype("f"))
     folded, off = WEIGHT * factor, SQUARE.clone()
     off[1, 2] += 0.5
@@ -77,10 +78,30 @@ def test_what_is_no_divergence_as_a_whole_leaves_the_other_rows_as_they_are(
 
 
 def test_outputs_of_other_layout_but_the_same_axes_are_parity() -> None:
-    """Images out in NHWC: all that is known is that every element is there, axis by axis."""
+    """Channels of a convolution out in NHWC: every element is there, axis by axis."""
+    images = draw.standard_normal((2, 3, 6, 7)).astype("f")
+    kernel = torch.from_numpy(draw.standard_normal((4, 3, 2, 2)).astype("f"))
+
+    def net(x: Any) -> Any:
+        return torch.tanh(torch.nn.functional.conv2d(x, kernel))
+
+    report = compare(net, lambda x: net(x).permute(0, 2, 3, 1), inputs=images)
+    assert report.verdict == "parity"
+
+
+def test_outputs_whose_axes_changed_places_diverge_where_nothing_says_that_they_are_images() -> (
+    None
+):
+    """A head of (batch, actions, atoms) is no image, nor is what was merely given."""
+    weight = torch.from_numpy(draw.standard_normal((7, 3 * 4)).astype("f"))
+
+    def head(x: Any) -> Any:
+        return torch.softmax((x @ weight).reshape(-1, 3, 4), -1)
+
+    assert compare(head, lambda x: head(x).transpose(1, 2)).verdict == "diverged"
     images = draw.standard_normal((2, 3, 4, 5)).astype("f")
     report = compare(torch.tanh, lambda x: torch.tanh(x).permute(0, 2, 3, 1), inputs=images)
-    assert report.verdict == "parity"
+    assert report.verdict == "diverged"
 
 
 def test_nan_and_infinity_at_the_same_places_are_parity() -> None:

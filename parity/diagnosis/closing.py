@@ -1,0 +1,253 @@
+"""What has to hold before a comparison says `parity`, whatever led there.
+
+1. The tape is the model: replayed in the recorded precision it gives the outputs of an unrecorded
+   run of the same object, as its user calls it.
+2. The difference is accounted for: element by element, what the outputs differ by is the rounding
+   that each model's own float64 replay measures, or what a note explains.
+
+Matching compares each operation on the reference's own values, so what it calls parity is so of the
+operations. These look at the outputs alone, and trust nothing that was found on the way. (That
+every output is compared at all is seen to where outputs are read: `parity.outputs`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from parity.diagnosis.case import case_of
+from parity.diagnosis.judge import Verdict
+from parity.diagnosis.outputs import in_reference_layout, is_constant
+from parity.diagnosis.region import OutputPair, Parting
+from parity.diagnosis.replayed import Outputs, PlainRun, recorded_outputs, tape_doubts
+from parity.diagnosis.stored import differ, stored_results
+from parity.matching.match import Match
+from parity.numerics.accounting import (
+    ACCOUNTED,
+    FAULTY,
+    Excess,
+    allowance,
+    elementwise,
+    excess,
+    rounding,
+)
+from parity.numerics.difference import residual
+from parity.numerics.rounding import U32
+from parity.numerics.scaling import CUT
+from parity.tape import Array, Replay
+
+
+@dataclass(frozen=True)
+class Unaccounted:
+    """An output whose difference nothing accounts for."""
+
+    name: str
+    excess: Excess
+
+    @property
+    def reason(self) -> str:
+        """The difference in words."""
+        one = self.excess
+        where = f"element {list(one.index)} of " if one.index else ""
+        return (
+            f"{where}output {self.name!r} is {one.reference:.9g} in the reference and "
+            f"{one.candidate:.9g} in the candidate, in float64: {one.ratio:.2g} times what the "
+            f"rounding of both models accounts for ({one.count} of {one.size} elements differ so)"
+        )
+
+
+def close(
+    matched: Match,
+    repaired: Match,
+    pairs: Sequence[OutputPair],
+    verdict: Verdict,
+    plain: tuple[PlainRun, PlainRun],
+) -> tuple[Verdict, list[Unaccounted]]:
+    """A verdict that is not `diverged`, after the closing checks; and what is not accounted for.
+
+    Args:
+        repaired: the match in which every divergence is repaired.
+    """
+    names = [pair.name for pair in pairs]
+    doubts = tape_doubts(plain)
+    if doubts:
+        return _weaker(verdict, "unverified", doubts, names), []
+    left, effect = unaccounted(matched, repaired, pairs, verdict.noted, plain)
+    if effect:
+        said = f"together with the other notes it changes the outputs by {effect:.1e} of their size"
+        notes = (
+            replace(note, detail="; ".join(filter(None, (note.detail, said))))
+            for note in verdict.notes
+        )
+        verdict = replace(verdict, notes=tuple(notes))
+    if left:
+        found = "diverged" if left[0].excess.ratio > FAULTY else "unverified"
+        return _weaker(
+            verdict, found, [one.reason for one in left], [one.name for one in left]
+        ), left
+    instead, reasons = stored_results(matched, pairs, plain)
+    return (_weaker(verdict, instead, reasons, names) if reasons else verdict), []
+
+
+def doubted(
+    verdict: Verdict, matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+) -> Verdict:
+    """A verdict `diverged`; `unverified` where that is so of a recording and not of its model."""
+    doubts = tape_doubts(plain)
+    if not doubts:
+        return verdict
+    if differ(matched, pairs, plain[0].run(), plain[1].run(), _CLOSE):
+        return replace(verdict, reasons=(*verdict.reasons, *doubts))
+    return replace(
+        _weaker(verdict, "unverified", doubts, [pair.name for pair in pairs]), divergences=()
+    )
+
+
+# Outputs of plain runs that are nearer than this may be equal but for rounding.
+_CLOSE = 1e-3
+
+
+def _weaker(
+    verdict: Verdict, instead: str, reasons: Sequence[str], outputs: Sequence[str]
+) -> Verdict:
+    """A verdict with another in its place, for the reasons given, and on some of the outputs."""
+    each = {**verdict.outputs, **dict.fromkeys(outputs, instead)}
+    return replace(verdict, verdict=instead, reasons=(*reasons, *verdict.reasons), outputs=each)
+
+
+def unaccounted(
+    matched: Match,
+    repaired: Match,
+    pairs: Sequence[OutputPair],
+    noted: Sequence[tuple[Parting, str]],
+    plain: tuple[PlainRun, PlainRun],
+) -> tuple[list[Unaccounted], float]:
+    """The outputs that differ by more than is accounted for, the worst first.
+
+    Args:
+        repaired: the match in which every divergence is repaired.
+        noted: what was found and is no alarm, with its kind. Its effect is measured where it is
+            needed: the candidate's outputs with the reference's values there.
+
+    Returns:
+        The outputs, and by how much of their size the notes change the outputs (0 if not needed).
+    """
+    compared = _compared(matched, pairs, plain)
+    own = _exact(matched, {})
+    found = _exceeding(compared, own)
+    if not found:
+        return [], 0.0
+    substituted = {
+        parting.values[1]: parting.order.apply(matched.reference.array(parting.values[0]))
+        for parting, kind in noted
+        if parting.values is not None and parting.order is not None
+        if _is_of_its_kind(repaired, parting, kind)
+    }
+    if not substituted:
+        return found, 0.0
+    fixed = _exact(matched, substituted)
+    effect = max(
+        (residual(own[one.name], fixed[one.name]) for one in compared if one.is_float), default=0.0
+    )
+    return _exceeding(compared, fixed), effect
+
+
+def _is_of_its_kind(repaired: Match, parting: Parting, kind: str) -> bool:
+    """Whether each element by itself differs by no more than the kind of a note allows.
+
+    The kind was found by the values as a whole, in which a small element counts for nothing.
+    """
+    if kind == "null-distribution":
+        return False  # without float64 the outputs as they ran are all there is to go by
+    limit = CUT if kind == "rounding" else ACCOUNTED * max(U32, parting.explained)
+    case = None if kind == "random" else case_of(repaired, parting)
+    if case is None or parting.values is None:
+        return True
+    tape, value = repaired.reference.tape, parting.values[0]
+    recorded = Replay(tape, None, tape.recorded).array(value)
+    first = case.first
+    if recorded.shape != first.reference.shape:
+        return True
+    error = rounding(recorded, repaired.reference.array(value))
+    return elementwise(first.reference, first.candidate, error) <= limit
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """A pair of outputs in the reference's layout, and what rounding accounts for."""
+
+    pair: OutputPair
+    name: str  # the candidate's
+    lay: Callable[[Array], Array | None]
+    reference: Array
+    allowed: Array
+
+    @property
+    def is_float(self) -> bool:
+        return self.reference.dtype.kind == "f"
+
+
+def _compared(
+    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+) -> list[_Compared]:
+    runs = matched.reference.run, matched.side.run
+    measured = not any(run.fallbacks for run in runs)
+    ran = _as_ran(plain[0], {}), _as_ran(plain[1], _draws(matched))
+    exact = _exact(matched, {})
+    names = [{value: name for name, value in side.tape.outputs.items()} for side in plain]
+    found = []
+    for pair in pairs:
+        name = names[1][pair.candidate]
+
+        def lay(array: Array, pair: OutputPair = pair) -> Array | None:
+            return in_reference_layout(matched, pair, array)
+
+        reference = matched.reference.array(pair.reference)
+        ours = ran[0][names[0][pair.reference]]
+        theirs, replayed = lay(ran[1][name]), lay(exact[name])
+        if theirs is None or replayed is None or ours.shape != reference.shape:
+            continue  # another shape is reported as such
+        allowed = allowance((ours, reference), (theirs, replayed), measured)
+        if is_constant(matched, pair) and reference.dtype.kind == "f":
+            allowed = allowed + U32 * float(
+                np.abs(reference[np.isfinite(reference)]).max(initial=0)
+            )
+        found.append(_Compared(pair, name, lay, reference, allowed))
+    return found
+
+
+def _exceeding(compared: Sequence[_Compared], candidate: Outputs) -> list[Unaccounted]:
+    found = []
+    for one in compared:
+        laid_out = one.lay(candidate[one.name])
+        if laid_out is not None:
+            found.append(Unaccounted(one.pair.name, excess(one.reference, laid_out, one.allowed)))
+    found = [one for one in found if not one.excess.ratio <= ACCOUNTED]
+    return sorted(found, key=lambda one: -one.excess.ratio)
+
+
+def _as_ran(plain: PlainRun, draws: Mapping[int, Array]) -> Outputs:
+    """A model's outputs as it runs, on the reference's random draws where there are some."""
+    tape = plain.tape
+    if not any(op.role == "random" for op in tape.ops):
+        return plain.run()
+    if not draws:
+        return recorded_outputs(tape)
+    recorded = Replay(tape, None, tape.recorded)
+    typed = {value: array.astype(recorded.array(value).dtype) for value, array in draws.items()}
+    return tape.outputs_of(None, typed)
+
+
+def _exact(matched: Match, substituted: Mapping[int, Array]) -> Outputs:
+    """The candidate's outputs in float64, by itself but for inputs, draws, and `substituted`."""
+    tape, run = matched.side.tape, matched.side.run
+    if matched.alone and not substituted:
+        return {name: run.array(value) for name, value in tape.outputs.items()}
+    return tape.outputs_of("float64", {**matched.inputs, **_draws(matched), **substituted})
+
+
+def _draws(matched: Match) -> Mapping[int, Array]:
+    """The candidate's random draws for which the reference's were substituted."""
+    return getattr(matched, "draws", {})

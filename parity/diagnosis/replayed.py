@@ -1,0 +1,124 @@
+"""Does a tape stand for its model: does its replay give what the model gives unwatched?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from parity.errors import ParityError
+from parity.numerics.accounting import at_least_usual, excess, rounding
+from parity.numerics.difference import residual
+from parity.tape import Array, Replay, Tape
+
+Outputs = Mapping[str, Array]
+
+# A kernel that is run again may round otherwise, by where an array lies in memory: not more than
+# this many times what rounding does to the same output anyway.
+_KERNELS = 8.0
+
+
+@dataclass(frozen=True)
+class PlainRun:
+    """A tape with the means to run its model as its user does.
+
+    Attributes:
+        run: on the inputs that were recorded.
+        elsewhere: on the same samples in another order, one of them left out; None where there are
+            no two.
+    """
+
+    tape: Tape
+    run: Callable[[], Outputs]
+    elsewhere: Callable[[], Outputs] | None = None
+
+
+def tape_doubts(plain: Sequence[PlainRun]) -> list[str]:
+    """Why the tapes do not stand for their models, as far as they do not."""
+    return [doubt for one in plain if (doubt := tape_doubt(one))]
+
+
+def tape_doubt(plain: PlainRun) -> str:
+    """Why a tape does not stand for its model; "" if it does.
+
+    A model that draws random numbers draws others in another run: its tape is held against the
+    run that was recorded.
+    """
+    tape = plain.tape
+    drew = any(op.role == "random" for op in tape.ops)
+    try:
+        expected = recorded_outputs(tape) if drew else plain.run()
+        again = tape.outputs_of()
+        if expected.keys() != again.keys():
+            return (
+                f"{tape.model} gave the outputs {', '.join(again)} when it was recorded, and "
+                f"{', '.join(expected)} when it ran again: it keeps state that cannot be put back"
+            )
+        exact: Outputs | None = None
+        for name, array in expected.items():
+            if np.array_equal(array, again[name], equal_nan=array.dtype.kind in "fc"):
+                continue
+            exact = exact or tape.outputs_of("float64")
+            if not _is_kernel_rounding(array, again[name], exact[name]):
+                return _not_the_model(tape, name, array, again[name], drew)
+    except ParityError as error:
+        return f"{tape.model} could not be run again as its user calls it: {error}"
+    return ""
+
+
+def recorded_outputs(tape: Tape) -> Outputs:
+    recorded = Replay(tape, None, tape.recorded)
+    return {name: recorded.array(value) for name, value in tape.outputs.items()}
+
+
+def _is_kernel_rounding(ran: Array, again: Array, exact: Array) -> bool:
+    """Whether two runs differ by no more than rounding does, as the replay measures it."""
+    if ran.shape != again.shape:
+        return False
+    if ran.dtype.kind not in "fc":
+        differ = ran != again
+        return bool((again[differ] != exact[differ]).all())  # rounding decides there
+    unit = float(np.finfo(again.dtype).eps)
+    usual = at_least_usual(rounding(again, exact))
+    size = np.abs(np.nan_to_num(again))
+    allowed = _KERNELS * (usual + unit * (size[..., None] if again.dtype.kind == "c" else size))
+    wide = np.complex128 if ran.dtype.kind == "c" else np.float64
+    return excess(again.astype(wide), ran.astype(wide), allowed).ratio <= 1.0
+
+
+def _not_the_model(tape: Tape, name: str, ran: Array, again: Array, drew: bool) -> str:
+    """That a replay gives something else, and at which operation it does first."""
+    if ran.shape == again.shape and ran.dtype.kind in "fc":
+        gap = f" by {residual(ran, again):.1e} of its size"
+    else:
+        gap = ""
+    text = (
+        f"the recording of {tape.model} does not stand for the model: replayed, output {name!r} "
+        f"differs{gap} from a run that is not recorded"
+    )
+    first = _first_changed(tape)
+    if first:
+        return f"{text}; the first value that differs is that of {first}"
+    if drew:
+        return text
+    return (
+        f"{text}. Traced or compiled code gives other values than the Python code it was made of, "
+        "or the model keeps state of its own"
+    )
+
+
+def _first_changed(tape: Tape) -> str:
+    """The first operation whose recorded result is not what it gives when it runs again."""
+    run = tape.replay()
+    exact = tape.replay("float64")
+    recorded = Replay(tape, None, tape.recorded)
+    for op in tape.ops:
+        for value in op.outputs:
+            arrays = recorded.array(value), run.array(value), exact.array(value)
+            if np.array_equal(*arrays[:2], equal_nan=arrays[0].dtype.kind in "fc"):
+                continue
+            if not _is_kernel_rounding(*arrays):
+                place = op.site.source or op.site.layer
+                return f"{op.site.op} at {place}" if place else op.site.op
+    return ""

@@ -1,0 +1,171 @@
+"""Is what two outputs differ by accounted for by rounding, element by element?
+
+With a32 and b32 the outputs as the models ran, and a64 and b64 those of their own float64 replays
+(each model alone, nothing substituted), the triangle inequality bounds every element:
+
+    |a32 - b32| <= |a32 - a64| + |b32 - b64| + |a64 - b64|
+
+The first two terms are measured and are each model's own rounding: a chaotic model has much of it,
+and is allowed much. So nothing is to be judged but the third: for two models of one function it is
+no larger than what float32 constants leave, which is of the size of the rounding itself.
+
+No tolerance is chosen, and no element hides behind a larger one: each has its own rounding, and its
+own size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from parity.numerics.difference import mask_sentinels
+from parity.numerics.rounding import U32
+from parity.tape import Array
+
+# Of 77 correct pairs written apart the largest ratio was 1.12 (a constant rounded to float32), of
+# 42 faulty ones the smallest 49,704. Between the two limits nothing is claimed.
+ACCOUNTED = 8.0
+FAULTY = 1000.0
+# Fewer elements do not tell what rounding is usual among them.
+_POOL = 8
+# Between models that ran in float64 there is no rounding to measure; matching's bound holds there.
+_WIDE = 1e-10
+# A model without float64 shows no rounding of its own: it may have so many times the other's.
+_UNMEASURED = 8.0
+
+
+@dataclass(frozen=True)
+class Excess:
+    """Where two outputs differ by most, in units of what rounding accounts for.
+
+    Attributes:
+        ratio: the difference in float64 over what rounding accounts for at that element; inf where
+            one is NaN or infinite and the other is not.
+        index: of the element.
+        reference, candidate: the two values there, in float64.
+        count: how many elements exceed `ACCOUNTED`.
+        size: how many elements there are.
+    """
+
+    ratio: float
+    index: tuple[int, ...]
+    reference: float
+    candidate: float
+    count: int
+    size: int
+
+
+def allowance(
+    reference: tuple[Array, Array], candidate: tuple[Array, Array], measured: bool = True
+) -> Array:
+    """What rounding accounts for in each element of two outputs.
+
+    Args:
+        reference, candidate: of each the output as the model ran and its own float64 replay, all
+            four of one shape.
+        measured: whether both replays were in float64 throughout.
+    """
+    sides = [
+        (_real(mask_sentinels(ran)), _real(mask_sentinels(exact)))
+        for ran, exact in (reference, candidate)
+    ]
+    errors = [rounding(*side) for side in sides]
+    sizes = [np.abs(exact) for _, exact in sides]
+    with np.errstate(all="ignore"):
+        own = U32 * np.maximum(*sizes)
+        if all(ran.dtype == np.float64 for ran, _ in sides):
+            own = _WIDE / ACCOUNTED * at_least_usual(sizes[0])
+        allowed: Array = own + errors[0] + errors[1]
+        if not measured:
+            allowed = allowed + _UNMEASURED * at_least_usual(np.maximum(*errors))
+        return allowed
+
+
+def excess(reference: Array, candidate: Array, allowed: Array) -> Excess:
+    """What two outputs differ by that no rounding accounts for.
+
+    Args:
+        reference, candidate: in float64, of one shape.
+        allowed: see `allowance`.
+    """
+    shape = reference.shape
+    if "c" not in (reference.dtype.kind, candidate.dtype.kind):
+        reference, candidate = mask_sentinels(reference), mask_sentinels(candidate)
+    a, b = _real(reference), _real(candidate)
+    with np.errstate(all="ignore"):
+        same = (a == b) | ((a != a) & (b != b))
+        if a.dtype.kind == b.dtype.kind == "f":
+            over = np.where(same, 0.0, np.abs(a - b) / allowed)
+            over = np.where(np.isnan(over), np.inf, over)
+        else:  # integers are equal or not
+            over = np.where(same, 0.0, np.inf)
+    if not over.size:
+        return Excess(0.0, (), 0.0, 0.0, 0, 0)
+    index = tuple(int(i) for i in np.unravel_index(int(over.argmax()), over.shape))
+    return Excess(
+        float(over[index]),
+        index[: len(shape)],
+        float(a[index]),
+        float(b[index]),
+        int(np.count_nonzero(over > ACCOUNTED)),
+        over.size,
+    )
+
+
+def rounding(ran: Array, exact: Array) -> Array:
+    """The error of each element as a model ran, in its own units; inf where the run overflowed."""
+    ran, exact = _real(ran), _real(exact)
+    with np.errstate(all="ignore"):
+        error = np.abs(ran.astype(np.float64) - exact.astype(np.float64))
+        unlike = np.isfinite(ran) != np.isfinite(exact)
+        found: Array = np.where(np.isnan(error), np.where(unlike, np.inf, 0.0), error)
+    return found
+
+
+def at_least_usual(sizes: Array) -> Array:
+    """Each number, or if it is larger what is usual among its neighbours along some axis.
+
+    An element may be right by luck. The least of the axes' root mean squares counts, so that a
+    column beside a larger one has its own.
+    """
+    finite = np.where(np.isfinite(sizes), sizes, 0.0)
+    usual: Array | None = None
+    for axis in range(sizes.ndim):
+        if sizes.size >= _POOL * sizes.shape[axis]:
+            others = tuple(i for i in range(sizes.ndim) if i != axis)
+            along = np.sqrt(np.mean(np.square(finite), axis=others, keepdims=True))
+            usual = along if usual is None else np.minimum(usual, along)
+    return sizes if usual is None else np.maximum(sizes, usual)
+
+
+def elementwise(reference: Array, candidate: Array, error: Array) -> float:
+    """The largest difference of any element, over that element's own scale.
+
+    Args:
+        reference, candidate: in float64, of one shape.
+        error: the rounding of the reference's elements, as `rounding` gives it.
+
+    Returns:
+        A relative difference: an element's scale is its magnitude, or what its rounding in float32
+        is the rounding of, where terms cancelled.
+    """
+    if "c" in (reference.dtype.kind, candidate.dtype.kind):
+        return elementwise(_real(reference), _real(candidate), error)
+    if reference.dtype.kind != "f" or candidate.dtype.kind != "f":
+        return 0.0 if np.array_equal(reference, candidate) else float("inf")
+    reference, candidate = mask_sentinels(reference), mask_sentinels(candidate)
+    with np.errstate(all="ignore"):
+        gap = np.abs(reference - candidate)
+        same = (reference == candidate) | (np.isnan(reference) & np.isnan(candidate))
+        apart = np.where(same, 0.0, gap / (np.abs(reference) + error / U32))
+        apart = np.where(np.isnan(apart) & ~same, np.inf, apart)
+    return float(apart.max(initial=0.0))
+
+
+def _real(array: Array) -> Array:
+    """An array with every complex number as two, along an axis of its own."""
+    array = np.asarray(array)
+    if array.dtype.kind != "c":
+        return array
+    return np.stack([array.real, array.imag], axis=-1)
