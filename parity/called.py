@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from functools import partial
 from typing import Any
 
@@ -93,8 +95,15 @@ def _cloned(result: Any) -> Any:
     """A result with tensors of torch's as they are now: later calls may write to them."""
     if isinstance(result, Mapping):
         return {key: _cloned(item) for key, item in result.items()}
-    if type(result) in (tuple, list):
+    if type(result) in (tuple, list, deque):
         return type(result)(map(_cloned, result))
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*map(_cloned, result))
+    if isinstance(result, (KeysView, ValuesView, ItemsView)):
+        return [_cloned(item) for item in result]
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        names = [field.name for field in dataclasses.fields(result)]
+        return {name: _cloned(getattr(result, name)) for name in names}
     return result.clone() if hasattr(result, "clone") and hasattr(result, "detach") else result
 
 

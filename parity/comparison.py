@@ -208,7 +208,7 @@ def _judged(
         outputs.pairs,
         [*outputs.problems, *outputs.beside.unverified],
         explained,
-        outputs.beside.apart,
+        outputs.beside,
     )
     return matched, repaired, verdict
 

@@ -25,6 +25,8 @@ class HostReads:
     Attributes:
         first: the line that read first; None as long as nothing was read.
         baked: what computes with numbers of the host: indices of operations.
+        rounded: operations given a constant that is what was read, to the precision of its format.
+            Something small may have been added to it, as an epsilon, which other inputs would show.
         baked_leaves: ids of constants that the host made after it read, and of what is made of
             them alone.
     """
@@ -32,7 +34,9 @@ class HostReads:
     def __init__(self) -> None:
         self.first: str | None = None
         self.baked: set[int] = set()
+        self.rounded: set[int] = set()
         self.baked_leaves: set[int] = set()
+        self._came_back = False
         self._by_contents: dict[tuple[Any, ...], tuple[int, str]] = {}
         self._scalars: dict[float, int] = {}
         self._linked: set[float] = set()
@@ -54,6 +58,7 @@ class HostReads:
         value, recorded = self._by_contents.get(_key(contents), (None, ""))
         if value is None or dtype and (dtype != recorded or _is_short(contents)):
             return None
+        self._came_back = dtype != ""
         return value
 
     def scalar(self, number: float) -> int | None:
@@ -73,6 +78,9 @@ class HostReads:
         """An operation ran; its settings may be numbers of the host's."""
         if self.first is None:
             return
+        if self._came_back:
+            self.rounded.add(index)
+            self._came_back = False
         numbers = [one for one in _floats(attributes.values()) if one not in self._linked]
         if not all(is_written(np.asarray(one)) for one in numbers):
             self.baked.add(index)
@@ -85,7 +93,7 @@ def _key(contents: Array) -> tuple[Any, ...]:
 def _is_short(contents: Array) -> bool:
     """Whether numbers have few bits, as 1.0 and 0.5: a constant may be the same by chance."""
     with np.errstate(all="ignore"):
-        scaled = np.asarray(contents, np.float64) * _EXACT
+        scaled = np.frexp(np.asarray(contents, np.float64))[0] * _EXACT
         return bool((scaled == np.round(scaled)).all())
 
 

@@ -69,9 +69,9 @@ def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
     give their values and row splits, masked arrays their data and their mask.
 
     Of an object what it shows is visited: public attributes, slots, fields, the parameters that a
-    distribution declares (`parameters`, `arg_constraints`), and properties that only return an
-    attribute. Others are not asked: they may be expensive, or draw. Private attributes are its own
-    affair, unless they hold all its tensors: then the object is a leaf of another kind.
+    distribution declares (`parameters`, `params`, `arg_constraints`), and properties that only
+    return an attribute. Others are not asked: they may be expensive, or draw. Private attributes
+    are its own affair, unless they hold all its tensors: then the object is a leaf of another kind.
 
     Args:
         is_tensor: tells a tensor of the model's framework.
@@ -309,8 +309,8 @@ def _shown(thing: Any) -> dict[str, Any]:
     shown = _asked(thing, (*names, *_ASKED))
     if not all(isinstance(item, (*_SETTINGS, Setting)) for item in shown.values()):
         return shown
-    declared = getattr(thing, "parameters", None)
-    if isinstance(declared, Mapping):
+    declared = _declared(thing)
+    if declared is not None:
         return shown | {
             name: item for name, item in declared.items() if not isinstance(item, _SETTINGS)
         }
@@ -319,17 +319,34 @@ def _shown(thing: Any) -> dict[str, Any]:
     return shown | _asked(thing, [name for base in cls.__mro__ for name in _returned(base)])
 
 
+def _declared(thing: Any) -> Mapping[str, Any] | None:
+    """The parameters that a distribution says it has: TensorFlow Probability's, Chainer's."""
+    for name in ("parameters", "params"):
+        if isinstance(getattr(type(thing), name, None), property):
+            found = getattr(thing, name)
+            if isinstance(found, Mapping):
+                return found
+    return None
+
+
 # What says how an object works and holds no values of a model by itself.
 _SETTINGS = (str, bool, int, float, types.NoneType)
-_BEHAVIOUR = (type, types.FunctionType, types.MethodType, types.BuiltinFunctionType)
+_BEHAVIOUR = (
+    *(type, types.FunctionType, types.MethodType, types.BuiltinFunctionType),
+    types.ModuleType,
+)
 
 
 def _asked(thing: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Attributes by name, those that are there and are no functions or private."""
+    """Attributes by name that are there and public, and say more than how or where it works.
+
+    Functions, modules (`xp`) and devices hold no values.
+    """
     found = {}
     for name in dict.fromkeys(names):
         item = _BEHAVIOUR if name.startswith("_") else getattr(thing, name, _BEHAVIOUR)
-        if item is not _BEHAVIOUR and not isinstance(item, _BEHAVIOUR):
+        works = isinstance(item, _BEHAVIOUR) or type(item).__name__.lower().endswith("device")
+        if item is not _BEHAVIOUR and not works:
             declared = dataclasses.is_dataclass(thing) or isinstance(item, float)
             setting = isinstance(item, _SETTINGS) and not declared
             found[name] = Setting(item) if setting else item

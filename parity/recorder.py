@@ -189,6 +189,7 @@ class Recorder:
             by_value=frozenset(by_host),
             baked_ops=frozenset(self.reads.baked),
             baked_leaves=frozenset(self.reads.baked_leaves),
+            rounded_ops=frozenset(self.reads.rounded),
         )
 
     def _is_unknown(self, value: int) -> bool:

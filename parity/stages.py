@@ -172,6 +172,7 @@ def _with_stages(tape: Tape, stages: Sequence[Stage], reached: Sequence[Inputs])
         tape.by_value,
         frozenset(index + count for index in tape.baked_ops),
         frozenset(value + offset for value in tape.baked_leaves),
+        frozenset(index + count for index in tape.rounded_ops),
     )
 
 

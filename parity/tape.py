@@ -231,6 +231,7 @@ class Tape:
         by_value: names of outputs that the host computed: what they were is all that is known.
         baked_ops, baked_leaves: operations with settings, and constants, that the host computed
             from values of the run: they stay as they were, whatever enters a replay.
+        rounded_ops: operations given what the host read, and maybe changed by less than it shows.
     """
 
     adapter: Adapter
@@ -246,6 +247,7 @@ class Tape:
     by_value: frozenset[str] = frozenset()
     baked_ops: frozenset[int] = frozenset()
     baked_leaves: frozenset[int] = frozenset()
+    rounded_ops: frozenset[int] = frozenset()
 
     @property
     def framework(self) -> str:

@@ -36,12 +36,14 @@ class Beside:
 
     Attributes:
         apart: reasons why outputs differ, by name.
-        unverified: why some could not be compared.
+        unverified: of those that were not compared, what each is.
+        doubts: why a comparison of what the host computed tells nothing.
         verdicts: of the outputs that the host computed, by name.
     """
 
     apart: dict[str, str] = field(default_factory=dict)
     unverified: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
     verdicts: dict[str, str] = field(default_factory=dict)
 
 
@@ -80,7 +82,7 @@ def _compare_recorded(found: Beside, reference: Tape, candidate: Tape, pair: Out
     who = reference if pair.reference in _by_host(reference) else candidate
     if gap <= _APART:
         found.verdicts[pair.name] = "unverified"
-        found.unverified.append(
+        found.doubts.append(
             f"output {pair.name!r} of {who.model} is computed by Python or NumPy, where it cannot "
             f"be followed, and differs by {gap:.1e} of its size: rounding cannot be told from a "
             "fault. Compute it with the framework's operations, or return what it is made of"

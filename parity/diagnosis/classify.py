@@ -61,16 +61,14 @@ def classify(repaired: Match, parting: Parting, outputs: Sequence[OutputPair] = 
         return Kind("divergence")
     if _fell_back(repaired, parting):
         return _without_float64(repaired, parting)
-    baked = any(
-        region.tape.is_baked(op)
-        for region in (parting.reference, parting.candidate)
-        for op in region.ops
-    )
+    ops = [(side.tape, op) for side in (parting.reference, parting.candidate) for op in side.ops]
+    baked = any(tape.is_baked(op) for tape, op in ops)
+    rounded = any(op.index in tape.rounded_ops for tape, op in ops)
     if baked and parting.explained < parting.residual <= _OF_THE_HOST:
         return Kind("host-read")
     if parting.residual <= parting.explained:
         # numbers that the host made stay as they were, and say nothing on other inputs
-        detail = "" if baked else amplified(repaired, parting, outputs)
+        detail = "" if baked or rounded else amplified(repaired, parting, outputs)
         if detail:
             return Kind("divergence", detail)
         other = other_parameters(repaired, parting)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from parity.diagnosis.beside import Beside
 from parity.diagnosis.classify import classify
 from parity.diagnosis.diagnose import diagnose, repaired_alone
 from parity.diagnosis.group import merge
@@ -58,7 +59,7 @@ def judge(
     outputs: Sequence[OutputPair],
     structure: Sequence[str],
     explained: Callable[..., Any] | None = None,
-    apart: Mapping[str, str] | None = None,
+    beside: Beside | None = None,
 ) -> Verdict:
     """Weighs what was found; parity is only what was really compared.
 
@@ -67,7 +68,7 @@ def judge(
         repaired: the match after every parting was repaired.
         structure: outputs that have no counterpart.
         explained: called after each parting that was explained.
-        apart: by name the outputs that differ and are on no tape, with what is said of each.
+        beside: what the outputs that are on no tape came to.
     """
     reference, candidate = matched.reference.tape, matched.side.tape
     faults: list[tuple[Parting, str]] = []
@@ -98,7 +99,9 @@ def judge(
         if reference.values[pair.reference].shape != candidate.values[pair.candidate].shape
         and not output_matches(repaired, pair)
     }
-    shapes |= apart or {}
+    beside = beside or Beside()
+    shapes |= beside.apart
+    unverified += beside.doubts
     masks = {
         pair.name: reason for pair in outputs if (reason := _masks(reference, candidate, pair))
     }

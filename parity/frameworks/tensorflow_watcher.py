@@ -106,7 +106,7 @@ class Watcher:
         attributes: Sequence[Any],
         outputs: Sequence[Native],
     ) -> None:
-        if self._busy or self.done:
+        if self._busy or self._reading or self.done:
             return
         if isinstance(kind, bytes):
             kind = kind.decode()

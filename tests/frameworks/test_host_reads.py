@@ -120,6 +120,21 @@ def test_a_number_that_a_person_wrote_is_no_number_of_the_hosts() -> None:
     assert found.verdict == "diverged" and not found.caveats
 
 
+def test_an_epsilon_that_the_format_swallows_is_no_fault() -> None:
+    """`float(t) + 1e-5` is `t` in float32 where `t` is large: other inputs tell them apart."""
+
+    def reference(x: Any) -> Any:
+        return (x - x.mean()) / (x.std(correction=0) + 1e-5)
+
+    def port(x: Any) -> Any:
+        deviation = float(tf.math.reduce_std(x)) + 1e-5
+        return (x - float(tf.reduce_mean(x))) / deviation
+
+    models = parity.wrap(reference, "torch"), parity.wrap(port, "tensorflow")
+    for inputs in (X, 1000 * X + 50000):
+        assert parity.compare(*models, inputs=inputs).verdict == "parity"
+
+
 def test_short_numbers_are_not_taken_for_what_was_read() -> None:
     """A mask's mean may be 0.5, and so may a constant: on other inputs they are not one."""
     reads = HostReads()
@@ -127,6 +142,8 @@ def test_short_numbers_are_not_taken_for_what_was_read() -> None:
     reads.note(8, np.float32(0.3).reshape(()), "net.py:4")
     assert reads.scalar(0.5) is None and reads.scalar(float(np.float32(0.3))) == 8
     assert reads.value(np.asarray(np.float32(0.5)), "float32") is None
+    reads.note(9, np.float32(50125.73).reshape(()), "net.py:5")  # large, and not short
+    assert reads.scalar(float(np.float32(50125.73))) == 9
 
 
 def test_what_is_read_without_being_the_models_is_nothing() -> None:
@@ -162,3 +179,14 @@ def test_numbers_of_python_that_are_not_told_apart_would_alarm(
     monkeypatch.setattr(Tape, "is_baked", lambda *_: False)
     build, scale = COMPUTED["torch"]
     assert compared(build(scale), in_torch(lambda s: 1.7 * s)).verdict == "diverged"
+
+
+def test_constants_in_bfloat16_can_be_looked_at() -> None:
+    """NumPy has no bfloat16, so it takes an operation to read one, which is not the model's."""
+
+    def model(x: Any) -> Any:
+        h = tf.cast(x, tf.bfloat16) * tf.constant(W[0], tf.bfloat16)
+        return h * float(tf.reduce_mean(h))
+
+    found = compared(parity.wrap(model, "tensorflow"), parity.wrap(model, "tensorflow"))
+    assert found.verdict == "parity"

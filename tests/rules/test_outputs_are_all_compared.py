@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import enum
 import types
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import parity
 from parity import outputs
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.report.summary import Comparison
+from parity.stages import plain
 
 tf = pytest.importorskip("tensorflow")
 
@@ -94,6 +96,14 @@ class Color(enum.Enum):
     BLUE = 2
 
 
+class ActionValue:
+    """As ChainerRL and PFRL keep them, each with what else it needs to work."""
+
+    def __init__(self, q: Any, **works: Any) -> None:
+        self.q_values, self.n_actions = q, 3
+        vars(self).update(works)
+
+
 def deep(leaf: Any, levels: int = 12) -> Any:
     return leaf if levels == 0 else {"d": deep(leaf, levels - 1)}
 
@@ -160,6 +170,16 @@ CROSS: dict[str, tuple[Build, Build, Build]] = {
     "slots": (Slots, Slots, lambda h: Slots(2 * h)),
     "property": (Property, Property, lambda h: Property(2 * h)),
     "parameters": (Parameters, Parameters, lambda h: Parameters(2 * h)),
+    "action value": (
+        lambda h: ActionValue(h, device=h.device, formatter=str),
+        lambda h: ActionValue(h, xp=np),
+        lambda h: ActionValue(2 * h, xp=np),
+    ),
+    "number of actions": (
+        lambda h: ActionValue(h),
+        lambda h: types.SimpleNamespace(q_values=h),
+        lambda h: types.SimpleNamespace(q_values=h, n_actions=4),
+    ),
     "deep": (deep, deep, lambda h: deep(2 * h)),
     "1 and '1'": (
         lambda h: {1: h, "1": 3 * h},
@@ -268,7 +288,37 @@ def test_a_number_that_python_computed_is_judged_by_what_it_was() -> None:
     assert compared(reference, in_tensorflow(scaled(1))).verdict == "parity"
     found = compared(reference, in_tensorflow(scaled(1 + 1e-5)))
     assert found.verdict == "unverified" and "computed by Python" in found.reasons[0]
+    assert found.coverage.outputs_compared == found.coverage.outputs_total == 2
     assert compared(reference, in_tensorflow(scaled(1.01))).verdict == "diverged"
+
+
+Pair = collections.namedtuple("Pair", ["h", "count"])
+
+
+@dataclasses.dataclass
+class Held:
+    h: Any
+
+
+@pytest.mark.parametrize(
+    "held",
+    [lambda h: Pair(h, 1), Held, lambda h: collections.deque([h]), lambda h: {"h": h}.values()],
+    ids=["named tuple", "dataclass", "deque", "values()"],
+)
+def test_what_each_of_several_calls_gave_is_kept(held: Build) -> None:
+    """A later call writes into the same memory; what the first gave must not follow it."""
+
+    class Counter(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.sum = torch.zeros(4)
+
+        def forward(self, x: Any) -> Any:
+            return held(self.sum.add_(x.sum(0)))
+
+    found = plain(parity.calls(Counter()))((X, X))
+    first, second = (array for array in found.values() if array.ndim)
+    np.testing.assert_allclose(2 * first, second)
 
 
 # --- broken once ---------------------------------------------------------------------------------
