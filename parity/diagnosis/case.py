@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from parity.diagnosis.region import Parting, Region
-from parity.diagnosis.trial import DRAWS, Trial
+from parity.diagnosis.trial import DRAWS, LAST_DRAWS, Trial, exchanged
 from parity.diagnosis.view import view_of
 from parity.errors import ReplayError
 from parity.matching.match import Match, Pair
@@ -55,11 +55,12 @@ class Case:
         self.entering = tuple(v for v in reference.boundary() if _floating(self._runs[0], v))
         read = candidate.boundary() if handed_on is None else (handed_on.candidate,)
         self.candidate_entering = tuple(v for v in read if _floating(self._runs[1], v))
+        self._exact = self._exact_partners(reference, candidate)
         self._trials: list[Trial | None] = []
         # causes ask for the same runs again and again
         self._kept: deque[tuple[int, Mapping[int, Array], Replay]] = deque(maxlen=_KEPT)
-        starts = (*self.roots, *self._links)
-        self._moves = _moves_between(reference.tape, starts, self._cut).union(*self._links.values())
+        starts, cut = (*self.roots, *self._links), (*self._cut, *self._exact.values())
+        self._moves = _moves_between(reference.tape, starts, cut).union(*self._links.values())
 
     # --- what enters ------------------------------------------------------------------------------
 
@@ -109,7 +110,8 @@ class Case:
     def roots(self) -> tuple[int, ...]:
         """The reference's values to be changed: what enters either region, before mere moves."""
         tape = self.repaired.reference.tape
-        starts = dict.fromkeys(tape.before_moves(value) for value in self._cut)
+        cut = (*self._cut, *self._exact.values())
+        starts = dict.fromkeys(tape.before_moves(value) for value in cut)
         return tuple(start for start in starts if start not in self._links)
 
     @cached_property
@@ -120,6 +122,18 @@ class Case:
         theirs = {tape.before_moves(value) for value in self.partners.values()}
         return ours == theirs and len(self.partners) == len(self.candidate_entering)
 
+    def _exact_partners(self, reference: Region, candidate: Region) -> dict[int, int]:
+        """Integers and booleans entering the candidate's region, with the reference's they are.
+
+        Empty where the regions do not read the same ones: redrawn on one side they would not fit.
+        """
+        tape = self.repaired.reference.tape
+        ours = {v for v in reference.boundary() if not _floating(self._runs[0], v)}
+        read = [v for v in candidate.boundary() if not _floating(self._runs[1], v)]
+        found = {v: self._pairs[v].reference for v in read if v in self._pairs}
+        roots = [{tape.before_moves(v) for v in side} for side in (ours, found.values())]
+        return found if len(found) == len(read) and roots[0] == roots[1] else {}
+
     # --- trials -----------------------------------------------------------------------------------
 
     @property
@@ -129,26 +143,33 @@ class Case:
 
     def trials(self) -> Iterator[Trial]:
         """The user's inputs, then generated ones that both sides take and are finite on."""
-        for number in range(len(DRAWS) + 1):
+        generated = 0
+        for number in range(len(DRAWS) + len(LAST_DRAWS) + 1):
+            if number > len(DRAWS) and generated:
+                return
             if number == len(self._trials):
                 self._trials.append(self._make(number))
             trial = self._trials[number]
             if trial is not None:
+                generated += number > 0
                 yield trial
 
     def _make(self, number: int) -> Trial | None:
-        fed = {root: self._runs[0].array(root) for root in self.roots}
-        if number:
-            random = np.random.default_rng(number)
-            fed = self.redrawn(lambda array: DRAWS[number - 1](array, random))
-        try:
-            trial = self.probe(fed, number)
-        except ReplayError:  # outside what an operation takes, as a negative scale
-            if not number:
-                raise
-            return None
-        finite = np.isfinite(trial.reference).all() and np.isfinite(trial.candidate).all()
-        return trial if finite or not number else None
+        if not number:
+            return self.probe({root: self._runs[0].array(root) for root in self.roots})
+        random = np.random.default_rng(number)
+        draw = (*DRAWS, *LAST_DRAWS)[number - 1]
+        fed = self.redrawn(lambda array: draw(array, random))
+        exact = {root: exchanged(fed[root], random) for root in fed if fed[root].dtype.kind in "biu"}
+        # the first keeps them, as do those that an operation does not take otherwise
+        for tried in ({**fed, **exact}, fed) if number > 1 and exact else (fed,):
+            try:
+                trial = self.probe(tried, number)
+            except ReplayError:  # outside what an operation takes, as a negative scale
+                continue
+            if np.isfinite(trial.reference).all() and np.isfinite(trial.candidate).all():
+                return trial
+        return None
 
     def redrawn(self, draw: Callable[[Array], Array]) -> dict[int, Array]:
         """What enters, drawn anew, by the ids of a trial's `fed`; integers stay.
@@ -289,7 +310,7 @@ class Case:
         ours = self.reference.tape.replay(precision, fed, bases[0], only=self._moves)
         theirs = {
             value: self._pairs[value].order.apply(ours.array(partner))
-            for value, partner in self.partners.items()
+            for value, partner in (*self.partners.items(), *self._exact.items())
         }
         unfed = {}
         if precision is None:

@@ -87,6 +87,8 @@ class Explanation:
         edit: how to mend the candidate's line, if one argument does it.
         cost: how much is assumed, among proposals of one function; the smallest is preferred.
         evidence: further facts that a reader can check by eye.
+        unproved: why this is consistent with the evidence and no proof, though it holds; "" where
+            it is one.
     """
 
     kind: str
@@ -97,6 +99,7 @@ class Explanation:
     edit: Edit | None = None
     cost: float = 0.0
     evidence: tuple[str, ...] = ()
+    unproved: str = ""
 
 
 Propose = Callable[[Case], Iterator[Explanation]]
