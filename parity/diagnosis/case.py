@@ -55,11 +55,11 @@ class Case:
         self.entering = tuple(v for v in reference.boundary() if _floating(self._runs[0], v))
         read = candidate.boundary() if handed_on is None else (handed_on.candidate,)
         self.candidate_entering = tuple(v for v in read if _floating(self._runs[1], v))
-        self._exact = self._exact_partners(reference, candidate)
+        self._exact, self._exact_cut = self._exact_partners(reference, candidate)
         self._trials: list[Trial | None] = []
         # causes ask for the same runs again and again
         self._kept: deque[tuple[int, Mapping[int, Array], Replay]] = deque(maxlen=_KEPT)
-        starts, cut = (*self.roots, *self._links), (*self._cut, *self._exact.values())
+        starts, cut = (*self.roots, *self._links), (*self._cut, *self._exact_cut)
         self._moves = _moves_between(reference.tape, starts, cut).union(*self._links.values())
 
     # --- what enters ------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class Case:
     def roots(self) -> tuple[int, ...]:
         """The reference's values to be changed: what enters either region, before mere moves."""
         tape = self.repaired.reference.tape
-        cut = (*self._cut, *self._exact.values())
+        cut = (*self._cut, *self._exact_cut)
         starts = dict.fromkeys(tape.before_moves(value) for value in cut)
         return tuple(start for start in starts if start not in self._links)
 
@@ -122,17 +122,24 @@ class Case:
         theirs = {tape.before_moves(value) for value in self.partners.values()}
         return ours == theirs and len(self.partners) == len(self.candidate_entering)
 
-    def _exact_partners(self, reference: Region, candidate: Region) -> dict[int, int]:
+    def _exact_partners(
+        self, reference: Region, candidate: Region
+    ) -> tuple[dict[int, int], tuple[int, ...]]:
         """Integers and booleans entering the candidate's region, with the reference's they are.
 
         Empty where the regions do not read the same ones: redrawn on one side they would not fit.
+
+        Returns:
+            These, and all values of the reference that they or its own region start from.
         """
         tape = self.repaired.reference.tape
-        ours = {v for v in reference.boundary() if not _floating(self._runs[0], v)}
+        ours = [v for v in reference.boundary() if not _floating(self._runs[0], v)]
         read = [v for v in candidate.boundary() if not _floating(self._runs[1], v)]
         found = {v: self._pairs[v].reference for v in read if v in self._pairs}
         roots = [{tape.before_moves(v) for v in side} for side in (ours, found.values())]
-        return found if len(found) == len(read) and roots[0] == roots[1] else {}
+        if len(found) < len(read) or roots[0] != roots[1]:
+            return {}, ()
+        return found, tuple(dict.fromkeys((*ours, *found.values())))
 
     # --- trials -----------------------------------------------------------------------------------
 
@@ -167,7 +174,7 @@ class Case:
                 trial = self.probe(tried, number)
             except ReplayError:  # outside what an operation takes, as a negative scale
                 continue
-            if np.isfinite(trial.reference).all() and np.isfinite(trial.candidate).all():
+            if _as_finite(trial, self.first):
                 return trial
         return None
 
@@ -349,6 +356,15 @@ def case_of(repaired: Match, parting: Parting, ends: tuple[int, int] | None = No
         order = next(iter(orders(*shapes)), None)
     sides = parting.reference, parting.candidate
     return Case(repaired, *sides, values, order, parting.handed_on)
+
+
+def _as_finite(trial: Trial, first: Trial) -> bool:
+    """Whether a generated trial is finite wherever the user's is: masks may hold infinity."""
+    sides = (trial.reference, first.reference), (trial.candidate, first.candidate)
+    return all(
+        bool((np.isfinite(new) | ~np.isfinite(old)).all()) and not np.isnan(new).any()
+        for new, old in sides
+    )
 
 
 def _like(array: Array, recorded: Array) -> Array:

@@ -139,6 +139,8 @@ def _proposals(
 
 def _tried(one: Cause, where: Case, proposed: Explanation) -> Explained | Closest | None:
     """What comes of a proposal; None where it raises, which ends its cause alone."""
+    if proposed.reads_the_same:
+        return Closest(proposed, 0.0)
     try:
         return hold(where, proposed)
     except ReplayError:  # as in `_proposals`

@@ -101,6 +101,11 @@ class Explanation:
     evidence: tuple[str, ...] = ()
     unproved: str = ""
 
+    @property
+    def reads_the_same(self) -> bool:
+        """Whether it says the same of both sides: it would tell a reader nothing."""
+        return bool(self.parameters) and all(a == b for a, b in self.parameters.values())
+
 
 Propose = Callable[[Case], Iterator[Explanation]]
 

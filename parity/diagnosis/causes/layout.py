@@ -58,8 +58,17 @@ def value_arranged(case: Case) -> Iterator[Explanation]:
         kind,
         text,
         lambda trial: order(trial.reference),
+        unproved=_may_be_an_index(case),
         cost=CHANNELS_COST if kind == "channel-order" else 0.0,
     )
+
+
+def _may_be_an_index(case: Case) -> str:
+    """Why an order of one-hot vectors is none that is proved: their indices may be others."""
+    moves_only = not case.reference.computing and not case.candidate.computing
+    if moves_only or not set(np.unique(case.first.reference)) <= {0.0, 1.0}:
+        return ""
+    return "every value here is 0 or 1: another index gives what another order gives"
 
 
 def _order(case: Case) -> Arrangement | AxisOrder | None:

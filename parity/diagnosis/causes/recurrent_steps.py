@@ -152,13 +152,17 @@ def other_steps_masked(case: Case) -> Iterator[Explanation]:
     ours, theirs = (one / first.x for one in (first.reference, first.candidate))
     if not all(_is_mask_of_steps(one) for one in (ours, theirs)):
         return
-    kept = [int(one[..., 0].astype(bool).sum()) for one in (ours, theirs)]
+    masks = [one[..., 0].astype(bool) for one in (ours, theirs)]
+    kept = [int(mask.sum()) for mask in masks]
+    row = int((masks[0] != masks[1]).reshape(len(masks[0]), -1).any(1).argmax())
+    steps = tuple(tuple(mask[row].ravel().nonzero()[0].tolist()) for mask in masks)
     yield Explanation(
         "sequence-mask",
-        f"{kept[1]} of {ours[..., 0].size} steps are kept, the reference keeps {kept[0]}",
+        f"{kept[1]} of {masks[0].size} steps are kept, the reference keeps {kept[0]}; of sequence "
+        f"{row} the steps {steps[1]}, the reference {steps[0]}",
         lambda trial: trial.x * theirs,
         lambda trial: trial.x * ours,
-        {"steps": (kept[0], kept[1])},
+        {"steps": (steps[0], steps[1])},
         cost=-1,
     )
 

@@ -22,11 +22,15 @@ from parity.diagnosis.causes._parts import as_it_is, fits, static_ops
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView, plain_kind
 from parity.matching.order import orders
-from parity.tape import Array
+from parity.tape import Array, Op
 
 _FACTOR = 1e6  # no one scales a weight by more
 _FEW = 24  # operations of a region in which a bias is all that is amiss
 _MOST_EXCHANGES = 40  # pairs of values; more enter a loop, which is no product of two
+_PRODUCTS = (
+    *("mm", "mv", "bmm", "matmul", "batchmatmul", "mul", "div", "realdiv", "truediv", "dot"),
+    *("einsum", "linear", "conv", "deconv", "depthwise"),
+)
 # cause, what the reference's bias is multiplied by, in words, how often either side adds it
 _BIASES = (
     ("bias-missing", 0.0, "is not added", (1, 0)),
@@ -161,7 +165,8 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
         if gives(case, predict):
             yield Explanation(
                 "weight-swapped",
-                f"two values of {fed[a].shape} are exchanged, or the weights that they are made by",
+                f"of two values of {fed[a].shape} that are computed alike one stands in for the "
+                "other, or they are exchanged, or the weights that they are made by",
                 predict,
             )
 
@@ -308,7 +313,7 @@ def _added(view: RegionView, leaf: LeafView) -> bool:
     if any("add" in plain_kind(op) and leaf.id in op.inputs for op in static_ops(view)):
         return True
     for op in view.ops:
-        stack = list(op.inputs) if "sub" not in plain_kind(op) else []
+        stack = [] if "sub" in plain_kind(op) else _not_multiplied(op)
         while stack:
             value = stack.pop()
             if value == leaf.id:
@@ -319,6 +324,16 @@ def _added(view: RegionView, leaf: LeafView) -> bool:
                 if maker.role == "move" or "add" in plain_kind(maker):
                     stack.extend(maker.inputs)
     return False
+
+
+def _not_multiplied(op: Op) -> list[int]:
+    """What an operation reads besides the factors of its product: of `addmm` the first."""
+    kind = plain_kind(op)
+    if kind.startswith(("add", "baddb")):
+        return list(op.inputs[:1] if kind.endswith(("mm", "mv")) else op.inputs)
+    if kind.startswith(_PRODUCTS):
+        return list(op.inputs[2:])  # the factors come first, a bias after them
+    return list(op.inputs)
 
 
 def _axes_of_length(array: Array, length: int) -> list[int]:
