@@ -118,7 +118,12 @@ def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Pha
         reasons=verdict.reasons,
         divergences=verdict.divergences,
         notes=verdict.notes,
-        caveats=(*reference.tape.caveats, *candidate.caveats),
+        caveats=(
+            *reference.tape.caveats,
+            *candidate.caveats,
+            *reference.run.caveats,
+            *matched.side.run.caveats,
+        ),
         layers=layer_rows(repaired, verdict.ends),
         outputs=output_rows(reference, candidate, pairs, verdict.outputs),
         coverage=verdict.coverage,

@@ -167,7 +167,9 @@ class Case:
         random = np.random.default_rng(number)
         draw = (*DRAWS, *LAST_DRAWS)[number - 1]
         fed = self.redrawn(lambda array: draw(array, random))
-        exact = {root: exchanged(fed[root], random) for root in fed if fed[root].dtype.kind in "biu"}
+        exact = {
+            root: exchanged(fed[root], random) for root in fed if fed[root].dtype.kind in "biu"
+        }
         # the first keeps them, as do those that an operation does not take otherwise
         for tried in ({**fed, **exact}, fed) if number > 1 and exact else (fed,):
             try:

@@ -10,6 +10,7 @@ from typing import cast as type_cast
 import numpy as np
 
 from parity import outputs as structure
+from parity.errors import NoFloat64
 from parity.frameworks.running import no_tensors, run
 from parity.model import bind, flatten_inputs
 from parity.recorder import Recorder
@@ -80,7 +81,11 @@ def tensors(obj: object) -> list[Tensor]:
 
 
 def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
-    """Calls the function again."""
+    """Calls the function again.
+
+    Raises:
+        NoFloat64: it raises where it is given float64.
+    """
     function, inputs = op.call
     replaced = iter(arguments)
 
@@ -92,7 +97,13 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
         return next(replaced)
 
     args, kwargs = bind(function, refill(inputs))
-    result = structure.flatten(function(*args, **kwargs), lambda _: False)
+    try:
+        found = function(*args, **kwargs)
+    except Exception as error:  # the user's code may say anything to float64
+        if precision is None:
+            raise
+        raise NoFloat64(f"{type(error).__name__}: {error}") from error
+    result = structure.flatten(found, lambda _: False)
     return [np.asarray(array) for array in result.values()]
 
 

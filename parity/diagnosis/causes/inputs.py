@@ -163,9 +163,11 @@ def input_scale(case: Case) -> Iterator[Explanation]:
         return
     if mine.alike and other.alike and not mine.offset.any() and not other.offset.any():
         scales = rounded(float(mine.scale.ravel()[0])), rounded(float(other.scale.ravel()[0]))
+        is_input = case.reference.tape.producer(case.reference.tape.before_moves(value)) is None
+        what = "the input" if is_input else "what is made of the input alone"
         yield Explanation(
             "input-scale",
-            f"the input is {_multiplied(scales[1])}; the reference's is {_multiplied(scales[0])}",
+            f"{what} is {_multiplied(scales[1])}; the reference's is {_multiplied(scales[0])}",
             predict,
             parameters={"scale": scales},
             cost=0.6,  # a norm of the input is told as a norm

@@ -199,9 +199,7 @@ def _is_multiplied_before_weights(view: RegionView, gate: int) -> bool:
 
 def _meets_weights(view: RegionView, values: set[int]) -> bool:
     """Whether an operation of a region reads one of some values, moved or not, and a matrix."""
-    return any(
-        _is_matrix(view.tape, value) for op in _readers(view, values) for value in op.inputs
-    )
+    return any(_is_matrix(view.tape, value) for op in _readers(view, values) for value in op.inputs)
 
 
 def _readers(view: RegionView, values: set[int]) -> Iterator[Op]:

@@ -21,6 +21,7 @@ from parity.diagnosis.causes._leaves import (
 from parity.diagnosis.causes._parts import as_it_is, fits, static_ops
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView, plain_kind
+from parity.matching.match import Side
 from parity.matching.order import orders
 from parity.tape import Array, Op
 
@@ -183,6 +184,9 @@ def weight_values(case: Case) -> Iterator[Explanation]:
     found = changes(case)
     if not found or any(_is_mask(change.leaf.array) for change in found):
         return
+    others = ((change, _elsewhere(case, change)) for change in found)
+    if any(other is not None and _is_another_layer(case, one, other) for one, other in others):
+        return
     yield Explanation(
         "weight-values",
         "other numbers in " + ", ".join(_shares(change) for change in found),
@@ -235,7 +239,7 @@ def _relation(case: Case, change: Change) -> Told | None:
                 ("dtype", (name, "float32")),
             )
     other = _elsewhere(case, change)
-    if other is not None:
+    if other is not None and not _is_another_layer(case, change, other):
         return (
             "weight-swapped",
             f"{change.name} holds the numbers of {other.name or 'another weight'}",
@@ -280,6 +284,30 @@ def _elsewhere(case: Case, change: Change) -> LeafView | None:
         if same(np.sort(array, axis=None), bag) and _in_some_layout(array, change.now):
             return LeafView(value.id, value.name, value.kind, array)
     return None
+
+
+def _is_another_layer(case: Case, change: Change, other: LeafView) -> bool:
+    """Whether the candidate reads both weights, the other one more often than the reference.
+
+    Then that weight's layer is an additional one, and the changed weight is where it was.
+    """
+    ours, theirs = case.repaired.reference, case.repaired.side
+    if not _readers(theirs, change.leaf.array):
+        return False
+    return _readers(theirs, other.array) > _readers(ours, other.array)
+
+
+def _readers(side: Side, array: Array) -> int:
+    """How many live operations of a model read a weight with certain numbers, in any layout."""
+    bag = np.sort(array, axis=None)
+    return sum(
+        side.tape.readers[value.id]
+        for value in side.tape.values
+        if value.op < 0
+        and value.kind != "input"
+        and value.size == bag.size
+        and same(np.sort(side.array(value.id), axis=None), bag)
+    )
 
 
 def _in_some_layout(array: Array, other: Array) -> bool:
