@@ -66,7 +66,8 @@ class Explained:
             left = first.candidate - told.candidate(first)
         if left.shape != first.reference.shape:
             return first.reference
-        return first.reference + np.where(np.isfinite(left), left, 0.0)
+        fixed: Array = first.reference + np.where(np.isfinite(left), left, 0.0)
+        return fixed
 
 
 @dataclass(frozen=True)

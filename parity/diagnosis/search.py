@@ -331,7 +331,7 @@ class Search(Ends):
 
 
 def reconverges_later(repaired: Match, value: int) -> bool:
-    """Whether a value of the candidate is an output, or anything made of it has an equal partner."""
+    """Whether a candidate value is an output, or anything made of it has an equal partner."""
     pairs, side = repaired.pairs, repaired.side
     if value in side.tape.outputs.values():
         return True

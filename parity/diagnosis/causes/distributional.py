@@ -363,7 +363,7 @@ def _complement(case: Case) -> Iterator[Explanation]:
     ours = inside_reference(case)
     for value in ours.entering:
         tau = ours.array(value)
-        if not tau.size or tau.min() < 0 or tau.max() > 1 or is_probabilities(tau):
+        if not tau.size or tau.min() <= 0 or tau.max() >= 1 or is_probabilities(tau):
             continue
         predict = with_value(case, value, _one_minus)
         if fits(predict, case.first, case.first.candidate):

@@ -14,6 +14,7 @@ from parity.diagnosis.causes._gates import gate_blocks, is_read_by_steps, same
 from parity.diagnosis.causes._parts import on_side
 from parity.diagnosis.causes.activation import Curve, recognise, sample_of, sigmoid
 from parity.diagnosis.normalisation import plain
+from parity.diagnosis.region import descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array, Op, Tape
@@ -44,6 +45,8 @@ def gates_exchanged(case: Case) -> Iterator[Explanation]:
         changed = {a: b for a, b in chosen.items() if not np.array_equal(held[a], held[b])}
         if not changed or not all(_are_gates(tape, a, b) for a, b in changed.items()):
             continue
+        if any(_is_made_of(tape, a, b) or _is_made_of(tape, b, a) for a, b in changed.items()):
+            continue  # one gate before and after its activation, say
         predict = _with_exchanged(case, chosen)
         if same(predict(case.first), case.first.candidate):
             yield Explanation(
@@ -83,6 +86,10 @@ def _with_exchanged(case: Case, chosen: Mapping[int, int]) -> Predict:
         return case.run_reference(trial.fed, {**now, **fixed})
 
     return predict
+
+
+def _is_made_of(tape: Tape, value: int, source: int) -> bool:
+    return value in descendants(tape, source)
 
 
 def _are_gates(tape: Tape, a: int, b: int) -> bool:

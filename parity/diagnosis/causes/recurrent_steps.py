@@ -110,7 +110,23 @@ def _is_between_readers(tape: Tape, value: int) -> bool:
     """Whether a value comes of a matrix that something made of the value reads again."""
     before = ancestors(tape, [value])
     after = {tape.values[made].op for made in descendants(tape, value)} - before
-    return any(readers & before and readers & after for readers in tape.readers_of_matrices)
+    shape = tape.values[value].shape
+    return any(
+        # the product for several gates at once is wider than a state
+        readers & before and readers & after and shape[-1:] <= (_narrowest(tape, readers),)
+        for readers in tape.readers_of_matrices
+    )
+
+
+def _narrowest(tape: Tape, readers: frozenset[int]) -> int:
+    """The shortest axis of the matrices that operations read."""
+    lengths = [
+        min(shape)
+        for index in readers
+        for value in tape.ops[index].inputs
+        if not tape.is_live(value) and len(shape := tape.values[value].shape) == 2
+    ]
+    return min(lengths, default=0)
 
 
 def _is_state(tape: Tape, leaf: int) -> bool:
