@@ -27,7 +27,7 @@ from parity.report.summary import (
     StructuralDifference,
     Structure,
 )
-from parity.tape import Tape
+from parity.tape import Replay, Tape
 
 # About how long each phase takes, where models agree: recording and replaying; recording, matching,
 # locating, judging, measuring layers.
@@ -121,8 +121,8 @@ def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Pha
         caveats=(
             *reference.tape.caveats,
             *candidate.caveats,
-            *reference.run.caveats,
-            *matched.side.run.caveats,
+            *_not_in_float64(reference.run),
+            *_not_in_float64(matched.side.run),
         ),
         layers=layer_rows(repaired, verdict.ends),
         outputs=output_rows(reference, candidate, pairs, verdict.outputs),
@@ -134,6 +134,18 @@ def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Pha
         heads=paired_heads(reference.tape, candidate, pairs),
         final_values={pair.name: matched.side.run.array(pair.candidate) for pair in pairs},
     )
+
+
+def _not_in_float64(run: Replay) -> tuple[str, ...]:
+    """Why operations ran as recorded, in the user's words; each kind at a line once."""
+    found = []
+    for op in run.fallbacks:
+        where = f" at {op.site.source}" if op.site.source else ""
+        found.append(
+            f"{run.tape.model}: {op.kind}{where} was replayed as recorded, not in float64: "
+            f"{run.reasons[op.index]}"
+        )
+    return tuple(dict.fromkeys(found))
 
 
 def structure(reference: Any, candidate: Any, inputs: Inputs = None) -> Structure:

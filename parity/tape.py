@@ -179,18 +179,6 @@ class Replay:
             dict(self._arrays),
         )
 
-    @property
-    def caveats(self) -> tuple[str, ...]:
-        """Why operations ran as recorded, in the user's words; each kind at a line once."""
-        return tuple(
-            dict.fromkeys(
-                f"{self.tape.model}: {op.kind}"
-                + (f" at {op.site.source}" if op.site.source else "")
-                + f" was replayed as recorded, not in float64: {self.reasons[op.index]}"
-                for op in self.fallbacks
-            )
-        )
-
     def get(self, value: int) -> Native:
         """The framework's own tensor; a leaf is cast when it is asked for, and not kept.
 

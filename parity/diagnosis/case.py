@@ -15,16 +15,15 @@ import numpy as np
 
 from parity.diagnosis.region import Parting, Region
 from parity.diagnosis.trial import DRAWS, LAST_DRAWS, Trial, exchanged
-from parity.diagnosis.view import view_of
+from parity.diagnosis.view import made_from, moves_between, view_of
 from parity.errors import ReplayError
 from parity.matching.match import Match, Pair
 from parity.matching.order import Order, orders
 from parity.matching.written import Written
-from parity.tape import Array, Precision, Replay, Tape
+from parity.tape import Array, Precision, Replay
 
 _KEPT = 16  # runs of a region that are kept
 _SPREAD = 4.0  # of inputs of all sizes: some curves are one near zero
-_LINKED = 16  # operations between what enters one side and what enters the other
 _NO_ARRAYS: Mapping[int, Array] = {}
 
 
@@ -60,7 +59,7 @@ class Case:
         # causes ask for the same runs again and again
         self._kept: deque[tuple[int, Mapping[int, Array], Replay]] = deque(maxlen=_KEPT)
         starts, cut = (*self.roots, *self._links), (*self._cut, *self._exact_cut)
-        self._moves = _moves_between(reference.tape, starts, cut).union(*self._links.values())
+        self._moves = moves_between(reference.tape, starts, cut).union(*self._links.values())
 
     # --- what enters ------------------------------------------------------------------------------
 
@@ -101,7 +100,7 @@ class Case:
         starts = {tape.before_moves(value) for value in self._cut}
         found = {}
         for start in starts:
-            ops = _made_from(tape, start, starts - {start})
+            ops = made_from(tape, start, starts - {start})
             if ops is not None:
                 found[start] = ops
         return found
@@ -387,38 +386,3 @@ def _one(a: Array, b: Array) -> bool:
 
 def _floating(run: Replay, value: int) -> bool:
     return bool(run.array(value).dtype.kind == "f")
-
-
-def _moves_between(tape: Tape, roots: Collection[int], cut: Collection[int]) -> frozenset[int]:
-    """The moves that lead from the roots to the values that enter."""
-    found = set()
-    for value in cut:
-        while value not in roots:
-            op = tape.producer(value)
-            if op is None:
-                break
-            found.add(op.index)
-            value = op.inputs[0]
-    return frozenset(found)
-
-
-def _made_from(tape: Tape, value: int, others: Collection[int]) -> frozenset[int] | None:
-    """The few operations that make a value of others alone; None where there are no such."""
-    inside: set[int] = set()
-    stack = [value]
-    while stack:
-        at = stack.pop()
-        op = tape.producer(at)
-        if at in others and at != value:
-            continue
-        if op is None:
-            if tape.values[at].kind == "input":
-                return None
-            continue
-        if op.static or op.index in inside:
-            continue
-        if op.role == "random" or len(inside) == _LINKED:
-            return None
-        inside.add(op.index)
-        stack.extend(op.inputs)
-    return frozenset(inside) or None

@@ -14,7 +14,6 @@ from parity.diagnosis.causes._gates import gate_blocks, is_read_by_steps, same
 from parity.diagnosis.causes._parts import on_side
 from parity.diagnosis.causes.activation import Curve, recognise, sample_of, sigmoid
 from parity.diagnosis.normalisation import plain
-from parity.diagnosis.region import descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array, Op, Tape
@@ -89,7 +88,15 @@ def _with_exchanged(case: Case, chosen: Mapping[int, int]) -> Predict:
 
 
 def _is_made_of(tape: Tape, value: int, source: int) -> bool:
-    return value in descendants(tape, source)
+    """Whether a value is made of another one and of no other that an input reaches."""
+    op = tape.producer(value)
+    while op is not None and value != source:
+        live = [one for one in op.inputs if tape.is_live(one)]
+        if len(live) != 1 or "split" in op.kind.lower():
+            return False
+        value = live[0]
+        op = tape.producer(value)
+    return value == source
 
 
 def _are_gates(tape: Tape, a: int, b: int) -> bool:
