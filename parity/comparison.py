@@ -35,7 +35,7 @@ from parity.report.summary import (
     Structure,
 )
 from parity.stages import plain
-from parity.tape import Array, Tape
+from parity.tape import Array, Replay, Tape
 
 # About how long each phase takes, where models agree: recording and replaying; recording, matching,
 # locating, judging, plain runs and replays of both, measuring layers.
@@ -145,7 +145,12 @@ def _compare(
         reasons=verdict.reasons,
         divergences=verdict.divergences,
         notes=verdict.notes,
-        caveats=(*reference.tape.caveats, *candidate.caveats),
+        caveats=(
+            *reference.tape.caveats,
+            *candidate.caveats,
+            *_not_in_float64(reference.run),
+            *_not_in_float64(matched.side.run),
+        ),
         layers=layer_rows(repaired, verdict.ends),
         outputs=output_rows(
             reference, candidate, pairs, {**verdict.outputs, **outputs.beside.verdicts}
@@ -211,6 +216,18 @@ def _judged(
         outputs.beside,
     )
     return matched, repaired, verdict
+
+
+def _not_in_float64(run: Replay) -> tuple[str, ...]:
+    """Why operations ran as recorded, in the user's words; each kind at a line once."""
+    found = []
+    for op in run.fallbacks:
+        where = f" at {op.site.source}" if op.site.source else ""
+        found.append(
+            f"{run.tape.model}: {op.kind}{where} was replayed as recorded, not in float64: "
+            f"{run.reasons[op.index]}"
+        )
+    return tuple(dict.fromkeys(found))
 
 
 def structure(reference: Any, candidate: Any, inputs: Inputs = None) -> Structure:

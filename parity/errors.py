@@ -43,5 +43,9 @@ class ReplayError(ParityError):
     """A recorded operation could not be run again."""
 
 
+class NoFloat64(ReplayError):
+    """An operation has no float64 in its framework: it can only run as it was recorded."""
+
+
 class FileError(ParityError):
     """A file is damaged, unsafe or of no known kind, or cannot be written."""

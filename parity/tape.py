@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from parity.errors import ReplayError
+from parity.errors import NoFloat64, ReplayError
 
 Array = npt.NDArray[Any]
 Native = Any  # a framework's own tensor
@@ -133,6 +133,7 @@ class Adapter(Protocol):
     def to_bfloat16(self, array: Native) -> Native: ...
 
 
+_NOT_EXPECTED = "its replay raised what is no lack of a kernel, which is a fault of parity;"
 _LARGE = 1 << 16  # elements of a weight that is not kept in float64
 
 
@@ -144,6 +145,7 @@ class Replay:
     precision: Precision
     native: dict[int, Native]
     fallbacks: list[Op] = field(default_factory=list)  # ran as recorded: no float64 to be had
+    reasons: dict[int, str] = field(default_factory=dict)  # why, by the index of the operation
     _arrays: dict[int, Array] = field(default_factory=dict)
     _cast: dict[int, Native] = field(default_factory=dict)  # parameters that are still to be read
 
@@ -169,7 +171,12 @@ class Replay:
     def branch(self) -> Replay:
         """A replay that goes on from here and leaves this one as it is."""
         return Replay(
-            self.tape, self.precision, dict(self.native), list(self.fallbacks), dict(self._arrays)
+            self.tape,
+            self.precision,
+            dict(self.native),
+            list(self.fallbacks),
+            dict(self.reasons),
+            dict(self._arrays),
         )
 
     def get(self, value: int) -> Native:
@@ -421,6 +428,8 @@ class Tape:
                 raise ReplayError(
                     f"{op.kind} at {op.site.source} cannot be replayed: {error}"
                 ) from error
+            expected = isinstance(error, NoFloat64)
+            reason = str(error) if expected else f"{_NOT_EXPECTED} {type(error).__name__}: {error}"
         as_recorded = [
             self.adapter.from_numpy(
                 self.adapter.to_numpy(argument).astype(_dtype(self.values[value]), copy=False)
@@ -435,6 +444,7 @@ class Tape:
             ) from error
         if op not in run.fallbacks:
             run.fallbacks.append(op)
+        run.reasons[op.index] = reason
         return [self.adapter.cast(result, run.precision) for result in results]
 
 

@@ -14,17 +14,16 @@ from functools import cached_property
 import numpy as np
 
 from parity.diagnosis.region import Parting, Region
-from parity.diagnosis.trial import DRAWS, Trial
-from parity.diagnosis.view import view_of
+from parity.diagnosis.trial import DRAWS, LAST_DRAWS, Trial, exchanged
+from parity.diagnosis.view import made_from, moves_between, view_of
 from parity.errors import ReplayError
 from parity.matching.match import Match, Pair
 from parity.matching.order import Order, orders
 from parity.matching.written import Written
-from parity.tape import Array, Precision, Replay, Tape
+from parity.tape import Array, Precision, Replay
 
 _KEPT = 16  # runs of a region that are kept
 _SPREAD = 4.0  # of inputs of all sizes: some curves are one near zero
-_LINKED = 16  # operations between what enters one side and what enters the other
 _NO_ARRAYS: Mapping[int, Array] = {}
 
 
@@ -55,11 +54,12 @@ class Case:
         self.entering = tuple(v for v in reference.boundary() if _floating(self._runs[0], v))
         read = candidate.boundary() if handed_on is None else (handed_on.candidate,)
         self.candidate_entering = tuple(v for v in read if _floating(self._runs[1], v))
+        self._exact, self._exact_cut = self._exact_partners(reference, candidate)
         self._trials: list[Trial | None] = []
         # causes ask for the same runs again and again
         self._kept: deque[tuple[int, Mapping[int, Array], Replay]] = deque(maxlen=_KEPT)
-        starts = (*self.roots, *self._links)
-        self._moves = _moves_between(reference.tape, starts, self._cut).union(*self._links.values())
+        starts, cut = (*self.roots, *self._links), (*self._cut, *self._exact_cut)
+        self._moves = moves_between(reference.tape, starts, cut).union(*self._links.values())
 
     # --- what enters ------------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class Case:
         starts = {tape.before_moves(value) for value in self._cut}
         found = {}
         for start in starts:
-            ops = _made_from(tape, start, starts - {start})
+            ops = made_from(tape, start, starts - {start})
             if ops is not None:
                 found[start] = ops
         return found
@@ -119,7 +119,8 @@ class Case:
     def roots(self) -> tuple[int, ...]:
         """The reference's values to be changed: what enters either region, before mere moves."""
         tape = self.repaired.reference.tape
-        starts = dict.fromkeys(tape.before_moves(value) for value in self._cut)
+        cut = (*self._cut, *self._exact_cut)
+        starts = dict.fromkeys(tape.before_moves(value) for value in cut)
         return tuple(start for start in starts if start not in self._links)
 
     @cached_property
@@ -130,6 +131,25 @@ class Case:
         theirs = {tape.before_moves(value) for value in self.partners.values()}
         return ours == theirs and len(self.partners) == len(self.candidate_entering)
 
+    def _exact_partners(
+        self, reference: Region, candidate: Region
+    ) -> tuple[dict[int, int], tuple[int, ...]]:
+        """Integers and booleans entering the candidate's region, with the reference's they are.
+
+        Empty where the regions do not read the same ones: redrawn on one side they would not fit.
+
+        Returns:
+            These, and all values of the reference that they or its own region start from.
+        """
+        tape = self.repaired.reference.tape
+        ours = [v for v in reference.boundary() if not _floating(self._runs[0], v)]
+        read = [v for v in candidate.boundary() if not _floating(self._runs[1], v)]
+        found = {v: self._pairs[v].reference for v in read if v in self._pairs}
+        roots = [{tape.before_moves(v) for v in side} for side in (ours, found.values())]
+        if len(found) < len(read) or roots[0] != roots[1]:
+            return {}, ()
+        return found, tuple(dict.fromkeys((*ours, *found.values())))
+
     # --- trials -----------------------------------------------------------------------------------
 
     @property
@@ -139,11 +159,15 @@ class Case:
 
     def trials(self) -> Iterator[Trial]:
         """The user's inputs, then generated ones that both sides take and are finite on."""
-        for number in range(len(DRAWS) + 1):
+        generated = 0
+        for number in range(len(DRAWS) + len(LAST_DRAWS) + 1):
+            if number > len(DRAWS) and generated:
+                return
             if number == len(self._trials):
                 self._trials.append(self._make(number))
             trial = self._trials[number]
             if trial is not None:
+                generated += number > 0
                 yield trial
 
     @cached_property
@@ -154,20 +178,25 @@ class Case:
         )
 
     def _make(self, number: int) -> Trial | None:
-        if number and self._baked:
+        if not number:
+            return self.probe({root: self._runs[0].array(root) for root in self.roots})
+        if self._baked:
             return None
-        fed = {root: self._runs[0].array(root) for root in self.roots}
-        if number:
-            random = np.random.default_rng(number)
-            fed = self.redrawn(lambda array: DRAWS[number - 1](array, random))
-        try:
-            trial = self.probe(fed, number)
-        except ReplayError:  # outside what an operation takes, as a negative scale
-            if not number:
-                raise
-            return None
-        finite = np.isfinite(trial.reference).all() and np.isfinite(trial.candidate).all()
-        return trial if finite or not number else None
+        random = np.random.default_rng(number)
+        draw = (*DRAWS, *LAST_DRAWS)[number - 1]
+        fed = self.redrawn(lambda array: draw(array, random))
+        exact = {
+            root: exchanged(fed[root], random) for root in fed if fed[root].dtype.kind in "biu"
+        }
+        # the first keeps them, as do those that an operation does not take otherwise
+        for tried in ({**fed, **exact}, fed) if number > 1 and exact else (fed,):
+            try:
+                trial = self.probe(tried, number)
+            except ReplayError:  # outside what an operation takes, as a negative scale
+                continue
+            if _as_finite(trial, self.first):
+                return trial
+        return None
 
     def redrawn(self, draw: Callable[[Array], Array]) -> dict[int, Array]:
         """What enters, drawn anew, by the ids of a trial's `fed`; integers stay.
@@ -308,7 +337,7 @@ class Case:
         ours = self.reference.tape.replay(precision, fed, bases[0], only=self._moves)
         theirs = {
             value: self._pairs[value].order.apply(ours.array(partner))
-            for value, partner in self.partners.items()
+            for value, partner in (*self.partners.items(), *self._exact.items())
         }
         unfed = {}
         if precision is None:
@@ -349,6 +378,15 @@ def case_of(repaired: Match, parting: Parting, ends: tuple[int, int] | None = No
     return Case(repaired, *sides, values, order, parting.handed_on)
 
 
+def _as_finite(trial: Trial, first: Trial) -> bool:
+    """Whether a generated trial is finite wherever the user's is: masks may hold infinity."""
+    sides = (trial.reference, first.reference), (trial.candidate, first.candidate)
+    return all(
+        bool((np.isfinite(new) | ~np.isfinite(old)).all()) and not np.isnan(new).any()
+        for new, old in sides
+    )
+
+
 def _like(array: Array, recorded: Array) -> Array:
     return array.astype(recorded.dtype, copy=False)
 
@@ -367,38 +405,3 @@ def _one(a: Array, b: Array) -> bool:
 
 def _floating(run: Replay, value: int) -> bool:
     return bool(run.array(value).dtype.kind == "f")
-
-
-def _moves_between(tape: Tape, roots: Collection[int], cut: Collection[int]) -> frozenset[int]:
-    """The moves that lead from the roots to the values that enter."""
-    found = set()
-    for value in cut:
-        while value not in roots:
-            op = tape.producer(value)
-            if op is None:
-                break
-            found.add(op.index)
-            value = op.inputs[0]
-    return frozenset(found)
-
-
-def _made_from(tape: Tape, value: int, others: Collection[int]) -> frozenset[int] | None:
-    """The few operations that make a value of others alone; None where there are no such."""
-    inside: set[int] = set()
-    stack = [value]
-    while stack:
-        at = stack.pop()
-        op = tape.producer(at)
-        if at in others and at != value:
-            continue
-        if op is None:
-            if tape.values[at].kind == "input":
-                return None
-            continue
-        if op.static or op.index in inside:
-            continue
-        if op.role == "random" or len(inside) == _LINKED:
-            return None
-        inside.add(op.index)
-        stack.extend(op.inputs)
-    return frozenset(inside) or None

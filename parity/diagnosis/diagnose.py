@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,9 +10,9 @@ from parity.diagnosis.case import case_of
 from parity.diagnosis.edit import suggest
 from parity.diagnosis.explain import Explained, explain
 from parity.diagnosis.outputs import output_matches
-from parity.diagnosis.region import OutputPair, Parting
+from parity.diagnosis.proof import Proofs
+from parity.diagnosis.region import Parting
 from parity.errors import ReplayError
-from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.report.summary import Capture, Cause, Guess
 from parity.tape import Replay
@@ -35,13 +34,14 @@ class Diagnosis:
     order: str = ""
 
 
-def diagnose(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -> Diagnosis:
+def diagnose(proofs: Proofs, parting: Parting) -> Diagnosis:
     """Explains a divergence.
 
     Args:
-        repaired: the match in which every parting is repaired.
-        outputs: of the models; a parting after which nothing meets is explained at the first.
+        proofs: knows the models and their outputs; a parting after which nothing reconverges is
+            explained at the first output.
     """
+    repaired, outputs = proofs.repaired, proofs.outputs
     apart = [pair for pair in outputs if not output_matches(repaired, pair)]
     ends = next(((pair.reference, pair.candidate) for pair in apart or outputs), None)
     case = case_of(repaired, parting, ends)
@@ -63,14 +63,15 @@ def diagnose(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -
     if not isinstance(found, Explained):
         return replace(seen, closest=Guess(told.kind, told.summary, found.share))
     site = parting.candidate.entry.site if parting.candidate.entry else None
+    doubt = proofs.doubt(parting, found)
     return replace(
         seen,
         cause=Cause(
             kind=told.kind,
             summary=told.summary,
             parameters=dict(told.parameters),
-            # an explanation of the output itself mends it: nothing follows that could disagree
-            confirmed=parting.met or (parting.values is None and len(apart) == 1),
+            confirmed=not doubt,
+            unproved=doubt,
             residual_before=parting.residual,
             residual_after=found.after,
             inputs=found.inputs,
@@ -81,9 +82,7 @@ def diagnose(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -
     )
 
 
-def repaired_alone(
-    matched: Match, parting: Parting, outputs: Sequence[OutputPair]
-) -> tuple[float | None, float | None]:
+def repaired_alone(proofs: Proofs, parting: Parting) -> tuple[float | None, float | None]:
     """How far the outputs are apart as they are, and with one parting repaired and nothing else.
 
     Returns:
@@ -92,21 +91,19 @@ def repaired_alone(
     """
     if parting.values is None or parting.order is None:
         return None, None
-    tape = matched.side.tape
     a, b = parting.values
-    as_it_is = tape.replay("float64", matched.inputs)
-    array = parting.order.apply(matched.reference.array(a))
+    array = parting.order.apply(proofs.matched.reference.array(a))
     try:
-        mended = tape.replay("float64", {b: array}, as_it_is)
+        fixed = proofs.tape.replay("float64", {b: array}, proofs.own)
     except ReplayError:  # outside what an operation takes
         return None, None
-    return _apart(matched, as_it_is, outputs), _apart(matched, mended, outputs)
+    return _apart(proofs, proofs.own), _apart(proofs, fixed)
 
 
-def _apart(matched: Match, run: Replay, outputs: Sequence[OutputPair]) -> float | None:
+def _apart(proofs: Proofs, run: Replay) -> float | None:
     found = []
-    for pair in outputs:
-        ours, theirs = matched.reference.array(pair.reference), run.array(pair.candidate)
+    for pair in proofs.outputs:
+        ours, theirs = proofs.matched.reference.array(pair.reference), run.array(pair.candidate)
         if ours.shape != theirs.shape:
             return None
         found.append(residual(ours, theirs))

@@ -3,6 +3,10 @@
 An explanation is accepted only if the change that it names takes the difference down to rounding,
 on the user's inputs and on generated ones, and only if its formula without the change gives the
 reference's own value. The simplest is preferred; where two hold alike, both are told.
+
+What holds is no proof yet where no generated inputs differ from the user's, or where the prediction
+is read off the values that it should predict: it follows them when they are moved. Such an
+explanation is consistent with the evidence, and gives way to any that is proved.
 """
 
 from __future__ import annotations
@@ -10,12 +14,12 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Cause, Explanation, causes
+from parity.diagnosis.causes import Cause, Explanation, Predict, causes
 from parity.diagnosis.enclosures import enclosures
 from parity.diagnosis.trial import Trial
 from parity.errors import ReplayError
@@ -34,15 +38,36 @@ class Explained:
     """An explanation that holds.
 
     Attributes:
+        case: where it holds: the divergence itself, or an enclosure of it.
         after: the residual that it leaves, the largest over the inputs.
         inputs: on how many inputs it was tried.
         equally: kinds of other explanations that hold as well and assume no more.
+        unproved: why it is consistent with the evidence and no proof; "" where it is one, as far as
+            the region itself can tell.
     """
 
     explanation: Explanation
+    case: Case
     after: float
     inputs: int
     equally: tuple[str, ...] = ()
+    unproved: str = ""
+
+    @property
+    def repaired(self) -> Array:
+        """What the candidate would give on the user's inputs, as the explanation has it.
+
+        Where it predicts the candidate's value, what it leaves of the difference stays.
+        """
+        told, first = self.explanation, self.case.first
+        with np.errstate(all="ignore"):
+            if told.reference is not None and not copies_reference(told, first):
+                return told.reference(first)
+            left = first.candidate - told.candidate(first)
+        if left.shape != first.reference.shape:
+            return first.reference
+        fixed: Array = first.reference + np.where(np.isfinite(left), left, 0.0)
+        return fixed
 
 
 @dataclass(frozen=True)
@@ -60,20 +85,25 @@ class Closest:
 def explain(case: Case) -> Explained | Closest | None:
     """The simplest explanation that holds; else the one that comes closest; else None."""
     closest: Closest | None = None
+    consistent: list[Explained] = []  # told only where no tier has a proof
     tiers = itertools.groupby(sorted(causes(), key=lambda one: one.tier), lambda one: one.tier)
     around = _Around(case)
     for _, tier in tiers:
         held = []
         for one in tier:
             for proposed, where in _proposals(one, case, around):
-                result = hold(where, proposed)
+                result = _tried(one, where, proposed)
+                if result is None:
+                    break
                 if isinstance(result, Explained):
                     held.append(result)
                 elif closest is None or result.share > closest.share:
                     closest = result if result.share > 0 else closest
-        if held:
-            return _simplest(held)
-    return closest
+        proved = [one for one in held if not one.unproved]
+        if proved:
+            return _simplest(proved)
+        consistent += held
+    return _simplest(consistent) if consistent else closest
 
 
 class _Around:
@@ -100,8 +130,7 @@ def _proposals(
         except ReplayError:  # it asks for inputs that an operation does not take
             continue
         except Exception as error:  # a cause that fails costs its explanation, not the comparison
-            name = one.propose.__name__
-            warnings.warn(f"the cause {name} could not be tried: {error!r}", stacklevel=2)
+            _warn(one, error)
             continue
         for proposed in proposals:
             yield proposed, where
@@ -109,9 +138,27 @@ def _proposals(
             return
 
 
+def _tried(one: Cause, where: Case, proposed: Explanation) -> Explained | Closest | None:
+    """What comes of a proposal; None where it raises, which ends its cause alone."""
+    if proposed.reads_the_same:
+        return Closest(proposed, 0.0)
+    try:
+        return hold(where, proposed)
+    except ReplayError:  # as in `_proposals`
+        return None
+    except Exception as error:
+        _warn(one, error)
+        return None
+
+
+def _warn(one: Cause, error: Exception) -> None:
+    name = one.propose.__name__
+    warnings.warn(f"the cause {name} could not be tried: {error!r}", stacklevel=3)
+
+
 def hold(case: Case, proposed: Explanation) -> Explained | Closest:
     """Tries an explanation on every input."""
-    after, tried, shown = 0.0, 0, False
+    after, tried, shown, generated = 0.0, 0, False, False
     for trial in case.trials():
         # what rounded constants leave does not shrink with a difference that an input hides
         shows = max(trial.gap, case.first.gap)
@@ -125,8 +172,51 @@ def hold(case: Case, proposed: Explanation) -> Explained | Closest:
             return Closest(proposed, max(0.0, share) if np.isfinite(share) else 0.0)
         after = max(after, left)
         # what is NaN or infinite throughout proves nothing
-        shown = shown or trial.gap > 2 * bound and bool(np.isfinite(trial.candidate).any())
-    return Explained(proposed, after, tried) if shown else Closest(proposed, 0.0)
+        shows = trial.gap > 2 * bound and bool(np.isfinite(trial.candidate).any())
+        shown = shown or shows
+        generated = generated or (shows and trial.number > 0 and trial.differs_from(case.first))
+    if not shown:
+        return Closest(proposed, 0.0)
+    return Explained(proposed, case, after, tried, unproved=_unproved(case, proposed, generated))
+
+
+def _unproved(case: Case, proposed: Explanation, generated: bool) -> str:
+    """Why an explanation that holds is no proof; "" where it is one."""
+    if proposed.unproved:
+        return proposed.unproved
+    if copies_candidate(proposed, case.first) and (
+        proposed.reference is None or copies_reference(proposed, case.first)
+    ):
+        return "what it predicts is read off the values that it should predict"
+    if generated or not case.first.fed:  # where no input reaches, all inputs are one
+        return ""
+    return "it holds on your inputs, and no others could be generated here"
+
+
+def copies_candidate(proposed: Explanation, trial: Trial) -> bool:
+    """Whether what is predicted of the candidate follows the candidate's value when that moves."""
+    moved = replace(trial, candidate=_moved(trial.candidate))
+    return _follows(proposed.candidate, trial, moved)
+
+
+def copies_reference(proposed: Explanation, trial: Trial) -> bool:
+    """The same of the reference: no formula knows what it is to predict."""
+    moved = replace(trial, reference=_moved(trial.reference))
+    return proposed.reference is not None and _follows(proposed.reference, trial, moved)
+
+
+def _follows(predict: Predict, trial: Trial, moved: Trial) -> bool:
+    with np.errstate(all="ignore"):
+        before, after = predict(trial), predict(moved)
+    floats = before.dtype.kind == "f"
+    return not np.array_equal(before, after, equal_nan=floats)
+
+
+def _moved(array: Array) -> Array:
+    """Other numbers of the same shape: every element is another one."""
+    random = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        return np.where(np.isfinite(array), 1.5 * array + random.uniform(1, 2, array.shape), 1.0)
 
 
 def _left(proposed: Explanation, trial: Trial) -> float:
@@ -153,4 +243,4 @@ def _simplest(held: list[Explained]) -> Explained:
         if one.explanation.cost == best.explanation.cost
         and one.explanation.kind != best.explanation.kind
     }
-    return Explained(best.explanation, best.after, best.inputs, tuple(sorted(others)))
+    return replace(best, equally=tuple(sorted(others)))

@@ -14,6 +14,7 @@ from parity.diagnosis.diagnose import diagnose, repaired_alone
 from parity.diagnosis.group import merge
 from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
 from parity.diagnosis.outputs import output_matches, output_verdicts
+from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Leaf, OutputPair, Parting, Region
 from parity.diagnosis.sample_order import without_sorted
 from parity.diagnosis.shapes import shape_reason
@@ -86,7 +87,8 @@ def judge(
         else:
             notes.append(Note(kind.name, *_sites(parting), parting.residual, kind.detail))
             noted.append((parting, kind.name))
-    divergences = _divergences(matched, repaired, faults, outputs, explained)
+    proofs = Proofs(matched, repaired, partings, outputs)
+    divergences = _divergences(proofs, faults, explained)
     shapes = {
         pair.name: shape_reason(
             pair.name,
@@ -151,21 +153,18 @@ def _site(region: Region) -> Site:
 
 
 def _divergences(
-    matched: Match,
-    repaired: Match,
-    faults: Sequence[tuple[Parting, str]],
-    outputs: Sequence[OutputPair],
-    explained: Callable[..., Any] | None,
+    proofs: Proofs, faults: Sequence[tuple[Parting, str]], explained: Callable[..., Any] | None
 ) -> list[Divergence]:
     """The divergences, explained; the rest of many at one pair of sites is like the first few."""
     found: dict[tuple[Site, Site], list[Divergence]] = {}
-    told = without_sorted(matched, repaired, [parting for parting, _ in faults], outputs)
+    matched, repaired = proofs.matched, proofs.repaired
+    told = without_sorted(matched, repaired, [parting for parting, _ in faults], proofs.outputs)
     for parting, detail in faults:
         if not any(parting is one for one in told):
             continue
         here = found.setdefault(_sites(parting), [])
         if len(here) < _ALIKE:
-            here.append(_divergence(matched, repaired, parting, detail, outputs))
+            here.append(_divergence(proofs, parting, detail))
         else:
             here[-1] = replace(here[-1], times=here[-1].times + 1)
         if explained is not None:
@@ -173,16 +172,11 @@ def _divergences(
     return merge([divergence for here in found.values() for divergence in here])
 
 
-def _divergence(
-    matched: Match,
-    repaired: Match,
-    parting: Parting,
-    detail: str,
-    outputs: Sequence[OutputPair],
-) -> Divergence:
+def _divergence(proofs: Proofs, parting: Parting, detail: str) -> Divergence:
     reference, candidate = _sites(parting)
-    diagnosis = diagnose(repaired, parting, outputs)
-    before, after = repaired_alone(matched, parting, outputs)
+    diagnosis = diagnose(proofs, parting)
+    before, after = repaired_alone(proofs, parting)
+    matched = proofs.matched
     return Divergence(
         reference=reference,
         candidate=candidate,

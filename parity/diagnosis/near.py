@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parity.diagnosis.region import OutputPair, Parting, ancestors, descendants
-from parity.diagnosis.search import Search
+from parity.diagnosis.search import Search, reconverges_later
 from parity.matching.match import Match, Pair
 from parity.numerics.difference import residual
 
@@ -41,7 +41,9 @@ def parting_of_near(found: Match, pair: Pair) -> tuple[Parting, Match]:
             return step
     leaves = tuple(search.differing_leaves(ours, theirs))
     ends_ = (pair.reference, pair.candidate)
-    return Parting(ours, theirs, ends_, pair.order, pair.residual, explained, leaves), found
+    met = reconverges_later(found, pair.candidate)  # near values go on as the reference's
+    parting = Parting(ours, theirs, ends_, pair.order, pair.residual, met, explained, leaves)
+    return parting, found
 
 
 def _without_look_alikes(found: Match, near: Sequence[Pair]) -> list[Pair]:

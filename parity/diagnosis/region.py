@@ -91,7 +91,7 @@ class Parting:
         residual: of the candidate's value, computed from the reference's inputs, in float64.
         explained: how much of it float32 rounding of the region's constants explains.
         leaves: parameters and constants entering the region that differ.
-        met: whether later values meet again once the reference's value is put in.
+        met: whether later values reconverge once the reference's value is substituted, as measured.
         handed_on: the partner that the candidate's value has by itself: what the reference changes
             before others read it, the candidate hands on as it is.
     """
@@ -101,9 +101,9 @@ class Parting:
     values: tuple[int, int] | None
     order: Order | None
     residual: float
+    met: bool
     explained: float = 0.0
     leaves: tuple[Leaf, ...] = ()
-    met: bool = True
     handed_on: Pair | None = None
 
     @property
@@ -291,7 +291,7 @@ class Scene:
             if a.shape == b.shape:
                 gap = residual(a, b)
         leaves = tuple(self.differing_leaves(ours, theirs))
-        return Parting(ours, theirs, None, None, gap, 0.0, leaves, met=False)
+        return Parting(ours, theirs, None, None, gap, False, 0.0, leaves)
 
     def explained(self, ours: Region, a: int, theirs: Region, b: int, gap: float) -> float:
         """How much of what two values are apart the rounding of constants explains."""

@@ -156,7 +156,8 @@ class Search(Ends):
         gap = self._gap(a, b, order)
         explained = self.explained(ours, a, theirs, b, gap)
         leaves = tuple(self.differing_leaves(ours, theirs))
-        parting = Parting(ours, theirs, (a, b), order, gap, explained, leaves, handed_on=handed_on)
+        ends = (a, b)  # `_try` saw later values reconverge
+        parting = Parting(ours, theirs, ends, order, gap, True, explained, leaves, handed_on)
         return parting, repaired
 
     def _gap(self, a: int, b: int, order: Order) -> float:
@@ -223,7 +224,9 @@ class Search(Ends):
                 continue
             repaired.pairs[other] = Pair(first, other, order, 0.0)
             explained = self.explained(small[0], first, small[1], other, gap)
-            return Parting(*small, (first, other), order, gap, explained, leaves), repaired
+            met = reconverges_later(repaired, other)
+            ends = (first, other)
+            return Parting(*small, ends, order, gap, met, explained, leaves), repaired
         return None
 
     def _try(self, a: int, b: int, array: Array, order: Order | None) -> tuple[Match, bool] | None:
@@ -330,6 +333,15 @@ class Search(Ends):
             only_moves(self.candidate.side.tape, b),
         )
         return any(pair.reference in ends[0] and pair.candidate in ends[1] for pair in self.apart)
+
+
+def reconverges_later(repaired: Match, value: int) -> bool:
+    """Whether a candidate value is an output, or anything made of it has an equal partner."""
+    pairs, side = repaired.pairs, repaired.side
+    if value in side.tape.outputs.values():
+        return True
+    after = (pairs[one] for one in descendants(side.tape, value) if one in pairs)
+    return any(pair.same and side.informative(pair.candidate) for pair in after)
 
 
 def _weights(side: Side, values: Iterable[int]) -> dict[tuple[int, float], int]:

@@ -37,6 +37,13 @@ class Trial:
         """The largest input; empty where none enters."""
         return max(self.inputs, key=lambda array: array.size, default=_NOTHING)
 
+    def differs_from(self, other: Trial) -> bool:
+        """Whether it has other inputs than another trial: what is not redrawn proves nothing."""
+        return any(
+            not np.array_equal(array, other.fed[value], equal_nan=array.dtype.kind == "f")
+            for value, array in self.fed.items()
+        )
+
     @cached_property
     def gap(self) -> float:
         """How far the two values are apart: relative root mean square, inf for other shapes."""
@@ -61,4 +68,11 @@ def _larger(array: Array, random: np.random.Generator) -> Array:
     return 5.0 * _redrawn(array, random)
 
 
+def exchanged(array: Array, random: np.random.Generator) -> Array:
+    """The array's own numbers in other places: no number is outside what an operation takes."""
+    return random.permutation(array.ravel()).reshape(array.shape)
+
+
 DRAWS: Sequence[Callable[[Array, np.random.Generator], Array]] = (_jittered, _redrawn, _larger)
+# Where an operation takes none of those, as the logarithm of probabilities.
+LAST_DRAWS: Sequence[Callable[[Array, np.random.Generator], Array]] = (exchanged, exchanged)

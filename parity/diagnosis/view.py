@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
 from parity.diagnosis.region import Region
 from parity.tape import Array, Op, Replay, Tape, Value
+
+_LINKED = 16  # operations between what enters one side and what enters the other
 
 
 @dataclass(frozen=True)
@@ -103,3 +106,38 @@ def view_of(region: Region, end: int, run: Replay) -> RegionView:
         for leaf in dict.fromkeys(region.leaves())
     )
     return RegionView(region.tape, region.ops, end, leaves)
+
+
+def moves_between(tape: Tape, roots: Collection[int], cut: Collection[int]) -> frozenset[int]:
+    """The moves that lead from the roots to the values that enter."""
+    found = set()
+    for value in cut:
+        while value not in roots:
+            op = tape.producer(value)
+            if op is None:
+                break
+            found.add(op.index)
+            value = op.inputs[0]
+    return frozenset(found)
+
+
+def made_from(tape: Tape, value: int, others: Collection[int]) -> frozenset[int] | None:
+    """The few operations that make a value of others alone; None where there are no such."""
+    inside: set[int] = set()
+    stack = [value]
+    while stack:
+        at = stack.pop()
+        op = tape.producer(at)
+        if at in others and at != value:
+            continue
+        if op is None:
+            if tape.values[at].kind == "input":
+                return None
+            continue
+        if op.static or op.index in inside:
+            continue
+        if op.role == "random" or len(inside) == _LINKED:
+            return None
+        inside.add(op.index)
+        stack.extend(op.inputs)
+    return frozenset(inside) or None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parity import outputs as structure
-from parity.errors import ModelError
+from parity.errors import ModelError, NoFloat64
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.chainer_watcher import (
     Call,
@@ -222,7 +222,7 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
     """Runs the forward pass of a copy of the node.
 
     Raises:
-        TypeError: in float64 the function gave something narrower.
+        NoFloat64: in float64 the function gave something narrower.
     """
     call: Call = op.call
     node = copy_of(call.node)
@@ -239,7 +239,7 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
     results = [array for array, kept in zip(outputs, call.kept, strict=True) if kept]
     for result in results:
         if precision and result.dtype.kind == "f" and result.dtype != precision:
-            raise TypeError(f"{op.kind} gives {result.dtype} for {precision}")
+            raise NoFloat64(f"{op.kind} gives {result.dtype} for {precision}")
     return results
 
 

@@ -11,6 +11,7 @@ from typing import cast as type_cast
 import numpy as np
 
 from parity import outputs as structure
+from parity.errors import NoFloat64
 from parity.frameworks.running import no_tensors, run
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.numerics.difference import residual
@@ -97,18 +98,19 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
     """Calls the function again.
 
     Raises:
-        TypeError: in float64 the function rounds to something narrower.
+        NoFloat64: it raises where it is given float64, rounds to something narrower, or is another
+            function there.
     """
     call: _Call = op.call
-    found = _called(call, arguments)
+    found = _called(call, arguments, wide=precision is not None)
     if precision is None:
         return found
     if any(array.dtype.kind == "f" and array.dtype.itemsize < 8 for array in found):
-        raise TypeError(f"{op.kind} gives {found[0].dtype} for {precision}")
+        raise NoFloat64(f"{op.kind} gives {found[0].dtype} for {precision}")
     if call.wide is None:
         call.wide = _is_wide(call, arguments, found) and _is_one(call, arguments, found)
     if not call.wide:
-        raise TypeError(f"{op.kind} rounds to less than {precision} inside, or branches on it")
+        raise NoFloat64(f"{op.kind} rounds to less than {precision} inside, or branches on it")
     return found
 
 
@@ -170,7 +172,7 @@ def _stepped(array: Array) -> Array:
     return array * (1 + _STEP * random.uniform(0.5, 1.0, array.shape))
 
 
-def _called(call: _Call, arguments: Sequence[Native]) -> list[Array]:
+def _called(call: _Call, arguments: Sequence[Native], wide: bool = True) -> list[Array]:
     function, inputs = call.function, call.inputs
     replaced = iter(arguments)
 
@@ -182,7 +184,13 @@ def _called(call: _Call, arguments: Sequence[Native]) -> list[Array]:
         return np.array(next(replaced))
 
     args, kwargs = bind(function, refill(inputs))
-    result = structure.flatten(function(*args, **kwargs), lambda _: False)
+    try:
+        found = function(*args, **kwargs)
+    except Exception as error:  # the user's code may say anything to float64
+        if not wide:
+            raise
+        raise NoFloat64(f"{type(error).__name__}: {error}") from error
+    result = structure.flatten(found, lambda _: False)
     return [np.asarray(array) for array in result.values()]
 
 

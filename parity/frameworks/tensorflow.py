@@ -23,7 +23,7 @@ from tensorflow.python.framework.config import is_op_determinism_enabled
 from tensorflow.python.util._pywrap_util_port import IsMklEnabled
 
 from parity import outputs as structure
-from parity.errors import ModelError, ReplayError
+from parity.errors import ModelError, NoFloat64
 from parity.frameworks import tensorflow_ops as table
 from parity.frameworks import tensorflow_state as state
 from parity.frameworks.running import no_tensors, run
@@ -287,7 +287,7 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
     """Runs the kernel again; in float64 the double kernel, or a composition where there is none.
 
     Raises:
-        ReplayError: in float64, for a graph function or a kernel that rounds to less.
+        NoFloat64: for a graph function, or a kernel that does not take it or rounds to less.
     """
     call: Call = op.call
     known = table.facts(call.kind)
@@ -298,7 +298,7 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
         results = _run(call, inputs, call.attributes)
     else:
         if known is None or known.holds_graph:
-            raise ReplayError(f"{op.attributes['function']} is a graph: it runs as recorded only")
+            raise NoFloat64(f"{op.attributes['function']} is a graph: it runs as recorded only")
         given = (cast(argument, precision) for argument in arguments)
         inputs = [next(given) if fixed is None else fixed for fixed in call.arguments]
         compose = table.COMPOSITIONS.get(call.kind)
@@ -309,7 +309,10 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
         else:
             if call.wide is None:
                 call.wide = table.widened(call.attributes, known.types)
-            results = _run(call, inputs, call.wide)
+            try:
+                results = _run(call, inputs, call.wide)
+            except tf.errors.OpError as error:  # what kernels raise; others are ours
+                raise NoFloat64(error.message.split("\n")[0]) from error
         table.check_wide(results, op.kind)
     return [results[index] for index in call.kept]
 

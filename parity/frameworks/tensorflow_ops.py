@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
-from parity.errors import ReplayError
+from parity.errors import NoFloat64
 from parity.tape import Native, Role
 
 # --- what an operation is ------------------------------------------------------------------------
@@ -288,11 +288,11 @@ def check_wide(results: Sequence[Native], kind: str) -> None:
     """Refuses results that a kernel has rounded although it was given float64.
 
     Raises:
-        ReplayError: there is one.
+        NoFloat64: there is one.
     """
     for result in results:
         if result._datatype_enum() in WIDER:
-            raise ReplayError(f"{kind} returns {result.dtype.name} also for float64")
+            raise NoFloat64(f"{kind} returns {result.dtype.name} also for float64")
 
 
 def without_none(given: dict[str, Any]) -> tuple[Any, ...]:

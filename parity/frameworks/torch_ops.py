@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from parity.errors import NoFloat64
+
 aten = torch.ops.aten
 
 MOVES = frozenset(
@@ -25,7 +27,11 @@ MOVES = frozenset(
 
 
 def in_float64(func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Calls an operator whose tensors are float64 already, its own dtypes following suit."""
+    """Calls an operator whose tensors are float64 already, its own dtypes following suit.
+
+    Raises:
+        NoFloat64: its kernel does not take them.
+    """
     replacement = _WITHOUT_FLOAT64.get(func)
     if replacement is not None:
         return replacement(*args, **kwargs)
@@ -33,7 +39,10 @@ def in_float64(func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         args = _with_limits_of_float32(args)
     if func in _FACTORIES and kwargs.get("dtype") is None:
         kwargs = {**kwargs, "dtype": torch.float64}
-    return func(*args, **kwargs)
+    try:
+        return func(*args, **kwargs)
+    except (RuntimeError, NotImplementedError) as error:  # what kernels raise; others are ours
+        raise NoFloat64(str(error).split("\n")[0]) from error
 
 
 def _with_limits_of_float32(args: list[Any]) -> list[Any]:

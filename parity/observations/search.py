@@ -31,10 +31,12 @@ from parity.report.summary import Report
 
 Compare = Callable[[Inputs], Report]
 
-# Suspicious is what exceeds the rounding measured on a few observations by so much; if comparing
-# clears it, the next must exceed it more, up to the second number.
+# Suspicious is what exceeds the rounding measured on a few observations by so much: it is judged.
+# After so many that comparing cleared, only what exceeds it by the second number is; the rest is
+# counted, and the outcome states it.
 _SUSPICIOUS = 8.0
 _SURELY = 64.0
+_MOST_CLEARED = 64
 # Rounding is nothing to climb: hypothesis would spend its examples and time on it.
 _CLIMBED = _SUSPICIOUS / 2
 _HIGHEST = 2.0**60  # for hypothesis, which takes no inf
@@ -59,6 +61,8 @@ class Found:
         examples: how many were run, `compared` how many of them in full; `first` the number of the
             first that failed, from 1, or 0.
         notes: what hypothesis adds: the failing example, and how to have it again.
+        unjudged: how many examples differed by more than rounding leaves and were not compared in
+            full, `furthest` by how many times at most.
     """
 
     observation: Inputs | None
@@ -71,6 +75,19 @@ class Found:
     first: int = 0
     notes: tuple[str, ...] = ()
     alone: bool = True
+    unjudged: int = 0
+    furthest: float = 0.0
+
+    @property
+    def caveat(self) -> str:
+        """What was not judged, in the user's words; "" where all was."""
+        if not self.unjudged:
+            return ""
+        return (
+            f"of {self.examples} observations {self.unjudged} were not compared in full, though "
+            f"their outputs differ by up to {self.furthest:.0f} times what rounding leaves: "
+            f"{_MOST_CLEARED} such had been compared before, and agreed"
+        )
 
     @property
     def verdict(self) -> str:
@@ -155,6 +172,8 @@ def search(
             examples=run.examples,
             compared=run.compared,
             first=run.first,
+            unjudged=run.unjudged,
+            furthest=run.furthest,
             notes=tuple(getattr(failure, "__notes__", ())),
         )
     except SkipTest:  # hypothesis was told to run no example
@@ -166,7 +185,23 @@ def search(
     observation = None if report is None or report.verdict == "parity" else run.company
     if observation is None and run.undecided is not None:
         observation, report = run.undecided
-    return Found(observation, report, examples=run.examples, compared=run.compared, alone=False)
+    found = Found(
+        observation,
+        report,
+        examples=run.examples,
+        compared=run.compared,
+        alone=False,
+        unjudged=run.unjudged,
+        furthest=run.furthest,
+    )
+    return replace(found, report=_with_caveat(report, found.caveat))
+
+
+def _with_caveat(report: Report | None, caveat: str) -> Report | None:
+    if report is None or not caveat:
+        return report
+    comparisons = (replace(one, caveats=(*one.caveats, caveat)) for one in report.comparisons)
+    return replace(report, comparisons=tuple(comparisons))
 
 
 def explained(observation: Inputs, compare: Compare, seen: Sequence[Inputs]) -> Found:
@@ -197,7 +232,8 @@ class _Search:
     def __init__(self, models: Sequence[Model], compare: Compare, seen: Sequence[Inputs]) -> None:
         self._compare = compare
         self._verdicts: dict[bytes, str] = {}
-        self._slack = _SUSPICIOUS
+        self._cleared = self.unjudged = 0
+        self.furthest = 0.0
         self.failed: Inputs = None
         self.undecided: tuple[Inputs, Report] | None = None  # an observation, told nothing of
         self.examples = self.compared = self.first = 0
@@ -226,12 +262,16 @@ class _Search:
         verdict = self._verdicts.get(key)
         if verdict is None:
             # not (a <= b): a NaN is suspicious
-            suspicious = not excess <= self._slack
+            suspicious = not excess <= _SUSPICIOUS
             if not suspicious and self.compared:
                 return
+            if suspicious and excess <= _SURELY and self._cleared >= _MOST_CLEARED:
+                self._verdicts[key] = "unjudged"
+                self.unjudged += 1
+                self.furthest = max(self.furthest, excess)
+                return
             verdict = self._verdicts[key] = self._judged(inputs, suspicious)
-            if verdict == "parity" and suspicious and self._plain is not None:
-                self._slack = max(self._slack, min(excess, _SURELY))
+            self._cleared += verdict == "parity" and suspicious and self._plain is not None
         if verdict == "diverged":
             self.failed = inputs
             self.first = self.first or self.examples

@@ -15,7 +15,7 @@ def tell(found: Found) -> str:
     parts = [str(found.error if found.report is None else found.report)]
     if found.observation is not None:
         parts.append(_observation(found))
-    parts.append(_on_random(found))
+    parts += [_on_random(found), found.caveat if found.alone else ""]
     parts += found.notes
     return "\n\n".join(part.rstrip() for part in parts if part)
 

@@ -173,6 +173,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "evidence": list(cause.evidence),
         "edit": list(cause.edit) if cause.edit else None,
         "equally": list(cause.equally),
+        "unproved": cause.unproved,
     }
 
 

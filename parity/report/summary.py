@@ -56,14 +56,15 @@ class Cause:
         kind: a kind of docs/causes.md.
         summary: one line in the field's words.
         parameters: name to (reference's, candidate's).
-        confirmed: whether, with the repaired value put into the candidate, all that follows agrees
-            with the reference, up to the next divergence.
+        confirmed: whether the fix alone makes everything that depends on the place reconverge with
+            the reference, measured on the user's inputs, and holds on generated inputs too.
         residual_before, residual_after: of the value at the divergence, in float64, without the
             change that the cause names and with it; the latter is the worst over all inputs.
         inputs: the number of inputs on which it was tried; all but the first are generated.
         evidence: further facts that can be checked by eye.
         edit: how to mend the candidate's line: (the call as it is, the call as it should be).
         equally: kinds of causes that explain it as well and assume no more.
+        unproved: why it is consistent with the evidence and not proved; "" where it is confirmed.
     """
 
     kind: str
@@ -76,6 +77,7 @@ class Cause:
     evidence: tuple[str, ...] = ()
     edit: tuple[str, str] | None = None
     equally: tuple[str, ...] = ()
+    unproved: str = ""
 
 
 @dataclass(frozen=True)

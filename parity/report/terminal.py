@@ -165,7 +165,8 @@ def _cause(divergence: Divergence) -> Text:
             text.append(f"{closest.share:.0%} of the difference")
         return text
     text.append(cause.kind, "bold")
-    text.append(f"{', confirmed' if cause.confirmed else ''}: {cause.summary}")
+    told = ", confirmed" if cause.confirmed else ", consistent with the evidence, not proved"
+    text.append(f"{told}: {cause.summary}")
     for name, (ours, theirs) in cause.parameters.items():
         text.append(f"\n{name}: {ours} -> {theirs}")
     for fact in cause.evidence:
@@ -174,10 +175,12 @@ def _cause(divergence: Divergence) -> Text:
         text.append(f"\n{kind} explains it as well")
     inputs = f"{cause.inputs} input{'s' * (cause.inputs != 1)}"
     text.append(
-        f"\nproof: the difference falls from {cause.residual_before:.1e} to "
-        f"{cause.residual_after:.0e} on {inputs}",
+        f"\n{'proof' if cause.confirmed else 'evidence'}: the difference falls from "
+        f"{cause.residual_before:.1e} to {cause.residual_after:.0e} on {inputs}",
         "dim",
     )
+    if cause.unproved:
+        text.append(f"\nnot proved: {cause.unproved}", "dim")
     if cause.edit is not None:
         text.append("\nmend: ")
         text.append(cause.edit[0], "red")

@@ -22,6 +22,7 @@ class Outcome:
         all_placed: every fault has a divergence at its place, and there are no others.
         cause: the first cause is the expected one, its parameters are right.
         all_causes: the same for every fault.
+        confirmed: every cause that is told is confirmed; or none, where none can be.
         wrong: an explanation that is not among the expected ones.
     """
 
@@ -74,7 +75,7 @@ def check(entry: Entry, seed: int) -> Outcome:
         all_placed=None not in at and len(found) == len(at),
         cause=explained[0],
         all_causes=all(explained),
-        confirmed=bool(causes) and all(cause.confirmed for cause in causes),
+        confirmed=bool(causes) and all(cause.confirmed == entry.provable for cause in causes),
         unexplained=any(divergence.cause is None for divergence in found),
         wrong=any(cause.kind not in expected for cause in causes),
         told=_told(report),

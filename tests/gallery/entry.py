@@ -40,6 +40,7 @@ class Entry:
         parameters: for each cause, parameters that the report must state: name to (reference,
             candidate); numbers are compared to 1%.
         source: the public report that it follows, such as "ray-project/ray#10330".
+        provable: whether the cause is to be confirmed; if not, it must be told as consistent alone.
         also: other causes that are as true, by the expected one (a mean over one axis is also ...).
     """
 
@@ -52,6 +53,7 @@ class Entry:
     parameters: tuple[dict[str, tuple[Any, Any]], ...] = ()
     source: str = ""
     also: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    provable: bool = True
 
     def is_at(self, number: int, reference: Any, candidate: Any) -> bool:
         """Whether two sites are where the numbered fault is."""
@@ -84,6 +86,7 @@ def fault(
     parameters: Sequence[dict[str, tuple[Any, Any]]] = (),
     source: str = "",
     also: dict[str, tuple[str, ...]] | None = None,
+    provable: bool = True,
 ) -> Callable[[Build], Build]:
     """Registers a pair of which one model is wrong.
 
@@ -105,7 +108,7 @@ def fault(
         _add(
             Entry(
                 name, family, build, inspect.getsourcefile(build) or "", causes, tuple(places),
-                tuple(parameters), source, also or {},
+                tuple(parameters), source, also or {}, provable,
             )
         )  # fmt: skip
         return build

@@ -98,6 +98,7 @@ def keras_dropout_in_training(random: np.random.Generator) -> Pair:
     "dropout-share-kept-and-dropped",
     "dropout-rate",
     family="mode",
+    provable=False,
     parameters=[{"rate": (0.2, 0.8)}],
 )
 def dropout_share_kept_and_dropped(random: np.random.Generator) -> Pair:
@@ -121,6 +122,7 @@ def dropout_share_kept_and_dropped(random: np.random.Generator) -> Pair:
     "dropout-half-and-a-tenth",
     "dropout-rate",
     family="mode",
+    provable=False,
     parameters=[{"rate": (0.1, 0.5)}],
 )
 def dropout_half_and_a_tenth(random: np.random.Generator) -> Pair:
@@ -144,6 +146,7 @@ def dropout_half_and_a_tenth(random: np.random.Generator) -> Pair:
     "dropout-of-the-embedding-itself",
     "dropout-rate",
     family="mode",
+    provable=False,
     parameters=[{"rate": (0.25, 0.75)}],
 )
 def dropout_of_the_embedding_itself(random: np.random.Generator) -> Pair:

@@ -221,3 +221,46 @@ def test_the_size_of_outputs_is_told_in_units_of_what_is_usual():
     assert runs.reach == pytest.approx(8)
     runs.excess(X[:, :3])  # which the models do not take
     assert runs.reach == 0
+
+
+# --- suspicions ----------------------------------------------------------------------------------
+
+
+def suspicious(monkeypatch, excess=20.0):
+    """Models of which every example differs by so many times what rounding leaves."""
+    models = wrapped(reference, port)
+    monkeypatch.setattr("parity.observations.plain.PlainRuns.excess", lambda self, inputs: excess)
+    return models
+
+
+def test_a_suspicion_that_was_cleared_clears_no_later_one(monkeypatch):
+    models = suspicious(monkeypatch)
+    clean, apart = compare(*models, inputs=X), compare(models[0], *wrapped(torch.sin), inputs=X)
+    judged = []
+
+    def judge(inputs):
+        judged.append(inputs)
+        return apart if len(judged) > 5 else clean
+
+    found = search(models, judge, FLOATS, max_examples=30)
+    assert found.verdict == "diverged" and found.first > 1
+
+
+def test_what_is_not_judged_is_stated(monkeypatch):
+    models = suspicious(monkeypatch)
+    clean = compare(*models, inputs=X)
+    monkeypatch.setattr("parity.observations.search._MOST_CLEARED", 4)
+    found = search(models, lambda _: clean, FLOATS, max_examples=30)
+    assert found.verdict == "parity" and found.compared == 4
+    assert found.unjudged > 10 and found.furthest == 20
+    (caveat,) = found.report.comparisons[0].caveats
+    assert caveat == found.caveat
+    assert f"{found.unjudged} were not compared in full" in caveat and "up to 20 times" in caveat
+
+
+def test_what_differs_surely_is_always_judged(monkeypatch):
+    models = suspicious(monkeypatch, 65.0)
+    clean = compare(*models, inputs=X)
+    monkeypatch.setattr("parity.observations.search._MOST_CLEARED", 4)
+    found = search(models, lambda _: clean, FLOATS, max_examples=30)
+    assert found.unjudged == 0 and found.compared > 20 and found.caveat == ""

@@ -87,6 +87,8 @@ class Explanation:
         edit: how to mend the candidate's line, if one argument does it.
         cost: how much is assumed, among proposals of one function; the smallest is preferred.
         evidence: further facts that a reader can check by eye.
+        unproved: why this is consistent with the evidence and no proof, though it holds; "" where
+            it is one.
     """
 
     kind: str
@@ -97,6 +99,12 @@ class Explanation:
     edit: Edit | None = None
     cost: float = 0.0
     evidence: tuple[str, ...] = ()
+    unproved: str = ""
+
+    @property
+    def reads_the_same(self) -> bool:
+        """Whether it says the same of both sides: it would tell a reader nothing."""
+        return bool(self.parameters) and all(a == b for a, b in self.parameters.values())
 
 
 Propose = Callable[[Case], Iterator[Explanation]]

@@ -17,6 +17,7 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
+from parity.errors import ReplayError
 from parity.matching.order import orders
 from parity.numerics.difference import residual
 from parity.tape import Array
@@ -71,7 +72,7 @@ def with_leaves(case: Case, leaves: dict[int, Array]) -> Predict:
     def predict(trial: Trial) -> Array:
         try:
             return case.run_reference(trial.fed, leaves)
-        except Exception:  # whatever a framework says to shapes that do not fit
+        except ReplayError:  # shapes that do not fit
             return _NO_RESULT
 
     return predict

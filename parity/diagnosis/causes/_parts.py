@@ -17,6 +17,7 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
+from parity.errors import ReplayError
 from parity.matching.order import orders
 from parity.numerics.difference import residual
 from parity.tape import Array, Op, Replay, Tape
@@ -24,6 +25,8 @@ from parity.tape import Array, Op, Replay, Tape
 Axes = tuple[int, ...]
 Form = Callable[..., Array]
 
+# What a region, or NumPy, says to arrays of shapes that do not go together.
+MISFITS = (ReplayError, ValueError, IndexError)
 _CLOSE = 1e-5  # relative: a filter, what holds is tried in full
 _VALUES = 24  # of a region that are looked at
 _SAMPLE = 64
@@ -153,7 +156,7 @@ def fits(predict: Predict, trial: Trial, actual: Array) -> bool:
     try:
         with np.errstate(all="ignore"):
             return close(predict(trial), actual)
-    except Exception:  # another shape does not go through the rest of the region
+    except MISFITS:  # another shape does not go through the rest of the region
         return False
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, cause
 from parity.diagnosis.causes._parts import (
+    MISFITS,
     Inside,
     close,
     fits,
@@ -188,7 +189,7 @@ def _range(case: Case, value: int) -> tuple[float, float] | None:
         zero, low, high = (
             _with_range(case, value, *ends)(first) for ends in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
         )
-    except Exception:
+    except MISFITS:
         return None
     matrix = np.stack([(low - zero).ravel(), (high - zero).ravel()], 1)
     found, *_ = np.linalg.lstsq(matrix, (first.candidate - zero).ravel(), rcond=None)
@@ -362,7 +363,7 @@ def _complement(case: Case) -> Iterator[Explanation]:
     ours = inside_reference(case)
     for value in ours.entering:
         tau = ours.array(value)
-        if not tau.size or tau.min() < 0 or tau.max() > 1 or is_probabilities(tau):
+        if not tau.size or tau.min() <= 0 or tau.max() >= 1 or is_probabilities(tau):
             continue
         predict = with_value(case, value, _one_minus)
         if fits(predict, case.first, case.first.candidate):

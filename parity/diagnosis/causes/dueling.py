@@ -53,10 +53,19 @@ def _centres(view: RegionView, run: Replay, one: Reduction) -> bool:
         first = rest.take([0], axis=one.axes[0])
         if not np.abs(rest - first).max() <= _SAME * scale:
             continue
-        value_stream = first + centre.take([0], axis=one.axes[0])
+        taken_off = centre.take([0], axis=one.axes[0])
+        if _is_multiple(first, taken_off, _SAME * scale):
+            continue  # the advantages themselves, or with nothing but their centre added
+        value_stream = first + taken_off
         if np.abs(value_stream).max() > _SAME * scale and np.ptp(value_stream) > _SAME * scale:
             return True
     return False
+
+
+def _is_multiple(array: Array, of: Array, bound: float) -> bool:
+    """Whether an array is another times one number, such as 0."""
+    factor = float((array * of).sum() / ((of * of).sum() or 1.0))
+    return bool(np.abs(array - factor * of).max() <= bound)
 
 
 @cause("dueling-mean-axis", "dueling-max-centered")

@@ -9,7 +9,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
-from parity.diagnosis.causes._around import LAST_FIRST, Reorder, attends
+from parity.diagnosis.causes._around import LAST_FIRST, Reorder, attends, near_images
 from parity.diagnosis.causes._leaves import gives
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
@@ -52,7 +52,7 @@ def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reord
             text = f"halves of {width} are taken for every other entry"
             yield "rope-pairing", text, _by_columns(half, 2)
             yield "rope-pairing", text, _by_columns(2, half)
-    if len(arrays) > 1 or arrays[0].ndim < 4:
+    if len(arrays) > 1 or arrays[0].ndim < 4 or not near_images(case):
         return
     x = arrays[0]
     last = case.reference.tape.framework in LAST_FIRST

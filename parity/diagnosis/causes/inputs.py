@@ -21,8 +21,10 @@ from parity.diagnosis.causes._parts import (
     spell,
     with_value,
 )
+from parity.diagnosis.view import plain_kind
 from parity.tape import Array, Tape
 
+_LAYERS = ("mm", "mv", "matmul", "batchmatmulv2", "linear", "linearfunction", "norm", "einsum")
 _PREPARED = 4  # operations between an input and what is made of it beforehand
 _FEW = 6  # that are rolled by any number
 _PARTS = 16  # channels or frames, at most
@@ -39,6 +41,8 @@ def from_input(tape: Tape, value: int) -> bool:
         if len(live) != 1 or tape.values[live[0]].size != size or steps > _PREPARED:
             return False
         if any(_is_trained(tape, one) for one in op.inputs):  # a layer, not a preparation
+            return False
+        if plain_kind(op).endswith(_LAYERS):
             return False
         value = live[0]
         op = tape.producer(value)
@@ -163,9 +167,11 @@ def input_scale(case: Case) -> Iterator[Explanation]:
         return
     if mine.alike and other.alike and not mine.offset.any() and not other.offset.any():
         scales = rounded(float(mine.scale.ravel()[0])), rounded(float(other.scale.ravel()[0]))
+        is_input = case.reference.tape.producer(case.reference.tape.before_moves(value)) is None
+        what = "the input" if is_input else "what is made of the input alone"
         yield Explanation(
             "input-scale",
-            f"the input is {_multiplied(scales[1])}; the reference's is {_multiplied(scales[0])}",
+            f"{what} is {_multiplied(scales[1])}; the reference's is {_multiplied(scales[0])}",
             predict,
             parameters={"scale": scales},
             cost=0.6,  # a norm of the input is told as a norm

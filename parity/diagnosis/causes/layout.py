@@ -33,6 +33,7 @@ _SHUFFLES = {
     *("pixelshuffle", "pixelunshuffle", "depthtospace", "spacetodepth"),
     *("depth2space", "space2depth"),
 }
+_MOST_PARTS = 8
 _JOINS = {"cat", "concat", "concatv2", "concatenate", "stack", "pack", "hstack", "joinaxis"}
 
 
@@ -58,8 +59,17 @@ def value_arranged(case: Case) -> Iterator[Explanation]:
         kind,
         text,
         lambda trial: order(trial.reference),
+        unproved=_may_be_an_index(case),
         cost=CHANNELS_COST if kind == "channel-order" else 0.0,
     )
+
+
+def _may_be_an_index(case: Case) -> str:
+    """Why an order of one-hot vectors is none that is proved: their indices may be others."""
+    moves_only = not case.reference.computing and not case.candidate.computing
+    if moves_only or not set(np.unique(case.first.reference)) <= {0.0, 1.0}:
+        return ""
+    return "every value here is 0 or 1: another index gives what another order gives"
 
 
 def _order(case: Case) -> Arrangement | AxisOrder | None:
@@ -110,7 +120,7 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
             f"pixels and channels are taken apart in another order: {order}",
         )
     if isinstance(order, AxisOrder):
-        if kinds & _JOINS and 1 < len(order.blocks) <= 8 and len(case.entering) > 1:
+        if kinds & _JOINS and len(case.entering) > 1 and _is_of_parts(case, order):
             axis = case.candidate_axis(order.axis)
             return "concat-order", f"the parts are joined in another order along axis {axis}"
         if order.interleaves and _is_last(order.axis, shape) and attends(case):
@@ -145,6 +155,35 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
     if attends(case) or max((x.ndim for x in case.first.fed.values()), default=0) > len(shape):
         return "head-split-order", f"heads and their features are taken apart otherwise: {order}"
     return None
+
+
+def _is_of_parts(case: Case, order: AxisOrder) -> bool:
+    """Whether what stays together in an order are parts that a side joins, or several of them."""
+    if not 1 < len(order.blocks) <= _MOST_PARTS:
+        return False
+    length = case.reference.value.shape[order.axis]
+    cuts = [0, *np.cumsum(order.blocks)[:-1].tolist()]
+    sides = (case.reference, {order.order[cut] for cut in cuts}), (case.candidate, set(cuts))
+    return any(
+        starts <= joined
+        for view, starts in sides
+        for op in view.ops
+        if plain_kind(op) in _JOINS
+        for joined in _starts_of_parts([view.tape.values[v].shape for v in op.inputs], length)
+    )
+
+
+def _starts_of_parts(shapes: list[tuple[int, ...]], length: int) -> Iterator[set[int]]:
+    """Where the parts start along each axis that joined has a certain length."""
+    shapes = [shape for shape in shapes if shape]
+    if not shapes or len({len(shape) for shape in shapes}) > 1:
+        return
+    if len(shapes) == length:
+        yield set(range(length))  # stacked along an axis of their own
+    for axis in range(len(shapes[0])):
+        lengths = [shape[axis] for shape in shapes]
+        if sum(lengths) == length:
+            yield {0, *np.cumsum(lengths)[:-1].tolist()}
 
 
 def _channel_axes(case: Case, shape: tuple[int, ...]) -> set[int]:

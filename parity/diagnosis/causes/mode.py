@@ -26,6 +26,7 @@ from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array
 
+_MASKS = "draws are not repeated: the rates are read off the masks of this one run"
 _SIGMAS = 5  # that the share of zeros may be off
 _FEW = 8  # elements in which chance may look like a mask
 
@@ -94,6 +95,7 @@ def dropout(case: Case) -> Iterator[Explanation]:
                 masked,
                 {"rate": (ours.rate, theirs.rate)},
                 evidence=(theirs.text,),
+                unproved=_MASKS,  # the reference's mask in the candidate is the answer put in
             )
 
 
@@ -105,12 +107,14 @@ def _of_masks(case: Case) -> Iterator[Explanation]:
         if not (_draws(case.reference) and _draws(case.candidate)):
             return
         rates = _scale_of_mask(case.reference), _scale_of_mask(case.candidate)
-        predict: Predict = as_it_is  # draws are not repeated: what is told is read off the masks
+        predict: Predict = as_it_is
+        unproved = _MASKS
         told = f"{1 - float(first.candidate.mean()):.0%} of the mask's elements are 0"
     elif _is_mask(mask) and mask.shape == first.reference.shape == first.candidate.shape:
         scales = float(first.reference.max()), float(first.candidate.max())
         rates = _rate_of(scales[0]), _rate_of(scales[1])
         predict = of_x(np.multiply, scales[1])
+        unproved = ""
         told = f"what is kept is multiplied by {scales[1]:g}"
     else:
         return
@@ -122,6 +126,7 @@ def _of_masks(case: Case) -> Iterator[Explanation]:
         predict,
         parameters={"rate": rates},
         evidence=(told,),
+        unproved=unproved,
     )
 
 

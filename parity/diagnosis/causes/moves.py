@@ -93,6 +93,8 @@ def read_as_it_lies(case: Case) -> Iterator[Explanation]:
             ours = tape.values[entering].shape
             if tape.before_moves(entering) != tape.before_moves(pair.reference):
                 continue  # another value altogether
+            if len(pair.order.fine) == len(ours):
+                continue  # transposed, and not flattened
             predict = _laid_as(case, pair.reference, pair.order, entering)
             if ours != theirs or not gives(case, predict):
                 continue

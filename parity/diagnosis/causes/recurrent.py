@@ -15,7 +15,8 @@ from parity.diagnosis.causes._parts import on_side
 from parity.diagnosis.causes.activation import Curve, recognise, sample_of, sigmoid
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
-from parity.tape import Array, Tape
+from parity.diagnosis.view import RegionView
+from parity.tape import Array, Op, Tape
 
 _MOST_ASSIGNMENTS = 40
 _MOST_OPS = 40  # of one step of a recurrent layer
@@ -43,6 +44,8 @@ def gates_exchanged(case: Case) -> Iterator[Explanation]:
         changed = {a: b for a, b in chosen.items() if not np.array_equal(held[a], held[b])}
         if not changed or not all(_are_gates(tape, a, b) for a, b in changed.items()):
             continue
+        if any(_is_made_of(tape, a, b) or _is_made_of(tape, b, a) for a, b in changed.items()):
+            continue  # one gate before and after its activation, say
         predict = _with_exchanged(case, chosen)
         if same(predict(case.first), case.first.candidate):
             yield Explanation(
@@ -84,6 +87,18 @@ def _with_exchanged(case: Case, chosen: Mapping[int, int]) -> Predict:
     return predict
 
 
+def _is_made_of(tape: Tape, value: int, source: int) -> bool:
+    """Whether a value is made of another one and of no other that an input reaches."""
+    op = tape.producer(value)
+    while op is not None and value != source:
+        live = [one for one in op.inputs if tape.is_live(one)]
+        if len(live) != 1 or "split" in op.kind.lower():
+            return False
+        value = live[0]
+        op = tape.producer(value)
+    return value == source
+
+
 def _are_gates(tape: Tape, a: int, b: int) -> bool:
     """Whether two values come from blocks of one product with all gates in it."""
     return bool(gate_blocks(tape, a) & gate_blocks(tape, b))
@@ -109,10 +124,13 @@ def reset_after(case: Case) -> Iterator[Explanation]:
         return  # of more than one step: see `gru_as_a_whole`
     for gate in _open_gates(case):
         after = _after(case, gate)
-        if same(after(case.first), case.first.candidate):
-            yield reset_told("before", "after", after)
-            return
+        if _is_multiplied_before_weights(case.reference, gate):
+            if same(after(case.first), case.first.candidate):
+                yield reset_told("before", "after", after)
+                return
         for state in (value for value in case.entering if value != gate):
+            if not _meets_weights(case.reference, {state}):
+                continue  # the gate does not change sides of a product
             before = _before(case, gate, state)
             if before is not None and same(before(case.first), case.first.candidate):
                 yield reset_told("after", "before", before)
@@ -185,6 +203,33 @@ def _open_gates(case: Case) -> list[int]:
         for value, array in zip(ids, arrays, strict=True)
         if array.size > 1 and 0 < array.min() < array.max() < 1
     ][:8]
+
+
+def _is_multiplied_before_weights(view: RegionView, gate: int) -> bool:
+    """Whether a value is multiplied with another, and the weights with what that gives."""
+    products = {value for op in _readers(view, {gate}) for value in op.outputs}
+    return _meets_weights(view, products)
+
+
+def _meets_weights(view: RegionView, values: set[int]) -> bool:
+    """Whether an operation of a region reads one of some values, moved or not, and a matrix."""
+    return any(_is_matrix(view.tape, value) for op in _readers(view, values) for value in op.inputs)
+
+
+def _readers(view: RegionView, values: set[int]) -> Iterator[Op]:
+    """The computing operations of a region that read one of some values, moved or not."""
+    read = set(values)
+    for op in view.ops:
+        if not read.isdisjoint(op.inputs):
+            if op.role == "move":
+                read.update(op.outputs)
+            else:
+                yield op
+
+
+def _is_matrix(tape: Tape, value: int) -> bool:
+    shape = tape.values[value].shape
+    return not tape.is_live(value) and sum(length > 1 for length in shape) >= 2
 
 
 def _gate_of(case: Case, trial: Trial, gate: int) -> Array:

@@ -110,7 +110,23 @@ def _is_between_readers(tape: Tape, value: int) -> bool:
     """Whether a value comes of a matrix that something made of the value reads again."""
     before = ancestors(tape, [value])
     after = {tape.values[made].op for made in descendants(tape, value)} - before
-    return any(readers & before and readers & after for readers in tape.readers_of_matrices)
+    shape = tape.values[value].shape
+    return any(
+        # the product for several gates at once is wider than a state
+        readers & before and readers & after and shape[-1:] <= (_narrowest(tape, readers),)
+        for readers in tape.readers_of_matrices
+    )
+
+
+def _narrowest(tape: Tape, readers: frozenset[int]) -> int:
+    """The shortest axis of the matrices that operations read."""
+    lengths = [
+        min(shape)
+        for index in readers
+        for value in tape.ops[index].inputs
+        if not tape.is_live(value) and len(shape := tape.values[value].shape) == 2
+    ]
+    return min(lengths, default=0)
 
 
 def _is_state(tape: Tape, leaf: int) -> bool:
@@ -152,13 +168,17 @@ def other_steps_masked(case: Case) -> Iterator[Explanation]:
     ours, theirs = (one / first.x for one in (first.reference, first.candidate))
     if not all(_is_mask_of_steps(one) for one in (ours, theirs)):
         return
-    kept = [int(one[..., 0].astype(bool).sum()) for one in (ours, theirs)]
+    masks = [one[..., 0].astype(bool) for one in (ours, theirs)]
+    kept = [int(mask.sum()) for mask in masks]
+    row = int((masks[0] != masks[1]).reshape(len(masks[0]), -1).any(1).argmax())
+    steps = tuple(tuple(mask[row].ravel().nonzero()[0].tolist()) for mask in masks)
     yield Explanation(
         "sequence-mask",
-        f"{kept[1]} of {ours[..., 0].size} steps are kept, the reference keeps {kept[0]}",
+        f"{kept[1]} of {masks[0].size} steps are kept, the reference keeps {kept[0]}; of sequence "
+        f"{row} the steps {steps[1]}, the reference {steps[0]}",
         lambda trial: trial.x * theirs,
         lambda trial: trial.x * ours,
-        {"steps": (kept[0], kept[1])},
+        {"steps": (steps[0], steps[1])},
         cost=-1,
     )
 

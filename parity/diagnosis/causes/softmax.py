@@ -80,7 +80,7 @@ def softmax_axis(case: Case) -> Iterator[Explanation]:
             f"{name} over axis {axes[1]} of {shapes[1]}; the reference takes axis {axes[0]}{other}",
             of_x(form, theirs),
             of_x(form, ours),
-            {"axis": axes},
+            {"axis": axes} if axes[0] != axes[1] else {"axis": axes, "shape": shapes},
             Edit((name,), ("axis", "dim"), repr(_named(case, ours, True)), 1),
             evidence=(
                 f"over axis {axes[0]} the candidate's probabilities add up to "

@@ -15,6 +15,7 @@ from parity.diagnosis.causes._sites import COLUMNS, Site, site_of
 from parity.diagnosis.causes._windows import Window, read_off, slide
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import plain_kind
+from parity.errors import ReplayError
 from parity.tape import Array, Op
 
 _NO_RESULT = np.empty(0)
@@ -329,7 +330,7 @@ def _predict(
             fitting = np.moveaxis(fitting, 1, -1)
         try:
             return case.run_reference(trial.fed, {target.at: np.ascontiguousarray(fitting)})
-        except Exception:  # whatever a framework says to a size that does not fit
+        except ReplayError:  # a size that does not fit
             return _NO_RESULT
 
     return predict

@@ -21,12 +21,17 @@ from parity.diagnosis.causes._leaves import (
 from parity.diagnosis.causes._parts import as_it_is, fits, static_ops
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView, plain_kind
+from parity.matching.match import Side
 from parity.matching.order import orders
-from parity.tape import Array
+from parity.tape import Array, Op
 
 _FACTOR = 1e6  # no one scales a weight by more
 _FEW = 24  # operations of a region in which a bias is all that is amiss
 _MOST_EXCHANGES = 40  # pairs of values; more enter a loop, which is no product of two
+_PRODUCTS = (
+    *("mm", "mv", "bmm", "matmul", "batchmatmul", "mul", "div", "realdiv", "truediv", "dot"),
+    *("einsum", "linear", "conv", "deconv", "depthwise"),
+)
 # cause, what the reference's bias is multiplied by, in words, how often either side adds it
 _BIASES = (
     ("bias-missing", 0.0, "is not added", (1, 0)),
@@ -161,7 +166,8 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
         if gives(case, predict):
             yield Explanation(
                 "weight-swapped",
-                f"two values of {fed[a].shape} are exchanged, or the weights that they are made by",
+                f"of two values of {fed[a].shape} that are computed alike one stands in for the "
+                "other, or they are exchanged, or the weights that they are made by",
                 predict,
             )
 
@@ -177,6 +183,9 @@ def weight_values(case: Case) -> Iterator[Explanation]:
     """
     found = changes(case)
     if not found or any(_is_mask(change.leaf.array) for change in found):
+        return
+    others = ((change, _elsewhere(case, change)) for change in found)
+    if any(other is not None and _is_another_layer(case, one, other) for one, other in others):
         return
     yield Explanation(
         "weight-values",
@@ -230,7 +239,7 @@ def _relation(case: Case, change: Change) -> Told | None:
                 ("dtype", (name, "float32")),
             )
     other = _elsewhere(case, change)
-    if other is not None:
+    if other is not None and not _is_another_layer(case, change, other):
         return (
             "weight-swapped",
             f"{change.name} holds the numbers of {other.name or 'another weight'}",
@@ -277,6 +286,30 @@ def _elsewhere(case: Case, change: Change) -> LeafView | None:
     return None
 
 
+def _is_another_layer(case: Case, change: Change, other: LeafView) -> bool:
+    """Whether the candidate reads both weights, the other one more often than the reference.
+
+    Then that weight's layer is an additional one, and the changed weight is where it was.
+    """
+    ours, theirs = case.repaired.reference, case.repaired.side
+    if not _readers(theirs, change.leaf.array):
+        return False
+    return _readers(theirs, other.array) > _readers(ours, other.array)
+
+
+def _readers(side: Side, array: Array) -> int:
+    """How many live operations of a model read a weight with certain numbers, in any layout."""
+    bag = np.sort(array, axis=None)
+    return sum(
+        side.tape.readers[value.id]
+        for value in side.tape.values
+        if value.op < 0
+        and value.kind != "input"
+        and value.size == bag.size
+        and same(np.sort(side.array(value.id), axis=None), bag)
+    )
+
+
 def _in_some_layout(array: Array, other: Array) -> bool:
     return any(
         same(order.apply(array), other)
@@ -308,7 +341,7 @@ def _added(view: RegionView, leaf: LeafView) -> bool:
     if any("add" in plain_kind(op) and leaf.id in op.inputs for op in static_ops(view)):
         return True
     for op in view.ops:
-        stack = list(op.inputs) if "sub" not in plain_kind(op) else []
+        stack = [] if "sub" in plain_kind(op) else _not_multiplied(op)
         while stack:
             value = stack.pop()
             if value == leaf.id:
@@ -319,6 +352,16 @@ def _added(view: RegionView, leaf: LeafView) -> bool:
                 if maker.role == "move" or "add" in plain_kind(maker):
                     stack.extend(maker.inputs)
     return False
+
+
+def _not_multiplied(op: Op) -> list[int]:
+    """What an operation reads besides the factors of its product: of `addmm` the first."""
+    kind = plain_kind(op)
+    if kind.startswith(("add", "baddb")):
+        return list(op.inputs[:1] if kind.endswith(("mm", "mv")) else op.inputs)
+    if kind.startswith(_PRODUCTS):
+        return list(op.inputs[2:])  # the factors come first, a bias after them
+    return list(op.inputs)
 
 
 def _axes_of_length(array: Array, length: int) -> list[int]:

@@ -18,8 +18,10 @@ from parity.diagnosis.causes._parts import (
     varies,
     with_value,
 )
+from parity.diagnosis.region import ancestors
 from parity.diagnosis.trial import Trial
-from parity.tape import Array, Op
+from parity.matching.fingerprint import SAME
+from parity.tape import Array, Op, Tape
 
 _BYPASSED = 0.01  # what each operation more that is left out costs
 _OTHER = 0.5
@@ -46,6 +48,7 @@ def missing(case: Case) -> Iterator[Explanation]:
             f"the branch that {names} brings in is missing" if branch else f"{names} is missing",
             predict,
             parameters={"operations": (names, "none")},
+            unproved=_twins(case),
             cost=_BYPASSED * len(left_out),
         )
         return
@@ -70,6 +73,7 @@ def extra(case: Case) -> Iterator[Explanation]:
             as_it_is,
             mended,
             {"operations": ("none", names)},
+            unproved=_twins(case),
             cost=_BYPASSED * len(left_out),
         )
         return
@@ -140,6 +144,7 @@ def wrong_source(case: Case) -> Iterator[Explanation]:
                 f"{_told(case, other)} is read; the reference reads {_told(case, value)}",
                 predict,
                 parameters={"source": (_told(case, value), _told(case, other))},
+                unproved=_twins(case),
                 cost=_OTHER if value in ours.entering else 2 * _OTHER,
             )
             return
@@ -177,17 +182,55 @@ def _exchanged(case: Case, ours: Inside) -> Iterator[Explanation]:
                     f"{told[0]} and {told[1]} have changed places",
                     predict,
                     parameters={"source": (told, told[::-1])},
+                    unproved=_twins(case),
                     cost=_OTHER,
                 )
                 return
 
 
-def _told(case: Case, value: int) -> str:
-    """A value of the reference in words: its name, or what made it and where."""
-    tape = case.reference.tape
+def _twins(case: Case) -> str:
+    """Why it cannot be told what the candidate reads: other values hold the same numbers.
+
+    Half of a value that was doubled is that value, and (mu + s) - mu is s.
+    """
+    found, tape = case.repaired, case.repaired.side.tape
+    for value in case.candidate_entering:
+        pair = found.pairs.get(value)
+        if pair is None:
+            continue
+        ours = found.reference
+        alike = set(itertools.islice(ours.index.look_up(ours.print(pair.reference), SAME), _TRIES))
+        before = {v for index in ancestors(tape, [value]) for v in tape.ops[index].outputs}
+        own = {v for v in before if v in found.pairs and found.pairs[v].reference in alike}
+        for side, one, others in ((ours.tape, pair.reference, alike), (tape, value, own)):
+            for other in others - {one}:
+                if side.is_live(other) and not _is_next_to(side, one, other):
+                    name = _named(side, other)
+                    return f"what is read holds the same numbers as {name}: either may be meant"
+    return ""
+
+
+def _is_next_to(tape: Tape, value: int, other: int) -> bool:
+    """Whether one is the other moved, or what a single operation gives of it, as a clip of none."""
+    roots = tape.before_moves(value), tape.before_moves(other)
+    if roots[0] == roots[1]:
+        return True
+    makers = [(root, tape.producer(root)) for root in roots]
+    return any(
+        op is not None and {tape.before_moves(v) for v in op.inputs} & set(roots)
+        for _, op in makers
+    )
+
+
+def _named(tape: Tape, value: int) -> str:
     value = tape.before_moves(value)
     op = tape.producer(value)
     if op is None:
         return f"the input {tape.values[value].name!r}"
     where = op.site.layer or op.site.source.rsplit("/", 1)[-1]
     return f"the result of {op.kind}" + (f" ({where})" if where else "")
+
+
+def _told(case: Case, value: int) -> str:
+    """A value of the reference in words: its name, or what made it and where."""
+    return _named(case.reference.tape, value)

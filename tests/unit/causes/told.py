@@ -36,3 +36,16 @@ def kind(reference: Callable[..., Any], candidate: Callable[..., Any], *inputs: 
     """The kind of the cause, "" for none."""
     cause = told(reference, candidate, *inputs)
     return "" if cause is None else str(cause.kind)
+
+
+def compared(
+    reference: Callable[..., Any], candidate: Callable[..., Any], *inputs: np.ndarray
+) -> Any:
+    """The report on two torch functions that differ."""
+    report = parity.compare(
+        parity.wrap(reference, framework="torch"),
+        parity.wrap(candidate, framework="torch"),
+        inputs=inputs if len(inputs) > 1 else inputs[0],
+    )
+    assert report.verdict == "diverged"
+    return report

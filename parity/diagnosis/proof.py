@@ -1,0 +1,180 @@
+"""Whether a fix, put in alone, makes the candidate reconverge with the reference: measured.
+
+What the repaired candidate would give is substituted into the candidate's own float64 run, in which
+nothing else is repaired. Everything that depends on that place must then be the reference's, down
+to the outputs; what depends on another divergence as well cannot be, and is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.explain import Explained
+from parity.diagnosis.outputs import output_matches
+from parity.diagnosis.region import OutputPair, Parting, ancestors, descendants
+from parity.errors import ReplayError
+from parity.matching.fingerprint import SAME
+from parity.matching.match import Match
+from parity.numerics.difference import residual
+from parity.numerics.rounding import U32
+from parity.tape import Array, Replay, Tape
+
+_ROUNDING = 16 * U32  # what constants rounded to float32 leave of values that agree
+_SMALL_SHARE = 0.01  # of the difference that a fix may leave
+_SENSITIVE = 4.0  # times what one float32 rounding of the substituted value moves
+
+
+class Proofs:
+    """What fixes do in the candidate's own run, each put in alone.
+
+    Attributes:
+        matched: the match as the models are.
+        repaired: the match in which every divergence is repaired.
+        partings: all places where the models differ, with those that are only noted.
+        outputs: of the models.
+    """
+
+    def __init__(
+        self,
+        matched: Match,
+        repaired: Match,
+        partings: Sequence[Parting],
+        outputs: Sequence[OutputPair],
+    ) -> None:
+        self.matched = matched
+        self.repaired = repaired
+        self.partings = partings
+        self.outputs = outputs
+
+    @property
+    def tape(self) -> Tape:
+        """The candidate's."""
+        return self.matched.side.tape
+
+    @cached_property
+    def own(self) -> Replay:
+        """The candidate's own run in float64."""
+        return self.tape.replay("float64", self.matched.inputs)
+
+    @cached_property
+    def drawn(self) -> Replay:
+        """The same with the reference's random draws: others would hide what reconverges."""
+        draws = {
+            one.values[1]: one.order.apply(self.matched.reference.array(one.values[0]))
+            for one in self.partings
+            if all(one.random) and one.values is not None and one.order is not None
+        }
+        return self.tape.replay("float64", draws, self.own) if draws else self.own
+
+    def doubt(self, parting: Parting, found: Explained) -> str:
+        """Why a cause that holds in its region is not confirmed; "" where it is.
+
+        Args:
+            parting: what it explains.
+            found: the explanation that holds, on the user's inputs and on others.
+        """
+        if found.unproved:
+            return found.unproved
+        case = found.case
+        if parting.values is None:  # it is an output: nothing depends on it
+            different = sum(not output_matches(self.repaired, pair) for pair in self.outputs)
+            return f"{different} outputs differ, and it explains one" if different > 1 else ""
+        if case.order is None:
+            return "the fix cannot be substituted: the two values have no layout in common"
+        end = case.candidate.end
+        now = self.drawn.array(end)
+        fix = case.order.apply(found.repaired)
+        if fix.shape != now.shape:
+            return "the fix cannot be substituted: it has another shape"
+        try:
+            return self._unmet(parting, case, fix.astype(now.dtype, copy=False))
+        except ReplayError:
+            return "the candidate does not run on with the fix alone"
+
+    def _unmet(self, parting: Parting, case: Case, fix: Array) -> str:
+        """What does not reconverge with a fix in the place of the end of a case; "" if all does."""
+        end = case.candidate.end
+        scope = list(self._scope(parting, case))
+        if not scope:
+            return ""
+        fixed = self.tape.replay("float64", {end: fix}, self.drawn)
+        after = [self._gap(value, fixed) for value in scope]
+        if not max(after) > SAME:
+            return ""
+        shows = max(self._gap(value, self.drawn) for value in scope)
+        bounds = [max(SAME, min(_ROUNDING, _SMALL_SHARE * shows))] * len(scope)
+        if any(not gap <= bound for gap, bound in zip(after, bounds, strict=True)):
+            moved = self.tape.replay("float64", {end: _rounded(fix)}, self.drawn)
+            bounds = [
+                max(bound, min(_SENSITIVE * _apart(fixed, moved, value), _SMALL_SHARE * shows))
+                for bound, value in zip(bounds, scope, strict=True)
+            ]
+        for value, gap, bound in zip(scope, after, bounds, strict=True):
+            if not gap <= bound:
+                return f"with the fix alone, {self._named(value)} still differs ({gap:.1e})"
+        return ""
+
+    def _scope(self, parting: Parting, case: Case) -> Iterator[int]:
+        """What must reconverge: what is made of the place, and of no other divergence."""
+        if parting.values is None:
+            return
+        end = case.candidate.end
+        behind = {v for index in ancestors(self.tape, [end]) for v in self.tape.ops[index].inputs}
+        inside = {value for op in case.candidate.ops for value in op.outputs if value in behind}
+        made = (descendants(self.tape, end) | descendants(self.tape, parting.values[1])) - {end}
+        others = [one for one in self.partings if one is not parting and one.residual > SAME]
+        ends = {
+            value
+            for one in others
+            if not self._is_noted(one)
+            for value in (one.candidate.made if one.values is None else {one.values[1]})
+        }
+        blocked = _made_of(self.tape, ends - inside, end)
+        outputs = {pair.candidate for pair in self.outputs}
+        pairs, side = self.repaired.pairs, self.repaired.side
+        for value in sorted(made - inside - blocked):
+            if value in pairs and (value in outputs or side.informative(value)):
+                yield value
+
+    def _is_noted(self, parting: Parting) -> bool:
+        """Whether a place is one of rounded constants: it hides nothing of another difference."""
+        return not any(parting.random) and parting.residual <= max(parting.explained, _ROUNDING)
+
+    def _gap(self, value: int, run: Replay) -> float:
+        pair = self.repaired.pairs[value]
+        wanted = pair.order.apply(self.matched.reference.array(pair.reference))
+        found = run.array(value)
+        return residual(wanted, found) if wanted.shape == found.shape else float("inf")
+
+    def _named(self, value: int) -> str:
+        for pair in self.outputs:
+            if pair.candidate == value:
+                return f"output {pair.name!r}"
+        op = self.tape.producer(value)
+        if op is None:
+            return "a value"
+        where = op.site.layer or op.site.source.rsplit("/", 1)[-1]
+        return f"the result of {op.kind}" + (f" ({where})" if where else "")
+
+
+def _made_of(tape: Tape, values: set[int], cut: int) -> set[int]:
+    """Values, and what is made of them by another way than through `cut`."""
+    found = set(values) - {cut}
+    for op in tape.ops:
+        if not found.isdisjoint(op.inputs):
+            found.update(value for value in op.outputs if value != cut)
+    return found
+
+
+def _rounded(array: Array) -> Array:
+    """Every element by one float32 rounding off, up or down."""
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], array.shape)
+    return array * (1 + U32 * signs) if array.dtype.kind == "f" else array
+
+
+def _apart(run: Replay, other: Replay, value: int) -> float:
+    return residual(run.array(value), other.array(value))
