@@ -41,6 +41,7 @@ _AREAS = {
     "Models and frameworks": ("frameworks/",),
     "Comparing": ("",),
 }
+_WITHOUT_ERROR = ("FrameworkMissing", "NoFloat64", "NotParity")  # of parity's, by another name
 _OTHERS = {
     *("TypeError", "ValueError", "AttributeError", "KeyError", "IndexError", "OSError"),
     *("NotImplementedError", "AssertionError", "EOFError", "RuntimeError"),
@@ -107,9 +108,7 @@ def _raised(node: ast.AST) -> str:
     if name == "pytest.fail":
         return "Failed"
     last = name.rpartition(".")[2]
-    own = (
-        last.endswith("Error") and last not in _OTHERS or last in ("FrameworkMissing", "NotParity")
-    )
+    own = last.endswith("Error") and last not in _OTHERS or last in _WITHOUT_ERROR
     return last if own else ""
 
 

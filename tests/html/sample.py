@@ -100,6 +100,7 @@ def cause() -> dict[str, Any]:
         "evidence": ["the sums are not 1"],
         "edit": ["f(x, axis=1)", "f(x, axis=-1)"],
         "equally": [],
+        "unproved": "",
     }
 
 

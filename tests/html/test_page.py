@@ -215,6 +215,7 @@ def test_a_divergence_shows_both_lines_the_proof_and_the_edit() -> None:
         *("- f(x, axis=1)", "+ f(x, axis=-1)", "/nets/net.py:3 in forward"),
     ):
         assert words in text, words
+    assert "not proved" not in text
     assert [code.text for code in part.all("code")][:2] == ["y = f(x)"] * 2
     shades = [one.attributes["class"] for one in part.one(kind="map").all("path")]
     # a NaN on one side, the largest, and 0.4 of it
@@ -412,6 +413,15 @@ def test_a_report_from_before_the_drawings_were_added_renders() -> None:
     for row in data["comparisons"][0]["layers"]:
         del row["rounding"]
     check(render(data))
+
+
+def test_a_cause_that_is_not_proved_says_so_and_why() -> None:
+    page = copy.deepcopy(PAGES["diverged"])
+    found = page["comparisons"][0]["divergences"][0]["cause"]
+    found.update(confirmed=False, unproved="the fix alone leaves a difference")
+    text = re.sub(r"\s+", " ", parse(render(page)).one("article").text)
+    assert "softmax-axis, consistent with the evidence, not proved: softmax over" in text
+    assert "Not proved: the fix alone leaves a difference." in text and "confirmed" not in text
 
 
 def test_the_samples_have_the_keys_of_a_real_report() -> None:

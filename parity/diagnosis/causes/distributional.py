@@ -361,8 +361,11 @@ def _spelt(fractions: Array) -> str:
 def _complement(case: Case) -> Iterator[Explanation]:
     """Fractions that come in as an input, of which the candidate takes 1 - tau."""
     ours = inside_reference(case)
+    tape = case.reference.tape
     for value in ours.entering:
         tau = ours.array(value)
+        if tape.producer(tape.before_moves(value)) is not None:
+            continue  # computed, as a gate is
         if not tau.size or tau.min() <= 0 or tau.max() >= 1 or is_probabilities(tau):
             continue
         predict = with_value(case, value, _one_minus)

@@ -16,6 +16,8 @@ from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array, Tape
 
+_HELD = ("parameter", "buffer", "constant")  # what a model holds, and is not computed
+
 # --- direction ------------------------------------------------------------------------------------
 
 
@@ -124,7 +126,8 @@ def _narrowest(tape: Tape, readers: frozenset[int]) -> int:
         min(shape)
         for index in readers
         for value in tape.ops[index].inputs
-        if not tape.is_live(value) and len(shape := tape.values[value].shape) == 2
+        if tape.values[tape.before_moves(value)].kind in _HELD
+        and len(shape := tape.values[value].shape) == 2
     ]
     return min(lengths, default=0)
 

@@ -206,6 +206,17 @@ def test_an_end_of_an_episode_is_no_quantile_fraction():
     assert "quantile-fractions" not in confirmed(target(True), target(False), numbers(5), done)
 
 
+def test_a_gate_and_its_rest_exchanged_are_no_quantile_fractions():
+    def mixed(exchanged):
+        def run(x, y):
+            u = torch.sigmoid(x)
+            return torch.tanh(u * x + (1 - u) * y if exchanged else (1 - u) * x + u * y)
+
+        return run
+
+    assert "quantile-fractions" not in confirmed(mixed(False), mixed(True), STATE, numbers(5, 6))
+
+
 def test_a_projected_input_is_not_called_the_input():
     weight, last = (tensor(numbers(6, 6)) for _ in range(2))
 
