@@ -104,10 +104,11 @@ class Case:
     def _links(self) -> dict[int, frozenset[int]]:
         """Operations that make what enters out of the rest of what enters, by the value made.
 
-        One side may read v + a where the other reads v and a: drawn apart they would not fit.
+        One side may read v + a where the other reads v and a, or a mask of what v exceeds: drawn
+        apart they would not fit.
         """
         tape = self.repaired.reference.tape
-        starts = {tape.before_moves(value) for value in self._cut}
+        starts = {tape.before_moves(value) for value in (*self._cut, *self._exact_cut)}
         found = {}
         for start in starts:
             ops = made_from(tape, start, starts - {start})

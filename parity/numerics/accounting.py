@@ -29,6 +29,9 @@ ACCOUNTED = 8.0
 FAULTY = 1000.0
 # Fewer elements do not tell what rounding is usual among them.
 _POOL = 8
+# What float64 itself cancels, as 1 + erf far below zero does in any precision: of the size of the
+# element's neighbours.
+_FLOOR = 2.0**-50
 # Between models that ran in float64 there is no rounding to measure; matching's bound holds there.
 _WIDE = 1e-10
 # A model without float64 shows no rounding of its own: it may have so many times the other's.
@@ -73,7 +76,7 @@ def allowance(
     errors = [rounding(*side) for side in sides]
     sizes = [np.abs(exact) for _, exact in sides]
     with np.errstate(all="ignore"):
-        own = U32 * np.maximum(*sizes)
+        own = U32 * np.maximum(*sizes) + _FLOOR * at_least_usual(np.maximum(*sizes))
         if all(ran.dtype == np.float64 for ran, _ in sides):
             own = _WIDE / ACCOUNTED * at_least_usual(sizes[0])
         allowed: Array = own + errors[0] + errors[1]
@@ -158,6 +161,7 @@ def elementwise(reference: Array, candidate: Array, error: Array) -> float:
     with np.errstate(all="ignore"):
         gap = np.abs(reference - candidate)
         same = (reference == candidate) | (np.isnan(reference) & np.isnan(candidate))
+        gap = np.maximum(gap - _FLOOR * at_least_usual(np.abs(reference)), 0.0)
         apart = np.where(same, 0.0, gap / (np.abs(reference) + error / U32))
         apart = np.where(np.isnan(apart) & ~same, np.inf, apart)
     return float(apart.max(initial=0.0))
