@@ -145,6 +145,11 @@ class Watch:
         kept = tuple(array is not None for array in arrays)
         kind = node._impl_name
         ids = [self.value(array) for array in inputs]
+        # a condition that the model's own NumPy code made of values of the run
+        masked = any(
+            item.dtype == bool and self.recorder.find(item) is None and not self._name(item)[1]
+            for item in held.values()
+        )
         held = {key: item for key, item in held.items() if self.recorder.find(item) is not None}
         ids += [self.value(array) for array in held.values()]
         role: Role = "compute"
@@ -152,7 +157,7 @@ class Watch:
             role = "random"
         elif kind in _MOVES and type(node).__module__.startswith("chainer."):
             role = "move"
-        self.recorder.op(
+        op = self.recorder.op(
             kind,
             ids,
             [
@@ -164,6 +169,8 @@ class Watch:
             attributes=_attributes(node),
             call=Call(node, tuple(held), kept, _settings()),
         )
+        if masked:
+            self.recorder.reads.rounded.add(op.index)  # which other inputs would not move
 
     def value(self, array: Array) -> int:
         """The id of an array; one not seen yet becomes a leaf, by its name in the model."""

@@ -4,35 +4,46 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import parity
 from parity.diagnosis.low_precision import to_tf32
 
 X = np.random.default_rng(0).standard_normal((6, 40)).astype(np.float32)
 # few bits, so that rounding changes x alone
-W = np.random.default_rng(1).integers(-8, 9, (40, 5)).astype(np.float32)
+W = torch.from_numpy(np.random.default_rng(1).integers(-8, 9, (40, 5)).astype(np.float32))
 
 
 def sound(x):
-    return x @ W.astype(x.dtype)
+    return x @ W
+
+
+@torch.library.custom_op("parity_tests::product_in_tf32", mutates_args=())
+def product_in_tf32(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """What a GPU does with TF32 on: float32 inputs are rounded, float64 ones are not."""
+    if x.dtype == torch.float32:
+        x = torch.from_numpy(to_tf32(x.numpy()).astype(np.float32))
+    return x @ weight
+
+
+@torch.library.custom_op("parity_tests::product_in_7_bits", mutates_args=())
+def product_in_7_bits(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """Another rounding."""
+    if x.dtype == torch.float32:
+        x = torch.from_numpy((x.numpy().view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32))
+    return x @ weight
 
 
 def on_tensor_cores(x):
-    """What a GPU does with TF32 on: float32 inputs are rounded, float64 ones are not."""
-    if x.dtype == np.float32:
-        x = to_tf32(x).astype(np.float32)
-    return x @ W.astype(x.dtype)
+    return product_in_tf32(x, W)
 
 
 def coarser(x):
-    """Another rounding, to 7 bits."""
-    if x.dtype == np.float32:
-        x = (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
-    return x @ W.astype(x.dtype)
+    return product_in_7_bits(x, W)
 
 
 def compare(a, b):
-    return parity.compare(*(parity.wrap(f, framework="numpy") for f in (a, b)), inputs=X)
+    return parity.compare(*(parity.wrap(f, framework="torch") for f in (a, b)), inputs=X)
 
 
 @pytest.mark.parametrize("models", [(sound, on_tensor_cores), (on_tensor_cores, sound)])
