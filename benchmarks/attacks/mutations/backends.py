@@ -134,7 +134,7 @@ class NumPy:
 
 
 def _cut(x: Tensor, axis: int, start: int, stop: int) -> tuple[slice, ...]:
-    return tuple(slice(start, stop) if a == axis else slice(None) for a in range(x.ndim))
+    return tuple(slice(start, stop) if a == axis else slice(None) for a in range(len(x.shape)))
 
 
 def _widths(x: Tensor, axis: int, before: int, after: int) -> list[tuple[int, int]]:
@@ -253,9 +253,7 @@ class Torch(Compiled):
         "square": torch.square,
         "clip": lambda x, low, high: torch.clamp(x, low, high),
         "linear": lambda x, w, b: torch_functional.linear(x, w.T, b),
-        "layer_norm": lambda x, g, b, eps: torch_functional.layer_norm(
-            x, x.shape[-1:], g, b, eps
-        ),
+        "layer_norm": lambda x, g, b, eps: torch_functional.layer_norm(x, x.shape[-1:], g, b, eps),
         "variance": lambda x, axis, ddof: torch.var(x, axis, correction=ddof, keepdim=True),
         "conv1d": lambda x, w: torch_functional.conv1d(
             x.transpose(1, 2), w.permute(2, 1, 0)
@@ -268,8 +266,7 @@ class Torch(Compiled):
 class TensorFlow(Compiled):
     name = "tensorflow"
     exp, log, sqrt, tanh, sin, erf = (
-        staticmethod(one)
-        for one in (tf.exp, tf.math.log, tf.sqrt, tf.tanh, tf.sin, tf.math.erf)
+        staticmethod(one) for one in (tf.exp, tf.math.log, tf.sqrt, tf.tanh, tf.sin, tf.math.erf)
     )
     sigmoid, abs, matmul = (staticmethod(one) for one in (tf.sigmoid, tf.abs, tf.matmul))
     maximum, minimum, transpose, reshape = (
@@ -434,7 +431,7 @@ class Chainer(Compiled):
         "softplus": F.softplus,
         "square": F.square,
         "clip": F.clip,
-        "linear": lambda x, w, b: F.linear(x, F.transpose(w), b, n_batch_axes=x.ndim - 1),
+        "linear": lambda x, w, b: F.linear(x, F.transpose(w), b, n_batch_axes=len(x.shape) - 1),
         "rsqrt": F.rsqrt,
     }
 

@@ -47,17 +47,13 @@ for _name in ("tanh", "sigmoid", "abs", "sin"):
 
 _RATIO = math.sqrt(2 / math.pi)
 
-WAYS["tanh"].append(
-    lambda xp, a, p: xp.sub(xp.mul(xp.sigmoid(xp.mul(a[0], 2.0)), 2.0), 1.0)
-)
+WAYS["tanh"].append(lambda xp, a, p: xp.sub(xp.mul(xp.sigmoid(xp.mul(a[0], 2.0)), 2.0), 1.0))
 WAYS["neg"] = [lambda xp, a, p: xp.mul(a[0], -1.0), lambda xp, a, p: xp.sub(0.0 * a[0], a[0])]
 WAYS["square"] = [lambda xp, a, p: xp.mul(a[0], a[0]), _fused("square")]
 WAYS["relu"] = [lambda xp, a, p: xp.maximum(a[0], 0.0), _fused("relu")]
 WAYS["silu"] = [lambda xp, a, p: xp.mul(a[0], xp.sigmoid(a[0])), _fused("silu")]
 WAYS["gelu"] = [
-    lambda xp, a, p: xp.mul(
-        xp.mul(a[0], 0.5), xp.add(xp.erf(xp.mul(a[0], math.sqrt(0.5))), 1.0)
-    ),
+    lambda xp, a, p: xp.mul(xp.mul(a[0], 0.5), xp.add(xp.erf(xp.mul(a[0], math.sqrt(0.5))), 1.0)),
     _fused("gelu"),
 ]
 
@@ -125,9 +121,7 @@ WAYS["exp_neg"] = [
     lambda xp, a, p: xp.exp(xp.mul(xp.mul(a[0], a[0]), -p["rate"])),
     lambda xp, a, p: xp.div(1.0, xp.exp(xp.mul(xp.mul(a[0], p["rate"]), a[0]))),
 ]
-WAYS["above"] = [
-    lambda xp, a, p: xp.where_above(a[0], p["bound"], a[0], xp.mul(a[0], p["factor"]))
-]
+WAYS["above"] = [lambda xp, a, p: xp.where_above(a[0], p["bound"], a[0], xp.mul(a[0], p["factor"]))]
 
 # --- of two values ---------------------------------------------------------------------------------
 
@@ -197,9 +191,7 @@ def _layer_norm(xp: Any, a: Sequence[Any], p: Mapping[str, Any]) -> Any:
     return xp.add(xp.mul(xp.div(centred, spread), xp.const(p["gain"])), xp.const(p["bias"]))
 
 
-WAYS["layer_norm"].append(
-    _fused("layer_norm", "gain", "bias", "eps", constants=("gain", "bias"))
-)
+WAYS["layer_norm"].append(_fused("layer_norm", "gain", "bias", "eps", constants=("gain", "bias")))
 
 
 @_way("standardise")
@@ -337,9 +329,7 @@ WAYS["cut"] = [
 ]
 WAYS["take"] = [lambda xp, a, p: xp.take(a[0], p["index"], p["axis"])]
 WAYS["flip"] = [lambda xp, a, p: xp.flip(a[0], p["axis"])]
-WAYS["pad"] = [
-    lambda xp, a, p: xp.pad(a[0], p["axis"], p["before"], p["after"], p["value"])
-]
+WAYS["pad"] = [lambda xp, a, p: xp.pad(a[0], p["axis"], p["before"], p["after"], p["value"])]
 
 
 @_way("roll")
