@@ -1,8 +1,8 @@
 """What an attack is, and the list of all of them.
 
 An attack is a function that builds a reference, a candidate with a real fault that one rule of
-`parity` might hide, and a correct twin of that candidate. It is built anew whenever it is needed, so
-that no run leaves a trace in another.
+`parity` might hide, and a correct twin of that candidate. It is built anew whenever it is needed,
+so that no run leaves a trace in another.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Case:
             through tuples and dicts.
         exact: whether the inputs are exact as they are, such as whole numbers in float32; then
             they are not moved where rounding is measured.
-        unit: of the largest element, what the models' own precision leaves, where it is not float32.
+        unit: of the largest element, what the models' own precision leaves, if it is not float32.
         elsewhere: inputs on which the fault shows, where it does not on `inputs`.
     """
 

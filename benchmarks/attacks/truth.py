@@ -2,9 +2,9 @@
 
 The rounding of an element is measured: how far it moves in plain runs of the reference and of the
 twin when every floating input moves by one unit in its last place, plus one unit of the element
-itself; inputs that are exact by what they mean (whole numbers, ties) are not moved. A fault is real where some element of the faulty candidate's output is off by 16 times that
-or more (or the outputs' structure differs); a twin is correct where none is off by more than 8
-times that. Smooth functions of six inputs moved at random leave 1 to 3.
+itself; inputs that are exact by what they mean (whole numbers, ties) are not moved. A fault is real
+where some element of the faulty candidate's output is off by 16 times that or more, or where the
+outputs' structure differs; a twin is correct where none is off by more than 8 times that.
 """
 
 from __future__ import annotations

@@ -9,136 +9,12 @@ import numpy as np
 import tensorflow as tf
 import torch
 import torch.nn.functional as torch_functional
-from scipy.special import erf
 
+from benchmarks.attacks.mutations.in_numpy import Tensor, slices, widths
 from parity.frameworks.chainer_numpy import import_chainer
 
 chainer = import_chainer()
 F = chainer.functions
-
-Tensor = Any
-
-
-class NumPy:
-    """NumPy in one precision; `noise` moves every result by a rounding of float32 at random."""
-
-    name = "numpy"
-    fused: dict[str, Callable[..., Tensor]] = {}
-
-    def __init__(self, dtype: str | None = "float64", noise: Any = None) -> None:
-        self._dtype, self._noise = dtype, noise
-
-    def const(self, array: Any) -> Tensor:
-        return self._moved(array.astype(self._dtype) if array.dtype.kind == "f" else array)
-
-    def _moved(self, x: Tensor) -> Tensor:
-        if self._noise is None or x.dtype.kind != "f":
-            return x
-        return x * (1 + 2.0**-24 * self._noise.uniform(-1, 1, x.shape))
-
-    def add(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._moved(a + b)
-
-    def sub(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._moved(a - b)
-
-    def mul(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._moved(a * b)
-
-    def div(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._moved(a / b)
-
-    def exp(self, x: Tensor) -> Tensor:
-        return self._moved(np.exp(x))
-
-    def log(self, x: Tensor) -> Tensor:
-        return self._moved(np.log(x))
-
-    def sqrt(self, x: Tensor) -> Tensor:
-        return self._moved(np.sqrt(x))
-
-    def tanh(self, x: Tensor) -> Tensor:
-        return self._moved(np.tanh(x))
-
-    def sin(self, x: Tensor) -> Tensor:
-        return self._moved(np.sin(x))
-
-    def erf(self, x: Tensor) -> Tensor:
-        return self._moved(erf(x).astype(x.dtype))
-
-    def sigmoid(self, x: Tensor) -> Tensor:
-        return self._moved(1 / (1 + np.exp(-x)))
-
-    def abs(self, x: Tensor) -> Tensor:
-        return np.abs(x)
-
-    def maximum(self, a: Tensor, b: Tensor) -> Tensor:
-        return np.maximum(a, b)
-
-    def minimum(self, a: Tensor, b: Tensor) -> Tensor:
-        return np.minimum(a, b)
-
-    def where_above(self, x: Tensor, bound: float, a: Tensor, b: Tensor) -> Tensor:
-        return np.where(x > bound, a, b)
-
-    def where(self, mask: Any, a: Tensor, fill: float) -> Tensor:
-        return np.where(mask, a, a.dtype.type(fill))
-
-    def matmul(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._moved(np.matmul(a, b))
-
-    def transpose(self, x: Tensor, axes: Sequence[int]) -> Tensor:
-        return x.transpose(axes)
-
-    def reshape(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        return x.reshape(shape)
-
-    def sum(self, x: Tensor, axis: int) -> Tensor:
-        return self._moved(x.sum(axis, keepdims=True))
-
-    def mean(self, x: Tensor, axis: int) -> Tensor:
-        return self._moved(x.mean(axis, keepdims=True))
-
-    def max(self, x: Tensor, axis: int) -> Tensor:
-        return x.max(axis, keepdims=True)
-
-    def min(self, x: Tensor, axis: int) -> Tensor:
-        return x.min(axis, keepdims=True)
-
-    def cumsum(self, x: Tensor, axis: int) -> Tensor:
-        return self._moved(np.cumsum(x, axis))
-
-    def concat(self, parts: Sequence[Tensor], axis: int) -> Tensor:
-        return np.concatenate(parts, axis)
-
-    def cut(self, x: Tensor, axis: int, start: int, stop: int) -> Tensor:
-        return x[_cut(x, axis, start, stop)]
-
-    def take(self, x: Tensor, index: Any, axis: int) -> Tensor:
-        return np.take(x, index, axis)
-
-    def flip(self, x: Tensor, axis: int) -> Tensor:
-        return np.flip(x, axis)
-
-    def pad(self, x: Tensor, axis: int, before: int, after: int, value: float) -> Tensor:
-        return np.pad(x, _widths(x, axis, before, after), constant_values=value)
-
-    def lookup(self, table: Tensor, index: Tensor) -> Tensor:
-        return table[index]
-
-    def rounded(self, x: Tensor, kind: str) -> Tensor:
-        if kind == "float16":
-            return x.astype(np.float16).astype(x.dtype)
-        single = np.array(x, np.float32)
-        return torch.from_numpy(single).bfloat16().float().numpy().astype(x.dtype)
-
-
-def _cut(x: Tensor, axis: int, start: int, stop: int) -> tuple[slice, ...]:
-    return tuple(slice(start, stop) if a == axis else slice(None) for a in range(len(x.shape)))
-
-
-def _widths(x: Tensor, axis: int, before: int, after: int) -> list[tuple[int, int]]:
-    return [(before, after) if a == axis else (0, 0) for a in range(len(x.shape))]
 
 
 class Compiled:
@@ -221,7 +97,7 @@ class Torch(Compiled):
         return torch.cat(list(parts), axis)
 
     def cut(self, x: Tensor, axis: int, start: int, stop: int) -> Tensor:
-        return x[_cut(x, axis, start, stop)]
+        return x[slices(x, axis, start, stop)]
 
     def take(self, x: Tensor, index: Any, axis: int) -> Tensor:
         return torch.index_select(x, axis, torch.from_numpy(np.array(index)))
@@ -230,8 +106,8 @@ class Torch(Compiled):
         return torch.flip(x, (axis,))
 
     def pad(self, x: Tensor, axis: int, before: int, after: int, value: float) -> Tensor:
-        widths = [0, 0] * (x.ndim - 1 - axis) + [before, after]
-        return torch_functional.pad(x, widths, value=value)
+        each = [0, 0] * (x.ndim - 1 - axis) + [before, after]
+        return torch_functional.pad(x, each, value=value)
 
     def lookup(self, table: Tensor, index: Tensor) -> Tensor:
         return torch_functional.embedding(index, table)
@@ -303,7 +179,7 @@ class TensorFlow(Compiled):
         return tf.concat(list(parts), axis)
 
     def cut(self, x: Tensor, axis: int, start: int, stop: int) -> Tensor:
-        return x[_cut(x, axis, start, stop)]
+        return x[slices(x, axis, start, stop)]
 
     def take(self, x: Tensor, index: Any, axis: int) -> Tensor:
         return tf.gather(x, index, axis=axis)
@@ -312,7 +188,7 @@ class TensorFlow(Compiled):
         return tf.reverse(x, [axis])
 
     def pad(self, x: Tensor, axis: int, before: int, after: int, value: float) -> Tensor:
-        return tf.pad(x, _widths(x, axis, before, after), constant_values=value)
+        return tf.pad(x, widths(x, axis, before, after), constant_values=value)
 
     def lookup(self, table: Tensor, index: Tensor) -> Tensor:
         return tf.nn.embedding_lookup(table, index)
@@ -389,7 +265,7 @@ class Chainer(Compiled):
         return F.concat(list(parts), axis)
 
     def cut(self, x: Tensor, axis: int, start: int, stop: int) -> Tensor:
-        return x[_cut(x, axis, start, stop)]
+        return x[slices(x, axis, start, stop)]
 
     def take(self, x: Tensor, index: Any, axis: int) -> Tensor:
         return x[tuple(np.array(index) if a == axis else slice(None) for a in range(x.ndim))]
@@ -398,8 +274,8 @@ class Chainer(Compiled):
         return F.flip(x, axis)
 
     def pad(self, x: Tensor, axis: int, before: int, after: int, value: float) -> Tensor:
-        widths = _widths(x, axis, before, after)
-        return F.pad(x, widths, "constant", constant_values=np.float32(value))
+        each = widths(x, axis, before, after)
+        return F.pad(x, each, "constant", constant_values=np.float32(value))
 
     def lookup(self, table: Tensor, index: Tensor) -> Tensor:
         return F.embed_id(index, table)
@@ -441,16 +317,6 @@ def _alike(a: Tensor, b: Any) -> tuple[Tensor, Tensor]:
     if not hasattr(a, "shape") or not hasattr(b, "shape") or a.shape == b.shape:
         return a, b
     return tuple(F.broadcast(a, b))
-
-
-class PlainNumPy(NumPy):
-    """A NumPy port in the precision of what it gets; its constants follow."""
-
-    def __init__(self) -> None:
-        super().__init__(None)
-
-    def const(self, array: Any) -> Tensor:
-        return array
 
 
 BACKENDS = {one.name: one for one in (Torch, TensorFlow, Chainer)}

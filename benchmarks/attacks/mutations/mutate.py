@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.attacks.mutations.backends import NumPy
+from benchmarks.attacks.mutations.in_numpy import NumPy
 from benchmarks.attacks.mutations.program import Node, Program, evaluate
 
 
