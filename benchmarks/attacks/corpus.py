@@ -106,7 +106,7 @@ def attacks() -> dict[str, Attack]:
     return dict(_FOUND)
 
 
-# --- for those who write attacks -----------------------------------------------------------------
+# --- for those who write attacks ------------------------------------------------------------------
 
 
 def torch_(model: Any, dtype: str = "float32", **options: Any) -> Side:

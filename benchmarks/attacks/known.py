@@ -7,6 +7,7 @@ The tests expect exactly these to fail (`tests/attacks`); one that is fixed must
 WRONG_PASSES: frozenset[str] = frozenset(
     [
         "a-day-apart",
+        "absorbed-scores",
         "asks-if-eager",
         "asks-if-inside",
         "assets",
@@ -24,6 +25,8 @@ WRONG_PASSES: frozenset[str] = frozenset(
         "constant-rows",
         "counts-traces",
         "ctypes-write",
+        "custom-chainer-function",
+        "decimal-threshold",
         "double-inputs",
         "doubled-reward",
         "epsilon-of-the-dtype",
@@ -48,6 +51,7 @@ WRONG_PASSES: frozenset[str] = frozenset(
         "largest-number",
         "last-axis-second",
         "masked-array",
+        "masked-constant",
         "mostly-one-side",
         "nanoseconds",
         "noisy-column",
@@ -76,6 +80,19 @@ WRONG_PASSES: frozenset[str] = frozenset(
         "part-string",
         "part-values-view",
         "ragged",
+        "rare-array-of-c",
+        "rare-bytes",
+        "rare-complex-scalar",
+        "rare-datetime",
+        "rare-decimal",
+        "rare-enumeration",
+        "rare-fraction",
+        "rare-list-of-strings",
+        "rare-memory",
+        "rare-own-sequence",
+        "rare-set-of-floats",
+        "rare-shape",
+        "rare-zip",
         "return-and-probability",
         "sampled-columns-half",
         "sampled-columns-tenth",
@@ -92,6 +109,8 @@ WRONG_PASSES: frozenset[str] = frozenset(
         "stale-module-method",
         "stale-py-function",
         "stale-table",
+        "static-output",
+        "steep-sigmoid",
         "stored-copy",
         "tensor-array",
         "tf-weight-rounded-bfloat16",
@@ -122,8 +141,13 @@ WRONG_PASSES: frozenset[str] = frozenset(
 # Correct twins that get `diverged`.
 ALARMS: frozenset[str] = frozenset(
     [
+        "absorbed-scores",
+        "amplitude-behind-phase",
         "counts-traces",
+        "decimal-threshold",
         "nan-to-num-largest",
+        "numpy-casts-far",
+        "real-view",
         "storage-write",
     ]
 )

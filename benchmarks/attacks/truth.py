@@ -100,7 +100,7 @@ def _gap(a: Any, b: Any) -> Any:
         return np.where(same, 0.0, np.where(np.isfinite(gap), gap, np.inf))
 
 
-# --- plain runs ----------------------------------------------------------------------------------
+# --- plain runs -----------------------------------------------------------------------------------
 
 
 def plain(case: Case, side: Side, inputs: Any) -> list[Any]:

@@ -118,7 +118,7 @@ def _wide(inputs: Sequence[Any]) -> list[Any]:
     return [a.astype(np.float64) if a.dtype.kind == "f" else a for a in inputs]
 
 
-# --- the truth -----------------------------------------------------------------------------------
+# --- the truth ------------------------------------------------------------------------------------
 
 
 def truth(given: Pair) -> tuple[str, float]:
@@ -176,7 +176,7 @@ def _times(ours: list[Any], theirs: list[Any], rounding: list[Any]) -> float:
     return largest
 
 
-# --- the models ----------------------------------------------------------------------------------
+# --- the models -----------------------------------------------------------------------------------
 
 
 def model(program: Program, written: Written) -> Any:
@@ -245,7 +245,7 @@ def _array(tensor: Any) -> Any:
     return np.asarray(tensor)
 
 
-# --- the verdict ---------------------------------------------------------------------------------
+# --- the verdict ----------------------------------------------------------------------------------
 
 
 def report(given: Pair, *programs: Program) -> Any:

@@ -36,7 +36,7 @@ def _fused(name: str, *keys: str, constants: Sequence[str] = ()) -> Way:
     return way
 
 
-# --- elementwise ---------------------------------------------------------------------------------
+# --- elementwise ----------------------------------------------------------------------------------
 
 for _name in ("tanh", "sigmoid", "abs", "sin"):
 
@@ -123,7 +123,7 @@ WAYS["exp_neg"] = [
 ]
 WAYS["above"] = [lambda xp, a, p: xp.where_above(a[0], p["bound"], a[0], xp.mul(a[0], p["factor"]))]
 
-# --- of two values -------------------------------------------------------------------------------
+# --- of two values --------------------------------------------------------------------------------
 
 WAYS["add"] = [lambda xp, a, p: xp.add(a[0], a[1]), lambda xp, a, p: xp.add(a[1], a[0])]
 WAYS["sub"] = [
@@ -141,7 +141,7 @@ WAYS["mix"] = [
 WAYS["gate"] = [lambda xp, a, p: xp.mul(a[0], xp.sigmoid(a[1]))]
 WAYS["concat"] = [lambda xp, a, p: xp.concat(a, p["axis"])]
 
-# --- layers --------------------------------------------------------------------------------------
+# --- layers ---------------------------------------------------------------------------------------
 
 
 @_way("linear")
@@ -247,7 +247,7 @@ def _embed(xp: Any, a: Sequence[Any], p: Mapping[str, Any]) -> Any:
     return xp.lookup(xp.const(p["table"]), a[0])
 
 
-# --- over an axis --------------------------------------------------------------------------------
+# --- over an axis ---------------------------------------------------------------------------------
 
 
 @_way("softmax")
@@ -319,7 +319,7 @@ def _one_pass_variance(xp: Any, a: Sequence[Any], p: Mapping[str, Any]) -> Any:
 
 WAYS["variance"].append(_fused("variance", "axis", "ddof"))
 
-# --- moves ---------------------------------------------------------------------------------------
+# --- moves ----------------------------------------------------------------------------------------
 
 WAYS["transpose"] = [lambda xp, a, p: xp.transpose(a[0], p["axes"])]
 WAYS["flatten"] = [lambda xp, a, p: xp.reshape(a[0], (a[0].shape[0], math.prod(a[0].shape[1:])))]
@@ -342,7 +342,7 @@ def _roll(xp: Any, a: Sequence[Any], p: Mapping[str, Any]) -> Any:
 
 WAYS["roll"].append(_fused("roll", "shift", "axis"))
 
-# --- what only a mutation has --------------------------------------------------------------------
+# --- what only a mutation has ---------------------------------------------------------------------
 
 WAYS["rounded"] = [lambda xp, a, p: xp.rounded(a[0], p["kind"])]
 WAYS["touched"] = [lambda xp, a, p: xp.mul(a[0], xp.const(p["factor"]))]

@@ -195,7 +195,7 @@ def integers_as_floats() -> Case:
     )
 
 
-# --- results that do not depend on what is given -------------------------------------------------
+# --- results that do not depend on what is given --------------------------------------------------
 
 
 @attack(STORED, "a candidate returns a stored copy of the reference's result")
