@@ -63,7 +63,8 @@ class Attack:
 
     Attributes:
         rule: that it is to break.
-        round: 1 for what was known to break, 2 for what was invented afterwards.
+        round: 1 for what was known to break, 2 for what was invented afterwards, 3 for what is
+            to break the rules that fix those.
         about: what differs, in a line.
     """
 
