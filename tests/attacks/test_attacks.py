@@ -24,7 +24,7 @@ def _marked(name: str) -> object:
     return pytest.param(name, marks=marks)
 
 
-@pytest.mark.parametrize("name", map(_marked, SAMPLE))
+@pytest.mark.parametrize("name", [_marked(name) for name in SAMPLE])
 def test_an_attack_does_not_pass_and_its_twin_is_no_alarm(name: str) -> None:
     result = run.judged(name)
     assert not result.problem
@@ -116,6 +116,9 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path, capsys, monkeypatch) 
         return []
 
     monkeypatch.setattr(campaign, "batch", batch)
+    with keep.open("a") as file:
+        file.write('{"seed": 2, "ki')  # stopped in the middle of a line
     assert campaign.run(0, 3, 1, keep) == first
     assert asked == [2]
+    assert len(keep.read_text().splitlines()) == 2
     assert "faults" in capsys.readouterr().out

@@ -90,7 +90,9 @@ def _kept(keep: Path | None) -> dict[int, Judged]:
     quieten()
     from benchmarks.attacks.mutations.judge import Judged
 
-    found = [Judged(**json.loads(line)) for line in keep.read_text().splitlines()]
+    whole = keep.read_text().rpartition("\n")[0]  # what was stopped in the middle is no line
+    keep.write_text(whole + "\n" if whole else "")
+    found = [Judged(**json.loads(line)) for line in whole.splitlines()]
     return {one.seed: one for one in found}
 
 
