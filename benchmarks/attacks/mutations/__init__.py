@@ -1,0 +1,1 @@
+"""Random programs, compiled to two frameworks, one side of them changed at one place."""
