@@ -23,6 +23,7 @@ from parity.errors import InputError
 from parity.frameworks import load
 from parity.matching.match import Indexed, Match, match
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, map_arrays, wrap
+from parity.numerics.null import nudged
 from parity.progress import Phases
 from parity.report.heads import paired_heads
 from parity.report.layers import layer_rows
@@ -323,12 +324,15 @@ def _plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     def reordered(array: Array) -> Array:
         return array[order] if array.ndim and len(array) == count else array
 
-    def run(other: bool) -> dict[str, Array]:
-        return plain(model, as_called=True)(map_arrays(reordered, inputs) if other else inputs)
+    def run(move: Callable[[Array], Array] = lambda array: array) -> dict[str, Array]:
+        return plain(model, as_called=True)(map_arrays(move, inputs))
 
-    return PlainRun(
-        tape, cache(lambda: run(False)), cache(lambda: run(True)) if count > 1 else None
-    )
+    def nudge(seed: int) -> dict[str, Array]:
+        random = np.random.default_rng(seed)
+        return run(lambda array: nudged(array, random))
+
+    elsewhere = cache(lambda: run(reordered)) if count > 1 else None
+    return PlainRun(tape, cache(run), elsewhere, cache(nudge))
 
 
 def _check(model: Model, inputs: Inputs) -> None:

@@ -23,6 +23,7 @@ from parity.diagnosis.case import case_of
 from parity.diagnosis.parameter import other_parameters
 from parity.diagnosis.region import OutputPair, Parting, Region
 from parity.matching.match import Match
+from parity.numerics.difference import residual
 from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
 from parity.numerics.null import DRAWS, null_test
 from parity.numerics.rounding import UNITS
@@ -104,8 +105,13 @@ def _random(repaired: Match, parting: Parting) -> Kind:
 
 
 def _fell_back(repaired: Match, parting: Parting) -> bool:
-    sides = ((repaired.reference.run, parting.reference), (repaired.side.run, parting.candidate))
-    return any(op in run.fallbacks for run, region in sides for op in region.ops)
+    return any(_has_fallback(repaired, parting, side) for side in (0, 1))
+
+
+def _has_fallback(repaired: Match, parting: Parting, side: int) -> bool:
+    run = (repaired.reference.run, repaired.side.run)[side]
+    region = (parting.reference, parting.candidate)[side]
+    return any(op in run.fallbacks for op in region.ops)
 
 
 def _without_float64(repaired: Match, parting: Parting) -> Kind:
@@ -137,7 +143,15 @@ def _without_float64(repaired: Match, parting: Parting) -> Kind:
                 for value, array in recorded.items()
             }
         )
-    likelihood = null_test(ours, theirs, inputs, weights)
+    wide = [side for side in (0, 1) if not _has_fallback(repaired, parting, side)]
+
+    def own(arrays: dict[int, Array]) -> float:
+        """The rounding of the side that has float64."""
+        ran = case.ends(*case.replays(arrays, None))
+        exact = case.ends(*case.replays({v: a.astype(np.float64) for v, a in arrays.items()}))
+        return max((residual(exact[side], ran[side]) for side in wide), default=0.0)
+
+    likelihood = null_test(ours, theirs, inputs, weights, own)
     least = (1 / (DRAWS + 1)) ** _INDEPENDENT_INPUTS
     rate = f"false-alarm rate {least:.2g} for each such operation"
     if likelihood <= least:

@@ -18,7 +18,7 @@ from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Leaf, OutputPair, Parting, Region
 from parity.diagnosis.sample_order import without_sorted
 from parity.diagnosis.shapes import shape_reason
-from parity.diagnosis.whole import agree_as_a_whole, repairs_harm
+from parity.diagnosis.whole import agree_as_a_whole, no_repair_shows, repairs_harm
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences, mask_sentinels
 from parity.report.summary import Coverage, Divergence, LeafDifference, Note
@@ -115,6 +115,8 @@ def judge(
         whole = agree_as_a_whole(matched, outputs)
         if whole is None:
             whole = repairs_harm(divergences)
+        if whole is None:
+            whole = no_repair_shows(matched, outputs, divergences)
         if whole is not None:
             notes = [*notes, *(_as_note(divergence, whole) for divergence in divergences)]
             instead = notes[-1].kind

@@ -27,11 +27,13 @@ class PlainRun:
         run: on the inputs that were recorded.
         elsewhere: on the same samples in another order, one of them left out; None where there are
             no two.
+        nudged: on the inputs moved by one unit in the last place, at random by a seed.
     """
 
     tape: Tape
     run: Callable[[], Outputs]
     elsewhere: Callable[[], Outputs] | None = None
+    nudged: Callable[[int], Outputs] | None = None
 
 
 def tape_doubts(plain: Sequence[PlainRun]) -> list[str]:

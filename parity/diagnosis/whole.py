@@ -5,7 +5,8 @@ whose outputs are the same in float64, nothing put in, do not diverge on these i
 found on the way. The bound is the sharp one of matching; no fault above float32 rounding passes.
 
 Constants rounded to float32 leave more than that bound. There what was found counts as misled only
-where putting it right makes the outputs worse: a fault's repair brings them nearer.
+where putting it right makes the outputs worse, or where the outputs differ by no more than rounding
+accounts for and putting it right brings them no nearer: a fault's repair does.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from collections.abc import Sequence
 from parity.diagnosis.region import OutputPair
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
+from parity.numerics.accounting import allowance, excess
 from parity.numerics.difference import residual
 from parity.numerics.rounding import UNITS
 from parity.report.summary import Divergence
+from parity.tape import Replay
 
 _WORSE = 10.0  # times as far apart: a repair of something that is none
 _NEARER = 0.9  # times as far apart
@@ -58,3 +61,33 @@ def repairs_harm(divergences: Sequence[Divergence]) -> float | None:
     nearer = any(after < _NEARER * before for before, after in known)
     harmed = any(after > _WORSE * before for before, after in known)
     return largest if largest <= UNITS["float32"] and harmed and not nearer else None
+
+
+def no_repair_shows(
+    matched: Match, outputs: Sequence[OutputPair], divergences: Sequence[Divergence]
+) -> float | None:
+    """How far outputs are apart that rounding accounts for, where no repair brings them nearer.
+
+    Returns:
+        The largest residual; None where some element differs by more than the rounding of both
+        models, or a repair brings the outputs nearer.
+    """
+    changes = [(one.output_before, one.output_after) for one in divergences]
+    if any(b is not None and a is not None and a < _NEARER * b for b, a in changes):
+        return None
+    tapes = matched.reference.tape, matched.side.tape
+    recorded = [Replay(tape, None, tape.recorded) for tape in tapes]
+    given = {**matched.inputs, **matched.draws}
+    exact = tapes[1].outputs_of("float64", given)
+    names = {value: name for name, value in tapes[1].outputs.items()}
+    largest = 0.0
+    for pair in outputs:
+        reference, ran = matched.reference.array(pair.reference), recorded[0].array(pair.reference)
+        candidate, other = exact[names[pair.candidate]], recorded[1].array(pair.candidate)
+        if matched.draws or not reference.shape == candidate.shape == other.shape:
+            return None
+        allowed = allowance((ran, reference), (other, candidate))
+        if not excess(reference, candidate, allowed).ratio <= 1.0:
+            return None
+        largest = max(largest, residual(reference, candidate))
+    return largest

@@ -261,6 +261,8 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
             return [call(*arguments)]
         args = _fill(call.args, arguments, precision)
         kwargs = _fill(call.kwargs, arguments, precision)
+        if call.single:  # x > 0.1 is x > float32(0.1)
+            args[1] = float(np.float32(args[1]))
         made = []
         for position in call.written:
             target = args if isinstance(position, int) else kwargs

@@ -83,7 +83,9 @@ class Watcher(TorchDispatchMode):
             if func is torch.ops.aten._local_scalar_dense.default:
                 self._reads(args[0])
             return result
-        call = Call(func, *template, tuple(position for position, _ in written), tuple(kept))
+        single = func in _COMPARISONS and args[0].dtype == torch.float32
+        written_to = tuple(position for position, _ in written)
+        call = Call(func, *template, written_to, tuple(kept), single)
         role = signature.role(args, kwargs)
         if func is torch.ops.aten.native_dropout.default and args[2] is not False:
             role, call, inputs, made = self._dropout_mask(call, inputs, made)
@@ -272,6 +274,7 @@ class Call:
     kwargs: dict[str, Any]
     written: tuple[int | str, ...]  # positions or names of the arguments that are written to
     kept: tuple[int, ...]  # positions of the results that are tensors of their own
+    single: bool = False  # whether it compares float32 with a number, which it rounds to that
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +297,11 @@ class SharedMemory:
 
 # The same numbers in the same memory: autograd adds these, they are no operations of the model's.
 _SAME_TENSOR = frozenset([torch.ops.aten.detach.default, torch.ops.aten.alias.default])
+
+
+_COMPARISONS = frozenset(
+    getattr(torch.ops.aten, name).Scalar for name in ("gt", "ge", "lt", "le", "eq", "ne")
+)
 
 
 class _Signature:

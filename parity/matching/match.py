@@ -217,6 +217,7 @@ class Match:
         taken: the reference's values that have an equal partner.
         injected: candidate's values that were put in by force, with what was put there.
         inputs: the candidate's inputs that were replaced by the reference's to begin with.
+        draws: the candidate's random draws for which the reference's were substituted.
         alone: whether the candidate's values are still those of its own replay: none was replaced.
     """
 
@@ -227,6 +228,7 @@ class Match:
     taken: set[int] = field(default_factory=set)
     injected: dict[int, Array] = field(default_factory=dict)
     inputs: Mapping[int, Array] = field(default_factory=dict)
+    draws: dict[int, Array] = field(default_factory=dict)
     alone: bool = True
 
     @property
