@@ -14,6 +14,7 @@ from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from parity.callstack import CallStack
+from parity.draws.draw import Draw
 from parity.tape import Adapter, LeafKind, Native, Op, Role, Site, Tape, Value
 
 
@@ -77,10 +78,12 @@ class Recorder:
         attributes: Mapping[str, Any] | None = None,
         call: Any = None,
         site: Site | None = None,
+        draw: Draw | None = None,
     ) -> Op:
         """Adds an operation that just ran.
 
         Args:
+            draw: what a random operation draws from, where that is known.
             outputs: of each output the tensor, its shape and NumPy's name of its dtype.
         """
         inputs = tuple(inputs)
@@ -105,6 +108,7 @@ class Recorder:
             attributes or {},
             call,
             static,
+            draw,
         )
         self.ops.append(op)
         return op

@@ -94,7 +94,7 @@ def repaired_alone(
         return None, None
     tape = matched.side.tape
     a, b = parting.values
-    as_it_is = tape.replay("float64", matched.inputs)
+    as_it_is = tape.replay("float64", matched.given)
     array = parting.order.apply(matched.reference.array(a))
     try:
         mended = tape.replay("float64", {b: array}, as_it_is)

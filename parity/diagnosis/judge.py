@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.diagnosis.classify import classify
+from parity.diagnosis.classify import Kind, classify
 from parity.diagnosis.diagnose import diagnose, repaired_alone
 from parity.diagnosis.group import merge
 from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
@@ -76,7 +76,7 @@ def judge(
         if kind.name == "divergence":
             faults.append((parting, kind.detail))
         elif kind.name in _UNVERIFIABLE:
-            unverified.append(_unverified(kind.name, parting))
+            unverified.append(_unverified(kind, parting))
         else:
             notes.append(Note(kind.name, *_sites(parting), parting.residual, kind.detail))
     divergences = _divergences(matched, repaired, faults, outputs, explained)
@@ -217,19 +217,13 @@ def _leaf(matched: Match, leaf: Leaf) -> LeafDifference:
     )
 
 
-def _unverified(kind: str, parting: Parting) -> str:
+def _unverified(kind: Kind, parting: Parting) -> str:
+    if kind.name == "unpaired-random":
+        return kind.detail
     site = _site(parting.candidate)
-    if kind == "unpaired-random":
-        draws = [op for op in parting.candidate.ops if op.role == "random"]
-        site = draws[0].site if draws else site
     where = " ".join(
         part for part in (site.layer, f"({site.source})" if site.source else "") if part
     )
-    if kind == "unpaired-random":
-        return (
-            f"{site.op} at {where} draws random numbers, which could not be paired with the other "
-            "model's. Run the models in eval mode, or pass the draws in as inputs."
-        )
     return f"{site.op} at {where} has no float64: rounding cannot be told from a fault there"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,10 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 
+from parity.draws import fused
+from parity.draws.draw import Transform
 from parity.errors import ModelError
+from parity.frameworks import tensorflow_draws as draws
 from parity.frameworks import tensorflow_ops as table
 from parity.frameworks.tensorflow_state import Holdings
 from parity.recorder import Recorder
@@ -170,7 +173,55 @@ class Watcher:
             (one, one._shape_tuple(), _NUMERIC[one._datatype_enum()])
             for one in (outputs[index] for index in kept)
         ]
+        if role == "random":
+            self._add_draw(kind, inputs, ids, results, shown, call)
+            return
         self._recorder.op(shown_as or kind, ids, results, role=role, attributes=shown, call=call)
+
+    def _add_draw(
+        self,
+        kind: str,
+        inputs: Sequence[Native],
+        ids: list[int],
+        results: list[tuple[Native, Sequence[int], str]],
+        shown: Mapping[str, Any],
+        call: Call,
+    ) -> None:
+        """A draw; a categorical one as noise and what is the largest with it."""
+        known = table.facts(kind)
+        names = [name for name, _ in known.arguments] if known else []
+        given = dict(zip(names, inputs, strict=False))
+        if not draws.is_categorical(kind):
+            arrays = {
+                name: tensor._numpy()
+                for name, tensor in given.items()
+                if tensor._datatype_enum() in _NUMERIC
+            }
+            found = {name: self._recorder.find(tensor) for name, tensor in given.items()}
+            values = {name: value for name, value in found.items() if value is not None}
+            draw = draws.draw_of(kind, arrays, values)
+            self._recorder.op(
+                kind, ids, results, role="random", attributes=shown, call=call, draw=draw
+            )
+            return
+        add = self._recorder.op
+        logits = draws.normalised(given["logits"]._numpy())
+        noise = draws.noise_of(results[0][0]._numpy(), logits, len(self._recorder.ops))
+        made = add(
+            "gumbel_draw",
+            (),
+            [(tf.constant(noise), noise.shape, "float64")],
+            role="random",
+            draw=draws.GUMBEL,
+        ).outputs
+        shares = add(
+            "log_softmax",
+            (self.value(given["logits"]),),
+            [(tf.constant(logits), logits.shape, "float64")],
+            call=Transform(fused.log_softmax),
+        ).outputs
+        inside = (*made, *shares)
+        add(kind, inside, results, attributes=shown, call=Transform(fused.categorical))
 
     def _caveat(self, text: str) -> None:
         if text not in self._recorder.caveats:

@@ -10,8 +10,9 @@ chaotic network is judged as sharply as one near the input.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from parity.draws.pairing import Choice, Drawing, assignments, substitute
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
 from parity.matching.order import Order, find_order, orders
 from parity.tape import Array, Op, Replay, Tape
@@ -181,6 +182,9 @@ class Match:
         taken: the reference's values that have an equal partner.
         injected: candidate's values that were put in by force, with what was put there.
         inputs: the candidate's inputs that were replaced by the reference's to begin with.
+        draws: what was substituted for the candidate's random draws: the reference's samples, in
+            the candidate's layout.
+        drawing: the draws of both, and which is the counterpart of which.
     """
 
     reference: Indexed
@@ -190,19 +194,57 @@ class Match:
     taken: set[int] = field(default_factory=set)
     injected: dict[int, Array] = field(default_factory=dict)
     inputs: Mapping[int, Array] = field(default_factory=dict)
+    draws: dict[int, Array] = field(default_factory=dict)
+    drawing: Drawing = field(default_factory=lambda: Drawing.of_none())
+
+    @property
+    def given(self) -> dict[int, Array]:
+        """What the candidate gets of the reference before anything is compared."""
+        return {**self.inputs, **self.draws}
+
+    def settle(self, value: int, reference: int, order: Order) -> None:
+        """Says that a value of the candidate is one of the reference's, exactly."""
+        self.pairs[value] = Pair(reference, value, order, 0.0)
+        self.taken.add(reference)
 
     @property
     def by_reference(self) -> dict[int, Pair]:
         return {pair.reference: pair for pair in self.pairs.values()}
 
 
-def match(reference: Indexed, candidate: Tape, done: Callable[[], object] | None = None) -> Match:
+def match(
+    reference: Indexed,
+    candidate: Tape,
+    done: Callable[[], object] | None = None,
+    chosen: Mapping[int, Choice] | None = None,
+) -> Match:
     """Replays the candidate in float64 and pairs its values with the reference's.
 
     Args:
         done: called after each operation.
+        chosen: the counterparts of the candidate's draws, where they are known already.
     """
-    found = Match(reference, Side(candidate, Replay(candidate, "float64", {})))
+    drawing = Drawing.of(reference.tape, candidate)
+    drawing.chosen.update(chosen or {})
+    found = _match(reference, candidate, drawing, done)
+    if not drawing.chosen or chosen or _outputs_matched(found) == len(candidate.outputs):
+        return found
+    for other in assignments(drawing):
+        tried = _match(reference, candidate, replace(drawing, chosen=other), None)
+        if _outputs_matched(tried) > _outputs_matched(found):
+            found = tried
+    return found
+
+
+def _outputs_matched(found: Match) -> int:
+    outputs = found.side.tape.outputs.values()
+    return sum(value in found.pairs and found.pairs[value].same for value in outputs)
+
+
+def _match(
+    reference: Indexed, candidate: Tape, drawing: Drawing, done: Callable[[], object] | None
+) -> Match:
+    found = Match(reference, Side(candidate, Replay(candidate, "float64", {})), drawing=drawing)
 
     def after(op: Op, run: Replay) -> None:
         found.side.run = run
@@ -263,6 +305,8 @@ def rematch(found: Match, injected: dict[int, Array], go_on: Callable[[Match, Op
         set(found.taken),
         {**found.injected, **injected},
         inputs=found.inputs,
+        draws=dict(found.draws),
+        drawing=found.drawing,
     )
     fresh.side._prints = dict(found.side._prints)
 
@@ -293,6 +337,9 @@ class _Enough(Exception):
 def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
     """Looks one value up, and replaces it by its partner where that is not the same to the bit."""
     found.side.forget(value)
+    if value in found.drawing.candidate and op is not None:
+        substitute(found, op, value, run)
+        return
     array = run.array(value)
     if not array.size:
         return
