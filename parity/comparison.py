@@ -9,12 +9,14 @@ from typing import Any
 from parity import channels
 from parity.architecture import structural_differences
 from parity.diagnosis.by_formula import hold_against, record_formula
-from parity.diagnosis.judge import judge
+from parity.diagnosis.draw_notes import with_draws
+from parity.diagnosis.judge import Verdict, judge
 from parity.diagnosis.locate import locate
+from parity.diagnosis.redraw import redraw
 from parity.diagnosis.region import OutputPair
 from parity.errors import InputError
 from parity.frameworks import load
-from parity.matching.match import Indexed, match
+from parity.matching.match import Indexed, Match, match
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
 from parity.progress import Phases
 from parity.report.heads import paired_heads
@@ -107,6 +109,8 @@ def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Pha
     phases.begin(f"explaining {candidate.model}", judging, _OF_A_PARTING[1] * len(partings))
     explained = phases.operations(len(partings))
     verdict = judge(matched, repaired, partings, pairs, problems, explained)
+    if verdict.verdict == "parity":
+        matched, repaired, verdict = _on_fresh_samples(matched, repaired, verdict, pairs, problems)
     phases.begin(f"measuring the layers of {candidate.model}", measuring)
     by_formula = None
     if book is not None:
@@ -129,6 +133,25 @@ def _compare(reference: Indexed, candidate: Tape, book: Tape | None, phases: Pha
         heads=paired_heads(reference.tape, candidate, pairs),
         final_values={pair.name: matched.side.run.array(pair.candidate) for pair in pairs},
     )
+
+
+def _on_fresh_samples(
+    matched: Match,
+    repaired: Match,
+    verdict: Verdict,
+    pairs: Sequence[OutputPair],
+    problems: Sequence[str],
+) -> tuple[Match, Match, Verdict]:
+    """The verdict on models that agree on the samples that they drew, if they draw any."""
+    found = redraw(matched, pairs)
+    if found is None:
+        return matched, repaired, verdict
+    if found.apart is not None:
+        partings, mended = locate(found.apart, pairs)
+        other = judge(found.apart, mended, partings, pairs, problems)
+        if other.verdict != "parity":
+            return found.apart, mended, other
+    return matched, repaired, with_draws(verdict, matched, found)
 
 
 def structure(reference: Any, candidate: Any, inputs: Inputs = None) -> Structure:

@@ -8,14 +8,18 @@ the layer and the user's line, and hands over a `Tape` in the end.
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from parity.callstack import CallStack
-from parity.draws.draw import Draw
-from parity.tape import Adapter, LeafKind, Native, Op, Role, Site, Tape, Value
+from parity.draws.draw import Draw, Transform
+from parity.draws.host import Host, HostDraw
+from parity.tape import Adapter, Array, LeafKind, Native, Op, Role, Site, Tape, Value
 
 
 class Recorder:
@@ -42,6 +46,7 @@ class Recorder:
         self.values: list[Value] = []
         self.recorded: dict[int, Native] = {}
         self.caveats: list[str] = []
+        self.host = Host()
         self._ids: dict[int, int] = {}
         self._keep: list[Native] = []
         self._live: set[int] = set()  # values that an input of the model reaches
@@ -59,7 +64,14 @@ class Recorder:
     def leaf(
         self, tensor: Native, kind: LeafKind, name: str, shape: Sequence[int], dtype: str
     ) -> int:
-        """Adds a value that no operation makes."""
+        """Adds a value that no operation makes; what NumPy drew is made by an operation."""
+        if kind != "input" and self.host.lost:
+            found = self.host.find(self.adapter.to_numpy(tensor))
+            if found is not None and kind == "constant" and not name:
+                return self._drawn_by_numpy(found[0], found[1], (tensor, shape, dtype))
+            if found is None and kind == "constant" and not name and self._of_a_draw(shape):
+                output = (tensor, shape, dtype)
+                return self.op("numpy.random", (), [output], role="random").outputs[0]
         value = Value(len(self.values), kind, tuple(shape), dtype, name)
         self.values.append(value)
         self.recorded[value.id] = tensor
@@ -67,6 +79,33 @@ class Recorder:
         if kind == "input":
             self._live.add(value.id)
         return value.id
+
+    def draw_by_numpy(self, drawn: HostDraw) -> int:
+        """Adds what a function of NumPy drew; the value of its noise."""
+        drawn.found = True
+        noise = np.ascontiguousarray(drawn.noise).reshape(drawn.noise.shape)
+        output = (self.adapter.from_numpy(noise), noise.shape, noise.dtype.name)
+        kind = f"numpy.random.{drawn.name}"
+        return self.op(kind, (), [output], role="random", draw=drawn.draw).outputs[0]
+
+    def _of_a_draw(self, shape: Sequence[int]) -> bool:
+        """Whether NumPy may have computed a constant from a draw of as many numbers."""
+        size = math.prod(shape)
+        for one in self.host.lost if size > 1 else ():
+            if one.result.size == size:
+                one.found = True
+                return True
+        return False
+
+    def _drawn_by_numpy(
+        self,
+        drawn: HostDraw,
+        make: Callable[[Array], Any],
+        output: tuple[Native, Sequence[int], str],
+    ) -> int:
+        noise = self.draw_by_numpy(drawn)
+        call = Transform(lambda noise: [make(noise)])
+        return self.op("from_numpy", (noise,), [output], call=call).outputs[0]
 
     def op(
         self,
@@ -124,7 +163,18 @@ class Recorder:
             dict(outputs),
             self.recorded,
             self.caveats,
+            self._lost_draws(model),
         )
+
+    def _lost_draws(self, model: str) -> list[str]:
+        lost = self.host.lost
+        if not lost:
+            return []
+        return [
+            f"{model} draws with numpy.random.{lost[0].name} and computes with it outside its "
+            "framework: what that leads to cannot be followed. Pass the samples in as inputs, or "
+            "compute with them in the framework."
+        ]
 
     def site(self, kind: str) -> Site:
         """Where the program is now: the user's lines and the layer, read off the call stack."""

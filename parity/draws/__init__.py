@@ -5,5 +5,4 @@ families   distributions with known parameters: probabilities, quantiles, sample
 fused      kernels that draw and transform in one, taken apart into a draw and what is made of it
 host       draws by NumPy, inside models of any framework
 pairing    which of the reference's draws is substituted for which of the candidate's
-redraw     the closing check: both models on fresh samples, drawn for both alike
 """

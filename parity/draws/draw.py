@@ -12,6 +12,11 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
+def generator(*seed: int) -> np.random.Generator:
+    """A generator of parity's own, which nobody watches."""
+    return np.random.Generator(np.random.PCG64(seed))
+
+
 @dataclass(frozen=True, slots=True)
 class Draw:
     """What an operation draws from.

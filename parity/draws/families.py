@@ -53,7 +53,9 @@ def known(draw: Draw | None) -> bool:
 
 
 def fresh(draw: Draw, shape: tuple[int, ...], random: np.random.Generator) -> Array:
-    """Samples of a known distribution."""
+    """Samples of a known distribution, or a permutation."""
+    if draw.name == "permutation":
+        return random.permutation(int(draw.parameters["n"]))
     p = np.clip(random.random(shape), _LEAST, 1 - _LEAST)
     return FAMILIES[draw.name].quantile((p, 1 - p), draw.parameters)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parity.draws.draw import Draw
+from parity.draws.draw import Draw, generator
 from parity.draws.families import couple, known
 from parity.draws.units import Origins, Unit, origins, units
 from parity.errors import ReplayError
@@ -26,7 +26,7 @@ from parity.numerics.rounding import U32
 from parity.tape import Array, Op, Replay, Tape
 
 if TYPE_CHECKING:
-    from parity.matching.match import Indexed, Match
+    from parity.matching.match import Match, Side
 
 _ORDERS = 24  # in which a draw's axes may lie in the other's
 _AHEAD = 24  # operations behind a draw that may speak for a pair
@@ -57,12 +57,14 @@ class Drawing:
 
     Attributes:
         chosen: by the candidate's value.
+        turn: of the samples: 0 for those that were recorded.
     """
 
     reference: list[Unit]
     candidate: dict[int, Unit]
     origins: tuple[Origins, Origins]
     chosen: dict[int, Choice] = field(default_factory=dict)
+    turn: int = 0
     _descendants: dict[int, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
@@ -138,14 +140,15 @@ def substitute(found: Match, op: Op, value: int, run: Replay) -> None:
         found.settle(value, choice.reference.value, choice.order)
 
 
-def samples(found: Match, unit: Unit, choice: Choice, reference: Indexed) -> Array:
+def samples(found: Match, unit: Unit, choice: Choice, reference: Side | Replay) -> Array:
     """The reference's samples as the candidate's draw has them."""
+    drawing = found.drawing
     drawn = reference.array(choice.reference.value)
     ours, theirs = choice.reference.draw, unit.draw
     dtype = found.side.tape.values[unit.value].dtype
     if ours is not None and theirs is not None and known(ours) and known(theirs):
         if not (alike(ours, theirs) and not choice.mirrored):
-            random = np.random.default_rng(found.drawing.seeds[unit.value])
+            random = generator(drawing.turn, drawing.seeds[unit.value])
             drawn = couple(drawn, ours, theirs, choice.mirrored, random)
     array = choice.order.apply(drawn)
     return array.astype(np.float64 if dtype.startswith(("float", "bfloat")) else dtype)

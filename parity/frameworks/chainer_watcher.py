@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from parity.draws.host import HostDraw
 from parity.errors import ModelError
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.recorder import Recorder, discover
@@ -41,12 +42,14 @@ class Call:
     Attributes:
         held: attributes of the node that are values of the tape: the last of the op's inputs.
         kept: which of its outputs are arrays; the others are None.
+        draws: how often it drew with NumPy: what it drew are the last of the op's inputs.
     """
 
     node: Any
     held: tuple[str, ...]
     kept: tuple[bool, ...]
     settings: dict[str, Any]
+    draws: int = 0
 
 
 class Watch:
@@ -76,11 +79,14 @@ class Watch:
                 if isinstance(item, np.ndarray)
             }
             state = _random_state() if _may_draw(node) else None
+            before_it = len(self.recorder.host.draws)
             outputs = original(node, inputs)
             before._input_layouts = node._input_layouts
             drew = state is not None and state != _random_state()
-            self._add(before, [array_of(item) for item in inputs], held, outputs, drew)
-            if drew:
+            draws = self.recorder.host.draws[before_it:]
+            drew = drew and not draws
+            self._add(before, [array_of(item) for item in inputs], held, outputs, drew, draws)
+            if drew or draws:
                 self._drawn = _random_state()
             return outputs
 
@@ -91,7 +97,13 @@ class Watch:
             chainer.FunctionNode.apply = original
 
     def _add(
-        self, node: Any, inputs: list[Array], held: Mapping[str, Array], outputs: Any, drew: bool
+        self,
+        node: Any,
+        inputs: list[Array],
+        held: Mapping[str, Array],
+        outputs: Any,
+        drew: bool,
+        draws: Sequence[HostDraw],
     ) -> None:
         arrays = [item.array for item in outputs]
         # nothing new: an identity, or a function such as F.forget that applied others
@@ -102,6 +114,7 @@ class Watch:
         ids = [self.value(array) for array in inputs]
         held = {key: item for key, item in held.items() if self.recorder.find(item) is not None}
         ids += [self.value(array) for array in held.values()]
+        ids += [self.recorder.draw_by_numpy(one) for one in draws if not one.found]
         role: Role = "compute"
         if drew:
             role = "random"
@@ -117,7 +130,7 @@ class Watch:
             ],
             role=role,
             attributes=_attributes(node),
-            call=Call(node, tuple(held), kept, _settings()),
+            call=Call(node, tuple(held), kept, _settings(), len(draws)),
         )
 
     def value(self, array: Array) -> int:
@@ -126,7 +139,13 @@ class Watch:
         if known is not None:
             return known
         kind, name = self._name(array)
+        count = len(self.recorder.ops)
         drawn = _random_state()
+        if self.recorder.host.lost:
+            value = self.recorder.leaf(array, kind, name, array.shape, array.dtype.name)
+            if name or len(self.recorder.ops) > count:
+                self._drawn = drawn
+            return value
         if drawn != self._drawn:
             self._drawn = drawn
             if not name:

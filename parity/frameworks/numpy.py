@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import cast as type_cast
 import numpy as np
 
 from parity import outputs as structure
+from parity.draws.host import Host
 from parity.frameworks.running import no_tensors, run
 from parity.model import bind, flatten_inputs
 from parity.recorder import Recorder
@@ -40,21 +42,31 @@ def record(model: Model, inputs: Inputs) -> Tape:
         for path, array in flatten_inputs(inputs).items()
     }
     args, kwargs = bind(model.obj, inputs)
-    result = run(model, lambda: model.obj(*args, **kwargs))
+    with recorder.host.watching(model.obj):
+        result = run(model, lambda: model.obj(*args, **kwargs))
     outputs = structure.flatten(result, lambda _: False)
     if not outputs:
         raise no_tensors(model, result)
+    noise = [recorder.draw_by_numpy(drawn) for drawn in recorder.host.draws]
     arrays = [np.asarray(array) for array in outputs.values()]
     op = recorder.op(
         model.name,
-        ids.values(),
+        [*ids.values(), *noise],
         [(array, array.shape, array.dtype.name) for array in arrays],
-        call=(model.obj, inputs),
+        call=(model.obj, inputs, len(noise)),
     )
     recorder.caveats.append(
         f"{model.name} is a NumPy function: only its outputs are compared, nothing inside it"
     )
-    return recorder.tape(model.name, ids, dict(zip(outputs, op.outputs, strict=True)))
+    tape = recorder.tape(model.name, ids, dict(zip(outputs, op.outputs, strict=True)))
+    again = tape.replay()
+    if not all(np.array_equal(again.array(value), tape.recorded[value]) for value in op.outputs):
+        tape.doubts.append(
+            f"{model.name} gives other outputs when it runs again: it draws random numbers that "
+            "cannot be seen, or keeps state. Draw with numpy.random or a numpy Generator that the "
+            "function holds."
+        )
+    return tape
 
 
 def plain(model: Model) -> Callable[[Inputs], dict[str, Array]]:
@@ -80,9 +92,10 @@ def tensors(obj: object) -> list[Tensor]:
 
 
 def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
-    """Calls the function again."""
-    function, inputs = op.call
-    replaced = iter(arguments)
+    """Calls the function again; what it draws is what it drew."""
+    function, inputs, draws = op.call
+    count = len(arguments) - draws
+    replaced = iter(arguments[:count])
 
     def refill(structure_: Any) -> Any:
         if isinstance(structure_, dict):
@@ -92,7 +105,8 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
         return next(replaced)
 
     args, kwargs = bind(function, refill(inputs))
-    result = structure.flatten(function(*args, **kwargs), lambda _: False)
+    with Host(arguments[count:]).watching(function) if draws else contextlib.nullcontext():
+        result = structure.flatten(function(*args, **kwargs), lambda _: False)
     return [np.asarray(array) for array in result.values()]
 
 

@@ -104,7 +104,9 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
         flat = structure.flatten(result, _is_tensor)
         return result, {path: watcher.value(tensor) for path, tensor in flat.items()}
 
-    with state.as_before(before, watcher), state.eagerly(), state.uncollected(), _watched(watcher):
+    host = recorder.host.watching(model.obj)
+    kept = state.as_before(before, watcher)
+    with kept, state.eagerly(), state.uncollected(), host, _watched(watcher):
         result, outputs = run(model, call)
     if not outputs:
         raise no_tensors(model, result)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from parity.draws import fused
-from parity.draws.draw import Array, Draw
+from parity.draws.draw import Array, Draw, generator
 
 GUMBEL = Draw("gumbel", {"loc": 0.0, "scale": 1.0})
 _VERSION = re.compile(r"^(Stateless|Stateful|)(Random|)(.*?)(V\d+)?$")
@@ -84,4 +84,4 @@ def normalised(logits: Array) -> Array:
 
 def noise_of(chosen: Array, logits: Array, at: int) -> Array:
     """Gumbel noise with which a categorical draw gives what it gave; see `fused`."""
-    return fused.categorical_noise(chosen, logits, np.random.default_rng(at))
+    return fused.categorical_noise(chosen, logits, generator(at))

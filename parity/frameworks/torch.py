@@ -77,7 +77,8 @@ def record(model: Model, inputs: Inputs) -> Tape:
     target = model.obj.forward if root is not None else model.obj
     args, kwargs = bind(target, tensors)
     mode = Watcher(recorder, _named_tensors(modules))
-    with _left_as_it_was(model, modules, mode.saved), mode:
+    host = recorder.host.watching(model.obj, *modules.values())
+    with _left_as_it_was(model, modules, mode.saved), host, mode:
         result = run(model, lambda: model.obj(*args, **kwargs))
     outputs = structure.flatten(result, lambda thing: isinstance(thing, torch.Tensor))
     if not outputs:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from parity.draws import fused
-from parity.draws.draw import Array, Draw, Transform
+from parity.draws.draw import Array, Draw, Transform, generator
 
 Given = Mapping[str, Any]  # an operator's arguments by name
 
@@ -68,7 +68,7 @@ def split(
         at: the number of the operation, so that what is free is chosen alike in every run.
     """
     take_apart = _SPLITS.get((kind, overload)) or _SPLITS.get((kind, ""))
-    return take_apart(given, made, np.random.default_rng(at)) if take_apart else None
+    return take_apart(given, made, generator(at)) if take_apart else None
 
 
 def _number(thing: Any, default: float) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from parity.draws.pairing import Choice, Drawing, assignments, substitute
+from parity.draws.pairing import Drawing, assignments, substitute
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
 from parity.matching.order import Order, find_order, orders
 from parity.tape import Array, Op, Replay, Tape
@@ -216,18 +216,19 @@ def match(
     reference: Indexed,
     candidate: Tape,
     done: Callable[[], object] | None = None,
-    chosen: Mapping[int, Choice] | None = None,
+    drawing: Drawing | None = None,
 ) -> Match:
     """Replays the candidate in float64 and pairs its values with the reference's.
 
     Args:
         done: called after each operation.
-        chosen: the counterparts of the candidate's draws, where they are known already.
+        drawing: the counterparts of the candidate's draws, where they are known already.
     """
+    if drawing is not None:
+        return _match(reference, candidate, drawing, done)
     drawing = Drawing.of(reference.tape, candidate)
-    drawing.chosen.update(chosen or {})
     found = _match(reference, candidate, drawing, done)
-    if not drawing.chosen or chosen or _outputs_matched(found) == len(candidate.outputs):
+    if not drawing.chosen or _outputs_matched(found) == len(candidate.outputs):
         return found
     for other in assignments(drawing):
         tried = _match(reference, candidate, replace(drawing, chosen=other), None)
