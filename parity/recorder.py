@@ -65,7 +65,7 @@ class Recorder:
         self, tensor: Native, kind: LeafKind, name: str, shape: Sequence[int], dtype: str
     ) -> int:
         """Adds a value that no operation makes; what NumPy drew is made by an operation."""
-        if kind != "input" and self.host.lost:
+        if kind != "input" and self.host.draws:
             found = self.host.find(self.adapter.to_numpy(tensor))
             if found is not None and kind == "constant" and not name:
                 return self._drawn_by_numpy(found[0], found[1], (tensor, shape, dtype))
@@ -83,10 +83,13 @@ class Recorder:
     def draw_by_numpy(self, drawn: HostDraw) -> int:
         """Adds what a function of NumPy drew; the value of its noise."""
         drawn.found = True
+        if drawn.value is not None:
+            return drawn.value
         noise = np.ascontiguousarray(drawn.noise).reshape(drawn.noise.shape)
         output = (self.adapter.from_numpy(noise), noise.shape, noise.dtype.name)
         kind = f"numpy.random.{drawn.name}"
-        return self.op(kind, (), [output], role="random", draw=drawn.draw).outputs[0]
+        drawn.value = self.op(kind, (), [output], role="random", draw=drawn.draw).outputs[0]
+        return drawn.value
 
     def _of_a_draw(self, shape: Sequence[int]) -> bool:
         """Whether NumPy may have computed a constant from a draw of as many numbers."""

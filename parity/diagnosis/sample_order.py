@@ -84,7 +84,7 @@ def _only_order(matched: Match, parting: Parting, run: Replay) -> bool:
 def _sorted(array: Array) -> Array:
     """Its samples by their numbers, rounded so that what is equal but for rounding stays so."""
     rows = array.reshape(len(array), -1)
-    order = np.lexsort(np.round(rows, 9).T[::-1])
+    order = np.lexsort(np.round(rows.astype(np.float64), 9).T[::-1])
     return np.asarray(rows[order])
 
 

@@ -108,7 +108,7 @@ _AFFINE = {"uniform": 1.0, "normal": 0.0, "laplace": 0.0, "cauchy": 0.0, "logist
 
 
 def _upper_tail(z: Array) -> Array:
-    return 0.5 * _erfc(np.asarray(z, np.float64) / math.sqrt(2)).astype(np.float64)
+    return 0.5 * np.asarray(_erfc(np.asarray(z, np.float64) / math.sqrt(2)), np.float64)
 
 
 def _normal_quantile(probability: Probability) -> Array:

@@ -34,6 +34,7 @@ class HostDraw:
         noise: what it drew; see `Kernel`.
         make: the result of noise.
         found: whether the tape has it.
+        value: of its noise on the tape.
     """
 
     name: str
@@ -42,6 +43,7 @@ class HostDraw:
     noise: Array
     make: Callable[[Array], Any] = field(default=lambda noise: noise)
     found: bool = False
+    value: int | None = None
 
 
 class Host:
@@ -99,8 +101,8 @@ class Host:
         Arrays are known by their contents: what is made of a draw outside the framework is an
         array of its own.
         """
-        for one in self.draws:
-            if one.found or one.result.size != array.size:
+        for one in sorted(self.draws, key=lambda one: one.found):  # one may be read several times
+            if one.result.size != array.size or one.found and array.size < _FEW:
                 continue
             cast = one.result.astype(array.dtype).reshape(array.shape)
             if np.array_equal(cast, array):

@@ -85,6 +85,8 @@ class Watch:
             drew = state is not None and state != _random_state()
             draws = self.recorder.host.draws[before_it:]
             drew = drew and not draws
+            if draws:
+                self._drawn = _random_state()
             self._add(before, [array_of(item) for item in inputs], held, outputs, drew, draws)
             if drew or draws:
                 self._drawn = _random_state()
@@ -111,10 +113,11 @@ class Watch:
             return
         kept = tuple(array is not None for array in arrays)
         kind = node._impl_name
+        noise = [self.recorder.draw_by_numpy(one) for one in draws]  # before it is looked for
         ids = [self.value(array) for array in inputs]
         held = {key: item for key, item in held.items() if self.recorder.find(item) is not None}
         ids += [self.value(array) for array in held.values()]
-        ids += [self.recorder.draw_by_numpy(one) for one in draws if not one.found]
+        ids += noise
         role: Role = "compute"
         if drew:
             role = "random"
@@ -139,12 +142,10 @@ class Watch:
         if known is not None:
             return known
         kind, name = self._name(array)
-        count = len(self.recorder.ops)
         drawn = _random_state()
-        if self.recorder.host.lost:
+        if self.recorder.host.draws:
             value = self.recorder.leaf(array, kind, name, array.shape, array.dtype.name)
-            if name or len(self.recorder.ops) > count:
-                self._drawn = drawn
+            self._drawn = drawn
             return value
         if drawn != self._drawn:
             self._drawn = drawn
