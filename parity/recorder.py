@@ -47,6 +47,7 @@ class Recorder:
         self.recorded: dict[int, Native] = {}
         self.caveats: list[str] = []
         self.host = Host()
+        self._read: list[int] = []
         self._ids: dict[int, int] = {}
         self._keep: list[Native] = []
         self._live: set[int] = set()  # values that an input of the model reaches
@@ -90,6 +91,10 @@ class Recorder:
         kind = f"numpy.random.{drawn.name}"
         drawn.value = self.op(kind, (), [output], role="random", draw=drawn.draw).outputs[0]
         return drawn.value
+
+    def read_by_python(self, values: Iterable[int]) -> None:
+        """Notes values that Python reads: what it decides by them is not on the tape."""
+        self._read.extend(values)
 
     def _of_a_draw(self, shape: Sequence[int]) -> bool:
         """Whether NumPy may have computed a constant from a draw of as many numbers."""
@@ -166,10 +171,23 @@ class Recorder:
             dict(outputs),
             self.recorded,
             self.caveats,
+            [],
             self._lost_draws(model),
         )
 
     def _lost_draws(self, model: str) -> list[str]:
+        noise: set[int] = set()
+        for op in self.ops:
+            if op.role == "random" or not noise.isdisjoint(op.inputs):
+                noise.update(op.outputs)
+        read = next((value for value in self._read if value in noise), None)
+        if read is not None:
+            site = self.ops[self.values[read].op].site
+            return [
+                f"{model} branches on random draws in Python (behind {site.op} at {site.source}): "
+                "only the branch that was taken can be followed. Compute both branches in the "
+                "framework, or pass the samples in as inputs."
+            ]
         lost = self.host.lost
         if not lost:
             return []

@@ -241,6 +241,7 @@ class Tape:
         recorded: the values as they were during the run, as the framework's own tensors.
         caveats: what keeps this tape from telling everything, in the user's words.
         doubts: why it may not stand for the model at all; with one, nothing is verified.
+        lost_draws: random draws whose effect is not on the tape; with one, nothing is verified.
     """
 
     adapter: Adapter
@@ -252,6 +253,7 @@ class Tape:
     recorded: dict[int, Native]
     caveats: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
+    lost_draws: list[str] = field(default_factory=list)
 
     @property
     def framework(self) -> str:

@@ -28,9 +28,9 @@ def of_draws(repaired: Match, parting: Parting) -> tuple[str, str] | None:
             f"the reference draws {a.size} numbers, {a}; the candidate {b.size}, {b}: one of them "
             "uses the same noise several times"
         )
-    unseen = [*parting.reference.tape.doubts, *parting.candidate.tape.doubts]
-    if (left or free) and unseen:
-        return "unpaired-random", unseen[0]
+    lost = [*parting.reference.tape.lost_draws, *parting.candidate.tape.lost_draws]
+    if lost:
+        return "unpaired-random", lost[0]
     if left and (free or drawing.free) or free and drawing.unpaired:
         return "unpaired-random", _why(left or drawing.unpaired, free or drawing.free)
     if left:

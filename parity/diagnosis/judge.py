@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from parity.diagnosis.classify import Kind, classify
+from parity.diagnosis.classify import classify
 from parity.diagnosis.diagnose import diagnose, repaired_alone
+from parity.diagnosis.distributed import distributed
 from parity.diagnosis.group import merge
 from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
 from parity.diagnosis.outputs import output_matches, output_verdicts
@@ -24,7 +25,7 @@ from parity.tape import Array, Site, Tape
 
 _ALIKE = 3  # divergences at one pair of sites that are each explained
 _OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
-_UNVERIFIABLE = ("unpaired-random", "no-float64")
+_UNVERIFIABLE = ("no-float64",)
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,23 @@ def judge(
     faults: list[tuple[Parting, str]] = []
     notes, unverified = [], list(structure)
     ends: dict[int, str] = {}
+    lost, seen = [*reference.lost_draws, *candidate.lost_draws], None
     for parting in partings:
         kind = classify(repaired, parting)
         if parting.values is not None:
             ends[parting.values[1]] = kind.name
         if kind.name == "divergence":
             faults.append((parting, kind.detail))
+        elif kind.name == "unpaired-random":
+            if not lost and seen is None:
+                seen = distributed(matched, outputs)
+            if seen is not None and seen.differ:
+                faults.append((parting, f"{kind.detail.split('. ')[0]}; {seen}"))
+                ends.update({parting.values[1]: "divergence"} if parting.values else {})
+            else:
+                unverified.append(f"{kind.detail} {seen or ''}".strip())
         elif kind.name in _UNVERIFIABLE:
-            unverified.append(_unverified(kind, parting))
+            unverified.append(_unverified(parting))
         else:
             notes.append(Note(kind.name, *_sites(parting), parting.residual, kind.detail))
     divergences = _divergences(matched, repaired, faults, outputs, explained)
@@ -96,6 +106,8 @@ def judge(
         pair.name: reason for pair in outputs if (reason := _masks(reference, candidate, pair))
     }
     unverified += [*reference.doubts, *candidate.doubts]
+    unverified += [*reference.lost_draws, *candidate.lost_draws]
+    unverified = list(dict.fromkeys(unverified))
     unverified += _vacuous(matched, outputs)
     coverage = _coverage(matched, repaired, outputs, structure)
     if divergences and not shapes and not masks:
@@ -217,9 +229,7 @@ def _leaf(matched: Match, leaf: Leaf) -> LeafDifference:
     )
 
 
-def _unverified(kind: Kind, parting: Parting) -> str:
-    if kind.name == "unpaired-random":
-        return kind.detail
+def _unverified(parting: Parting) -> str:
     site = _site(parting.candidate)
     where = " ".join(
         part for part in (site.layer, f"({site.source})" if site.source else "") if part

@@ -8,7 +8,7 @@ made of noise, the share of samples on which models may differ and still agree i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,13 +22,14 @@ from parity.draws.units import Unit
 from parity.errors import ReplayError
 from parity.matching.match import Indexed, Match, match
 from parity.numerics.difference import residual
-from parity.tape import Array, Op, Replay, Tape
+from parity.tape import Array, Replay, Tape
 
 _TURNS = 6  # at least, where they cost little
 _DECISIONS = 1000  # that must agree: a difference in 0.5% of them is seen in 99.3% of comparisons
 _MOST = 600  # turns
 _WORK = 40_000  # operations in all turns
 _LARGE = 4_000_000  # numbers that a turn makes, for which there are but two
+_REPAIRINGS = 4  # turns on whose samples draws are paired anew
 _APART = 1e-6  # relative: no rounding in float64, but what follows from another decision
 _AMPLIFIED = 100.0  # times what constants leave on the recorded samples
 
@@ -63,29 +64,74 @@ def redraw(found: Match, outputs: Sequence[OutputPair]) -> Redrawn | None:
     drawing = found.drawing
     if not drawing.reference and not drawing.candidate:
         return None
-    unknown = [unit for unit in (*drawing.unpaired, *drawing.free) if not _can_be_had(unit.draw)]
+    unknown = [unit for unit in (*drawing.unpaired, *drawing.free) if not can_be_had(unit.draw)]
     decided = _decided(found)
-    wanted = _turns(found, decided)
-    base = found.side.tape.replay("float64", found.given)
-    limits = _limits(found, base, outputs)
-    done = 0
-    for turn in range(1, wanted + 1):
-        fresh_drawing = replace(drawing, turn=turn)
-        here = replace(found, drawing=fresh_drawing)
+    trial = _Trial(found, outputs, _turns(found, decided))
+    at = trial.first_apart(drawing)
+    if at is None:
+        return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown))
+    for turn in range(at, min(at + _REPAIRINGS, trial.turns + 1)):
+        # few samples may pair draws wrongly: others pair them otherwise
+        other = trial.paired_on(drawing, turn)
+        if other is not None and trial.first_apart(other) is None:
+            return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown))
+    apart = trial.matched_on(drawing, at)
+    if all(output_matches(apart, pair) for pair in outputs):  # ill-conditioned, and no more
+        return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown))
+    return Redrawn(apart, decided * at, decided > 0, tuple(unknown))
+
+
+@dataclass
+class _Trial:
+    """Both models on fresh samples, turn by turn."""
+
+    found: Match
+    outputs: Sequence[OutputPair]
+    turns: int
+
+    def __post_init__(self) -> None:
+        self.base = self.found.side.tape.replay("float64", self.found.given)
+        gaps = _gaps(self.found.reference.run, self.base, self.outputs)
+        # more than constants leave on the recorded samples
+        self.limits = {name: max(_APART, _AMPLIFIED * gap) for name, gap in gaps}
+
+    def first_apart(self, drawing: Drawing) -> int | None:
+        """The first turn in which the outputs differ; None if they agree in all."""
+        for turn in range(1, self.turns + 1):
+            try:
+                ours, theirs = _runs(self._on(drawing, turn), self.base, turn)
+            except ReplayError:  # fresh samples outside what an operation takes
+                return None
+            if not all(
+                gap <= self.limits.get(name, math.inf)
+                for name, gap in _gaps(ours, theirs, self.outputs)
+            ):
+                return turn
+        return None
+
+    def paired_on(self, drawing: Drawing, turn: int) -> Drawing | None:
+        """The draws as they are paired on the samples of a turn, if the outputs agree then."""
         try:
-            ours, theirs = _runs(here, base, turn)
-        except ReplayError:  # fresh samples outside what an operation takes
-            break
-        done += decided
-        if not _agree(ours, theirs, outputs, limits):
-            side = Indexed(found.reference.tape, ours)
-            other = match(side, found.side.tape, drawing=fresh_drawing)
-            if not all(output_matches(other, pair) for pair in outputs):
-                return Redrawn(other, done, decided > 0, tuple(unknown))
-    return Redrawn(None, done, decided > 0, tuple(unknown))
+            side = self._side(drawing, turn)
+            found = match(side, self.found.side.tape)
+        except ReplayError:
+            return None
+        agree = all(output_matches(found, pair) for pair in self.outputs)
+        return found.drawing if agree else None
+
+    def matched_on(self, drawing: Drawing, turn: int) -> Match:
+        side = self._side(drawing, turn)
+        return match(side, self.found.side.tape, drawing=replace(drawing, turn=turn))
+
+    def _side(self, drawing: Drawing, turn: int) -> Indexed:
+        ours, _ = _runs(self._on(drawing, turn), self.base, turn)
+        return Indexed(self.found.reference.tape, ours)
+
+    def _on(self, drawing: Drawing, turn: int) -> Match:
+        return replace(self.found, drawing=replace(drawing, turn=turn))
 
 
-def _can_be_had(draw: Draw | None) -> bool:
+def can_be_had(draw: Draw | None) -> bool:
     return known(draw) or (draw is not None and draw.name == "permutation")
 
 
@@ -93,16 +139,18 @@ def _turns(found: Match, decided: int) -> int:
     tapes = found.reference.tape, found.side.tape
     if sum(value.size for tape in tapes for value in tape.values if value.op >= 0) > _LARGE:
         return 2
-    work = sum(
-        sum(not op.inputs or _reads(units, op, tape) for op in tape.ops)
-        for tape, units in zip(tapes, found.drawing.origins, strict=True)
-    )
-    most = max(2, min(_MOST, _WORK // max(work, 1)))
+    most = max(2, min(_MOST, _WORK // max(work_of(found), 1)))
     return min(most, max(_TURNS, math.ceil(_DECISIONS / decided) if decided else 0))
 
 
-def _reads(origins: object, op: Op, tape: Tape) -> bool:
-    return any(value in origins.noise for value in op.inputs)  # type: ignore[attr-defined]
+def work_of(found: Match) -> int:
+    """How many operations of both models run again on other samples."""
+    tapes = found.reference.tape, found.side.tape
+    return sum(
+        not origins.noise.isdisjoint(op.inputs)
+        for tape, origins in zip(tapes, found.drawing.origins, strict=True)
+        for op in tape.ops
+    )
 
 
 def _decided(found: Match) -> int:
@@ -147,33 +195,32 @@ def _runs(found: Match, base: Replay, turn: int) -> tuple[Replay, Replay]:
     drawing = found.drawing
     random = generator(turn, 7)
     reference, candidate = found.reference.tape, found.side.tape
-    ours = {
-        unit.value: _as(reference, unit, fresh(unit.draw, unit.shape, random))
-        for unit in drawing.reference
-        if unit.draw is not None and _can_be_had(unit.draw)
-    }
+    ours = fresh_samples(reference, drawing.reference, random)
     run = reference.replay("float64", ours, found.reference.run)
     theirs: dict[int, Array] = {}
     for value, unit in drawing.candidate.items():
         choice = drawing.chosen.get(value)
         if choice is not None:
             theirs[value] = samples(found, unit, choice, run)
-        elif unit.draw is not None and _can_be_had(unit.draw):
+        elif unit.draw is not None and can_be_had(unit.draw):
             theirs[value] = _as(candidate, unit, fresh(unit.draw, unit.shape, random))
     return run, candidate.replay("float64", theirs, base)
+
+
+def fresh_samples(
+    tape: Tape, units: Sequence[Unit], random: np.random.Generator
+) -> dict[int, Array]:
+    """Samples for all draws of a tape of which any can be had."""
+    return {
+        unit.value: _as(tape, unit, fresh(unit.draw, unit.shape, random))
+        for unit in units
+        if unit.draw is not None and can_be_had(unit.draw)
+    }
 
 
 def _as(tape: Tape, unit: Unit, array: Array) -> Array:
     dtype = tape.values[unit.value].dtype
     return array.astype(np.float64 if _is_real(dtype) else dtype)
-
-
-def _limits(found: Match, base: Replay, outputs: Sequence[OutputPair]) -> Mapping[str, float]:
-    """How far outputs may be apart: more than constants leave on the recorded samples."""
-    return {
-        name: max(_APART, _AMPLIFIED * gap)
-        for name, gap in _gaps(found.reference.run, base, outputs)
-    }
 
 
 def _gaps(
@@ -183,11 +230,3 @@ def _gaps(
         a, b = ours.array(pair.reference), theirs.array(pair.candidate)
         if a.shape == b.shape:
             yield pair.name, residual(a, b)
-
-
-def _agree(
-    ours: Replay, theirs: Replay, outputs: Sequence[OutputPair], limits: Mapping[str, float]
-) -> bool:
-    return all(
-        gap <= limits.get(name, math.inf) for name, gap in _gaps(ours, theirs, outputs)
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -58,6 +58,7 @@ class Drawing:
     Attributes:
         chosen: by the candidate's value.
         turn: of the samples: 0 for those that were recorded.
+        expected: the counterparts by program order, where only these are to be tried.
     """
 
     reference: list[Unit]
@@ -65,6 +66,7 @@ class Drawing:
     origins: tuple[Origins, Origins]
     chosen: dict[int, Choice] = field(default_factory=dict)
     turn: int = 0
+    expected: dict[int, Unit] = field(default_factory=dict)
     _descendants: dict[int, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
@@ -74,6 +76,23 @@ class Drawing:
             return cls.of_none()
         both = origins(reference), origins(candidate)
         return cls(ours, {unit.value: unit for unit in theirs}, both)
+
+    def in_program_order(self) -> Drawing | None:
+        """The same draws, to be paired in the order in which they are drawn; None if some have none.
+
+        Draws of one size and of distributions that can be compared are counted off.
+        """
+        left = list(self.reference)
+        expected = {}
+        for value, unit in self.candidate.items():
+            fitting = [
+                one for one in left if one.size == unit.size and comparable(one.draw, unit.draw)
+            ]
+            if not fitting:
+                return None
+            left.remove(fitting[0])
+            expected[value] = fitting[0]
+        return replace(self, chosen={}, expected=expected)
 
     @classmethod
     def of_none(cls) -> Drawing:
@@ -131,12 +150,15 @@ def substitute(found: Match, op: Op, value: int, run: Replay) -> None:
         if choice is None:
             return
         drawing.chosen[value] = choice
+    one = _is_one(found, unit, choice, run)
+    if not one and not known(unit.draw):
+        return  # a kernel of its own, with other parameters: what it drew says nothing
     array = samples(found, unit, choice, found.reference)
     run.draw(value, array)
     found.side.forget(value)
     found.draws[value] = array
     found.pairs.pop(value, None)
-    if _is_one(found, unit, choice, run):
+    if one:
         found.settle(value, choice.reference.value, choice.order)
 
 
@@ -197,9 +219,10 @@ def _best(found: Match, unit: Unit, op: Op, run: Replay) -> Choice | None:
 
 def _options(drawing: Drawing, unit: Unit) -> Iterator[tuple[Unit, Order, bool]]:
     """Counterparts in program order, those of the same distribution first."""
+    free = [drawing.expected[unit.value]] if unit.value in drawing.expected else drawing.free
     fitting = [
         other
-        for other in drawing.free
+        for other in free
         if other.size == unit.size and comparable(other.draw, unit.draw)
     ]
     fitting.sort(key=lambda other: not alike(other.draw, unit.draw))

@@ -61,7 +61,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
     tape = recorder.tape(model.name, ids, dict(zip(outputs, op.outputs, strict=True)))
     again = tape.replay()
     if not all(np.array_equal(again.array(value), tape.recorded[value]) for value in op.outputs):
-        tape.doubts.append(
+        tape.lost_draws.append(
             f"{model.name} gives other outputs when it runs again: it draws random numbers that "
             "cannot be seen, or keeps state. Draw with numpy.random or a numpy Generator that the "
             "function holds."

@@ -227,14 +227,32 @@ def match(
     if drawing is not None:
         return _match(reference, candidate, drawing, done)
     drawing = Drawing.of(reference.tape, candidate)
-    found = _match(reference, candidate, drawing, done)
-    if not drawing.chosen or _outputs_matched(found) == len(candidate.outputs):
+    ordered = drawing.in_program_order() if drawing.candidate else None
+    if ordered is not None:
+        found = _match(reference, candidate, ordered, done)
+        if _all_outputs_matched(found) or len(drawing.reference) == 1:
+            return found
+    else:
+        found = _match(reference, candidate, drawing, done)
+    if not drawing.candidate:
         return found
-    for other in assignments(drawing):
+    return _by_what_they_feed(found, drawing)
+
+
+def _by_what_they_feed(found: Match, drawing: Drawing) -> Match:
+    """The match with the draws paired otherwise, if more outputs have a partner then."""
+    reference, candidate = found.reference, found.side.tape
+    if found.drawing is not drawing:
+        drawing.chosen.clear()
+        found = max(found, _match(reference, candidate, drawing, None), key=_outputs_matched)
+    for other in () if _all_outputs_matched(found) else assignments(found.drawing):
         tried = _match(reference, candidate, replace(drawing, chosen=other), None)
-        if _outputs_matched(tried) > _outputs_matched(found):
-            found = tried
+        found = max(found, tried, key=_outputs_matched)
     return found
+
+
+def _all_outputs_matched(found: Match) -> bool:
+    return _outputs_matched(found) == len(found.side.tape.outputs)
 
 
 def _outputs_matched(found: Match) -> int:

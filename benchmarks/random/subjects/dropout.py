@@ -204,7 +204,7 @@ SUBJECTS.append(
 
 
 def spatial_torch(random, batch, fault):
-    w = torch.from_numpy(weights(random, 4, 3, 3, 3))
+    w = torch.from_numpy(weights(random, 9, 3, 3, 3))
     kind = nn.Dropout if fault == "element" else nn.Dropout2d
 
     class Net(nn.Module):
@@ -222,7 +222,7 @@ def spatial_torch(random, batch, fault):
 
 
 def spatial_keras(random, batch, fault):
-    w = weights(random, 4, 3, 3, 3).transpose(2, 3, 1, 0)
+    w = weights(random, 9, 3, 3, 3).transpose(2, 3, 1, 0)
     kind = keras.layers.Dropout if fault == "element" else keras.layers.SpatialDropout2D
 
     class Net(keras.Model):
@@ -240,14 +240,14 @@ def spatial_keras(random, batch, fault):
 
 
 def spatial_chainer(random, batch, fault):
-    w = weights(random, 4, 3, 3, 3)
+    w = weights(random, 9, 3, 3, 3)
 
     def run(x):
         h = F.relu(F.convolution_2d(x, w))
         if fault == "element":
             h = F.dropout(h, 0.3)  # here
         elif fault != "off":
-            mask = F.dropout(np.ones((batch, 4, 1, 1), "f"), _rate(fault))  # here
+            mask = F.dropout(np.ones((batch, 9, 1, 1), "f"), _rate(fault))  # here
             h = h * F.broadcast_to(mask, h.shape)  # here
         return F.mean(h, (2, 3))  # here
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
+
 import numpy as np
 import tensorflow as tf
 import torch
@@ -351,16 +354,18 @@ def truncated(random, batch, fault):
     return run
 
 
-def truncated_torch(random, batch, fault):
-    """The same from uniform noise, as torch does it."""
+def truncated_torch(random, batch, fault, by_rejection=False):
+    """The same from uniform noise; or as torch's initialiser does it, in a loop."""
     w = torch.from_numpy(weights(random, 8, 4))
 
     def run(x):
-        noise = torch.empty(batch, 4)
         if fault == "normal":
             noise = torch.randn(batch, 4)  # here
+        elif by_rejection:
+            noise = torch.nn.init.trunc_normal_(torch.empty(batch, 4))  # here
         else:
-            torch.nn.init.trunc_normal_(noise)  # here
+            edge = math.erf(2 / 2**0.5)
+            noise = 2**0.5 * torch.empty(batch, 4).uniform_(-edge, edge).erfinv()  # here
         return x @ w + (0.5 if fault == "scale" else 0.3) * noise  # here
 
     return run
@@ -372,6 +377,17 @@ SUBJECTS.append(
         {"tensorflow": truncated, "torch": truncated_torch},
         [("tensorflow", "torch"), ("torch", "tensorflow")],
         ["normal", "scale"],
+        (8,),
+    )
+)
+
+
+SUBJECTS.append(
+    Subject(
+        "truncated normal by rejection",
+        {"tensorflow": truncated, "torch": partial(truncated_torch, by_rejection=True)},
+        [("tensorflow", "torch")],
+        [],
         (8,),
     )
 )
