@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from parity.matching.match import Match, Side
 
 _ORDERS = 24  # in which a draw's axes may lie in the other's
+_OPTIONS = 24  # counterparts and layouts that are tried for a draw
 _AHEAD = 24  # operations behind a draw that may speak for a pair
 _MISSES = 8  # of them that mix it with the model's data, and have no partner
-_TRIES = 12  # assignments of draws for which operations behind them do not speak
+_TRIES = 4  # assignments of draws for which operations behind them do not speak
 
 
 @dataclass(frozen=True)
@@ -207,7 +208,7 @@ def _drawn_alike(found: Match, unit: Unit, run: Replay) -> Choice | None:
 def _best(found: Match, unit: Unit, op: Op, run: Replay) -> Choice | None:
     """The first counterpart with which what follows has partners; else the first that fits."""
     best: Choice | None = None
-    for other, order, mirrored in _options(found.drawing, unit):
+    for other, order, mirrored in itertools.islice(_options(found.drawing, unit), _OPTIONS):
         choice = Choice(other, order, mirrored, 0)
         evidence = _evidence(found, unit, choice, op, run)
         if best is None or evidence > best.evidence:

@@ -230,7 +230,8 @@ def match(
     ordered = drawing.in_program_order() if drawing.candidate else None
     if ordered is not None:
         found = _match(reference, candidate, ordered, done)
-        if _all_outputs_matched(found) or len(drawing.reference) == 1:
+        spoken_for = all(choice.evidence == 2 for choice in ordered.chosen.values())
+        if _all_outputs_matched(found) or len(drawing.reference) == 1 or spoken_for:
             return found
     else:
         found = _match(reference, candidate, drawing, done)
