@@ -427,9 +427,7 @@ class Tape:
     ) -> list[Native]:
         dtypes = [self.values[value].dtype for value in op.outputs]
         arrays = [self.adapter.to_numpy(argument) for argument in arguments]
-        results = map(
-            self.adapter.from_numpy, transform(arrays, None if precision else dtypes)
-        )
+        results = map(self.adapter.from_numpy, transform(arrays, None if precision else dtypes))
         return [
             self.adapter.to_bfloat16(result) if not precision and dtype == "bfloat16" else result
             for result, dtype in zip(results, dtypes, strict=True)

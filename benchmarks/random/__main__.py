@@ -45,16 +45,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{case}: {result.verdict}: {result.told}", flush=True)
     for line in _table(counts, unwanted):
         print(line)
-    print(f"{sum(map(sum, (c.values() for c in counts.values())))} comparisons in "
-          f"{time.perf_counter() - started:.0f} s")
+    print(
+        f"{sum(map(sum, (c.values() for c in counts.values())))} comparisons in "
+        f"{time.perf_counter() - started:.0f} s"
+    )
     alarms = sum(c["diverged"] + c["error"] for k, c in counts.items() if k.startswith("right"))
     passes = sum(c["parity"] for k, c in counts.items() if k.startswith("wrong"))
     return int(bool(alarms or passes))
 
 
-def _table(
-    counts: dict[str, Counter[str]], unwanted: Counter[tuple[str, str]]
-) -> Iterator[str]:
+def _table(counts: dict[str, Counter[str]], unwanted: Counter[tuple[str, str]]) -> Iterator[str]:
     heads = ("parity", "unverified", "diverged", "diverged elsewhere", "error")
     yield f"{'':44}" + "".join(f"{head:>20}" for head in heads)
     for side in ("right", "wrong"):

@@ -78,9 +78,7 @@ def outcome(case: Case) -> Outcome:
     tf.random.set_seed(seed + 2)
     keras.utils.set_random_seed(seed + 3)
     try:
-        report = parity.compare(
-            reference, candidate, inputs=subject.inputs(case.seed, case.batch)
-        )
+        report = parity.compare(reference, candidate, inputs=subject.inputs(case.seed, case.batch))
     except Exception as error:
         return Outcome("error", f"{type(error).__name__}: {error}")
     (comparison,) = report.comparisons

@@ -1,7 +1,7 @@
 """What a stochastic subject is: forms in several frameworks, and the faults that each can have.
 
-A form is built right, or with one fault, on lines that end in `# here`: there a divergence has to be
-reported. Each fault changes the distribution of the outputs by construction, whatever is drawn.
+A form is built right, or with one fault, on lines that end in `# here`: there a divergence has to
+be reported. Each fault changes the distribution of the outputs by construction, whatever is drawn.
 """
 
 from __future__ import annotations

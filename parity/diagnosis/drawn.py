@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parity.diagnosis.region import Parting, Region
+from parity.draws.draw import Draw
 from parity.draws.pairing import alike
+from parity.draws.threshold import meant
 from parity.draws.units import Unit
 from parity.matching.match import Match
 
@@ -45,15 +47,31 @@ def other_distributions(repaired: Match, parting: Parting) -> str:
     drawing = repaired.drawing
     for unit in _inside(parting.candidate, list(drawing.candidate.values())):
         choice = drawing.chosen.get(unit.value)
-        if choice is not None and not alike(choice.reference.draw, unit.draw):
-            return f"the reference draws {choice.reference.draw}, the candidate {unit.draw}"
+        if choice is None or alike(choice.reference.draw, unit.draw):
+            continue
+        sides = (repaired.reference, choice.reference), (repaired.side, unit)
+        ours, theirs = (
+            meant(side.tape, side.run, drawn, origins)
+            for (side, drawn), origins in zip(sides, drawing.origins, strict=True)
+        )
+        if ours is None or theirs is None or alike(ours, theirs) or _opposite(ours, theirs):
+            continue
+        return f"the reference draws {ours}, the candidate {theirs}"
     return ""
+
+
+def _opposite(a: Draw, b: Draw) -> bool:
+    """Whether one is what is dropped where the other is what is kept."""
+    if not a.name == b.name == "bernoulli":
+        return False
+    return alike(a, Draw("bernoulli", {"p": 1 - b.parameters["p"]}))
 
 
 def _why(left: Sequence[Unit], free: Sequence[Unit]) -> str:
     """Why draws have no counterpart, and what to do."""
     return (
-        f"random draws could not be paired: the candidate draws {left[0]}, the reference {free[0]}. "
+        f"random draws could not be paired: the candidate draws {left[0]}, the reference "
+        f"{free[0]}. "
         "Draw from the same distribution with the same number of samples in both models, pass the "
         "samples in as inputs, or run the models in eval mode."
     )

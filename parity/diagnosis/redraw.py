@@ -1,8 +1,8 @@
 """The closing check on models that draw: both run again on fresh samples, the same for both.
 
-Few samples hide much: that two thresholds gave one mask, or that two sets of logits gave one action,
-does not make them one. What is compared exactly on its way needs no more; for a decision that is
-made of noise, the share of samples on which models may differ and still agree is stated.
+Few samples hide much: that two thresholds gave one mask, or that two sets of logits gave one
+action, does not make them one. What is compared exactly on its way needs no more; for a decision
+that is made of noise, the share of samples on which models may differ unseen is stated.
 """
 
 from __future__ import annotations

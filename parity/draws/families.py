@@ -27,7 +27,7 @@ _SCALES = {  # families that are moved and stretched, with the names of shift an
     "cauchy": ("loc", "scale"),
     "logistic": ("loc", "scale"),
 }
-_erfc: Callable[..., Any] = np.frompyfunc(math.erfc, 1, 1)
+_erfc: Any = np.frompyfunc(math.erfc, 1, 1)
 _quantile_of_normal: Callable[..., Any] = np.frompyfunc(NormalDist().inv_cdf, 1, 1)
 
 
@@ -55,7 +55,8 @@ def known(draw: Draw | None) -> bool:
 def fresh(draw: Draw, shape: tuple[int, ...], random: np.random.Generator) -> Array:
     """Samples of a known distribution, or a permutation."""
     if draw.name == "permutation":
-        return random.permutation(int(draw.parameters["n"]))
+        order: Array = random.permutation(int(draw.parameters["n"]))
+        return order
     p = np.clip(random.random(shape), _LEAST, 1 - _LEAST)
     return FAMILIES[draw.name].quantile((p, 1 - p), draw.parameters)
 
@@ -75,7 +76,7 @@ def couple(
     if source == target and not mirrored:
         return samples
     if source.name == target.name and source.name in _AFFINE:
-        standard = _standard(samples, source)
+        standard: Array = _standard(samples, source)
         if mirrored:
             standard = _AFFINE[source.name] - standard
         return _stretched(standard, target)
@@ -145,7 +146,8 @@ def _integers(x: Array, given: Parameters, random: np.random.Generator) -> Proba
 
 def _integer_quantile(probability: Probability, given: Parameters) -> Array:
     count = given["high"] - given["low"]
-    return np.minimum(np.floor(given["low"] + probability[0] * count), given["high"] - 1)
+    floor: Array = np.floor(given["low"] + probability[0] * count)
+    return np.minimum(floor, given["high"] - 1)
 
 
 def _exponential(x: Array, given: Parameters, random: np.random.Generator) -> Probability:
@@ -154,7 +156,8 @@ def _exponential(x: Array, given: Parameters, random: np.random.Generator) -> Pr
 
 def _exponential_quantile(probability: Probability, given: Parameters) -> Array:
     p, q = probability
-    return np.where(p < 0.5, -np.log1p(-np.minimum(p, 0.5)), -np.log(q)) / given["rate"]
+    standard: Array = np.where(p < 0.5, -np.log1p(-np.minimum(p, 0.5)), -np.log(q))
+    return np.divide(standard, given["rate"])
 
 
 def _gumbel_tails(z: Array) -> Probability:
@@ -165,7 +168,8 @@ def _gumbel_tails(z: Array) -> Probability:
 
 def _gumbel_quantile(probability: Probability) -> Array:
     p, q = probability
-    return -np.log(np.where(p < 0.5, -np.log(p), -np.log1p(-np.minimum(q, 0.5))))
+    e: Array = np.where(p < 0.5, -np.log(p), -np.log1p(-np.minimum(q, 0.5)))
+    return -np.log(e)
 
 
 def _truncated(x: Array, given: Parameters, random: np.random.Generator) -> Probability:

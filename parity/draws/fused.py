@@ -103,7 +103,9 @@ def subset(count: int, noise: Array, logits: Array) -> Sequence[Array]:
     return [np.argsort(-(logits + noise), axis=-1, kind="stable")[..., :count]]
 
 
-def leaky_noise(slope: Array, x: Array, low: float, high: float, random: np.random.Generator) -> Array:
+def leaky_noise(
+    slope: Array, x: Array, low: float, high: float, random: np.random.Generator
+) -> Array:
     """Uniform numbers behind the slopes of a randomised leaky ReLU; free where `x` is positive."""
     width = (high - low) or 1.0
     return np.where(x > 0, random.random(x.shape), (slope.astype(np.float64) - low) / width)

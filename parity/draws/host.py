@@ -105,16 +105,14 @@ class Host:
             if one.result.size != array.size or one.found and array.size < _FEW:
                 continue
             cast = one.result.astype(array.dtype).reshape(array.shape)
-            if np.array_equal(cast, array):
-                one.found = True
-                return one, lambda noise: np.asarray(one.make(noise)).reshape(array.shape)
-            line = _line(one.result.reshape(array.shape), array)
-            if line is not None:
-                one.found = True
-                scale, shift = line
-                return one, lambda noise: (
-                    scale * np.asarray(one.make(noise)).reshape(array.shape) + shift
-                )
+            line = (1.0, 0.0)
+            if not np.array_equal(cast, array):
+                fitted = _line(one.result.reshape(array.shape), array)
+                if fitted is None:
+                    continue
+                line = fitted
+            one.found = True
+            return one, functools.partial(_on_line, one.make, line, array.shape)
         return None
 
     @property
@@ -146,6 +144,13 @@ class Host:
             return self.call(LEGACY, name, function, args, kwargs)
 
         return drawing
+
+
+def _on_line(
+    make: Callable[[Array], Any], line: tuple[float, float], shape: tuple[int, ...], noise: Array
+) -> Array:
+    made: Array = np.asarray(make(noise)).reshape(shape)
+    return made if line == (1.0, 0.0) else line[0] * made + line[1]
 
 
 def _line(drawn: Array, array: Array) -> tuple[float, float] | None:
@@ -225,8 +230,8 @@ def _swapped(thing: object, host: Host) -> list[_Swap]:
         elif hasattr(item, "__dict__") and not isinstance(item, type):
             for name in list(vars(item)):
                 _visit_entry(vars(item), name, depth, deep=True)
-            visit(getattr(type(item), "__call__", None), depth + 1)
-            visit(getattr(type(item), "forward", None), depth + 1)
+            for name in ("__call__", "forward", "call"):
+                visit(getattr(type(item), name, None), depth + 1)
 
     def _visit_entry(names: dict[str, Any], name: str, depth: int, deep: bool) -> None:
         item = names[name]

@@ -192,5 +192,3 @@ OTHERS = (
     "multivariate_normal negative_binomial noncentral_chisquare noncentral_f pareto poisson power "
     "rayleigh shuffle standard_gamma standard_t triangular vonmises wald weibull zipf"
 ).split()
-
-

@@ -79,7 +79,7 @@ class Drawing:
         return cls(ours, {unit.value: unit for unit in theirs}, both)
 
     def in_program_order(self) -> Drawing | None:
-        """The same draws, to be paired in the order in which they are drawn; None if some have none.
+        """The same draws, to be paired in the order in which they are drawn; None if one has none.
 
         Draws of one size and of distributions that can be compared are counted off.
         """
@@ -142,7 +142,7 @@ def comparable(a: Draw | None, b: Draw | None) -> bool:
 
 
 def substitute(found: Match, op: Op, value: int, run: Replay) -> None:
-    """Substitutes the reference's samples for a draw of the candidate, if one is its counterpart."""
+    """Substitutes the reference's samples for a draw of the candidate that has a counterpart."""
     drawing = found.drawing
     unit = drawing.candidate[value]
     choice = drawing.chosen.get(value)
@@ -222,9 +222,7 @@ def _options(drawing: Drawing, unit: Unit) -> Iterator[tuple[Unit, Order, bool]]
     """Counterparts in program order, those of the same distribution first."""
     free = [drawing.expected[unit.value]] if unit.value in drawing.expected else drawing.free
     fitting = [
-        other
-        for other in free
-        if other.size == unit.size and comparable(other.draw, unit.draw)
+        other for other in free if other.size == unit.size and comparable(other.draw, unit.draw)
     ]
     fitting.sort(key=lambda other: not alike(other.draw, unit.draw))
     for mirrored in (False, True):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from parity.draws import fused
-from parity.draws.draw import Array, Draw, generator
+from parity.draws.draw import Array, Draw, Transform, generator
+from parity.recorder import Recorder
 
-GUMBEL = Draw("gumbel", {"loc": 0.0, "scale": 1.0})
+_GUMBEL = Draw("gumbel", {"loc": 0.0, "scale": 1.0})
 _VERSION = re.compile(r"^(Stateless|Stateful|)(Random|)(.*?)(V\d+)?$")
 _STANDARD = {
     "StandardNormal": Draw("normal", {"mean": 0.0, "std": 1.0}),
@@ -76,12 +78,20 @@ def _bare(kind: str) -> str:
     return found.group(3) if found else kind
 
 
-def normalised(logits: Array) -> Array:
-    """Log-probabilities, in float64."""
-    (found,) = fused.log_softmax(np.asarray(logits, np.float64))
-    return found
+def add_categorical(
+    recorder: Recorder, kind: str, logits: int, results: Sequence[Any], shown: Mapping[str, Any]
+) -> None:
+    """Records a categorical draw as noise, log-probabilities, and what is the largest of both."""
+    to_numpy = recorder.adapter.to_numpy
+    (shares,) = fused.log_softmax(to_numpy(recorder.recorded[logits]))
+    random = generator(len(recorder.ops))
+    noise = fused.categorical_noise(to_numpy(results[0][0]), shares, random)
 
+    def output(array: Array) -> list[tuple[Any, Any, str]]:
+        return [(recorder.adapter.from_numpy(array), array.shape, "float64")]
 
-def noise_of(chosen: Array, logits: Array, at: int) -> Array:
-    """Gumbel noise with which a categorical draw gives what it gave; see `fused`."""
-    return fused.categorical_noise(chosen, logits, generator(at))
+    drawn = recorder.op("gumbel_draw", (), output(noise), role="random", draw=_GUMBEL)
+    call = Transform(fused.log_softmax)
+    known = recorder.op("log_softmax", (logits,), output(shares), call=call)
+    inside = (*drawn.outputs, *known.outputs)
+    recorder.op(kind, inside, results, attributes=shown, call=Transform(fused.categorical))

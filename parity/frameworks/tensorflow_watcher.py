@@ -11,8 +11,6 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 
-from parity.draws import fused
-from parity.draws.draw import Transform
 from parity.errors import ModelError
 from parity.frameworks import tensorflow_draws as draws
 from parity.frameworks import tensorflow_ops as table
@@ -187,41 +185,22 @@ class Watcher:
         shown: Mapping[str, Any],
         call: Call,
     ) -> None:
-        """A draw; a categorical one as noise and what is the largest with it."""
         known = table.facts(kind)
         names = [name for name, _ in known.arguments] if known else []
         given = dict(zip(names, inputs, strict=False))
-        if not draws.is_categorical(kind):
-            arrays = {
-                name: tensor._numpy()
-                for name, tensor in given.items()
-                if tensor._datatype_enum() in _NUMERIC
-            }
-            found = {name: self._recorder.find(tensor) for name, tensor in given.items()}
-            values = {name: value for name, value in found.items() if value is not None}
-            draw = draws.draw_of(kind, arrays, values)
-            self._recorder.op(
-                kind, ids, results, role="random", attributes=shown, call=call, draw=draw
-            )
+        if draws.is_categorical(kind):
+            logits = self.value(given["logits"])
+            draws.add_categorical(self._recorder, kind, logits, results, shown)
             return
-        add = self._recorder.op
-        logits = draws.normalised(given["logits"]._numpy())
-        noise = draws.noise_of(results[0][0]._numpy(), logits, len(self._recorder.ops))
-        made = add(
-            "gumbel_draw",
-            (),
-            [(tf.constant(noise), noise.shape, "float64")],
-            role="random",
-            draw=draws.GUMBEL,
-        ).outputs
-        shares = add(
-            "log_softmax",
-            (self.value(given["logits"]),),
-            [(tf.constant(logits), logits.shape, "float64")],
-            call=Transform(fused.log_softmax),
-        ).outputs
-        inside = (*made, *shares)
-        add(kind, inside, results, attributes=shown, call=Transform(fused.categorical))
+        arrays = {
+            name: tensor._numpy()
+            for name, tensor in given.items()
+            if tensor._datatype_enum() in _NUMERIC
+        }
+        found = {name: self._recorder.find(tensor) for name, tensor in given.items()}
+        values = {name: value for name, value in found.items() if value is not None}
+        draw = draws.draw_of(kind, arrays, values)
+        self._recorder.op(kind, ids, results, role="random", attributes=shown, call=call, draw=draw)
 
     def _caveat(self, text: str) -> None:
         if text not in self._recorder.caveats:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from parity.draws import fused
-from parity.draws.draw import Array, Draw, Transform, generator
+from parity.draws.draw import Array, Draw, generator
 
 Given = Mapping[str, Any]  # an operator's arguments by name
 
@@ -213,9 +213,7 @@ def _split_rrelu(
     return Split(_UNIFORM, noise, Step("rrelu_with_noise", (x,), function))
 
 
-def _leaky(
-    slope_first: bool, low: float, high: float, noise: Array, x: Array
-) -> Sequence[Array]:
+def _leaky(slope_first: bool, low: float, high: float, noise: Array, x: Array) -> Sequence[Array]:
     slope, result = fused.leaky(low, high, noise, x)
     return [slope, result] if slope_first else [result]
 

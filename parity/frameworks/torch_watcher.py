@@ -78,7 +78,9 @@ class Watcher(TorchDispatchMode):
         if not made:
             self.recorder.read_by_python(inputs)
             return result  # a number read by the host, or nothing
-        call = Call(func, *template, tuple(position for position, _ in written), tuple(kept))
+        call: Call | Transform = Call(
+            func, *template, tuple(position for position, _ in written), tuple(kept)
+        )
         role = signature.role(args, kwargs)
         draw = None
         if role == "random":

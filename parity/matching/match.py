@@ -9,10 +9,11 @@ chaotic network is judged as sharply as one near the input.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from parity.draws.pairing import Drawing, assignments, substitute
+from parity.matching.astray import leads_astray
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
 from parity.matching.order import Order, find_order, orders
 from parity.tape import Array, Op, Replay, Tape
@@ -20,9 +21,6 @@ from parity.tape import Array, Op, Replay, Tape
 _CLOSE_ENOUGH = 1e-13  # below this a replacement would change nothing
 _SMALL_LEAF = 4096  # elements; larger weights are looked up when somebody asks for them
 _LOOK_ALIKES = 16  # at most so many are compared in full, for each value
-_LOOK_AHEAD = 8  # operations after a replacement that may speak for or against it
-_CLEARLY = 2.0  # times nearer
-_ENOUGH = 2  # values that are nearer with a replacement than without
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +369,7 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
         pair = Pair(partner.reference, value, partner.order, partner.residual)
         if not pair.same and op is not None:
             moved_leaf = op.static and op.role == "move"  # left as it is, like the leaf itself
-            if moved_leaf or _leads_astray(found, pair, op, run):
+            if moved_leaf or leads_astray(found, pair, op, run):
                 return
         found.pairs[value] = pair
         if pair.same:
@@ -380,57 +378,3 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
         if op is not None and pair.residual > _CLOSE_ENOUGH and print_.informative:
             run.replace(value, pair.order.apply(found.reference.array(pair.reference)))
             found.side.forget(value)
-
-
-def _leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
-    """Whether what follows is nearer the reference if a value is left alone than if it is replaced.
-
-    That tells a look-alike from a partner. A product without its bias is near the sum where the
-    bias is small, half of `x` near its GELU where `x` is small: what the candidate lacks there it
-    adds next, and what was put in would have it twice. One value is not enough to trust a
-    replacement: `(xW + hU) + b` has a sum in common with `(xW + b) + hU` if `xW + b` is put in.
-    """
-    tape = found.side.tape
-    alone, replaced = run.branch(), run.branch()
-    replaced.replace(near.candidate, near.order.apply(found.reference.array(near.reference)))
-    nearer = 0
-    for later in _computed_from(tape, near.candidate, op):
-        for branch in (alone, replaced):
-            _step_to(tape, later, branch, found.injected)
-        for value in later.outputs:
-            gaps = [_gap(found, branch.array(value)) for branch in (alone, replaced)]
-            if max(gaps) <= SAME:
-                continue
-            if _CLEARLY * gaps[0] < gaps[1]:
-                return True
-            nearer += _CLEARLY * gaps[1] < gaps[0]
-            if nearer == _ENOUGH:
-                return False
-    return False
-
-
-def _computed_from(tape: Tape, value: int, op: Op) -> Iterator[Op]:
-    """The next few operations that depend on a value of `op`, and the moves between them."""
-    touched = {value}
-    left = _LOOK_AHEAD
-    for later in tape.ops[op.index + 1 :]:
-        if left and not touched.isdisjoint(later.inputs):
-            touched.update(later.outputs)
-            left -= later.role != "move"
-            yield later
-
-
-def _step_to(tape: Tape, op: Op, run: Replay, injected: Collection[int]) -> None:
-    """Runs an operation, and before it whatever it needs that has not been run."""
-    for value in op.inputs:
-        producer = tape.producer(value)
-        if producer is not None and value not in run:
-            _step_to(tape, producer, run, injected)
-    tape.step(op, run, injected)
-
-
-def _gap(found: Match, array: Array) -> float:
-    """How far an array is from the value of the reference that it resembles."""
-    print_ = fingerprint(array)
-    partner = found.reference.partner(array, print_, found.taken) if array.size else None
-    return partner.residual if isinstance(partner, Pair) and print_.informative else float("inf")

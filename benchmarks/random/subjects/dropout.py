@@ -36,9 +36,7 @@ class TorchNet(nn.Module):
 
 
 def keras_net(random, drop):
-    w, b, v, c = (
-        weights(random, *shape, scale=0.5) for shape in ((16, 8), (16,), (3, 16), (3,))
-    )
+    w, b, v, c = (weights(random, *shape, scale=0.5) for shape in ((16, 8), (16,), (3, 16), (3,)))
     first, second = keras.layers.Dense(16, "tanh"), keras.layers.Dense(3)
 
     class Net(keras.Model):
@@ -358,7 +356,10 @@ def attention_torch(random, batch, fault):
             values = nn.functional.dropout(x @ v, 0.3)  # here
             return nn.functional.scaled_dot_product_attention(x @ q, x @ k, values)  # here
         return nn.functional.scaled_dot_product_attention(  # here
-            x @ q, x @ k, x @ v, dropout_p=0.0 if fault == "off" else _rate(fault)  # here
+            x @ q,
+            x @ k,
+            x @ v,
+            dropout_p=0.0 if fault == "off" else _rate(fault),  # here
         )  # here
 
     return run

@@ -1,4 +1,4 @@
-"""Samplers: VAE, Gumbel-softmax, categorical, multivariate normal, mixtures, other distributions."""
+"""Samplers: VAE, Gumbel-softmax, categorical, multivariate normal, other distributions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tensorflow as tf
 import torch
 
 from ..ops import F
-from ..subject import Subject, SUBJECTS, formula, weights
+from ..subject import SUBJECTS, Subject, formula, weights
 
 
 def vae(o, random, batch, fault):
@@ -171,9 +171,7 @@ SUBJECTS.append(
         (8,),
     )
 )
-formula(
-    "gumbel of a uniform", gumbel, "torch tensorflow", "tripled normal temperature one-log"
-)
+formula("gumbel of a uniform", gumbel, "torch tensorflow", "tripled normal temperature one-log")
 
 
 def categorical(random, batch, fault):
