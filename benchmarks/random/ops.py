@@ -140,7 +140,7 @@ class NumPy:
         return getattr(np, name)
 
     def __init__(self) -> None:
-        self.random = np.random.default_rng()
+        self.random = np.random.default_rng(np.random.randint(1 << 30))
 
     def array(self, x: Any) -> Any:
         return np.asarray(x)

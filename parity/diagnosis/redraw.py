@@ -75,10 +75,12 @@ def redraw(found: Match, outputs: Sequence[OutputPair]) -> Redrawn | None:
         other = trial.paired_on(drawing, turn)
         if other is not None and trial.first_apart(other) is None:
             return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown))
-    apart = trial.matched_on(drawing, at)
-    if all(output_matches(apart, pair) for pair in outputs):  # ill-conditioned, and no more
-        return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown))
-    return Redrawn(apart, decided * at, decided > 0, tuple(unknown))
+    while at is not None:
+        apart = trial.matched_on(drawing, at)
+        if not all(output_matches(apart, pair) for pair in outputs):
+            return Redrawn(apart, decided * at, decided > 0, tuple(unknown))
+        at = trial.first_apart(drawing, after=at)  # here only rounding was amplified
+    return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown))
 
 
 @dataclass
@@ -95,9 +97,9 @@ class _Trial:
         # more than constants leave on the recorded samples
         self.limits = {name: max(_APART, _AMPLIFIED * gap) for name, gap in gaps}
 
-    def first_apart(self, drawing: Drawing) -> int | None:
+    def first_apart(self, drawing: Drawing, after: int = 0) -> int | None:
         """The first turn in which the outputs differ; None if they agree in all."""
-        for turn in range(1, self.turns + 1):
+        for turn in range(after + 1, self.turns + 1):
             try:
                 ours, theirs = _runs(self._on(drawing, turn), self.base, turn)
             except ReplayError:  # fresh samples outside what an operation takes
@@ -121,7 +123,10 @@ class _Trial:
 
     def matched_on(self, drawing: Drawing, turn: int) -> Match:
         side = self._side(drawing, turn)
-        return match(side, self.found.side.tape, drawing=replace(drawing, turn=turn))
+        _, theirs = _runs(self._on(drawing, turn), self.base, turn)
+        samples = {unit.value: theirs.array(unit.value) for unit in drawing.unpaired}
+        here = replace(drawing, turn=turn, fresh=samples)
+        return match(side, self.found.side.tape, drawing=here)
 
     def _side(self, drawing: Drawing, turn: int) -> Indexed:
         ours, _ = _runs(self._on(drawing, turn), self.base, turn)
@@ -160,7 +165,7 @@ def _decided(found: Match) -> int:
     """
     drawing, tape = found.drawing, found.side.tape
     noise = drawing.origins[1].noise
-    count = 0
+    count = _unseen(found)
     for op in tape.ops:
         if op.index not in tape.used or op.role == "move" or not op.outputs:
             continue
@@ -174,6 +179,17 @@ def _decided(found: Match) -> int:
             if real and not (settled and len(real) > 1 and not constants):
                 count += made.size
     return count
+
+
+def _unseen(found: Match) -> int:
+    """How many numbers are drawn for operations without an inside, which may decide anything."""
+    for tape, units in (
+        (found.reference.tape, found.drawing.reference),
+        (found.side.tape, list(found.drawing.candidate.values())),
+    ):
+        if tape.framework == "numpy" and units:
+            return min(unit.size for unit in units)
+    return 0
 
 
 def _differs(drawing: Drawing, value: int) -> bool:

@@ -8,7 +8,7 @@ have drawn by itself, and everything computed from it is compared like any other
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -60,6 +60,7 @@ class Drawing:
         chosen: by the candidate's value.
         turn: of the samples: 0 for those that were recorded.
         expected: the counterparts by program order, where only these are to be tried.
+        fresh: samples for the candidate's draws that have no counterpart.
     """
 
     reference: list[Unit]
@@ -68,6 +69,7 @@ class Drawing:
     chosen: dict[int, Choice] = field(default_factory=dict)
     turn: int = 0
     expected: dict[int, Unit] = field(default_factory=dict)
+    fresh: Mapping[int, Array] = field(default_factory=dict)
     _descendants: dict[int, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
@@ -149,6 +151,10 @@ def substitute(found: Match, op: Op, value: int, run: Replay) -> None:
     if choice is None:
         choice = _drawn_alike(found, unit, run) or _best(found, unit, op, run)
         if choice is None:
+            if value in drawing.fresh:
+                run.draw(value, drawing.fresh[value])
+                found.draws[value] = drawing.fresh[value]
+                found.side.forget(value)
             return
         drawing.chosen[value] = choice
     one = _is_one(found, unit, choice, run)

@@ -7,6 +7,7 @@ next read.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +77,8 @@ class Watcher(TorchDispatchMode):
                 made.append(tensor)
                 kept.append(position)
         if not made:
-            self.recorder.read_by_python(inputs)
+            if not _only_checks(self.recorder, inputs):
+                self.recorder.read_by_python(inputs)
             return result  # a number read by the host, or nothing
         call: Call | Transform = Call(
             func, *template, tuple(position for position, _ in written), tuple(kept)
@@ -205,6 +207,20 @@ class Watcher(TorchDispatchMode):
             read.append(add(step.kind, inputs, step.makes, call=Transform(step.function)))
         read += [self.value_of(tensor) for tensor in split.last.reads]
         return Transform(split.last.function), read
+
+
+def _only_checks(recorder: Recorder, values: list[int]) -> bool:
+    """Whether torch reads a number only to raise where it is out of range, as `one_hot` does."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_INSIDE):
+        frame = frame.f_back
+    if frame.f_globals.get("__name__", "").startswith("torch.distributions."):
+        return True
+    makers = [recorder.values[value].op for value in values]
+    return all(maker >= 0 and recorder.ops[maker].kind == "aminmax" for maker in makers)
+
+
+_INSIDE = ("parity.", "torch.utils._python_dispatch", "torch._ops", "torch._tensor", "torch._C")
 
 
 @dataclass(frozen=True, slots=True)
