@@ -18,7 +18,7 @@ import numpy as np
 
 from parity.diagnosis.amplify import amplified
 from parity.diagnosis.case import case_of
-from parity.diagnosis.drawn import of_draws, other_distributions
+from parity.diagnosis.drawn import of_draws, one_law, other_distributions
 from parity.diagnosis.parameter import other_parameters
 from parity.diagnosis.region import Parting, Region
 from parity.matching.match import Match
@@ -56,6 +56,10 @@ def classify(repaired: Match, parting: Parting) -> Kind:
         if told is not None:
             return Kind(*told)
     kind = _deterministic(repaired, parting)
+    if kind.name == "divergence" and parting.values is not None:
+        law = one_law(repaired, parting)
+        if law:
+            return Kind("random", law)
     if kind == Kind("divergence"):
         return Kind("divergence", other_distributions(repaired, parting))
     return kind

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from parity.diagnosis.region import Parting, Region
 from parity.draws.draw import Draw
@@ -10,6 +12,10 @@ from parity.draws.pairing import alike
 from parity.draws.threshold import meant
 from parity.draws.units import Unit
 from parity.matching.match import Match
+
+
+_FEW = 8  # samples by which no density is known
+_OFF = 2e-6  # of probability, by which the laws of two noises may differ
 
 
 def of_draws(repaired: Match, parting: Parting) -> tuple[str, str] | None:
@@ -33,6 +39,14 @@ def of_draws(repaired: Match, parting: Parting) -> tuple[str, str] | None:
     lost = [*parting.reference.tape.lost_draws, *parting.candidate.tape.lost_draws]
     if lost:
         return "unpaired-random", lost[0]
+    unsure = next(_unsure(repaired, theirs), None)
+    if unsure is not None:
+        a, b = unsure
+        return "unpaired-random", (
+            f"random draws could not be paired: the reference draws {a}, the candidate {b}, and "
+            "nothing that follows agrees at the same probabilities. Draw from the same "
+            "distribution in both models, or pass the samples in as inputs."
+        )
     if left and (free or drawing.free) or free and drawing.unpaired:
         return "unpaired-random", _why(left or drawing.unpaired, free or drawing.free)
     if left:
@@ -42,6 +56,51 @@ def of_draws(repaired: Match, parting: Parting) -> tuple[str, str] | None:
     return None
 
 
+def _unsure(repaired: Match, units: Sequence[Unit]) -> Iterator[tuple[Unit, Unit]]:
+    """Draws of other families that were paired with nothing that speaks for it.
+
+    One may be made into the other in a way that is not monotone, or of several draws.
+    """
+    drawing = repaired.drawing
+    for unit in units:
+        choice = drawing.chosen.get(unit.value)
+        if choice is None or choice.evidence or alike(choice.reference.draw, unit.draw):
+            continue
+        ours, theirs = _meant(repaired, choice.reference, unit)
+        if ours is None or theirs is None or not ours.name == theirs.name == "bernoulli":
+            yield choice.reference, unit
+
+
+def one_law(repaired: Match, parting: Parting) -> str:
+    """What is said of noise that differs by next to nothing, as by an epsilon in a logarithm.
+
+    How far a sample is off is measured in probability: by how many samples lie between.
+    """
+    if parting.values is None or parting.order is None:
+        return ""
+    ours, theirs = repaired.drawing.origins
+    a, b = parting.values
+    if a not in ours.noise - ours.data or b not in theirs.noise - theirs.data:
+        return ""
+    drawn = np.sort(repaired.reference.array(a).astype(np.float64), axis=None)
+    other = np.sort(repaired.side.array(b).astype(np.float64), axis=None)
+    if drawn.size < _FEW or drawn.size != other.size or not np.isfinite(drawn + other).all():
+        return ""
+    near = max(2, drawn.size // 16)
+    at = np.clip(np.arange(drawn.size), near, drawn.size - 1 - near)
+    density = (2 * near / drawn.size) / np.maximum(drawn[at + near] - drawn[at - near], 1e-300)
+    off = float(np.max(np.abs(drawn - other) * density))
+    return f"noise of one distribution but for {off:.0e} of probability" if off <= _OFF else ""
+
+
+def _meant(repaired: Match, a: Unit, b: Unit) -> tuple[Draw | None, Draw | None]:
+    ours, theirs = repaired.drawing.origins
+    return (
+        meant(repaired.reference.tape, repaired.reference.run, a, ours),
+        meant(repaired.side.tape, repaired.side.run, b, theirs),
+    )
+
+
 def other_distributions(repaired: Match, parting: Parting) -> str:
     """What is to be said of a divergence where the models draw from different distributions."""
     drawing = repaired.drawing
@@ -49,11 +108,7 @@ def other_distributions(repaired: Match, parting: Parting) -> str:
         choice = drawing.chosen.get(unit.value)
         if choice is None or alike(choice.reference.draw, unit.draw):
             continue
-        sides = (repaired.reference, choice.reference), (repaired.side, unit)
-        ours, theirs = (
-            meant(side.tape, side.run, drawn, origins)
-            for (side, drawn), origins in zip(sides, drawing.origins, strict=True)
-        )
+        ours, theirs = _meant(repaired, choice.reference, unit)
         if ours is None or theirs is None or alike(ours, theirs) or _opposite(ours, theirs):
             continue
         return f"the reference draws {ours}, the candidate {theirs}"

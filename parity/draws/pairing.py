@@ -149,7 +149,7 @@ def substitute(found: Match, op: Op, value: int, run: Replay) -> None:
     unit = drawing.candidate[value]
     choice = drawing.chosen.get(value)
     if choice is None:
-        choice = _drawn_alike(found, unit, run) or _best(found, unit, op, run)
+        choice = _best(found, unit, op, run)
         if choice is None:
             if value in drawing.fresh:
                 run.draw(value, drawing.fresh[value])
@@ -198,19 +198,6 @@ def _is_one(found: Match, unit: Unit, choice: Choice, run: Replay) -> bool:
     return True
 
 
-def _drawn_alike(found: Match, unit: Unit, run: Replay) -> Choice | None:
-    """The counterpart that drew the very same numbers, as from one seed."""
-    array = run.array(unit.value)
-    print_ = fingerprint(array)
-    partner = found.reference.partner(array, print_, found.taken) if print_.informative else None
-    if partner is None or isinstance(partner, int) or partner.residual > SAME:
-        return None
-    for other in found.drawing.free:
-        if other.value == partner.reference and alike(other.draw, unit.draw):
-            return Choice(other, partner.order, False, 2)
-    return None
-
-
 def _best(found: Match, unit: Unit, op: Op, run: Replay) -> Choice | None:
     """The first counterpart with which what follows has partners; else the first that fits."""
     best: Choice | None = None
@@ -253,7 +240,8 @@ def _evidence(found: Match, unit: Unit, choice: Choice, op: Op, run: Replay) -> 
     branch = run.branch()
     branch.replace(unit.value, samples(found, unit, choice, found.reference))
     behind = drawing.behind(found.reference.tape, choice.reference.value)
-    touched, misses, left, best = {unit.value}, 0, _AHEAD, 0
+    touched, misses, left = {unit.value}, 0, _AHEAD
+    best = int(_is_made(found, branch.array(unit.value), behind))
     for later in tape.ops[op.index + 1 :]:
         if left <= 0 or misses >= _MISSES:
             break
@@ -275,11 +263,18 @@ def _evidence(found: Match, unit: Unit, choice: Choice, op: Op, run: Replay) -> 
             partner = found.reference.partner(array, print_)
             if partner is None or isinstance(partner, int) or partner.reference not in behind:
                 misses += drawing.origins[1].mixed(value)
-            elif partner.residual <= SAME:
+            else:
                 if drawing.origins[1].mixed(value) and print_.informative:
                     return 2
-                best = 1
+                best = max(best, int(print_.informative))
     return best
+
+
+def _is_made(found: Match, array: Array, behind: frozenset[int]) -> bool:
+    """Whether the reference makes of its draw what the candidate draws."""
+    print_ = fingerprint(array)
+    partner = found.reference.partner(array, print_) if print_.informative else None
+    return partner is not None and not isinstance(partner, int) and partner.reference in behind
 
 
 def step_to(tape: Tape, op: Op, run: Replay, found: Match) -> None:

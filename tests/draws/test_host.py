@@ -61,9 +61,7 @@ FORMS = {
 def test_a_function_of_numpy_gets_the_references_samples(form):
     for scale, verdict in ((2.0, "parity"), (2.1, "diverged")):
         candidate = parity.wrap(FORMS[form](scale), framework="numpy")
-        report = parity.compare(
-            parity.wrap(reference, framework="torch"), candidate, inputs=X
-        )
+        report = parity.compare(parity.wrap(reference, framework="torch"), candidate, inputs=X)
         assert report.verdict == verdict
 
 
