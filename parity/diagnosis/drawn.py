@@ -13,7 +13,6 @@ from parity.draws.threshold import meant
 from parity.draws.units import Unit
 from parity.matching.match import Match
 
-
 _FEW = 8  # samples by which no density is known
 _OFF = 2e-6  # of probability, by which the laws of two noises may differ
 

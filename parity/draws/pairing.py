@@ -271,10 +271,15 @@ def _evidence(found: Match, unit: Unit, choice: Choice, op: Op, run: Replay) -> 
 
 
 def _is_made(found: Match, array: Array, behind: frozenset[int]) -> bool:
-    """Whether the reference makes of its draw what the candidate draws."""
-    print_ = fingerprint(array)
-    partner = found.reference.partner(array, print_) if print_.informative else None
-    return partner is not None and not isinstance(partner, int) and partner.reference in behind
+    """Whether the reference makes of its draw what the candidate draws, or its negative."""
+    if array.dtype.kind != "f":
+        return False
+    for one in (array, -array):
+        print_ = fingerprint(one)
+        partner = found.reference.partner(one, print_) if print_.informative else None
+        if not (partner is None or isinstance(partner, int)) and partner.reference in behind:
+            return True
+    return False
 
 
 def step_to(tape: Tape, op: Op, run: Replay, found: Match) -> None:

@@ -1,4 +1,4 @@
-"""Draws by NumPy are followed, wherever the generator is held, and nothing that users get changes."""
+"""Draws by NumPy are followed, wherever the generator is held; what users get does not change."""
 
 from __future__ import annotations
 
