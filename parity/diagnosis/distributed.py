@@ -19,9 +19,9 @@ from parity.errors import ReplayError
 from parity.matching.match import Match
 from parity.tape import Array, Replay
 
-_RUNS = 6000  # of each model
+_RUNS = 2000  # of each model
 _FEWEST = 200
-_WORK = 120_000  # operations in all runs
+_WORK = 40_000  # operations in all runs
 _ELEMENTS = 128  # of an output that are looked at, and sums of all as many again
 _ERROR_RATE = 1e-6  # of a comparison of models that are one
 

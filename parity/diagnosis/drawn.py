@@ -9,11 +9,12 @@ import numpy as np
 from parity.diagnosis.region import Parting, Region
 from parity.draws.draw import Draw
 from parity.draws.pairing import alike
-from parity.draws.threshold import meant
+from parity.draws.threshold import meant, monotone
 from parity.draws.units import Unit
 from parity.matching.match import Match
 
 _FEW = 8  # samples by which no density is known
+_NEXT_TO_NOTHING = 1e-3  # relative, that noises of nearly one law are apart
 _OFF = 2e-6  # of probability, by which the laws of two noises may differ
 
 
@@ -39,7 +40,7 @@ def of_draws(repaired: Match, parting: Parting) -> tuple[str, str] | None:
     if lost:
         return "unpaired-random", lost[0]
     unsure = next(_unsure(repaired, theirs), None)
-    if unsure is not None:
+    if unsure is not None and not (_only_rises(repaired, *unsure) and not left and not free):
         a, b = unsure
         return "unpaired-random", (
             f"random draws could not be paired: the reference draws {a}, the candidate {b}, and "
@@ -81,8 +82,16 @@ def one_law(repaired: Match, parting: Parting) -> str:
     a, b = parting.values
     if a not in ours.noise - ours.data or b not in theirs.noise - theirs.data:
         return ""
-    drawn = np.sort(repaired.reference.array(a).astype(np.float64), axis=None)
-    other = np.sort(repaired.side.array(b).astype(np.float64), axis=None)
+    if parting.residual > _NEXT_TO_NOTHING or b in repaired.drawing.candidate:
+        return ""
+    own = repaired.side.run.branch()  # in the repaired run the value is the reference's
+    for op in parting.candidate.ops:
+        if op.role != "random":
+            repaired.side.tape.step(op, own)
+    drawn = parting.order.apply(repaired.reference.array(a)).astype(np.float64).ravel()
+    other = own.array(b).astype(np.float64).ravel()
+    order = np.argsort(drawn)
+    drawn, other = drawn[order], other[order]
     if drawn.size < _FEW or drawn.size != other.size or not np.isfinite(drawn + other).all():
         return ""
     near = max(2, drawn.size // 16)
@@ -90,6 +99,18 @@ def one_law(repaired: Match, parting: Parting) -> str:
     density = (2 * near / drawn.size) / np.maximum(drawn[at + near] - drawn[at - near], 1e-300)
     off = float(np.max(np.abs(drawn - other) * density))
     return f"noise of one distribution but for {off:.0e} of probability" if off <= _OFF else ""
+
+
+def _only_rises(repaired: Match, a: Unit, b: Unit) -> bool:
+    """Whether both models read two draws by monotone functions of them alone.
+
+    Then equal distributions would agree at the same probabilities, or at mirrored ones.
+    """
+    sides = (repaired.reference, a), (repaired.side, b)
+    return all(
+        monotone(side.tape, side.run, unit, origins)
+        for (side, unit), origins in zip(sides, repaired.drawing.origins, strict=True)
+    )
 
 
 def _meant(repaired: Match, a: Unit, b: Unit) -> tuple[Draw | None, Draw | None]:
