@@ -15,8 +15,10 @@ from parity.architecture import structural_differences
 from parity.diagnosis.beside import Beside, by_value, judge_beside, missing
 from parity.diagnosis.by_formula import hold_against, record_formula
 from parity.diagnosis.closing import close, doubted
+from parity.diagnosis.draw_notes import with_draws
 from parity.diagnosis.judge import Verdict, judge
 from parity.diagnosis.locate import locate
+from parity.diagnosis.redraw import redraw
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import PlainRun
 from parity.errors import InputError
@@ -123,6 +125,8 @@ def _compare(
     )
     matched, repaired, verdict = _judged(reference, candidate, outputs, phases)
     phases.begin(f"running {candidate.model} plainly", _OF_CANDIDATE[4])
+    if verdict.verdict == "parity":
+        matched, repaired, verdict = _on_fresh_samples(matched, repaired, verdict, outputs)
     if verdict.verdict == "diverged":
         verdict = doubted(verdict, matched, pairs, plain_runs)
     else:
@@ -229,6 +233,22 @@ def _not_in_float64(run: Replay) -> tuple[str, ...]:
             f"{run.reasons[op.index]}"
         )
     return tuple(dict.fromkeys(found))
+
+
+def _on_fresh_samples(
+    matched: Match, repaired: Match, verdict: Verdict, outputs: _Outputs
+) -> tuple[Match, Match, Verdict]:
+    """The verdict on models that agree on the samples that they drew, if they draw any."""
+    found = redraw(matched, outputs.traced)
+    if found is None:
+        return matched, repaired, verdict
+    if found.apart is not None:
+        partings, fixed = locate(found.apart, outputs.traced)
+        problems = [*outputs.problems, *outputs.beside.unverified]
+        other = judge(found.apart, fixed, partings, outputs.pairs, problems, beside=outputs.beside)
+        if other.verdict != "parity":
+            return found.apart, fixed, other
+    return matched, repaired, with_draws(verdict, matched, found)
 
 
 def structure(reference: Any, candidate: Any, inputs: Inputs = None) -> Structure:

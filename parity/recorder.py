@@ -8,6 +8,7 @@ the layer and the user's line, and hands over a `Tape` in the end.
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType, MethodType, SimpleNamespace
@@ -16,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from parity.callstack import CallStack
+from parity.draws.draw import Draw, Transform
+from parity.draws.host import Host, HostDraw
 from parity.host_reads import HostReads, is_written
 from parity.outputs import Outputs
 from parity.tape import Adapter, Array, LeafKind, Native, Op, Role, Site, Tape, Value
@@ -46,6 +49,8 @@ class Recorder:
         self.recorded: dict[int, Native] = {}
         self.caveats: list[str] = []
         self.reads = HostReads()
+        self.host = Host()
+        self._read: list[int] = []
         self._ids: dict[int, int] = {}
         self._keep: list[Native] = []
         self._live: set[int] = set()  # values that an input of the model reaches
@@ -63,7 +68,14 @@ class Recorder:
     def leaf(
         self, tensor: Native, kind: LeafKind, name: str, shape: Sequence[int], dtype: str
     ) -> int:
-        """Adds a value that no operation makes."""
+        """Adds a value that no operation makes; what NumPy drew is made by an operation."""
+        if kind != "input" and self.host.draws:
+            found = self.host.find(self.adapter.to_numpy(tensor))
+            if found is not None and kind == "constant" and not name:
+                return self._drawn_by_numpy(found[0], found[1], (tensor, shape, dtype))
+            if found is None and kind == "constant" and not name and self._of_a_draw(shape):
+                output = (tensor, shape, dtype)
+                return self.op("numpy.random", (), [output], role="random").outputs[0]
         value = Value(len(self.values), kind, tuple(shape), dtype, name)
         self.values.append(value)
         self.recorded[value.id] = tensor
@@ -111,6 +123,40 @@ class Recorder:
                 return value
         return value_of(item)
 
+    def draw_by_numpy(self, drawn: HostDraw) -> int:
+        """Adds what a function of NumPy drew; the value of its noise."""
+        drawn.found = True
+        if drawn.value is not None:
+            return drawn.value
+        noise = np.ascontiguousarray(drawn.noise).reshape(drawn.noise.shape)
+        output = (self.adapter.from_numpy(noise), noise.shape, noise.dtype.name)
+        kind = f"numpy.random.{drawn.name}"
+        drawn.value = self.op(kind, (), [output], role="random", draw=drawn.draw).outputs[0]
+        return drawn.value
+
+    def read_by_python(self, values: Iterable[int]) -> None:
+        """Notes values that Python reads: what it decides by them is not on the tape."""
+        self._read.extend(values)
+
+    def _of_a_draw(self, shape: Sequence[int]) -> bool:
+        """Whether NumPy may have computed a constant from a draw of as many numbers."""
+        size = math.prod(shape)
+        for one in self.host.lost if size > 1 else ():
+            if one.result.size == size:
+                one.found = True
+                return True
+        return False
+
+    def _drawn_by_numpy(
+        self,
+        drawn: HostDraw,
+        make: Callable[[Array], Any],
+        output: tuple[Native, Sequence[int], str],
+    ) -> int:
+        noise = self.draw_by_numpy(drawn)
+        call = Transform(lambda noise: [make(noise)])
+        return self.op("from_numpy", (noise,), [output], call=call).outputs[0]
+
     def op(
         self,
         kind: str,
@@ -121,10 +167,12 @@ class Recorder:
         attributes: Mapping[str, Any] | None = None,
         call: Any = None,
         site: Site | None = None,
+        draw: Draw | None = None,
     ) -> Op:
         """Adds an operation that just ran.
 
         Args:
+            draw: what a random operation draws from, where that is known.
             outputs: of each output the tensor, its shape and NumPy's name of its dtype.
         """
         inputs = tuple(inputs)
@@ -149,6 +197,7 @@ class Recorder:
             attributes or {},
             call,
             static,
+            draw,
         )
         self.ops.append(op)
         if static and not self.reads.baked_leaves.isdisjoint(inputs):
@@ -190,11 +239,34 @@ class Recorder:
             baked_ops=frozenset(self.reads.baked),
             baked_leaves=frozenset(self.reads.baked_leaves),
             rounded_ops=frozenset(self.reads.rounded),
+            lost_draws=self._lost_draws(model),
         )
 
     def _is_unknown(self, value: int) -> bool:
         """Whether nothing is known of a value but what it was."""
         return self.values[value].kind == "constant" and not self.values[value].name
+
+    def _lost_draws(self, model: str) -> list[str]:
+        noise: set[int] = set()
+        for op in self.ops:
+            if op.role == "random" or not noise.isdisjoint(op.inputs):
+                noise.update(op.outputs)
+        read = next((value for value in self._read if value in noise), None)
+        if read is not None:
+            site = self.ops[self.values[read].op].site
+            return [
+                f"{model} branches on random draws in Python (behind {site.op} at {site.source}): "
+                "only the branch that was taken can be followed. Compute both branches in the "
+                "framework, or pass the samples in as inputs."
+            ]
+        lost = self.host.lost
+        if not lost:
+            return []
+        return [
+            f"{model} draws with numpy.random.{lost[0].name} and computes with it outside its "
+            "framework: what that leads to cannot be followed. Pass the samples in as inputs, or "
+            "compute with them in the framework."
+        ]
 
     def site(self, kind: str) -> Site:
         """Where the program is now: the user's lines and the layer, read off the call stack."""

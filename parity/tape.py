@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from parity.draws.draw import Draw, Transform
 from parity.errors import NoFloat64, ReplayError
 
 Array = npt.NDArray[Any]
@@ -30,7 +31,7 @@ ValueKind = Literal["input", "parameter", "buffer", "constant", "computed"]
 # What an operation does to the numbers it gets.
 #   compute  new numbers
 #   move     the same numbers elsewhere: reshape, transpose, slice, pad, concatenate, cast, copy
-#   random   draws numbers that no other framework draws
+#   random   draws numbers that no other framework draws; `Op.draw` says from what
 Role = Literal["compute", "move", "random"]
 
 
@@ -100,6 +101,7 @@ class Op:
         attributes: what else it was given, for people to read (axis, epsilon, strides).
         call: what the adapter needs to run it again; nobody else looks inside.
         static: true where no input of the model reaches it.
+        draw: what a random operation draws from, where that is known.
     """
 
     index: int
@@ -111,6 +113,7 @@ class Op:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     call: Any = None
     static: bool = False
+    draw: Draw | None = None
 
 
 class Adapter(Protocol):
@@ -146,6 +149,7 @@ class Replay:
     native: dict[int, Native]
     fallbacks: list[Op] = field(default_factory=list)  # ran as recorded: no float64 to be had
     reasons: dict[int, str] = field(default_factory=dict)  # why, by the index of the operation
+    drawn: dict[int, Native] = field(default_factory=dict)  # substituted for random draws
     _arrays: dict[int, Array] = field(default_factory=dict)
     _cast: dict[int, Native] = field(default_factory=dict)  # parameters that are still to be read
 
@@ -176,6 +180,7 @@ class Replay:
             dict(self.native),
             list(self.fallbacks),
             dict(self.reasons),
+            dict(self.drawn),
             dict(self._arrays),
         )
 
@@ -219,6 +224,11 @@ class Replay:
         self.native[value] = native
         self._arrays[value] = array
 
+    def draw(self, value: int, array: Array) -> None:
+        """Puts samples in the place of a random draw, also where its operation runs again."""
+        self.replace(value, array)
+        self.drawn[value] = self.native[value]
+
     def __contains__(self, value: int) -> bool:
         op = self.tape.producer(value)
         return value in self.native or op is None or self.moves_weights(op)
@@ -239,6 +249,7 @@ class Tape:
         baked_ops, baked_leaves: operations with settings, and constants, that the host computed
             from values of the run: they stay as they were, whatever enters a replay.
         rounded_ops: operations given what the host read, and maybe changed by less than it shows.
+        lost_draws: random draws whose effect is not on the tape; with one, nothing is verified.
     """
 
     adapter: Adapter
@@ -255,6 +266,7 @@ class Tape:
     baked_ops: frozenset[int] = frozenset()
     baked_leaves: frozenset[int] = frozenset()
     rounded_ops: frozenset[int] = frozenset()
+    lost_draws: list[str] = field(default_factory=list)
 
     @property
     def framework(self) -> str:
@@ -415,12 +427,14 @@ class Tape:
             raise ReplayError(f"{op.kind} gave {len(results)} values, not {len(op.outputs)}")
         for value, result in zip(op.outputs, results, strict=True):
             if value not in replaced:
-                run.native[value] = result
+                run.native[value] = run.drawn.get(value, result)
                 run._arrays.pop(value, None)
 
     def _execute(self, op: Op, run: Replay, arguments: list[Native]) -> list[Native]:
         if op.role == "random":  # a draw is not repeated; it is what it was
             return [self.adapter.cast(self.recorded[value], run.precision) for value in op.outputs]
+        if isinstance(op.call, Transform):
+            return self._transformed(op, op.call, arguments, run.precision)
         try:
             return self.adapter.execute(op, arguments, run.precision)
         except Exception as error:
@@ -446,6 +460,17 @@ class Tape:
             run.fallbacks.append(op)
         run.reasons[op.index] = reason
         return [self.adapter.cast(result, run.precision) for result in results]
+
+    def _transformed(
+        self, op: Op, transform: Transform, arguments: list[Native], precision: Precision
+    ) -> list[Native]:
+        dtypes = [self.values[value].dtype for value in op.outputs]
+        arrays = [self.adapter.to_numpy(argument) for argument in arguments]
+        results = map(self.adapter.from_numpy, transform(arrays, None if precision else dtypes))
+        return [
+            self.adapter.to_bfloat16(result) if not precision and dtype == "bfloat16" else result
+            for result, dtype in zip(results, dtypes, strict=True)
+        ]
 
 
 def _dtype(value: Value) -> np.dtype[Any]:

@@ -71,7 +71,7 @@ def hold_against(
         verdict: of the two models. Models that agree are right or wrong together.
     """
     reference, candidate = matched.reference.tape, matched.side.tape
-    run = candidate.replay("float64", matched.inputs)
+    run = candidate.replay("float64", matched.given)
     theirs = {pair.reference: pair.candidate for pair in outputs}
     problems = list(problems)
     rows = []

@@ -4,7 +4,6 @@ rounding            shrinks with the precision: ill-conditioned operations, no o
 constant-precision  one float32 rounding of a constant or parameter explains it
 low-precision       the same, of a parameter in float16 or bfloat16
 parameter-differs   no more than that, but of a parameter that is another and no rounding
-random              both models draw random numbers there
 null-distribution   without float64: no larger than what moving inputs by one rounding leaves
 no-float64          nor could that be measured: rounding cannot be told from a fault
 host-read           small, and behind numbers that the host computed, which have no float64
@@ -20,11 +19,11 @@ import numpy as np
 
 from parity.diagnosis.amplify import amplified
 from parity.diagnosis.case import case_of
+from parity.diagnosis.drawn import of_draws, one_law, other_distributions
 from parity.diagnosis.parameter import other_parameters
 from parity.diagnosis.region import OutputPair, Parting, Region
 from parity.matching.match import Match
 from parity.numerics.difference import residual
-from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
 from parity.numerics.null import DRAWS, null_test
 from parity.numerics.rounding import UNITS
 from parity.numerics.scaling import is_rounding, working_residual
@@ -56,9 +55,23 @@ def classify(repaired: Match, parting: Parting, outputs: Sequence[OutputPair] = 
         repaired: the match in which every parting is repaired, so that all that enters its
             operations is the reference's.
     """
-    if all(parting.random):
-        return _random(repaired, parting)
-    if any(parting.random) or parting.values is None:
+    if any(parting.random):
+        told = of_draws(repaired, parting)
+        if told is not None:
+            return Kind(*told)
+    kind = _deterministic(repaired, parting, outputs)
+    if kind.name == "divergence" and parting.values is not None:
+        law = one_law(repaired, parting)
+        if law:
+            return Kind("random", law)
+    if kind == Kind("divergence"):
+        return Kind("divergence", other_distributions(repaired, parting))
+    return kind
+
+
+def _deterministic(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -> Kind:
+    """The kind where the draws are paired, if there are any: they are values like others then."""
+    if parting.values is None:
         return Kind("divergence")
     if _fell_back(repaired, parting):
         return _without_float64(repaired, parting)
@@ -80,28 +93,6 @@ def classify(repaired: Match, parting: Parting, outputs: Sequence[OutputPair] = 
     if is_rounding(parting.residual, working):
         return Kind("rounding", f"in the working precision it is {working:.1e} of its size")
     return Kind("divergence")
-
-
-def _random(repaired: Match, parting: Parting) -> Kind:
-    """Paired draws are no difference, if they could come from one distribution."""
-    if parting.values is None:
-        return Kind("unpaired-random")
-    ours = repaired.reference.tape
-    theirs = repaired.side.tape
-    a = ours.adapter.to_numpy(ours.recorded[parting.values[0]])
-    b = theirs.adapter.to_numpy(theirs.recorded[parting.values[1]])
-    likelihood = same_distribution(a, b)
-    if likelihood < DRAWS_ERROR_RATE:
-        return Kind(
-            "divergence",
-            f"both models draw random numbers here, from different distributions (p = "
-            f"{likelihood:.1g}; a false alarm in {DRAWS_ERROR_RATE:g} of correct draws)",
-        )
-    return Kind(
-        "random",
-        f"draws paired, and the reference's put in; one distribution (p = {likelihood:.2g}, "
-        f"error rate {DRAWS_ERROR_RATE:g})",
-    )
 
 
 def _fell_back(repaired: Match, parting: Parting) -> bool:

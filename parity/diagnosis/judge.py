@@ -11,6 +11,7 @@ import numpy as np
 from parity.diagnosis.beside import Beside
 from parity.diagnosis.classify import classify
 from parity.diagnosis.diagnose import diagnose, repaired_alone
+from parity.diagnosis.distributed import distributed
 from parity.diagnosis.group import merge
 from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
 from parity.diagnosis.outputs import output_matches, output_verdicts
@@ -26,7 +27,7 @@ from parity.tape import Array, Site, Tape
 
 _ALIKE = 3  # divergences at one pair of sites that are each explained
 _OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
-_UNVERIFIABLE = ("unpaired-random", "no-float64", "host-read")
+_UNVERIFIABLE = ("no-float64", "host-read")
 
 
 @dataclass(frozen=True)
@@ -76,12 +77,21 @@ def judge(
     noted: list[tuple[Parting, str]] = []
     notes, unverified = [], list(structure)
     ends: dict[int, str] = {}
+    lost, seen = [*reference.lost_draws, *candidate.lost_draws], None
     for parting in partings:
         kind = classify(repaired, parting, outputs)
         if parting.values is not None:
             ends[parting.values[1]] = kind.name
         if kind.name == "divergence":
             faults.append((parting, kind.detail))
+        elif kind.name == "unpaired-random":
+            if not lost and seen is None:
+                seen = distributed(matched, outputs)
+            if seen is not None and seen.differ:
+                faults.append((parting, f"{kind.detail.split('. ')[0]}; {seen}"))
+                ends.update({parting.values[1]: "divergence"} if parting.values else {})
+            else:
+                unverified.append(f"{kind.detail} {seen or ''}".strip())
         elif kind.name in _UNVERIFIABLE:
             unverified.append(_unverified(kind.name, parting))
         else:
@@ -108,6 +118,8 @@ def judge(
         pair.name: reason for pair in outputs if (reason := _masks(reference, candidate, pair))
     }
     unverified += [*reference.doubts, *candidate.doubts]
+    unverified += [*reference.lost_draws, *candidate.lost_draws]
+    unverified = list(dict.fromkeys(unverified))
     unverified += _vacuous(matched, outputs)
     coverage = _coverage(matched, repaired, outputs, structure)
     # where each element counts by itself, the outputs are known to differ
@@ -228,17 +240,9 @@ def _leaf(matched: Match, leaf: Leaf) -> LeafDifference:
 
 def _unverified(kind: str, parting: Parting) -> str:
     site = _site(parting.candidate)
-    if kind == "unpaired-random":
-        draws = [op for op in parting.candidate.ops if op.role == "random"]
-        site = draws[0].site if draws else site
     where = " ".join(
         part for part in (site.layer, f"({site.source})" if site.source else "") if part
     )
-    if kind == "unpaired-random":
-        return (
-            f"{site.op} at {where} draws random numbers, which could not be paired with the other "
-            "model's. Run the models in eval mode, or pass the draws in as inputs."
-        )
     if kind == "host-read":
         return (
             f"{site.op} at {where} computes with numbers that Python made of the model's values, "

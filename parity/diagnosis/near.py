@@ -62,7 +62,7 @@ def _without_look_alikes(found: Match, near: Sequence[Pair]) -> list[Pair]:
         others = alike[found.reference.print(pair.reference)]
         others = [one for one in others if one.candidate in after]
         if others and run is None:  # in the match what is near was put right before it went on
-            run = found.side.tape.replay("float64")
+            run = found.side.tape.replay("float64", found.draws)
         if run is None or not any(
             residual(
                 one.order.apply(found.reference.array(one.reference)), run.array(one.candidate)

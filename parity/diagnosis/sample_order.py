@@ -51,7 +51,7 @@ def _in_another_order(
 ) -> list[Parting]:
     if len(partings) < 2:
         return []
-    own = matched.side.tape.replay("float64", matched.inputs)
+    own = matched.side.tape.replay("float64", matched.given)
     moved = [
         parting
         for parting in partings

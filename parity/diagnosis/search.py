@@ -16,14 +16,12 @@ from parity.diagnosis.region import (
     OutputPair,
     Parting,
     Region,
-    Walk,
     descendants,
     only_moves,
 )
 from parity.errors import ReplayError
 from parity.matching.match import Match, Pair, Side, rematch
 from parity.matching.order import Order
-from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
 from parity.numerics.rounding import U32
 from parity.tape import Array, Op
 
@@ -65,18 +63,9 @@ class Search(Ends):
         return sum(p.same for value, p in repaired.pairs.items() if value not in self.found.pairs)
 
     def _first_meeting(self) -> tuple[Parting, Match] | None:
-        """The smallest pair of regions after which something meets again.
-
-        Random draws end in pairs that could be of one distribution, if there are such: a mask put
-        in the place of the uniform numbers that it is made from works too, and tells less. But not
-        in what is computed from dropped values on both sides: sums of unlike draws look alike.
-        """
-        second_best: tuple[Parting, Match] | None = None
-        beyond: tuple[set[int], set[int]] | None = None
+        """The smallest pair of regions after which something meets again."""
         ends = [(pair.reference, pair.candidate) for pair in self.apart if self._one_size(pair)]
         for a, b in itertools.chain(itertools.islice(self.candidates(), TRIES), ends):
-            if beyond is not None and a in beyond[0] and b in beyond[1]:
-                continue
             if self._doubted and self.depth(a, b) > self.depth(*self._doubted[:2]) + _IN_DOUBT:
                 break
             known = self.found.pairs.get(b)
@@ -89,33 +78,10 @@ class Search(Ends):
                     steps.append(step)
             # with axes of one length several orders fit: the right one goes on the farthest
             for step in sorted(steps, key=lambda step: self._agreement(step[1]), reverse=True):
-                if not all(step[0].random) or self._drawn_alike(a, b):
-                    return step
-                if second_best is None:
-                    second_best = step
-                    walks = self.reference, self.candidate
-                    beyond = self._made_of_dropped(walks[0]), self._made_of_dropped(walks[1])
-        if second_best is None and self._doubted is not None:
+                return step
+        if self._doubted is not None:
             return self._meet(*self._doubted, doubt=False)
-        return second_best
-
-    def _made_of_dropped(self, walk: Walk) -> set[int]:
-        """Values computed from what random draws and the model's data were first combined to."""
-        drawn: set[int] = set()
-        combined: set[int] = set()
-        found: set[int] = set()
-        for op in walk.side.tape.ops:
-            read = set(op.inputs)
-            if read & (combined | found):
-                (combined if op.role == "move" and not read & found else found).update(op.outputs)
-            elif op.role == "random" or read & drawn:
-                data = [value for value in read - drawn if walk.side.tape.is_live(value)]
-                if op.role == "random":  # it may read a tensor for its shape alone
-                    data = [
-                        v for v in data if walk.side.informative(v) and self.is_settled(walk, v)
-                    ]
-                (combined if data else drawn).update(op.outputs)
-        return found
+        return None
 
     def _meet(
         self, a: int, b: int, order: Order, again: bool, doubt: bool = True
@@ -174,10 +140,6 @@ class Search(Ends):
         """How many outputs agree after a repair, and how many values."""
         outputs = sum(output_matches(repaired, pair) for pair in self.apart)
         return outputs, sum(pair.same for pair in repaired.pairs.values())
-
-    def _drawn_alike(self, a: int, b: int) -> bool:
-        arrays = self.found.reference.array(a), self.candidate.side.array(b)
-        return same_distribution(*arrays) >= DRAWS_ERROR_RATE
 
     def _first_of_several(
         self, ours: Region, a: int, theirs: Region, b: int

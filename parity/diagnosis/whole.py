@@ -28,7 +28,7 @@ _NEARER = 0.9  # times as far apart
 
 def agree_as_a_whole(matched: Match, outputs: Sequence[OutputPair]) -> float | None:
     """The largest residual of the outputs, nothing put in; None if they are not the same."""
-    run = matched.side.tape.replay("float64", matched.inputs)
+    run = matched.side.tape.replay("float64", matched.given)
     largest = 0.0
     for pair in outputs:
         ours, theirs = matched.reference.array(pair.reference), run.array(pair.candidate)

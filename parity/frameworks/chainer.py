@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parity import outputs as structure
+from parity.draws.host import Host
 from parity.errors import ModelError, NoFloat64
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.chainer_watcher import (
@@ -61,9 +62,11 @@ def record(model: Model, inputs: Inputs) -> Tape:
         for path, item in flatten_inputs(native).items()
     }
     watch = Watch(recorder, links, model.obj)
+    host = recorder.host.watching(model.obj, *links.values())
     args, kwargs = bind(_signature_of(model.obj), native)
     with _kept(links.values()), chainer.using_config("use_static_graph", False):
-        with chainer.using_config("train", model.mode == "train"), watch.applying():
+        train = chainer.using_config("train", model.mode == "train")
+        with train, host, watch.applying():
             result = run(model, lambda: model.obj(*args, **kwargs))
             found = run(model, lambda: structure.flatten(result, _is_variable))
         outputs = {
@@ -226,8 +229,9 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
     """
     call: Call = op.call
     node = copy_of(call.node)
-    count = len(arguments) - len(call.held)
-    for key, array in zip(call.held, arguments[count:], strict=True):
+    count = len(arguments) - len(call.held) - call.draws
+    noise = arguments[len(arguments) - call.draws :]
+    for key, array in zip(call.held, arguments[count:], strict=False):
         setattr(state_of(node), key, array.copy())
     if precision and op.kind == "Cast" and np.dtype(node.type).kind == "f":
         node.type = np.dtype(precision)
@@ -235,6 +239,8 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
         for key, item in call.settings.items():
             if getattr(chainer.config, key) != item:
                 stack.enter_context(chainer.using_config(key, item))
+        if call.draws:
+            stack.enter_context(Host(noise).watching(node))
         outputs = node.forward(tuple(arguments[:count]))
     results = [array for array, kept in zip(outputs, call.kept, strict=True) if kept]
     for result in results:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from parity.callstack import is_users
+from parity.draws.host import HostDraw
 from parity.errors import ModelError
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.threads import followed
@@ -44,12 +45,14 @@ class Call:
     Attributes:
         held: attributes of the node that are values of the tape: the last of the op's inputs.
         kept: which of its outputs are arrays; the others are None.
+        draws: how often it drew with NumPy: what it drew are the last of the op's inputs.
     """
 
     node: Any
     held: tuple[str, ...]
     kept: tuple[bool, ...]
     settings: dict[str, Any]
+    draws: int = 0
 
 
 class Watch:
@@ -85,11 +88,16 @@ class Watch:
                 if isinstance(item, np.ndarray)
             }
             state = _random_state() if _may_draw(node) else None
+            before_it = len(self.recorder.host.draws)
             outputs = original(node, inputs)
             before._input_layouts = node._input_layouts
             drew = state is not None and state != _random_state()
-            self._add(before, [array_of(item) for item in inputs], held, outputs, drew)
-            if drew:
+            draws = self.recorder.host.draws[before_it:]
+            drew = drew and not draws
+            if draws:
+                self._drawn = _random_state()
+            self._add(before, [array_of(item) for item in inputs], held, outputs, drew, draws)
+            if drew or draws:
                 self._drawn = _random_state()
             return outputs
 
@@ -136,7 +144,13 @@ class Watch:
                 setattr(chainer.Variable, name, own)
 
     def _add(
-        self, node: Any, inputs: list[Array], held: Mapping[str, Array], outputs: Any, drew: bool
+        self,
+        node: Any,
+        inputs: list[Array],
+        held: Mapping[str, Array],
+        outputs: Any,
+        drew: bool,
+        draws: Sequence[HostDraw],
     ) -> None:
         arrays = [item.array for item in outputs]
         # nothing new: an identity, or a function such as F.forget that applied others
@@ -144,6 +158,7 @@ class Watch:
             return
         kept = tuple(array is not None for array in arrays)
         kind = node._impl_name
+        noise = [self.recorder.draw_by_numpy(one) for one in draws]  # before it is looked for
         ids = [self.value(array) for array in inputs]
         # a condition that the model's own NumPy code made of values of the run
         masked = any(
@@ -152,6 +167,7 @@ class Watch:
         )
         held = {key: item for key, item in held.items() if self.recorder.find(item) is not None}
         ids += [self.value(array) for array in held.values()]
+        ids += noise
         role: Role = "compute"
         if drew:
             role = "random"
@@ -167,7 +183,7 @@ class Watch:
             ],
             role=role,
             attributes=_attributes(node),
-            call=Call(node, tuple(held), kept, _settings()),
+            call=Call(node, tuple(held), kept, _settings(), len(draws)),
         )
         if masked:
             self.recorder.reads.rounded.add(op.index)  # which other inputs would not move
@@ -183,6 +199,10 @@ class Watch:
             if read is not None:
                 return read
         drawn = _random_state()
+        if self.recorder.host.draws:
+            value = self.recorder.leaf(array, kind, name, array.shape, array.dtype.name)
+            self._drawn = drawn
+            return value
         if drawn != self._drawn:
             self._drawn = drawn
             if not name:

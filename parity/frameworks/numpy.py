@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from typing import cast as type_cast
@@ -11,6 +12,7 @@ from typing import cast as type_cast
 import numpy as np
 
 from parity import outputs as structure
+from parity.draws.host import Host
 from parity.errors import NoFloat64
 from parity.frameworks.running import no_tensors, run
 from parity.model import bind, flatten_inputs, map_arrays
@@ -46,21 +48,31 @@ def record(model: Model, inputs: Inputs) -> Tape:
     }
     # copies: a function may write to what it is given
     args, kwargs = bind(model.obj, map_arrays(np.array, inputs))
-    result = run(model, lambda: model.obj(*args, **kwargs))
+    with recorder.host.watching(model.obj):
+        result = run(model, lambda: model.obj(*args, **kwargs))
     outputs = structure.flatten(result, lambda _: False)
     if outputs.none_of_its_own(()):
         raise no_tensors(model, result)
+    noise = [recorder.draw_by_numpy(drawn) for drawn in recorder.host.draws]
     arrays = [np.asarray(array) for array in outputs.values()]
     op = recorder.op(
         model.name,
-        ids.values(),
+        [*ids.values(), *noise],
         [(array, array.shape, array.dtype.name) for array in arrays],
-        call=_Call(model.obj, inputs),
+        call=_Call(model.obj, inputs, len(noise)),
     )
     recorder.caveats.append(
         f"{model.name} is a NumPy function: only its outputs are compared, nothing inside it"
     )
-    return recorder.tape(model.name, ids, dict(zip(outputs, op.outputs, strict=True)), outputs)
+    tape = recorder.tape(model.name, ids, dict(zip(outputs, op.outputs, strict=True)), outputs)
+    again = tape.replay()
+    if not all(np.array_equal(again.array(value), tape.recorded[value]) for value in op.outputs):
+        tape.lost_draws.append(
+            f"{model.name} gives other outputs when it runs again: it draws random numbers that "
+            "cannot be seen, or keeps state. Draw with numpy.random or a numpy Generator that the "
+            "function holds."
+        )
+    return tape
 
 
 def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
@@ -91,6 +103,7 @@ class _Call:
 
     function: Any
     inputs: Inputs
+    draws: int = 0  # the last of its operation's inputs: what it drew
     wide: bool | None = None
 
 
@@ -120,15 +133,19 @@ def _is_one(call: _Call, arguments: Sequence[Native], found: Sequence[Array]) ->
     One that asks for the dtype of its inputs may be another. Rounding is measured by moving the
     inputs by one unit in the last place.
     """
+    given = flatten_inputs(call.inputs).values()
     typed = [
         np.asarray(array).astype(as_given.dtype)
-        for array, as_given in zip(arguments, flatten_inputs(call.inputs).values(), strict=True)
+        for array, as_given in zip(arguments, given, strict=False)
     ]
     if not any(array.dtype == np.float32 for array in typed):
         return True
     random = np.random.default_rng(0)
-    as_ran = _called(call, typed)
-    moved = [_called(call, [nudged(array, random) for array in typed]) for _ in range(_DRAWS)]
+    noise = list(arguments[len(typed) :])
+    as_ran = _called(call, [*typed, *noise])
+    moved = [
+        _called(call, [*(nudged(array, random) for array in typed), *noise]) for _ in range(_DRAWS)
+    ]
     for index, (exact, ran) in enumerate(zip(found, as_ran, strict=True)):
         if exact.dtype.kind != "f" or exact.shape != ran.shape:
             continue
@@ -174,7 +191,8 @@ def _stepped(array: Array) -> Array:
 
 def _called(call: _Call, arguments: Sequence[Native], wide: bool = True) -> list[Array]:
     function, inputs = call.function, call.inputs
-    replaced = iter(arguments)
+    count = len(arguments) - call.draws
+    replaced = iter(arguments[:count])
 
     def refill(structure_: Any) -> Any:
         if isinstance(structure_, dict):
@@ -185,7 +203,8 @@ def _called(call: _Call, arguments: Sequence[Native], wide: bool = True) -> list
 
     args, kwargs = bind(function, refill(inputs))
     try:
-        found = function(*args, **kwargs)
+        with Host(arguments[count:]).watching(function) if call.draws else nullcontext():
+            found = function(*args, **kwargs)
     except Exception as error:  # the user's code may say anything to float64
         if not wide:
             raise

@@ -106,7 +106,9 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
         found = {path: recorder.output(item, watcher.value) for path, item in flat.items()}
         return result, flat, found
 
-    with state.as_before(before, watcher), state.eagerly(), state.uncollected(), _watched(watcher):
+    host = recorder.host.watching(model.obj)
+    kept = state.as_before(before, watcher)
+    with kept, state.eagerly(), state.uncollected(), host, _watched(watcher):
         result, flat, outputs = run(model, call)
     if flat.none_of_its_own(recorder.ops):
         raise no_tensors(model, result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 
 from parity.errors import ModelError
+from parity.frameworks import tensorflow_draws as draws
 from parity.frameworks import tensorflow_ops as table
 from parity.frameworks.tensorflow_state import Holdings
 from parity.recorder import Recorder
@@ -188,7 +189,36 @@ class Watcher:
             (one, one._shape_tuple(), _NUMERIC[one._datatype_enum()])
             for one in (outputs[index] for index in kept)
         ]
+        if role == "random":
+            self._add_draw(kind, inputs, ids, results, shown, call)
+            return
         self._recorder.op(shown_as or kind, ids, results, role=role, attributes=shown, call=call)
+
+    def _add_draw(
+        self,
+        kind: str,
+        inputs: Sequence[Native],
+        ids: list[int],
+        results: list[tuple[Native, Sequence[int], str]],
+        shown: Mapping[str, Any],
+        call: Call,
+    ) -> None:
+        known = table.facts(kind)
+        names = [name for name, _ in known.arguments] if known else []
+        given = dict(zip(names, inputs, strict=False))
+        if draws.is_categorical(kind):
+            logits = self.value(given["logits"])
+            draws.add_categorical(self._recorder, kind, logits, results, shown)
+            return
+        arrays = {
+            name: tensor._numpy()
+            for name, tensor in given.items()
+            if tensor._datatype_enum() in _NUMERIC
+        }
+        found = {name: self._recorder.find(tensor) for name, tensor in given.items()}
+        values = {name: value for name, value in found.items() if value is not None}
+        draw = draws.draw_of(kind, arrays, values)
+        self._recorder.op(kind, ids, results, role="random", attributes=shown, call=call, draw=draw)
 
     def _caveat(self, text: str) -> None:
         if text not in self._recorder.caveats:

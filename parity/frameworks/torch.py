@@ -78,7 +78,8 @@ def record(model: Model, inputs: Inputs) -> Tape:
     target = model.obj.forward if root is not None else model.obj
     args, kwargs = bind(target, tensors)
     mode = Watcher(recorder, _named_tensors(modules))
-    with _left_as_it_was(model, modules, mode.saved), seen(mode), mode:
+    host = recorder.host.watching(model.obj, *modules.values())
+    with _left_as_it_was(model, modules, mode.saved), host, seen(mode), mode:
         result = run(model, lambda: model.obj(*args, **kwargs))
         outputs = run(model, lambda: structure.flatten(result, _is_tensor))
     if outputs.none_of_its_own(recorder.ops):

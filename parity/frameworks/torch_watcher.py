@@ -7,17 +7,21 @@ next read.
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from parity.draws.draw import Transform
+from parity.frameworks import torch_draws as draws
 from parity.frameworks.torch_ops import MOVES
 from parity.recorder import Recorder
-from parity.tape import LeafKind, Role
+from parity.tape import Array, LeafKind, Role
 
 
 class Watcher(TorchDispatchMode):
@@ -82,13 +86,22 @@ class Watcher(TorchDispatchMode):
         if not made:
             if func is torch.ops.aten._local_scalar_dense.default:
                 self._reads(args[0])
-            return result
+            if not _only_checks(self.recorder, inputs):
+                self.recorder.read_by_python(inputs)
+            return result  # a number read by the host, or nothing
         single = func in _COMPARISONS and args[0].dtype == torch.float32
         written_to = tuple(position for position, _ in written)
-        call = Call(func, *template, written_to, tuple(kept), single)
+        call: Call | Transform = Call(func, *template, written_to, tuple(kept), single)
         role = signature.role(args, kwargs)
-        if func is torch.ops.aten.native_dropout.default and args[2] is not False:
-            role, call, inputs, made = self._dropout_mask(call, inputs, made)
+        draw = None
+        if role == "random":
+            given = signature.given(args, kwargs)
+            at = len(self.recorder.ops)
+            split = draws.split(signature.kind, func._overloadname, given, made, at)
+            if split is not None:
+                role, call, inputs = "compute", *self._taken_apart(split)
+            else:
+                draw = draws.draw_of(signature.kind, given, inputs)
         op = self.recorder.op(
             signature.kind,
             inputs,
@@ -96,6 +109,7 @@ class Watcher(TorchDispatchMode):
             role=role,
             attributes=signature.attributes(args, kwargs),
             call=call,
+            draw=draw,
         )
         for value, tensor in zip(op.outputs, made, strict=True):
             self._note(value, tensor)
@@ -232,22 +246,36 @@ class Watcher(TorchDispatchMode):
         self._seen[value] = len(writes)
         return value
 
-    def _dropout_mask(
-        self, call: Call, inputs: list[int], made: list[torch.Tensor]
-    ) -> tuple[Role, Call, list[int], list[torch.Tensor]]:
-        """Splits dropout into the draw of its mask and the product that a replay can repeat."""
-        output, mask = made
-        draw = self.recorder.op(
-            "dropout_mask", (), [(mask, mask.shape, "bool")], role="random", call=call
-        )
-        rate = call.args[1]
-        scale = 0.0 if rate == 1 else 1 / (1 - rate)
-        product = Call(_scaled_mask, (Ref(0), Ref(1), scale), {}, (), (0,))
-        return "compute", product, [inputs[0], draw.outputs[0]], [output]
+    def _taken_apart(self, split: draws.Split) -> tuple[Transform, list[int]]:
+        """Records the draw of a kernel and what comes before its last step, which is returned."""
+
+        def add(kind: str, inputs: list[int], made: Array, **more: Any) -> int:
+            tensor = torch.from_numpy(np.array(made, order="C"))
+            output = (tensor, tensor.shape, name_of(tensor.dtype))
+            return self.recorder.op(kind, inputs, [output], **more).outputs[0]
+
+        noise = add(f"{split.draw.name}_draw", [], split.noise, role="random", draw=split.draw)
+        read = [noise]
+        for step in split.before:
+            assert step.makes is not None
+            inputs = [self.value_of(tensor) for tensor in step.reads]
+            read.append(add(step.kind, inputs, step.makes, call=Transform(step.function)))
+        read += [self.value_of(tensor) for tensor in split.last.reads]
+        return Transform(split.last.function), read
 
 
-def _scaled_mask(x: torch.Tensor, mask: torch.Tensor, scale: float) -> torch.Tensor:
-    return x * mask * scale
+def _only_checks(recorder: Recorder, values: list[int]) -> bool:
+    """Whether torch reads a number only to raise where it is out of range, as `one_hot` does."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_INSIDE):
+        frame = frame.f_back
+    if frame.f_globals.get("__name__", "").startswith("torch.distributions."):
+        return True
+    makers = [recorder.values[value].op for value in values]
+    return all(maker >= 0 and recorder.ops[maker].kind == "aminmax" for maker in makers)
+
+
+_INSIDE = ("parity.", "torch.utils._python_dispatch", "torch._ops", "torch._tensor", "torch._C")
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +338,11 @@ class _Signature:
     def __init__(self, func: Any) -> None:
         schema = func._schema
         self.names = [argument.name for argument in schema.arguments]
+        self.defaults = {
+            argument.name: argument.default_value
+            for argument in schema.arguments
+            if argument.has_default_value()
+        }
         self.writes = [
             index
             for index, argument in enumerate(schema.arguments)
@@ -330,6 +363,10 @@ class _Signature:
             rate = args[index] if index < len(args) else kwargs.get("dropout_p", 0.0)
             return "random" if rate else "compute"
         return self._role
+
+    def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments by name, defaults included."""
+        return {**self.defaults, **dict(zip(self.names, args, strict=False)), **kwargs}
 
     def written(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

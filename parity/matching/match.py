@@ -9,9 +9,11 @@ chaotic network is judged as sharply as one near the input.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from parity.draws.pairing import Drawing, assignments, substitute
+from parity.matching.astray import leads_astray
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
 from parity.matching.order import Order, find_order, orders
 from parity.matching.rounded import rounded_alike
@@ -23,9 +25,6 @@ from parity.tape import Array, Op, Replay, Tape
 _CLOSE_ENOUGH = 1e-13  # below this a replacement would change nothing
 _SMALL_LEAF = 4096  # elements; larger weights are looked up when somebody asks for them
 _LOOK_ALIKES = 16  # at most so many are compared in full, for each value
-_LOOK_AHEAD = 8  # operations after a replacement that may speak for or against it
-_CLEARLY = 2.0  # times nearer
-_ENOUGH = 2  # values that are nearer with a replacement than without
 _CONSTANTS = 8 * U32  # what constants rounded to float32 leave in an element
 
 
@@ -217,7 +216,9 @@ class Match:
         taken: the reference's values that have an equal partner.
         injected: candidate's values that were put in by force, with what was put there.
         inputs: the candidate's inputs that were replaced by the reference's to begin with.
-        draws: the candidate's random draws for which the reference's were substituted.
+        draws: what was substituted for the candidate's random draws: the reference's samples, in
+            the candidate's layout.
+        drawing: the draws of both, and which is the counterpart of which.
         alone: whether the candidate's values are still those of its own replay: none was replaced.
     """
 
@@ -230,19 +231,76 @@ class Match:
     inputs: Mapping[int, Array] = field(default_factory=dict)
     draws: dict[int, Array] = field(default_factory=dict)
     alone: bool = True
+    drawing: Drawing = field(default_factory=lambda: Drawing.of_none())
+
+    @property
+    def given(self) -> dict[int, Array]:
+        """What the candidate gets of the reference before anything is compared."""
+        return {**self.inputs, **self.draws}
+
+    def settle(self, value: int, reference: int, order: Order) -> None:
+        """Says that a value of the candidate is one of the reference's, exactly."""
+        self.pairs[value] = Pair(reference, value, order, 0.0)
+        self.taken.add(reference)
 
     @property
     def by_reference(self) -> dict[int, Pair]:
         return {pair.reference: pair for pair in self.pairs.values()}
 
 
-def match(reference: Indexed, candidate: Tape, done: Callable[[], object] | None = None) -> Match:
+def match(
+    reference: Indexed,
+    candidate: Tape,
+    done: Callable[[], object] | None = None,
+    drawing: Drawing | None = None,
+) -> Match:
     """Replays the candidate in float64 and pairs its values with the reference's.
 
     Args:
         done: called after each operation.
+        drawing: the counterparts of the candidate's draws, where they are known already.
     """
-    found = Match(reference, Side(candidate, Replay(candidate, "float64", {})))
+    if drawing is not None:
+        return _match(reference, candidate, drawing, done)
+    drawing = Drawing.of(reference.tape, candidate)
+    ordered = drawing.in_program_order() if drawing.candidate else None
+    if ordered is not None:
+        found = _match(reference, candidate, ordered, done)
+        spoken_for = all(choice.evidence == 2 for choice in ordered.chosen.values())
+        if _all_outputs_matched(found) or len(drawing.reference) == 1 or spoken_for:
+            return found
+    else:
+        found = _match(reference, candidate, drawing, done)
+    if not drawing.candidate:
+        return found
+    return _by_what_they_feed(found, drawing)
+
+
+def _by_what_they_feed(found: Match, drawing: Drawing) -> Match:
+    """The match with the draws paired otherwise, if more outputs have a partner then."""
+    reference, candidate = found.reference, found.side.tape
+    if found.drawing is not drawing:
+        drawing.chosen.clear()
+        found = max(found, _match(reference, candidate, drawing, None), key=_outputs_matched)
+    for other in () if _all_outputs_matched(found) else assignments(found.drawing):
+        tried = _match(reference, candidate, replace(drawing, chosen=other), None)
+        found = max(found, tried, key=_outputs_matched)
+    return found
+
+
+def _all_outputs_matched(found: Match) -> bool:
+    return _outputs_matched(found) == len(found.side.tape.outputs)
+
+
+def _outputs_matched(found: Match) -> int:
+    outputs = found.side.tape.outputs.values()
+    return sum(value in found.pairs and found.pairs[value].same for value in outputs)
+
+
+def _match(
+    reference: Indexed, candidate: Tape, drawing: Drawing, done: Callable[[], object] | None
+) -> Match:
+    found = Match(reference, Side(candidate, Replay(candidate, "float64", {})), drawing=drawing)
 
     def after(op: Op, run: Replay) -> None:
         found.side.run = run
@@ -308,6 +366,8 @@ def rematch(found: Match, injected: dict[int, Array], go_on: Callable[[Match, Op
         set(found.taken),
         {**found.injected, **injected},
         inputs=found.inputs,
+        draws=dict(found.draws),
+        drawing=found.drawing,
         alone=False,
     )
     fresh.side._prints = dict(found.side._prints)
@@ -339,6 +399,9 @@ class _Enough(Exception):
 def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
     """Looks one value up, and replaces it by its partner where that is not the same to the bit."""
     found.side.forget(value)
+    if value in found.drawing.candidate and op is not None:
+        substitute(found, op, value, run)
+        return
     array = run.array(value)
     if not array.size:
         return
@@ -350,7 +413,7 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
         pair = Pair(partner.reference, value, partner.order, partner.residual)
         if not pair.same and op is not None:
             moved_leaf = op.static and op.role == "move"  # left as it is, like the leaf itself
-            if moved_leaf or _leads_astray(found, pair, op, run):
+            if moved_leaf or leads_astray(found, pair, op, run):
                 return
         found.pairs[value] = pair
         if pair.same:
@@ -360,57 +423,3 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
             run.replace(value, pair.order.apply(found.reference.array(pair.reference)))
             found.side.forget(value)
             found.alone = False
-
-
-def _leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
-    """Whether what follows is nearer the reference if a value is left alone than if it is replaced.
-
-    That tells a look-alike from a partner. A product without its bias is near the sum where the
-    bias is small, half of `x` near its GELU where `x` is small: what the candidate lacks there it
-    adds next, and what was put in would have it twice. One value is not enough to trust a
-    replacement: `(xW + hU) + b` has a sum in common with `(xW + b) + hU` if `xW + b` is put in.
-    """
-    tape = found.side.tape
-    alone, replaced = run.branch(), run.branch()
-    replaced.replace(near.candidate, near.order.apply(found.reference.array(near.reference)))
-    nearer = 0
-    for later in _computed_from(tape, near.candidate, op):
-        for branch in (alone, replaced):
-            _step_to(tape, later, branch, found.injected)
-        for value in later.outputs:
-            gaps = [_gap(found, branch.array(value)) for branch in (alone, replaced)]
-            if max(gaps) <= SAME:
-                continue
-            if _CLEARLY * gaps[0] < gaps[1]:
-                return True
-            nearer += _CLEARLY * gaps[1] < gaps[0]
-            if nearer == _ENOUGH:
-                return False
-    return False
-
-
-def _computed_from(tape: Tape, value: int, op: Op) -> Iterator[Op]:
-    """The next few operations that depend on a value of `op`, and the moves between them."""
-    touched = {value}
-    left = _LOOK_AHEAD
-    for later in tape.ops[op.index + 1 :]:
-        if left and not touched.isdisjoint(later.inputs):
-            touched.update(later.outputs)
-            left -= later.role != "move"
-            yield later
-
-
-def _step_to(tape: Tape, op: Op, run: Replay, injected: Collection[int]) -> None:
-    """Runs an operation, and before it whatever it needs that has not been run."""
-    for value in op.inputs:
-        producer = tape.producer(value)
-        if producer is not None and value not in run:
-            _step_to(tape, producer, run, injected)
-    tape.step(op, run, injected)
-
-
-def _gap(found: Match, array: Array) -> float:
-    """How far an array is from the value of the reference that it resembles."""
-    print_ = fingerprint(array)
-    partner = found.reference.partner(array, print_, found.taken) if array.size else None
-    return partner.residual if isinstance(partner, Pair) and print_.informative else float("inf")

@@ -1,24 +1,10 @@
-"""Statistical parts: draws of one distribution, and the null distribution where no float64 is."""
+"""The null distribution, where there is no float64."""
 
 import numpy as np
 
-from parity.numerics.draws import DRAWS_ERROR_RATE, same_distribution
 from parity.numerics.null import DRAWS, null_test
 
 random = np.random.default_rng(0)
-
-
-def test_samples_of_one_distribution_are_hardly_ever_told_apart():
-    likelihoods = [same_distribution(random.random(60), random.random(60)) for _ in range(300)]
-    assert min(likelihoods) > DRAWS_ERROR_RATE
-    assert np.mean(np.array(likelihoods) < 0.1) < 0.2
-
-
-def test_dropout_masks_of_other_rates_or_scales_are_told_apart():
-    mask = (random.random(400) < 0.6) / 0.6
-    assert same_distribution(mask, (random.random(400) < 0.6) / 0.6) > DRAWS_ERROR_RATE
-    assert same_distribution(mask, (random.random(400) < 0.3) / 0.3) < DRAWS_ERROR_RATE
-    assert same_distribution(mask, (random.random(400) < 0.6) * 1.0) < DRAWS_ERROR_RATE
 
 
 def inputs():

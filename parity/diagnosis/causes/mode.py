@@ -24,6 +24,7 @@ from parity.diagnosis.causes._parts import (
 )
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
+from parity.draws.units import origins
 from parity.tape import Array
 
 _MASKS = "draws are not repeated: the rates are read off the masks of this one run"
@@ -156,7 +157,12 @@ def _rate_of(scale: float) -> float | None:
 
 
 def _draws(view: RegionView) -> bool:
-    return any(op.role == "random" or "dropout" in op.kind.lower() for op in view.ops)
+    """Whether random numbers are drawn there, or read: draws that are paired lie before it."""
+    noise = origins(view.tape).noise
+    return any(
+        op.role == "random" or "dropout" in op.kind.lower() or not noise.isdisjoint(op.inputs)
+        for op in view.ops
+    )
 
 
 def _dropout(inside: Inside) -> Dropout | None:

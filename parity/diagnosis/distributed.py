@@ -1,0 +1,107 @@
+"""Whether two models whose draws cannot be paired give outputs of one distribution, as far as seen.
+
+Each runs on many fresh samples of its own. A difference that is found is a divergence; that none is
+found proves nothing, and is stated with what would have been found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from parity.diagnosis.redraw import can_be_had, fresh_samples, work_of
+from parity.diagnosis.region import OutputPair
+from parity.draws.draw import generator
+from parity.errors import ReplayError
+from parity.matching.match import Match
+from parity.tape import Array, Replay
+
+_RUNS = 2000  # of each model
+_FEWEST = 200
+_WORK = 40_000  # operations in all runs
+_ELEMENTS = 128  # of an output that are looked at, and sums of all as many again
+_ERROR_RATE = 1e-6  # of a comparison of models that are one
+
+
+@dataclass(frozen=True)
+class Distributed:
+    """The largest Kolmogorov-Smirnov distance, and the smallest that would have been found."""
+
+    distance: float
+    seen: float
+    runs: int
+
+    @property
+    def differ(self) -> bool:
+        return self.distance > self.seen
+
+    def __str__(self) -> str:
+        if self.differ:
+            return (
+                f"over {self.runs} runs of both on fresh samples the outputs are distributed "
+                f"differently: the largest Kolmogorov-Smirnov distance is {self.distance:.2f}, "
+                f"chance leaves {self.seen:.2f} (error rate {_ERROR_RATE:g})"
+            )
+        return (
+            f"{self.runs} runs of both on fresh samples show no difference; a distance of "
+            f"{2 * self.seen:.2f} between the outputs' distributions would have been seen"
+        )
+
+
+def distributed(matched: Match, outputs: Sequence[OutputPair]) -> Distributed | None:
+    """Compares the outputs' distributions; None where no fresh samples can be had, or too few."""
+    drawing = matched.drawing
+    units = [*drawing.reference, *drawing.candidate.values()]
+    if not all(can_be_had(unit.draw) for unit in units) or not outputs:
+        return None
+    runs = min(_RUNS, _WORK // max(work_of(matched), 1))
+    if runs < _FEWEST:
+        return None
+    sides = (
+        (matched.reference.tape, matched.reference.run, drawing.reference, 0),
+        (
+            matched.side.tape,
+            matched.side.tape.replay("float64", matched.given),
+            list(drawing.candidate.values()),
+            1,
+        ),
+    )
+    found: list[Array] = []
+    for tape, base, drawn, side in sides:
+        ends = [pair.candidate if side else pair.reference for pair in outputs]
+        rows = []
+        for turn in range(runs):
+            samples = fresh_samples(tape, drawn, generator(turn, side, 11))
+            try:
+                rows.append(_features(tape.replay("float64", samples, base), ends))
+            except ReplayError:
+                return None
+        found.append(np.array(rows))
+    if found[0].shape != found[1].shape or not found[0].size:
+        return None
+    distance = max(map(_distance, found[0].T, found[1].T))
+    rate = _ERROR_RATE / found[0].shape[1]
+    return Distributed(distance, math.sqrt(-math.log(rate / 2) / runs), runs)
+
+
+def _features(run: Replay, ends: Sequence[int]) -> Array:
+    """Elements of the outputs, and sums of all with fixed signs: what depends on others shows."""
+    found = []
+    for value in ends:
+        flat = np.nan_to_num(run.array(value).astype(np.float64).ravel())
+        picks = np.linspace(0, flat.size - 1, min(flat.size, _ELEMENTS)).astype(int)
+        signs = generator(flat.size, 3).choice([-1.0, 1.0], (min(flat.size, 16), flat.size))
+        found += [flat[picks], signs @ flat]
+    return np.concatenate(found)
+
+
+def _distance(a: Array, b: Array) -> float:
+    """The Kolmogorov-Smirnov distance; numbers alike but for rounding are one."""
+    scale = max(np.abs(a).max(), np.abs(b).max()) or 1.0
+    a, b = np.sort(np.round(a / scale, 9)), np.sort(np.round(b / scale, 9))
+    places = np.concatenate([a, b])
+    below = [np.searchsorted(one, places, "right") / one.size for one in (a, b)]
+    return float(np.abs(below[0] - below[1]).max())

@@ -1,0 +1,60 @@
+"""What a verdict of parity says of random draws: how they were paired, and what was not shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from parity.diagnosis.judge import Verdict
+from parity.diagnosis.redraw import Redrawn
+from parity.draws.pairing import Choice, alike
+from parity.draws.units import Unit
+from parity.matching.match import Match
+from parity.report.summary import Note
+from parity.tape import Site
+
+
+def with_draws(verdict: Verdict, matched: Match, found: Redrawn) -> Verdict:
+    """Adds to a verdict of parity how the draws were paired, and what was not shown of them."""
+    reasons = [
+        f"random draws could not be paired, and no fresh samples can be had: {unit}. Pass the "
+        "samples in as inputs, or run the models in eval mode."
+        for unit in found.unknown
+    ]
+    if found.weak:
+        reasons.append(
+            f"decisions are made of random draws, and only {found.decisions} could be compared: "
+            "too few to tell distributions apart; compare more samples at once"
+        )
+    notes = [note for note in verdict.notes]
+    told: set[tuple[Site, Site]] = set()
+    for value, choice in matched.drawing.chosen.items():
+        unit = matched.drawing.candidate[value]
+        sites = choice.reference.op.site, unit.op.site
+        if sites not in told:
+            told.add(sites)
+            notes.append(Note("random", *sites, 0.0, _paired(choice, unit, found)))
+    if not reasons:
+        return replace(verdict, notes=tuple(notes))
+    outputs = dict.fromkeys(verdict.outputs, "unverified")
+    return replace(
+        verdict,
+        verdict="unverified",
+        reasons=(*verdict.reasons, *reasons),
+        notes=tuple(notes),
+        outputs=outputs,
+    )
+
+
+def _paired(choice: Choice, unit: Unit, found: Redrawn) -> str:
+    how = "draws paired exactly: the reference's samples are substituted"
+    if not alike(choice.reference.draw, unit.draw):
+        how = (
+            f"draws paired exactly: {choice.reference.draw} and {unit.draw} at the same "
+            "probabilities"
+        )
+    if found.needed:
+        how += (
+            f"; {found.decisions} decisions made of draws agree, a difference in "
+            f"{5 / found.decisions:.1%} of them would have been seen"
+        )
+    return how

@@ -1,0 +1,248 @@
+"""The closing check on models that draw: both run again on fresh samples, the same for both.
+
+Few samples hide much: that two thresholds gave one mask, or that two sets of logits gave one
+action, does not make them one. What is compared exactly on its way needs no more; for a decision
+that is made of noise, the share of samples on which models may differ unseen is stated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from parity.diagnosis.outputs import output_matches
+from parity.diagnosis.region import OutputPair
+from parity.draws.draw import Draw, generator
+from parity.draws.families import FAMILIES, fresh, known
+from parity.draws.pairing import Drawing, alike, samples
+from parity.draws.units import Unit
+from parity.errors import ReplayError
+from parity.matching.match import Indexed, Match, match
+from parity.numerics.difference import residual
+from parity.tape import Array, Replay, Tape
+
+_TURNS = 6  # at least, where they cost little
+_DECISIONS = 1000  # that must agree: a difference in 0.5% of them is seen in 99.3% of comparisons
+_MOST = 600  # turns
+_WORK = 40_000  # operations in all turns
+_LARGE = 4_000_000  # numbers that a turn makes, for which there are but two
+_REPAIRINGS = 4  # turns on whose samples draws are paired anew
+_APART = 1e-6  # relative: no rounding in float64, but what follows from another decision
+_AMPLIFIED = 100.0  # times what constants leave on the recorded samples
+
+
+@dataclass(frozen=True)
+class Redrawn:
+    """What came of it.
+
+    Attributes:
+        apart: the match on the first samples on which the outputs differ, or None.
+        decisions: how many were compared that nothing else shows to be the same.
+        needed: whether there are such.
+        unknown: draws that have no counterpart, and of which no fresh samples can be had.
+    """
+
+    apart: Match | None
+    decisions: int
+    needed: bool
+    unknown: tuple[Unit, ...]
+
+    @property
+    def weak(self) -> bool:
+        return self.needed and self.decisions < _DECISIONS // 4
+
+
+def redraw(found: Match, outputs: Sequence[OutputPair]) -> Redrawn | None:
+    """Runs both models on fresh samples; None if neither draws.
+
+    Args:
+        found: the match as the models are.
+    """
+    drawing = found.drawing
+    if not drawing.reference and not drawing.candidate:
+        return None
+    unknown = [unit for unit in (*drawing.unpaired, *drawing.free) if not can_be_had(unit.draw)]
+    decided = _decided(found)
+    trial = _Trial(found, outputs, _turns(found, decided))
+    at = trial.first_apart(drawing)
+    if at is None:
+        return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown))
+    for turn in range(at, min(at + _REPAIRINGS, trial.turns + 1)):
+        # few samples may pair draws wrongly: others pair them otherwise
+        other = trial.paired_on(drawing, turn)
+        if other is not None and trial.first_apart(other) is None:
+            return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown))
+    while at is not None:
+        apart = trial.matched_on(drawing, at)
+        if not all(output_matches(apart, pair) for pair in outputs):
+            return Redrawn(apart, decided * at, decided > 0, tuple(unknown))
+        at = trial.first_apart(drawing, after=at)  # here only rounding was amplified
+    return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown))
+
+
+@dataclass
+class _Trial:
+    """Both models on fresh samples, turn by turn."""
+
+    found: Match
+    outputs: Sequence[OutputPair]
+    turns: int
+
+    def __post_init__(self) -> None:
+        self.base = self.found.side.tape.replay("float64", self.found.given)
+        gaps = _gaps(self.found.reference.run, self.base, self.outputs)
+        # more than constants leave on the recorded samples
+        self.limits = {name: max(_APART, _AMPLIFIED * gap) for name, gap in gaps}
+
+    def first_apart(self, drawing: Drawing, after: int = 0) -> int | None:
+        """The first turn in which the outputs differ; None if they agree in all."""
+        for turn in range(after + 1, self.turns + 1):
+            try:
+                ours, theirs = _runs(self._on(drawing, turn), self.base, turn)
+            except ReplayError:  # fresh samples outside what an operation takes
+                return None
+            if not all(
+                gap <= self.limits.get(name, math.inf)
+                for name, gap in _gaps(ours, theirs, self.outputs)
+            ):
+                return turn
+        return None
+
+    def paired_on(self, drawing: Drawing, turn: int) -> Drawing | None:
+        """The draws as they are paired on the samples of a turn, if the outputs agree then."""
+        try:
+            side = self._side(drawing, turn)
+            found = match(side, self.found.side.tape)
+        except ReplayError:
+            return None
+        agree = all(output_matches(found, pair) for pair in self.outputs)
+        return found.drawing if agree else None
+
+    def matched_on(self, drawing: Drawing, turn: int) -> Match:
+        side = self._side(drawing, turn)
+        _, theirs = _runs(self._on(drawing, turn), self.base, turn)
+        samples = {unit.value: theirs.array(unit.value) for unit in drawing.unpaired}
+        here = replace(drawing, turn=turn, fresh=samples)
+        return match(side, self.found.side.tape, drawing=here)
+
+    def _side(self, drawing: Drawing, turn: int) -> Indexed:
+        ours, _ = _runs(self._on(drawing, turn), self.base, turn)
+        return Indexed(self.found.reference.tape, ours)
+
+    def _on(self, drawing: Drawing, turn: int) -> Match:
+        return replace(self.found, drawing=replace(drawing, turn=turn))
+
+
+def can_be_had(draw: Draw | None) -> bool:
+    return known(draw) or (draw is not None and draw.name == "permutation")
+
+
+def _turns(found: Match, decided: int) -> int:
+    tapes = found.reference.tape, found.side.tape
+    if sum(value.size for tape in tapes for value in tape.values if value.op >= 0) > _LARGE:
+        return 2
+    most = max(2, min(_MOST, _WORK // max(work_of(found), 1)))
+    return min(most, max(_TURNS, math.ceil(_DECISIONS / decided) if decided else 0))
+
+
+def work_of(found: Match) -> int:
+    """How many operations of both models run again on other samples."""
+    tapes = found.reference.tape, found.side.tape
+    return sum(
+        not origins.noise.isdisjoint(op.inputs)
+        for tape, origins in zip(tapes, found.drawing.origins, strict=True)
+        for op in tape.ops
+    )
+
+
+def _decided(found: Match) -> int:
+    """How many numbers are decided by noise, and not shown to be so by what decides them.
+
+    A decision makes integers or booleans of real numbers; a discrete draw is one by itself.
+    """
+    drawing, tape = found.drawing, found.side.tape
+    noise = drawing.origins[1].noise
+    count = _unseen(found)
+    for op in tape.ops:
+        if op.index not in tape.used or op.role == "move" or not op.outputs:
+            continue
+        made = tape.values[op.outputs[0]]
+        if op.role == "random":
+            count += made.size * _differs(drawing, op.outputs[0])
+        elif made.id in noise and not _is_real(made.dtype):
+            real = [one for one in op.inputs if _is_real(tape.values[one].dtype)]
+            settled = all(one in found.pairs and found.pairs[one].same for one in real)
+            constants = any(isinstance(one, float) for one in op.attributes.values())
+            if real and not (settled and len(real) > 1 and not constants):
+                count += made.size
+    return count
+
+
+def _unseen(found: Match) -> int:
+    """How many numbers are drawn for operations without an inside, which may decide anything."""
+    for tape, units in (
+        (found.reference.tape, found.drawing.reference),
+        (found.side.tape, list(found.drawing.candidate.values())),
+    ):
+        if tape.framework == "numpy" and units:
+            return min(unit.size for unit in units)
+    return 0
+
+
+def _differs(drawing: Drawing, value: int) -> bool:
+    """Whether a discrete draw stands for one of another distribution."""
+    unit, choice = drawing.candidate.get(value), drawing.chosen.get(value)
+    if unit is None or unit.draw is None or unit.draw.name not in FAMILIES:
+        return False
+    if not FAMILIES[unit.draw.name].discrete:
+        return False
+    return choice is None or not alike(unit.draw, choice.reference.draw)
+
+
+def _is_real(dtype: str) -> bool:
+    return dtype.startswith(("float", "bfloat", "complex"))
+
+
+def _runs(found: Match, base: Replay, turn: int) -> tuple[Replay, Replay]:
+    """Both models on fresh samples."""
+    drawing = found.drawing
+    random = generator(turn, 7)
+    reference, candidate = found.reference.tape, found.side.tape
+    ours = fresh_samples(reference, drawing.reference, random)
+    run = reference.replay("float64", ours, found.reference.run)
+    theirs: dict[int, Array] = {}
+    for value, unit in drawing.candidate.items():
+        choice = drawing.chosen.get(value)
+        if choice is not None:
+            theirs[value] = samples(found, unit, choice, run)
+        elif unit.draw is not None and can_be_had(unit.draw):
+            theirs[value] = _as(candidate, unit, fresh(unit.draw, unit.shape, random))
+    return run, candidate.replay("float64", theirs, base)
+
+
+def fresh_samples(
+    tape: Tape, units: Sequence[Unit], random: np.random.Generator
+) -> dict[int, Array]:
+    """Samples for all draws of a tape of which any can be had."""
+    return {
+        unit.value: _as(tape, unit, fresh(unit.draw, unit.shape, random))
+        for unit in units
+        if unit.draw is not None and can_be_had(unit.draw)
+    }
+
+
+def _as(tape: Tape, unit: Unit, array: Array) -> Array:
+    dtype = tape.values[unit.value].dtype
+    return array.astype(np.float64 if _is_real(dtype) else dtype)
+
+
+def _gaps(
+    ours: Replay, theirs: Replay, outputs: Sequence[OutputPair]
+) -> Iterator[tuple[str, float]]:
+    for pair in outputs:
+        a, b = ours.array(pair.reference), theirs.array(pair.candidate)
+        if a.shape == b.shape:
+            yield pair.name, residual(a, b)

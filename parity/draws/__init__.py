@@ -1,0 +1,8 @@
+"""Random draws: what they are drawn from, and how those of two models are paired.
+
+draw       the description of one draw, in one vocabulary for all frameworks
+families   distributions with known parameters: probabilities, quantiles, samples
+fused      kernels that draw and transform in one, taken apart into a draw and what is made of it
+host       draws by NumPy, inside models of any framework
+pairing    which of the reference's draws is substituted for which of the candidate's
+"""

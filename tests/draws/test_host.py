@@ -1,0 +1,146 @@
+"""Draws by NumPy are followed, wherever the generator is held; what users get does not change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import parity
+from parity import channels
+from parity.draws.host import Host
+from parity.model import wrap
+
+rng = np.random.default_rng(0)
+W = rng.normal(size=(8, 4)).astype("f")
+X = rng.normal(size=(5, 8)).astype("f")
+GENERATOR = np.random.default_rng(5)
+LEGACY = np.random.RandomState(6)
+
+
+def reference(x):
+    return x @ torch.from_numpy(W) + 2 * torch.randn(5, 4)
+
+
+class Held:
+    def __init__(self, scale):
+        self.random, self.scale = np.random.default_rng(4), scale
+
+    def __call__(self, x):
+        return x @ W + self.random.normal(0, self.scale, (5, 4))
+
+
+def of_a_default(scale):
+    def run(x, random=np.random.default_rng(3)):  # noqa: B008
+        return x @ W + scale * random.standard_normal((5, 4))
+
+    return run
+
+
+def of_a_closure(scale):
+    random = np.random.default_rng(2)
+    return lambda x: x @ W + random.normal(scale=scale, size=(5, 4))
+
+
+def made_inside(scale):
+    return lambda x: x @ W + np.random.default_rng(7).normal(scale=scale, size=(5, 4))
+
+
+FORMS = {
+    "module": lambda scale: lambda x: x @ W + np.random.normal(0, scale, (5, 4)),
+    "global": lambda scale: lambda x: x @ W + GENERATOR.normal(0, scale, (5, 4)),
+    "legacy": lambda scale: lambda x: x @ W + LEGACY.normal(0, scale, (5, 4)),
+    "attribute": Held,
+    "default": of_a_default,
+    "closure": of_a_closure,
+    "made inside": made_inside,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_function_of_numpy_gets_the_references_samples(form):
+    for scale, verdict in ((2.0, "parity"), (2.1, "diverged")):
+        candidate = parity.wrap(FORMS[form](scale), framework="numpy")
+        report = parity.compare(parity.wrap(reference, framework="torch"), candidate, inputs=X)
+        assert report.verdict == verdict
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_recording_draws_what_a_plain_run_draws(form):
+    def results(run):
+        for generator, seed in ((GENERATOR, 5), (LEGACY, 6)):
+            fresh = type(generator)
+            if fresh is np.random.RandomState:
+                generator.seed(seed)
+            else:
+                generator.bit_generator.state = np.random.default_rng(seed).bit_generator.state
+        np.random.seed(1)
+        return run(FORMS[form](2.0))
+
+    model = None
+
+    def recorded(function):
+        tape = channels.record(wrap(function, framework="numpy"), model, X)
+        return tape.recorded[next(iter(tape.outputs.values()))]
+
+    np.testing.assert_array_equal(results(recorded), results(lambda function: function(X)))
+
+
+def test_generators_are_put_back():
+    held = Held(1.0)
+    before = held.random
+    with Host().watching(held):
+        assert held.random is not before
+    assert held.random is before
+    assert np.random.normal.__self__ is np.random.mtrand._rand
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda random: random.choice(4, size=6, p=[0.1, 0.2, 0.3, 0.4]),
+        lambda random: random.choice([3.5, 1.5], size=6),
+        lambda random: random.uniform(-1, 2, 6),
+        lambda random: random.exponential(3.0, 6),
+        lambda random: random.binomial(1, 0.3, 6),
+        lambda random: random.permutation(6),
+        lambda random: random.integers(2, 5, 6),
+        lambda random: random.gamma(2.0, size=6),
+    ],
+)
+def test_a_replay_gives_what_was_drawn(draw):
+    random = np.random.default_rng(1)
+
+    def run(x):
+        return x.sum() + draw(random)
+
+    tape = channels.record(wrap(run, framework="numpy"), None, X)
+    (value,) = tape.outputs.values()
+    np.testing.assert_allclose(tape.replay().array(value), tape.recorded[value], rtol=1e-15)
+    assert not tape.lost_draws
+
+
+def test_what_is_computed_from_a_draw_outside_the_framework_is_unverified():
+    def candidate(x):
+        mask = (np.random.rand(5, 4) < 0.5).astype("f")
+        return x @ torch.from_numpy(W) * torch.from_numpy(mask)
+
+    def ours(x):
+        return x @ torch.from_numpy(W) * (torch.rand(5, 4) < 0.5)
+
+    report = parity.compare(
+        parity.wrap(ours, framework="torch"),
+        parity.wrap(candidate, framework="torch"),
+        inputs=X,
+    )
+    assert report.verdict == "unverified"
+
+
+def test_a_draw_that_python_decides_by_is_unverified():
+    def run(x):
+        return x @ torch.from_numpy(W) * (2.0 if np.random.rand() < 0.5 else 3.0)
+
+    model = parity.wrap(run, framework="torch")
+    report = parity.compare(model, model, inputs=X)
+    assert report.verdict == "unverified"
+    assert "numpy.random.rand" in report.comparisons[0].reasons[0]
