@@ -59,7 +59,7 @@ def _attacks(options: argparse.Namespace) -> int:
     ]
     if options.list:
         for one in chosen:
-            print(f"{one.round} {one.rule:20} {one.name:40} {one.about}")
+            print(f"{one.round} {one.rule:26} {one.name:40} {one.about}")
         print(f"{len(chosen)} attacks on {len({one.rule for one in chosen})} rules")
         return 0
     if options.show:

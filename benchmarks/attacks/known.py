@@ -147,9 +147,12 @@ ALARMS: frozenset[str] = frozenset(
     [
         "absorbed-scores",
         "amplitude-behind-phase",
+        "bounds-torch-tf-clip",
         "counts-traces",
         "decimal-threshold",
+        "maximum-of-leaky",
         "nan-to-num-largest",
+        "normalised-twice",
         "numpy-casts-far",
         "real-view",
         "storage-write",

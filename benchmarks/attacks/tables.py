@@ -24,8 +24,8 @@ def summary(results: Sequence[Result]) -> list[str]:
     heads = ("rule", "attacks", "WRONG", "unverified", "diverged", "refused")
     twins = ("parity", "unverified", "ALARM", "refused")
     lines = [
-        f"{'':20} {'':7} | {'faulty':^37} | twin",
-        f"{heads[0]:20} {heads[1]:>7} | "
+        f"{'':26} {'':7} | {'faulty':^37} | twin",
+        f"{heads[0]:26} {heads[1]:>7} | "
         + " ".join(f"{head:>10}" for head in heads[2:])
         + " | "
         + " ".join(f"{head:>10}" for head in twins),
@@ -36,7 +36,7 @@ def summary(results: Sequence[Result]) -> list[str]:
         faulty = [_count(these, "faulty", v) for v in ("parity", "unverified", "diverged")]
         twin = [_count(these, "twin", v) for v in ("parity", "unverified", "diverged")]
         lines.append(
-            f"{rule:20} {len(these):7} | "
+            f"{rule:26} {len(these):7} | "
             + " ".join(f"{n:10}" for n in (*faulty, len(these) - sum(faulty)))
             + " | "
             + " ".join(f"{n:10}" for n in (*twin, len(these) - sum(twin)))

@@ -344,6 +344,6 @@ def _runs(program: Program) -> bool:
     try:
         with np.errstate(all="ignore"):
             evaluate(program, NumPy(), program.inputs)
-    except (ValueError, IndexError):  # shapes that do not fit any more
+    except (ValueError, IndexError, ZeroDivisionError):  # shapes that do not fit any more
         return False
     return True
