@@ -7,7 +7,6 @@ in their `Adapter` (parity/frameworks/); what is here knows none of them.
 
 from __future__ import annotations
 
-import linecache
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -19,7 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from parity.draws.draw import Draw, Transform
+<<<<<<< HEAD
 from parity.errors import NoFloat64, ReplayError
+=======
+from parity.errors import ReplayError
+from parity.site import Frame as Frame
+from parity.site import Site as Site
+>>>>>>> random
 
 Array = npt.NDArray[Any]
 Native = Any  # a framework's own tensor
@@ -33,47 +38,6 @@ ValueKind = Literal["input", "parameter", "buffer", "constant", "computed"]
 #   move     the same numbers elsewhere: reshape, transpose, slice, pad, concatenate, cast, copy
 #   random   draws numbers that no other framework draws; `Op.draw` says from what
 Role = Literal["compute", "move", "random"]
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A line of the user's code that was on the stack when an operation ran."""
-
-    file: str
-    line: int
-    function: str
-
-    @property
-    def code(self) -> str:
-        return linecache.getline(self.file, self.line).strip()
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Where an operation ran.
-
-    Attributes:
-        op: the operation's kind in its framework's words (`aten.convolution`, `Softmax`).
-        layer: path of the innermost layer (`features.conv2`, `head/dense_1`, `/net/l1`), or "".
-        frames: the user's lines, innermost first; empty where only a framework's code ran.
-    """
-
-    op: str
-    layer: str
-    frames: tuple[Frame, ...] = ()
-
-    @property
-    def source(self) -> str:
-        """`file:line` of the innermost frame outside the frameworks, or ""."""
-        return str(self.frames[0]) if self.frames else ""
-
-    @property
-    def code(self) -> str:
-        """The text of that line, or ""."""
-        return self.frames[0].code if self.frames else ""
 
 
 @dataclass(slots=True)

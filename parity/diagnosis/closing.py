@@ -75,6 +75,8 @@ def close(
     doubts = tape_doubts(plain)
     if doubts:
         return _weaker(verdict, "unverified", doubts, names), []
+    if _draws_by_itself(matched):
+        return verdict, []  # whose samples are others: there is nothing to subtract
     left, effect = unaccounted(matched, repaired, pairs, verdict.noted, plain)
     if effect:
         said = f"together with the other notes it changes the outputs by {effect:.1e} of their size"
@@ -123,7 +125,8 @@ def _in_float64_alone(
     matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
 ) -> list[str]:
     """Says so where outputs that are equal but for rounding as they ran differ in float64."""
-    if _draws(matched) or differ(matched, pairs, plain[0].run(), plain[1].run(), _EQUAL):
+    drawn = _draws(matched) or _draws_by_itself(matched)
+    if drawn or differ(matched, pairs, plain[0].run(), plain[1].run(), _EQUAL):
         return []
     compared = _compared(matched, pairs, plain)
     if _exceeding(compared, _exact(matched, {})):
@@ -282,6 +285,16 @@ def _exact(matched: Match, substituted: Mapping[int, Array]) -> Outputs:
     if matched.alone and not substituted:
         return {name: run.array(value) for name, value in tape.outputs.items()}
     return tape.outputs_of("float64", {**matched.inputs, **_draws(matched), **substituted})
+
+
+def _draws_by_itself(matched: Match) -> bool:
+    """Whether the candidate draws random samples for which the reference's were not substituted."""
+    tape = matched.side.tape
+    return any(
+        tape.ops[index].role == "random" and value not in matched.draws
+        for index in tape.used
+        for value in tape.ops[index].outputs
+    )
 
 
 def _draws(matched: Match) -> Mapping[int, Array]:

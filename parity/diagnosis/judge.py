@@ -77,7 +77,6 @@ def judge(
     noted: list[tuple[Parting, str]] = []
     notes, unverified = [], list(structure)
     ends: dict[int, str] = {}
-    lost, seen = [*reference.lost_draws, *candidate.lost_draws], None
     for parting in partings:
         kind = classify(repaired, parting, outputs)
         if parting.values is not None:
@@ -85,13 +84,12 @@ def judge(
         if kind.name == "divergence":
             faults.append((parting, kind.detail))
         elif kind.name == "unpaired-random":
-            if not lost and seen is None:
-                seen = distributed(matched, outputs)
-            if seen is not None and seen.differ:
-                faults.append((parting, f"{kind.detail.split('. ')[0]}; {seen}"))
+            differ, said = _of_unpaired(matched, outputs, kind.detail)
+            if differ:
+                faults.append((parting, said))
                 ends.update({parting.values[1]: "divergence"} if parting.values else {})
             else:
-                unverified.append(f"{kind.detail} {seen or ''}".strip())
+                unverified.append(said)
         elif kind.name in _UNVERIFIABLE:
             unverified.append(_unverified(kind.name, parting))
         else:
@@ -145,6 +143,16 @@ def judge(
     return Verdict(
         verdict, reasons, tuple(divergences), tuple(notes), coverage, ends, each, tuple(noted)
     )
+
+
+def _of_unpaired(matched: Match, outputs: Sequence[OutputPair], detail: str) -> tuple[bool, str]:
+    """Whether draws without a counterpart are seen to differ in distribution, and what is said."""
+    if matched.reference.tape.lost_draws or matched.side.tape.lost_draws:
+        return False, detail
+    seen = distributed(matched, outputs)
+    if seen is None:
+        return False, detail
+    return seen.differ, f"{detail.split('. ')[0]}; {seen}" if seen.differ else f"{detail} {seen}"
 
 
 def _as_note(divergence: Divergence, whole: float) -> Note:

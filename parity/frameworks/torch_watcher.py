@@ -89,19 +89,25 @@ class Watcher(TorchDispatchMode):
             if not _only_checks(self.recorder, inputs):
                 self.recorder.read_by_python(inputs)
             return result  # a number read by the host, or nothing
+<<<<<<< HEAD
         single = func in _COMPARISONS and args[0].dtype == torch.float32
         written_to = tuple(position for position, _ in written)
         call: Call | Transform = Call(func, *template, written_to, tuple(kept), single)
         role = signature.role(args, kwargs)
         draw = None
+=======
+        call: Call | Transform = Call(
+            func, *template, tuple(position for position, _ in written), tuple(kept)
+        )
+        role, draw = signature.role(args, kwargs), None
+>>>>>>> random
         if role == "random":
             given = signature.given(args, kwargs)
-            at = len(self.recorder.ops)
-            split = draws.split(signature.kind, func._overloadname, given, made, at)
-            if split is not None:
-                role, call, inputs = "compute", *self._taken_apart(split)
-            else:
+            split = self._split(func, signature.kind, given, made)
+            if split is None:
                 draw = draws.draw_of(signature.kind, given, inputs)
+            else:
+                role, call, inputs = "compute", *self._taken_apart(split)
         op = self.recorder.op(
             signature.kind,
             inputs,
@@ -245,6 +251,11 @@ class Watcher(TorchDispatchMode):
             self._known[value] = tensor
         self._seen[value] = len(writes)
         return value
+
+    def _split(
+        self, func: Any, kind: str, given: dict[str, Any], made: list[torch.Tensor]
+    ) -> draws.Split | None:
+        return draws.split(kind, func._overloadname, given, made, len(self.recorder.ops))
 
     def _taken_apart(self, split: draws.Split) -> tuple[Transform, list[int]]:
         """Records the draw of a kernel and what comes before its last step, which is returned."""

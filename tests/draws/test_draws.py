@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -226,3 +228,34 @@ def test_sampling_against_none_is_a_divergence_either_way():
 
     assert compared(noisy, still).verdict == "diverged"
     assert compared(still, noisy).verdict == "diverged"
+
+
+@pytest.mark.parametrize("scale", [2.0, 1.0001])
+def test_noise_that_is_scaled_before_it_meets_data_is_a_divergence(scale):
+    sigma = torch.from_numpy(np.abs(W) + 0.1)
+
+    def layer(scale):
+        return lambda x: torch.tanh(x @ (w + scale * sigma * torch.outer(*noise())))
+
+    def noise():
+        return torch.randn(8), torch.randn(4)
+
+    assert compared(layer(1.0), layer(1.0)).verdict == "parity"
+    assert compared(layer(1.0), layer(scale)).verdict == "diverged"
+
+
+def test_a_mask_of_booleans_does_not_end_the_cause():
+    def dropped(rate):
+        def run(x):
+            h = tf.tanh(tf.matmul(x, W))
+            kept = tf.random.uniform(h.shape) >= rate
+            return tf.where(kept, h, tf.zeros_like(h)) / (1 - rate)
+
+        return run
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "the cause")
+        found = compared(
+            dropped(0.3), dropped(0.5), reference_in="tensorflow", candidate_in="tensorflow"
+        )
+    assert found.verdict == "diverged"

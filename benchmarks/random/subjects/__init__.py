@@ -1,5 +1,5 @@
 """The stochastic subjects; importing a module registers its own."""
 
-from . import dropout, layers, policies, sampling, worlds
+from . import choices, dropout, dropout_inside, layers, policies, sampling, worlds
 
-__all__ = ["dropout", "layers", "policies", "sampling", "worlds"]
+__all__ = ["choices", "dropout", "dropout_inside", "layers", "policies", "sampling", "worlds"]

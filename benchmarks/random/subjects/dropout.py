@@ -14,7 +14,7 @@ from ..subject import SUBJECTS, Subject, weights
 _RATES = {"rate": 0.5, "near": 0.35}
 
 
-def _rate(fault):
+def rate_of(fault):
     return _RATES.get(fault, 0.3)
 
 
@@ -81,7 +81,7 @@ def plain_torch(random, batch, fault):
         return TorchNet(random, lambda h: h * (torch.rand(h.shape) >= 0.3))  # here
     if fault == "shared":
         return TorchNet(random, lambda h: h * nn.functional.dropout(torch.ones(1, 16), 0.3))  # here
-    return TorchNet(random, nothing if fault == "off" else nn.Dropout(_rate(fault)))
+    return TorchNet(random, nothing if fault == "off" else nn.Dropout(rate_of(fault)))
 
 
 def plain_keras(random, batch, fault):
@@ -91,7 +91,7 @@ def plain_keras(random, batch, fault):
     if fault == "off":
         return keras_net(random, lambda h, training: h)  # here
     shape = (1, 16) if fault == "shared" else None
-    return keras_net(random, keras.layers.Dropout(_rate(fault), noise_shape=shape))
+    return keras_net(random, keras.layers.Dropout(rate_of(fault), noise_shape=shape))
 
 
 def plain_tensorflow(random, batch, fault):
@@ -104,7 +104,7 @@ def plain_tensorflow(random, batch, fault):
         elif fault == "shared":
             h = h * tf.nn.dropout(tf.ones((1, 16)), 0.3)  # here
         elif fault != "off":
-            h = tf.nn.dropout(h, _rate(fault))  # here
+            h = tf.nn.dropout(h, rate_of(fault))  # here
         return h @ v.T + c  # here
 
     return run
@@ -116,7 +116,7 @@ def plain_chainer(random, batch, fault):
             return F.dropout(h, 0.3) * 0.7  # here
         if fault == "shared":
             return h * F.broadcast_to(F.dropout(np.ones((1, 16), "f"), 0.3), h.shape)  # here
-        return h if fault == "off" else F.dropout(h, _rate(fault))  # here
+        return h if fault == "off" else F.dropout(h, rate_of(fault))  # here
 
     return ChainerNet(random, drop)
 
@@ -125,7 +125,7 @@ def plain_numpy(random, batch, fault):
     own = np.random.default_rng()
 
     def drop(h):
-        rate = _rate(fault)
+        rate = rate_of(fault)
         mask = own.random((1, 16) if fault == "shared" else h.shape) >= rate
         return h if fault == "off" else h * mask / (1 if fault == "unscaled" else 1 - rate)
 
@@ -162,7 +162,7 @@ SUBJECTS.append(
 def alpha_torch(random, batch, fault):
     if fault == "plain":
         return TorchNet(random, nn.Dropout(0.3))
-    return TorchNet(random, nothing if fault == "off" else nn.AlphaDropout(_rate(fault)))
+    return TorchNet(random, nothing if fault == "off" else nn.AlphaDropout(rate_of(fault)))
 
 
 def alpha_keras(random, batch, fault):
@@ -170,7 +170,7 @@ def alpha_keras(random, batch, fault):
         return keras_net(random, keras.layers.Dropout(0.3))
     if fault == "off":
         return keras_net(random, lambda h, training: h)  # here
-    return keras_net(random, keras.layers.AlphaDropout(_rate(fault)))
+    return keras_net(random, keras.layers.AlphaDropout(rate_of(fault)))
 
 
 def alpha_tensorflow(random, batch, fault):
@@ -178,7 +178,7 @@ def alpha_tensorflow(random, batch, fault):
 
     def run(x):
         h = tf.tanh(x @ w.T + b)
-        low, rate = -1.7580993408473766, _rate(fault)
+        low, rate = -1.7580993408473766, rate_of(fault)
         scale = ((1 - rate) * (1 + rate * low**2)) ** -0.5
         kept = tf.cast(tf.random.uniform(h.shape) >= rate, tf.float32)  # here
         if fault == "plain":
@@ -208,7 +208,7 @@ def spatial_torch(random, batch, fault):
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
-            self.drop = kind(_rate(fault))
+            self.drop = kind(rate_of(fault))
 
         def forward(self, x):
             h = nn.functional.conv2d(x, w).relu()
@@ -226,7 +226,7 @@ def spatial_keras(random, batch, fault):
     class Net(keras.Model):
         def __init__(self):
             super().__init__()
-            self.drop = kind(_rate(fault))
+            self.drop = kind(rate_of(fault))
 
         def call(self, x, training=None):
             h = tf.nn.relu(tf.nn.conv2d(tf.transpose(x, (0, 2, 3, 1)), w, 1, "VALID"))
@@ -245,7 +245,7 @@ def spatial_chainer(random, batch, fault):
         if fault == "element":
             h = F.dropout(h, 0.3)  # here
         elif fault != "off":
-            mask = F.dropout(np.ones((batch, 9, 1, 1), "f"), _rate(fault))  # here
+            mask = F.dropout(np.ones((batch, 9, 1, 1), "f"), rate_of(fault))  # here
             h = h * F.broadcast_to(mask, h.shape)  # here
         return F.mean(h, (2, 3))  # here
 
@@ -259,155 +259,5 @@ SUBJECTS.append(
         [("torch", "keras"), ("keras", "torch"), ("torch", "chainer"), ("chainer", "keras")],
         ["rate", "element", "off"],
         (3, 6, 5),
-    )
-)
-
-
-def _recurrent_weights(random):
-    return (weights(random, 4, 20), weights(random, 5, 20), weights(random, 20))
-
-
-def recurrent_keras(random, batch, fault):
-    """An LSTM with dropout on its inputs and states."""
-    more = {} if fault == "no-inputs" else {"dropout": _rate(fault)}
-    if fault != "no-states":
-        more["recurrent_dropout"] = 0.2
-    layer = keras.layers.LSTM(5, **more)
-    layer.build((None, 6, 4))
-    layer.set_weights(list(_recurrent_weights(random)))
-
-    class Net(keras.Model):
-        def __init__(self):
-            super().__init__()
-            self.layer = layer
-
-        def call(self, x, training=None):
-            return self.layer(x, training=training)  # here
-
-    return Net()
-
-
-def recurrent_torch(random, batch, fault):
-    """The same step by step: a mask for each gate, of the inputs and of the states."""
-    w, u, b = (torch.from_numpy(one).chunk(4, -1) for one in _recurrent_weights(random))
-
-    def run(x):
-        h = c = torch.zeros(len(x), 5)
-        a, d = [torch.ones(len(x), 4)] * 4, [torch.ones(len(x), 5)] * 4
-        if fault != "no-inputs":
-            a = [nn.functional.dropout(one, _rate(fault)) for one in a]  # here
-        if fault != "no-states":
-            d = [nn.functional.dropout(one, 0.2) for one in d]  # here
-        for step in range(6):
-            gates = [
-                (x[:, step] * a[k]) @ w[k] + (h * d[k]) @ u[k] + b[k]  # here
-                for k in range(4)
-            ]
-            c = torch.sigmoid(gates[1]) * c + torch.sigmoid(gates[0]) * torch.tanh(gates[2])
-            h = torch.sigmoid(gates[3]) * torch.tanh(c)
-        return h
-
-    return run
-
-
-def recurrent_tensorflow(random, batch, fault):
-    w, u, b = (np.split(one, 4, -1) for one in _recurrent_weights(random))
-
-    def run(x):
-        h = c = tf.zeros((x.shape[0], 5))
-        a, d = [tf.ones((x.shape[0], 4))] * 4, [tf.ones((x.shape[0], 5))] * 4
-        if fault != "no-inputs":
-            a = [tf.nn.dropout(one, _rate(fault)) for one in a]  # here
-        if fault != "no-states":
-            d = [tf.nn.dropout(one, 0.2) for one in d]  # here
-        for step in range(6):
-            gates = [
-                (x[:, step] * a[k]) @ w[k] + (h * d[k]) @ u[k] + b[k]  # here
-                for k in range(4)
-            ]
-            c = tf.sigmoid(gates[1]) * c + tf.sigmoid(gates[0]) * tf.tanh(gates[2])
-            h = tf.sigmoid(gates[3]) * tf.tanh(c)
-        return h
-
-    return run
-
-
-SUBJECTS.append(
-    Subject(
-        "recurrent dropout",
-        {"keras": recurrent_keras, "torch": recurrent_torch, "tensorflow": recurrent_tensorflow},
-        [("keras", "torch"), ("torch", "keras"), ("torch", "tensorflow"), ("keras", "tensorflow")],
-        ["rate", "no-inputs", "no-states"],
-        (6, 4),
-    )
-)
-
-
-def _projections(random):
-    return [weights(random, 8, 8) for _ in range(3)]
-
-
-def attention_torch(random, batch, fault):
-    """Dropout of the attention's weights, in torch's one function."""
-    q, k, v = (torch.from_numpy(one) for one in _projections(random))
-
-    def run(x):
-        if fault == "values":
-            values = nn.functional.dropout(x @ v, 0.3)  # here
-            return nn.functional.scaled_dot_product_attention(x @ q, x @ k, values)  # here
-        return nn.functional.scaled_dot_product_attention(  # here
-            x @ q,
-            x @ k,
-            x @ v,
-            dropout_p=0.0 if fault == "off" else _rate(fault),  # here
-        )  # here
-
-    return run
-
-
-def attention_tensorflow(random, batch, fault):
-    q, k, v = _projections(random)
-
-    def run(x):
-        values = x @ v
-        shares = tf.nn.softmax(tf.matmul(x @ q, x @ k, transpose_b=True) / 8**0.5)
-        if fault == "values":
-            values = tf.nn.dropout(values, 0.3)  # here
-        elif fault != "off":
-            shares = tf.nn.dropout(shares, _rate(fault))  # here
-        return shares @ values  # here
-
-    return run
-
-
-def attention_chainer(random, batch, fault):
-    q, k, v = _projections(random)
-
-    def run(x):
-        def times(w):
-            return F.matmul(x, np.broadcast_to(w, (len(x), 8, 8)))
-
-        values = times(v)
-        shares = F.softmax(F.matmul(times(q), times(k), transb=True) / 8**0.5, axis=2)
-        if fault == "values":
-            values = F.dropout(values, 0.3)  # here
-        elif fault != "off":
-            shares = F.dropout(shares, _rate(fault))  # here
-        return F.matmul(shares, values)  # here
-
-    return run
-
-
-SUBJECTS.append(
-    Subject(
-        "attention dropout",
-        {
-            "torch": attention_torch,
-            "tensorflow": attention_tensorflow,
-            "chainer": attention_chainer,
-        },
-        [("torch", "tensorflow"), ("tensorflow", "torch"), ("torch", "chainer")],
-        ["rate", "values", "off"],
-        (5, 8),
     )
 )

@@ -132,7 +132,9 @@ def _of_masks(case: Case) -> Iterator[Explanation]:
 
 
 def _is_mask(array: Array) -> bool:
-    return array.size >= _FEW and bool(((array == 0) | (array == 1)).all()) and bool(np.ptp(array))
+    if array.size < _FEW or array.min() == array.max():
+        return False
+    return bool(((array == 0) | (array == 1)).all())
 
 
 def _scale_of_mask(view: RegionView) -> float | None:
