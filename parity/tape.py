@@ -18,13 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from parity.draws.draw import Draw, Transform
-<<<<<<< HEAD
 from parity.errors import NoFloat64, ReplayError
-=======
-from parity.errors import ReplayError
 from parity.site import Frame as Frame
 from parity.site import Site as Site
->>>>>>> random
 
 Array = npt.NDArray[Any]
 Native = Any  # a framework's own tensor

@@ -89,18 +89,10 @@ class Watcher(TorchDispatchMode):
             if not _only_checks(self.recorder, inputs):
                 self.recorder.read_by_python(inputs)
             return result  # a number read by the host, or nothing
-<<<<<<< HEAD
         single = func in _COMPARISONS and args[0].dtype == torch.float32
         written_to = tuple(position for position, _ in written)
         call: Call | Transform = Call(func, *template, written_to, tuple(kept), single)
-        role = signature.role(args, kwargs)
-        draw = None
-=======
-        call: Call | Transform = Call(
-            func, *template, tuple(position for position, _ in written), tuple(kept)
-        )
         role, draw = signature.role(args, kwargs), None
->>>>>>> random
         if role == "random":
             given = signature.given(args, kwargs)
             split = self._split(func, signature.kind, given, made)
