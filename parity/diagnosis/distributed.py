@@ -94,6 +94,7 @@ def _features(run: Replay, ends: Sequence[int]) -> Array:
         flat = np.nan_to_num(run.array(value).astype(np.float64).ravel())
         picks = np.linspace(0, flat.size - 1, min(flat.size, _ELEMENTS)).astype(int)
         signs = generator(flat.size, 3).choice([-1.0, 1.0], (min(flat.size, 16), flat.size))
+        signs[0] = 1.0
         found += [flat[picks], signs @ flat]
     return np.concatenate(found)
 

@@ -13,6 +13,10 @@ from parity.draws.threshold import meant, monotone
 from parity.draws.units import Unit
 from parity.matching.match import Match
 
+_DO = (
+    "Draw from the same distribution with the same number of samples in both models, pass the "
+    "samples in as inputs, or run the models in eval mode."
+)
 _FEW = 8  # samples by which no density is known
 _NEXT_TO_NOTHING = 1e-3  # relative, that noises of nearly one law are apart
 _OFF = 2e-6  # of probability, by which the laws of two noises may differ
@@ -32,9 +36,9 @@ def of_draws(repaired: Match, parting: Parting) -> tuple[str, str] | None:
     shared = next(((a, b) for a in free for b in left if _is_shared(a, b)), None)
     if shared is not None:
         a, b = shared
-        return "divergence", (
+        return "unpaired-random", (
             f"the reference draws {a.size} numbers, {a}; the candidate {b.size}, {b}: one of them "
-            "uses the same noise several times"
+            f"uses the same noise several times. {_DO}"
         )
     lost = [*parting.reference.tape.lost_draws, *parting.candidate.tape.lost_draws]
     if lost:
@@ -44,15 +48,17 @@ def of_draws(repaired: Match, parting: Parting) -> tuple[str, str] | None:
         a, b = unsure
         return "unpaired-random", (
             f"random draws could not be paired: the reference draws {a}, the candidate {b}, and "
-            "nothing that follows agrees at the same probabilities. Draw from the same "
-            "distribution in both models, or pass the samples in as inputs."
+            f"nothing that follows agrees at the same probabilities. {_DO}"
         )
     if left and (free or drawing.free) or free and drawing.unpaired:
         return "unpaired-random", _why(left or drawing.unpaired, free or drawing.free)
+    # where one model draws nothing at all, its outputs are fixed, and the other's are not
     if left:
-        return "divergence", f"the candidate draws {left[0]}; the reference draws nothing for it"
+        told = f"the candidate draws {left[0]}; the reference draws nothing for it"
+        return ("unpaired-random", f"{told}. {_DO}") if drawing.reference else ("divergence", told)
     if free:
-        return "divergence", f"the reference draws {free[0]}; the candidate draws nothing for it"
+        told = f"the reference draws {free[0]}; the candidate draws nothing for it"
+        return ("unpaired-random", f"{told}. {_DO}") if drawing.candidate else ("divergence", told)
     return None
 
 
@@ -147,8 +153,7 @@ def _why(left: Sequence[Unit], free: Sequence[Unit]) -> str:
     return (
         f"random draws could not be paired: the candidate draws {left[0]}, the reference "
         f"{free[0]}. "
-        "Draw from the same distribution with the same number of samples in both models, pass the "
-        "samples in as inputs, or run the models in eval mode."
+        f"{_DO}"
     )
 
 

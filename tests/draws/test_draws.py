@@ -213,6 +213,25 @@ def test_a_sampler_without_counterpart_is_unverified_and_its_fault_a_divergence(
     assert compared(reference, box_muller(2.0)).verdict == "diverged"
 
 
+def test_sums_and_products_of_draws_are_no_false_alarm():
+    def sums(x):
+        return x @ w + 0.6 * torch.randn(5, 4) + 0.8 * torch.randn(5, 4)
+
+    def merged(scale):
+        return lambda x: x @ w + scale * torch.randn(5, 4)
+
+    def product(x):
+        return x @ w + torch.randn(5, 4, 2).prod(-1)
+
+    def factors(x):
+        return x @ w + torch.randn(5, 4) * torch.randn(5, 4)
+
+    assert compared(sums, merged(1.0)).verdict == "unverified"
+    assert compared(merged(1.0), sums).verdict == "unverified"
+    assert compared(factors, product).verdict == "unverified"
+    assert compared(sums, merged(1.4)).verdict == "diverged"
+
+
 def test_a_branch_in_python_on_a_draw_is_unverified():
     def run(x):
         return x @ w if torch.rand(()) < 0.5 else x @ v
