@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from parity.callstack import is_users
+
 _NUMBERS = "biufc"  # NumPy's kinds of dtypes that hold numbers
 _DENSE = 1 << 24  # elements up to which a sparse tensor is written out
 
@@ -306,7 +308,7 @@ def _shown(thing: Any) -> dict[str, Any]:
     for base in cls.__mro__:
         slots = vars(base).get("__slots__", ())
         names += [slots] if isinstance(slots, str) else list(slots)
-    shown = _asked(thing, (*names, *_ASKED))
+    shown = _asked(thing, (*names, *_ASKED)) | _asked(thing, _of_the_user(cls))
     if not all(isinstance(item, (*_SETTINGS, Setting)) for item in shown.values()):
         return shown
     declared = _declared(thing)
@@ -329,12 +331,31 @@ def _declared(thing: Any) -> Mapping[str, Any] | None:
     return None
 
 
+def _of_the_user(cls: type) -> list[str]:
+    """The properties that the user's own code defines: what callers read of a result."""
+    return [
+        name
+        for base in cls.__mro__
+        for name, member in vars(base).items()
+        if isinstance(member, property)
+        and isinstance(member.fget, types.FunctionType)
+        and is_users(member.fget.__code__)
+    ]
+
+
 # What says how an object works and holds no values of a model by itself.
 _SETTINGS = (str, bool, int, float, types.NoneType)
 _BEHAVIOUR = (
     *(type, types.FunctionType, types.MethodType, types.BuiltinFunctionType),
     types.ModuleType,
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Raised:
+    """Stands for what a property could not give, by the class of its error."""
+
+    error: str
 
 
 def _asked(thing: Any, names: Iterable[str]) -> dict[str, Any]:
@@ -344,7 +365,10 @@ def _asked(thing: Any, names: Iterable[str]) -> dict[str, Any]:
     """
     found = {}
     for name in dict.fromkeys(names):
-        item = _BEHAVIOUR if name.startswith("_") else getattr(thing, name, _BEHAVIOUR)
+        try:
+            item = _BEHAVIOUR if name.startswith("_") else getattr(thing, name, _BEHAVIOUR)
+        except Exception as error:  # the user's code may say anything
+            item = _Raised(type(error).__name__)
         works = isinstance(item, _BEHAVIOUR) or type(item).__name__.lower().endswith("device")
         if item is not _BEHAVIOUR and not works:
             declared = dataclasses.is_dataclass(thing) or isinstance(item, float)

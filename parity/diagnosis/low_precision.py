@@ -19,7 +19,7 @@ from parity.numerics.difference import residual
 from parity.report.summary import Cause, Divergence, Note
 from parity.tape import Array, Op, Replay, Site, Tape
 
-_NARROW = ("float16", "bfloat16", "float8")  # beginnings of the names of such formats
+_NARROW = ("float16", "bfloat16", "float8", "complex32")  # beginnings of the names of such formats
 _SMALL_SHARE = 0.01  # of the difference that is left in float64
 _TF32_BITS = np.uint32(0xFFFFE000)
 _SHOWS = 2.0**-13  # of the outputs; TF32's unit roundoff is 2**-11

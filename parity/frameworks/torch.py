@@ -322,6 +322,8 @@ def to_numpy(array: Native) -> Array:
     tensor = array.detach().cpu()
     if tensor.layout != torch.strided:
         tensor = tensor.to_dense()
+    if tensor.dtype == torch.complex32:
+        tensor = tensor.to(torch.complex64)
     if tensor.dtype.is_floating_point and tensor.dtype not in _NUMPY_HAS:
         tensor = tensor.float()
     return type_cast(Array, tensor.resolve_conj().resolve_neg().numpy())
