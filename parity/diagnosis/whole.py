@@ -24,6 +24,7 @@ from parity.tape import Replay
 
 _WORSE = 10.0  # times as far apart: a repair of something that is none
 _NEARER = 0.9  # times as far apart
+_FARTHER = 1e4  # times as far apart at the place as at the outputs
 
 
 def agree_as_a_whole(matched: Match, outputs: Sequence[OutputPair]) -> float | None:
@@ -72,9 +73,13 @@ def no_repair_shows(
         The largest residual; None where some element differs by more than the rounding of both
         models, or a repair brings the outputs nearer.
     """
-    changes = [(one.output_before, one.output_after) for one in divergences]
-    if any(b is not None and a is not None and a < _NEARER * b for b, a in changes):
-        return None
+    for one in divergences:
+        before, after = one.output_before, one.output_after
+        if before is None or after is None or not after < _NEARER * before:
+            continue
+        # what is far off there, and hardly off at the outputs, took the place of something else
+        if not one.residual > _FARTHER * before:
+            return None
     tapes = matched.reference.tape, matched.side.tape
     recorded = [Replay(tape, None, tape.recorded) for tape in tapes]
     given = {**matched.inputs, **matched.draws}
