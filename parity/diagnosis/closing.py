@@ -75,8 +75,8 @@ def close(
     doubts = tape_doubts(plain)
     if doubts:
         return _weaker(verdict, "unverified", doubts, names), []
-    if _draws_by_itself(matched):
-        return verdict, []  # whose samples are others: there is nothing to subtract
+    if _draws_by_itself(matched) or verdict.verdict == "unverified" and _draws(matched):
+        return verdict, []  # samples that are others: there is nothing to subtract
     left, effect = unaccounted(matched, repaired, pairs, verdict.noted, plain)
     if effect:
         said = f"together with the other notes it changes the outputs by {effect:.1e} of their size"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from parity.diagnosis.beside import Beside
-from parity.diagnosis.classify import classify
+from parity.diagnosis.classify import Kind, classify
 from parity.diagnosis.diagnose import diagnose, repaired_alone
 from parity.diagnosis.distributed import distributed
 from parity.diagnosis.group import merge
@@ -72,77 +72,124 @@ def judge(
         explained: called after each parting that was explained.
         beside: what the outputs that are on no tape came to.
     """
-    reference, candidate = matched.reference.tape, matched.side.tape
-    faults: list[tuple[Parting, str]] = []
-    noted: list[tuple[Parting, str]] = []
-    notes, unverified = [], list(structure)
-    ends: dict[int, str] = {}
-    for parting in partings:
-        kind = classify(repaired, parting, outputs)
-        if parting.values is not None:
-            ends[parting.values[1]] = kind.name
-        if kind.name == "divergence":
-            faults.append((parting, kind.detail))
-        elif kind.name == "unpaired-random":
-            differ, said = _of_unpaired(matched, outputs, kind.detail)
-            if differ:
-                faults.append((parting, said))
-                ends.update({parting.values[1]: "divergence"} if parting.values else {})
-            else:
-                unverified.append(said)
-        elif kind.name in _UNVERIFIABLE:
-            unverified.append(_unverified(kind.name, parting))
-        else:
-            notes.append(Note(kind.name, *_sites(parting), parting.residual, kind.detail))
-            noted.append((parting, kind.name))
+    found = _Sorted.of(matched, repaired, partings, outputs)
     proofs = Proofs(matched, repaired, partings, outputs)
-    divergences = _divergences(proofs, faults, explained)
-    shapes = {
-        pair.name: shape_reason(
-            pair.name,
-            reference.model,
-            matched.reference.array(pair.reference),
-            candidate.model,
-            matched.side.run.array(pair.candidate),
-        )
-        for pair in outputs
-        if reference.values[pair.reference].shape != candidate.values[pair.candidate].shape
-        and not output_matches(repaired, pair)
-    }
+    divergences = _divergences(proofs, found.faults, explained)
     beside = beside or Beside()
-    shapes |= beside.apart
-    unverified += beside.doubts
-    masks = {
-        pair.name: reason for pair in outputs if (reason := _masks(reference, candidate, pair))
-    }
-    unverified += [*reference.doubts, *candidate.doubts]
-    unverified += [*reference.lost_draws, *candidate.lost_draws]
-    unverified = list(dict.fromkeys(unverified))
-    unverified += _vacuous(matched, outputs)
-    coverage = _coverage(matched, repaired, outputs, structure)
+    tapes = matched.reference.tape, matched.side.tape
+    shapes = {**_shape_reasons(matched, repaired, outputs), **beside.apart}
+    masks = {pair.name: reason for pair in outputs if (reason := _masks(*tapes, pair))}
+    doubts = [*structure, *found.unverified, *beside.doubts]
+    doubts += [doubt for tape in tapes for doubt in tape.doubts]
+    doubts += [doubt for tape in tapes for doubt in tape.lost_draws]
+    unverified = [*dict.fromkeys(doubts), *_vacuous(matched, outputs)]
     # where each element counts by itself, the outputs are known to differ
     if divergences and not shapes and not masks and not matched.reference.sharp:
-        whole = agree_as_a_whole(matched, outputs)
-        if whole is None:
-            whole = repairs_harm(divergences)
-        if whole is None:
-            whole = no_repair_shows(matched, outputs, divergences)
+        whole = _seen_in_no_output(matched, outputs, divergences)
         if whole is not None:
-            notes = [*notes, *(_as_note(divergence, whole) for divergence in divergences)]
-            instead = notes[-1].kind
-            ends = {end: instead if kind == "divergence" else kind for end, kind in ends.items()}
+            found.demote(divergences, whole)
             divergences = []
     divergences += low_precision_divergences(repaired)  # in float64 these agree
-    notes += low_precision_notes(repaired)
+    found.notes += low_precision_notes(repaired)
     if divergences or shapes or masks:
         told = [f"{len(divergences)} divergence{'s' * (len(divergences) != 1)}"] * bool(divergences)
         verdict, reasons = "diverged", (*shapes.values(), *masks.values(), *told, *unverified)
     else:
         verdict, reasons = "unverified" if unverified else "parity", tuple(unverified)
-    each = output_verdicts(matched, outputs, verdict, ends, {*shapes, *masks})
     return Verdict(
-        verdict, reasons, tuple(divergences), tuple(notes), coverage, ends, each, tuple(noted)
+        verdict,
+        reasons,
+        tuple(divergences),
+        tuple(found.notes),
+        _coverage(matched, repaired, outputs, structure),
+        found.ends,
+        output_verdicts(matched, outputs, verdict, found.ends, {*shapes, *masks}),
+        tuple(found.noted),
     )
+
+
+@dataclass
+class _Sorted:
+    """What was found, by what follows from it; see `Verdict`.
+
+    Attributes:
+        faults: divergences, with what else is known of each.
+        unverified: reasons why something could not be told.
+    """
+
+    faults: list[tuple[Parting, str]] = field(default_factory=list)
+    noted: list[tuple[Parting, str]] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    unverified: list[str] = field(default_factory=list)
+    ends: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        matched: Match,
+        repaired: Match,
+        partings: Sequence[Parting],
+        outputs: Sequence[OutputPair],
+    ) -> _Sorted:
+        found = cls()
+        for parting in partings:
+            kind, detail = found._kind(matched, classify(repaired, parting, outputs), outputs)
+            if parting.values is not None:
+                found.ends[parting.values[1]] = kind
+            if kind == "divergence":
+                found.faults.append((parting, detail))
+            elif kind == "unpaired-random":
+                found.unverified.append(detail)
+            elif kind in _UNVERIFIABLE:
+                found.unverified.append(_unverified(kind, parting))
+            else:
+                found.notes.append(Note(kind, *_sites(parting), parting.residual, detail))
+                found.noted.append((parting, kind))
+        return found
+
+    def _kind(self, matched: Match, kind: Kind, outputs: Sequence[OutputPair]) -> tuple[str, str]:
+        """The kind, where draws that have no counterpart are a divergence if that can be seen."""
+        if kind.name != "unpaired-random":
+            return kind.name, kind.detail
+        differ, said = _of_unpaired(matched, outputs, kind.detail)
+        return "divergence" if differ else kind.name, said
+
+    def demote(self, divergences: Sequence[Divergence], whole: float) -> None:
+        """Makes notes of divergences that no output shows."""
+        self.notes += [_as_note(divergence, whole) for divergence in divergences]
+        instead = self.notes[-1].kind
+        self.ends = {
+            end: instead if kind == "divergence" else kind for end, kind in self.ends.items()
+        }
+
+
+def _seen_in_no_output(
+    matched: Match, outputs: Sequence[OutputPair], divergences: Sequence[Divergence]
+) -> float | None:
+    """How far the outputs differ, where none shows any of the divergences; else None."""
+    whole = agree_as_a_whole(matched, outputs)
+    if whole is None:
+        whole = repairs_harm(divergences)
+    return no_repair_shows(matched, outputs, divergences) if whole is None else whole
+
+
+def _shape_reasons(
+    matched: Match, repaired: Match, outputs: Sequence[OutputPair]
+) -> dict[str, str]:
+    """What is said of outputs of two shapes, by name."""
+    tapes = matched.reference.tape, matched.side.tape
+    return {
+        pair.name: shape_reason(
+            pair.name,
+            tapes[0].model,
+            matched.reference.array(pair.reference),
+            tapes[1].model,
+            matched.side.run.array(pair.candidate),
+        )
+        for pair in outputs
+        if tapes[0].values[pair.reference].shape != tapes[1].values[pair.candidate].shape
+        and not output_matches(repaired, pair)
+    }
 
 
 def _of_unpaired(matched: Match, outputs: Sequence[OutputPair], detail: str) -> tuple[bool, str]:
