@@ -1,0 +1,29 @@
+"""Causes whose words name what the program has not, or what is not read: none is confirmed."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from tests.unit.causes.test_false_causes import confirmed
+from tests.unit.causes.told import compared, numbers, tensor
+
+STATE = numbers(5, 6)
+
+
+def test_a_mask_of_another_step_corrects_no_log_probability():
+    """A mask with one step in it: any product with it is in proportion to log(1 - mask^2)."""
+    weight = tensor(numbers(6))
+    done = np.array([[1, 1, 0, 1, 1], [1, 0, 1, 0, 0]], np.float32)
+
+    def advantages(step):
+        def run(x, done):
+            alive = [0.873 * (1 - one) for one in done]
+            return torch.tanh(alive[step] * (x @ weight)), alive[0], alive[1]
+
+        return run
+
+    report = compared(advantages(0), advantages(1), STATE, done)
+    kinds = {one.cause.kind for one in report.divergences if one.cause is not None}
+    assert "log-prob-correction" not in kinds
