@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
-from tests.unit.causes.test_false_causes import confirmed
 from tests.unit.causes.told import compared, numbers, tensor
 
 STATE = numbers(5, 6)
@@ -27,3 +25,21 @@ def test_a_mask_of_another_step_corrects_no_log_probability():
     report = compared(advantages(0), advantages(1), STATE, done)
     kinds = {one.cause.kind for one in report.divergences if one.cause is not None}
     assert "log-prob-correction" not in kinds
+
+
+def test_what_the_smaller_of_two_hides_is_no_scale():
+    """The exponential is larger than any other value: under a minimum only the other one shows."""
+    first, second, hidden = (tensor(numbers(6, n)) for n in (4, 4, 6))
+
+    def target(both):
+        def run(x):
+            value = 0.03 * torch.sigmoid(x @ first)
+            other = 0.1 * torch.tanh(torch.relu(x @ hidden) @ second)
+            least = torch.minimum(value, other) if both else value
+            return torch.sin(least * torch.cos(x[:, :4])), torch.tanh(value)
+
+        return run
+
+    found = compared(target(True), target(False), STATE)
+    kinds = {one.cause.kind for one in found.divergences if one.cause is not None}
+    assert "scale-parameterisation" not in kinds
