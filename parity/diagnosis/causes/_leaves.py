@@ -20,7 +20,7 @@ from parity.diagnosis.view import LeafView, RegionView
 from parity.errors import ReplayError
 from parity.matching.order import orders
 from parity.numerics.difference import residual
-from parity.tape import Array
+from parity.tape import Array, Op
 
 CLOSE = 1e-6  # relative: what float32 constants leave of a value computed in float64
 _TRIES = 64
@@ -91,6 +91,56 @@ def same(a: Array, b: Array) -> bool:
     bound = 1e-7 * float(np.abs(a).max())
     few = (..., slice(16)) if a.ndim else ...
     return bool(np.allclose(a[few], b[few], 1e-6, bound) and np.allclose(a, b, 1e-6, bound))
+
+
+@dataclass(frozen=True)
+class Made:
+    """Of what a weight that is read is made before any input is read.
+
+    Attributes:
+        ops: the operations that compute it; none where it is a leaf, or one that was moved.
+        leaves: the weights that it is made of.
+    """
+
+    ops: tuple[Op, ...]
+    leaves: tuple[LeafView, ...]
+
+    def holds(self, other: Made) -> bool:
+        """Whether all weights that something else is made of are among these, in any layout."""
+        bags = [np.sort(leaf.array, axis=None) for leaf in self.leaves]
+        wanted = [np.sort(leaf.array, axis=None) for leaf in other.leaves]
+        return bool(wanted) and all(any(same(one, bag) for bag in bags) for one in wanted)
+
+
+def made(view: RegionView, value: int) -> Made:
+    """Of what a static value of a region is made."""
+    sources = view.sources(value)
+    leaves = [leaf for leaf in view.leaves if leaf.id in sources]
+    op = view.tape.producer(value)
+    before = view.tape.static_before([op]) | {op.index} if op is not None else set()
+    ops = (view.tape.ops[index] for index in sorted(before))
+    return Made(tuple(one for one in ops if one.role != "move"), tuple(_floating(leaves)))
+
+
+def told_numbers(case: Case, change: Change) -> str:
+    """What is so of a changed weight; "" where the weights are equal and are computed with.
+
+    Then what differs is how: no weight holds other numbers.
+    """
+    ours, theirs = made(case.reference, change.leaf.id), made(case.candidate, change.theirs.id)
+    if not (ours.ops or theirs.ops) or not theirs.holds(ours):
+        return f"other numbers in {_shares(change)}"
+    if ours.ops:
+        return ""
+    kinds = ", ".join(dict.fromkeys(op.kind for op in theirs.ops))
+    return f"in place of {_shares(change)} what {kinds} computes from it is read"
+
+
+def _shares(change: Change) -> str:
+    ours, now = change.leaf.array, change.now
+    apart = ~np.isclose(now, ours, 1e-6, 1e-7)
+    off = float(np.linalg.norm(now - ours) / (np.linalg.norm(ours) or 1.0))
+    return f"{change.name} ({apart.sum()} of {apart.size} differ, by {off:.2g} of its norm)"
 
 
 def _floating(leaves: Sequence[LeafView]) -> list[LeafView]:
