@@ -18,6 +18,7 @@ from parity.diagnosis.causes import Predict
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.errors import ReplayError
+from parity.matching.match import Indexed, Side
 from parity.matching.order import orders
 from parity.numerics.difference import residual
 from parity.tape import Array, Op
@@ -141,6 +142,39 @@ def _shares(change: Change) -> str:
     apart = ~np.isclose(now, ours, 1e-6, 1e-7)
     off = float(np.linalg.norm(now - ours) / (np.linalg.norm(ours) or 1.0))
     return f"{change.name} ({apart.sum()} of {apart.size} differ, by {off:.2g} of its norm)"
+
+
+def read_elsewhere(case: Case, change: Change) -> str:
+    """Why it is not sure that a weight is another one; "" where the candidate has it nowhere else.
+
+    Of two layers of one shape that differ alike, either may have been taken for the other.
+    """
+    ours = _reads_outside(case.repaired.reference, case.reference, change.leaf.array)
+    if ours or not _reads_outside(case.repaired.side, case.candidate, change.leaf.array):
+        return ""
+    return f"the candidate reads {change.name} at another place, which may be this one"
+
+
+def _reads_outside(side: Indexed | Side, view: RegionView, weight: Array) -> bool:
+    """Whether operations outside a region read a weight with certain numbers, or what it makes."""
+    tape, inside = view.tape, {op.index for op in view.ops}
+    bag = np.sort(weight, axis=None)
+    seen = {
+        value.id
+        for value in tape.values
+        if value.op < 0 and value.kind != "input" and value.size == bag.size
+        if same(np.sort(side.array(value.id), axis=None), bag)
+    }
+    stack = list(seen)
+    while stack:
+        for index in tape.consumers[stack.pop()]:
+            op = tape.ops[index]
+            if not op.static and index not in inside and index in tape.used:
+                return True
+            if op.static:
+                stack.extend(set(op.outputs) - seen)
+                seen.update(op.outputs)
+    return False
 
 
 def _floating(leaves: Sequence[LeafView]) -> list[LeafView]:

@@ -14,6 +14,7 @@ from parity.diagnosis.causes._leaves import (
     changes,
     gives,
     held,
+    read_elsewhere,
     same,
     told_numbers,
     with_changes,
@@ -195,6 +196,7 @@ def weight_values(case: Case) -> Iterator[Explanation]:
         "weight-values",
         ", ".join(texts),
         with_changes(case, found),
+        unproved=next((text for change in found if (text := read_elsewhere(case, change))), ""),
         cost=len(found),
     )
 

@@ -36,3 +36,35 @@ def test_a_weight_that_both_compute_otherwise_from_equal_ones_holds_no_other_num
     report = compared(first_state(0.0), first_state(0.4), X[:4])
     kinds = {one.cause.kind for one in report.divergences if one.cause is not None}
     assert "weight-values" not in kinds
+
+
+def test_noise_in_two_layers_of_one_shape_is_not_confirmed_of_the_wrong_one():
+    first, second, noise, other = (tensor(numbers(6, 4)) for _ in range(4))
+    last, least = tensor(numbers(4, 4)), tensor(numbers(4, 4))
+
+    def plain(x):
+        value, gain = torch.relu(x @ first) @ last, torch.relu(x @ second) @ least
+        return torch.softmax(value + gain - gain.mean(-1, keepdim=True), -1)
+
+    def noisy(x):
+        gain = torch.relu(x @ (second + noise)) @ least
+        value = torch.relu(x @ (first + other)) @ last
+        return torch.softmax(value + gain - gain.mean(-1, keepdim=True), -1)
+
+    causes = [one.cause for one in compared(plain, noisy, X).divergences]
+    for cause in causes:
+        assert cause is None or not cause.confirmed or "computes from it" in cause.summary
+
+
+def test_a_weight_that_is_read_at_another_place_is_not_confirmed_to_be_another():
+    first, second, other = (tensor(numbers(6, 4)) for _ in range(3))
+
+    def heads(one, two):
+        return lambda x: (torch.tanh(x @ one), torch.sigmoid(x @ two))
+
+    causes = [
+        one.cause for one in compared(heads(first, second), heads(other, first), X).divergences
+    ]
+    (cause,) = (one for one in causes if one.kind == "weight-values")
+    assert not cause.confirmed
+    assert "at another place" in cause.unproved
