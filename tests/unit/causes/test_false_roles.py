@@ -43,3 +43,18 @@ def test_what_the_smaller_of_two_hides_is_no_scale():
     found = compared(target(True), target(False), STATE)
     kinds = {one.cause.kind for one in found.divergences if one.cause is not None}
     assert "scale-parameterisation" not in kinds
+
+
+def test_a_branch_masked_by_another_step_is_not_confirmed_to_be_missing():
+    """Where the other step masks nothing, what is masked looks as if it were not."""
+    weight, done = tensor(numbers(6)), np.array([[1, 0, 0, 1, 1], [0, 0, 0, 0, 0]], np.float32)
+
+    def target(step):
+        def run(x, done):
+            reward, following = torch.tanh(x[:, 0]), x @ weight
+            return torch.tanh(reward + 0.97 * (1 - done[step]) * following)
+
+        return run
+
+    causes = [one.cause for one in compared(target(0), target(1), STATE, done).divergences]
+    assert not any(one is not None and one.confirmed for one in causes)
