@@ -49,12 +49,34 @@ def test_a_branch_masked_by_another_step_is_not_confirmed_to_be_missing():
     """Where the other step masks nothing, what is masked looks as if it were not."""
     weight, done = tensor(numbers(6)), np.array([[1, 0, 0, 1, 1], [0, 0, 0, 0, 0]], np.float32)
 
-    def target(step):
-        def run(x, done):
-            reward, following = torch.tanh(x[:, 0]), x @ weight
-            return torch.tanh(reward + 0.97 * (1 - done[step]) * following)
+    def reference(x, done):
+        reward, following = torch.tanh(x[:, 0]), x @ weight
+        return torch.tanh(reward + 0.97 * following * (1 - done[0]))
 
-        return run
+    def candidate(x, done):
+        reward, following = torch.tanh(x[:, 0]), x @ weight
+        return torch.tanh(reward + 0.97 * (1 - done[1]) * following)
 
-    causes = [one.cause for one in compared(target(0), target(1), STATE, done).divergences]
+    causes = [one.cause for one in compared(reference, candidate, STATE, done).divergences]
     assert not any(one is not None and one.confirmed for one in causes)
+
+
+def test_heads_taken_for_each_other_have_not_changed_places():
+    """Two layers of one shape read another order of features: which is which is not measured."""
+    first, second, last, least = (tensor(numbers(*n)) for n in ((12, 4), (12, 4), (4, 3), (4, 6)))
+
+    def reference(x):
+        flat = torch.tanh(x).flatten(1)
+        value = torch.relu(flat @ first) @ last
+        gain = (torch.relu(flat @ second) @ least).view(-1, 2, 3)
+        return torch.softmax(value[:, None] + gain - gain.mean(1, keepdim=True), -1)
+
+    def candidate(x):
+        flat = torch.tanh(x).mT.flatten(1)
+        gain = torch.relu(flat @ second)
+        value = torch.relu(flat @ first)
+        gain = (gain @ least).view(-1, 2, 3)
+        return torch.softmax((value @ last)[:, None] + gain - gain.mean(1, keepdim=True), -1)
+
+    causes = [one.cause for one in compared(reference, candidate, numbers(5, 3, 4)).divergences]
+    assert not any(one is not None and one.kind == "wrong-source" for one in causes)
