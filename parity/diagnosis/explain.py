@@ -20,6 +20,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Cause, Explanation, Predict, causes
+from parity.diagnosis.causes._parts import Substituted
 from parity.diagnosis.enclosures import enclosures
 from parity.diagnosis.trial import Trial
 from parity.errors import ReplayError
@@ -175,9 +176,16 @@ def hold(case: Case, proposed: Explanation) -> Explained | Closest:
         shows = trial.gap > 2 * bound and bool(np.isfinite(trial.candidate).any())
         shown = shown or shows
         generated = generated or (shows and trial.number > 0 and trial.differs_from(case.first))
-    if not shown:
+    if not shown or not _is_read(case, proposed):
         return Closest(proposed, 0.0)
     return Explained(proposed, case, after, tried, unproved=_unproved(case, proposed, generated))
+
+
+def _is_read(case: Case, proposed: Explanation) -> bool:
+    """Whether what an explanation substitutes changes what it predicts: else anything would fit."""
+    trials = list(case.trials())
+    told = proposed.candidate, proposed.reference
+    return all(one.shows(trials) for one in told if isinstance(one, Substituted))
 
 
 def _unproved(case: Case, proposed: Explanation, generated: bool) -> str:

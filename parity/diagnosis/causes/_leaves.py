@@ -18,9 +18,10 @@ from parity.diagnosis.causes import Predict
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.errors import ReplayError
+from parity.matching.match import Indexed, Side
 from parity.matching.order import orders
 from parity.numerics.difference import residual
-from parity.tape import Array
+from parity.tape import Array, Op
 
 CLOSE = 1e-6  # relative: what float32 constants leave of a value computed in float64
 _TRIES = 64
@@ -91,6 +92,89 @@ def same(a: Array, b: Array) -> bool:
     bound = 1e-7 * float(np.abs(a).max())
     few = (..., slice(16)) if a.ndim else ...
     return bool(np.allclose(a[few], b[few], 1e-6, bound) and np.allclose(a, b, 1e-6, bound))
+
+
+@dataclass(frozen=True)
+class Made:
+    """Of what a weight that is read is made before any input is read.
+
+    Attributes:
+        ops: the operations that compute it; none where it is a leaf, or one that was moved.
+        leaves: the weights that it is made of.
+    """
+
+    ops: tuple[Op, ...]
+    leaves: tuple[LeafView, ...]
+
+    def holds(self, other: Made) -> bool:
+        """Whether all weights that something else is made of are among these, in any layout."""
+        bags = [np.sort(leaf.array, axis=None) for leaf in self.leaves]
+        wanted = [np.sort(leaf.array, axis=None) for leaf in other.leaves]
+        return bool(wanted) and all(any(same(one, bag) for bag in bags) for one in wanted)
+
+
+def made(view: RegionView, value: int) -> Made:
+    """Of what a static value of a region is made."""
+    sources = view.sources(value)
+    leaves = [leaf for leaf in view.leaves if leaf.id in sources]
+    op = view.tape.producer(value)
+    before = view.tape.static_before([op]) | {op.index} if op is not None else set()
+    ops = (view.tape.ops[index] for index in sorted(before))
+    return Made(tuple(one for one in ops if one.role != "move"), tuple(_floating(leaves)))
+
+
+def told_numbers(case: Case, change: Change) -> str:
+    """What is so of a changed weight; "" where the weights are equal and are computed with.
+
+    Then what differs is how: no weight holds other numbers.
+    """
+    ours, theirs = made(case.reference, change.leaf.id), made(case.candidate, change.theirs.id)
+    if not (ours.ops or theirs.ops) or not theirs.holds(ours):
+        return f"other numbers in {_shares(change)}"
+    if ours.ops:
+        return ""
+    kinds = ", ".join(dict.fromkeys(op.kind for op in theirs.ops))
+    return f"in place of {_shares(change)} what {kinds} computes from it is read"
+
+
+def _shares(change: Change) -> str:
+    ours, now = change.leaf.array, change.now
+    apart = ~np.isclose(now, ours, 1e-6, 1e-7)
+    off = float(np.linalg.norm(now - ours) / (np.linalg.norm(ours) or 1.0))
+    return f"{change.name} ({apart.sum()} of {apart.size} differ, by {off:.2g} of its norm)"
+
+
+def read_elsewhere(case: Case, change: Change) -> str:
+    """Why it is not sure that a weight is another one; "" where the candidate has it nowhere else.
+
+    Of two layers of one shape that differ alike, either may have been taken for the other.
+    """
+    ours = _reads_outside(case.repaired.reference, case.reference, change.leaf.array)
+    if ours or not _reads_outside(case.repaired.side, case.candidate, change.leaf.array):
+        return ""
+    return f"the candidate reads {change.name} at another place, which may be this one"
+
+
+def _reads_outside(side: Indexed | Side, view: RegionView, weight: Array) -> bool:
+    """Whether operations outside a region read a weight with certain numbers, or what it makes."""
+    tape, inside = view.tape, {op.index for op in view.ops}
+    bag = np.sort(weight, axis=None)
+    seen = {
+        value.id
+        for value in tape.values
+        if value.op < 0 and value.kind != "input" and value.size == bag.size
+        if same(np.sort(side.array(value.id), axis=None), bag)
+    }
+    stack = list(seen)
+    while stack:
+        for index in tape.consumers[stack.pop()]:
+            op = tape.ops[index]
+            if not op.static and index not in inside and index in tape.used:
+                return True
+            if op.static:
+                stack.extend(set(op.outputs) - seen)
+                seen.update(op.outputs)
+    return False
 
 
 def _floating(leaves: Sequence[LeafView]) -> list[LeafView]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -103,11 +104,52 @@ def _values(view: RegionView, entering: Sequence[int]) -> tuple[tuple[int, ...],
     return tuple(entering), tuple(computed[:_VALUES])
 
 
-def with_value(case: Case, value: int, form: Form, *sources: int) -> Predict:
+@dataclass(frozen=True)
+class Substituted:
+    """Predicts by a region with a formula in the place of one of its values.
+
+    Attributes:
+        run: from a trial and what is done to the formula's result, what the region gives.
+    """
+
+    run: Callable[[Trial, Form], Array]
+
+    def __call__(self, trial: Trial) -> Array:
+        return self.run(trial, alone)
+
+    def shows(self, trials: Sequence[Trial]) -> bool:
+        """Whether larger numbers in that place would give another result, and smaller ones too.
+
+        Where the smaller of two is taken, anything large enough in the place of one gives the
+        other: such a formula is not read.
+        """
+        return all(
+            any(self._shows(trial, partial(_off, sign=sign)) for trial in trials)
+            for sign in (1.0, -1.0)
+        )
+
+    def _shows(self, trial: Trial, change: Form) -> bool:
+        try:
+            with np.errstate(all="ignore"):
+                return not close(self.run(trial, change), self(trial))
+        except MISFITS:  # other numbers are outside what an operation takes: it reads them
+            return True
+
+
+def _off(array: Array, sign: float) -> Array:
+    """Other numbers: all of them larger, or all smaller, by about their size."""
+    if array.dtype.kind != "f":
+        return ~array if array.dtype.kind == "b" else array + int(sign)
+    finite = array[np.isfinite(array)]
+    size = float(np.sqrt(np.mean(finite * finite))) if finite.size else 1.0
+    return array + sign * (size or 1.0) * np.random.default_rng(0).uniform(0.5, 1.5, array.shape)
+
+
+def with_value(case: Case, value: int, form: Form, *sources: int) -> Substituted:
     """The reference's region with form(*sources) in the place of one of its values."""
     read = sources or (value,)
 
-    def predict(trial: Trial) -> Array:
+    def run(trial: Trial, change: Form) -> Array:
         known = dict(zip(case.entering, trial.inputs, strict=True))
         if all(source in known for source in read):  # the region need not run for what enters
             arrays = [known[source] for source in read]
@@ -115,22 +157,22 @@ def with_value(case: Case, value: int, form: Form, *sources: int) -> Predict:
             arrays = case.reference_values(trial.fed, read)
         # what else enters stays, even where outside the region it is made of this value
         others = known if value in known else {}
-        return case.run_reference(trial.fed, {**others, value: form(*arrays)})
+        return case.run_reference(trial.fed, {**others, value: change(form(*arrays))})
 
-    return predict
+    return Substituted(run)
 
 
-def in_candidate(case: Case, value: int, form: Form, *sources: int) -> Predict:
+def in_candidate(case: Case, value: int, form: Form, *sources: int) -> Substituted:
     """The candidate's region with form(*sources) in the place of one of its values.
 
     It predicts the reference: the candidate is mended.
     """
 
-    def predict(trial: Trial) -> Array:
+    def run(trial: Trial, change: Form) -> Array:
         arrays = case.candidate_values(trial.fed, sources or (value,))
-        return case.run_candidate(trial.fed, {value: form(*arrays)})
+        return case.run_candidate(trial.fed, {value: change(form(*arrays))})
 
-    return predict
+    return Substituted(run)
 
 
 def alone(x: Array) -> Array:

@@ -32,7 +32,9 @@ from parity.tape import Array, Op
 _OF_NORMALS = (math.log(2 * math.pi), 2 * math.pi, math.sqrt(2 * math.pi))
 _LATER = 3
 _TO_THE_END = 8  # operations after an action was squashed, at most
+_SCALED = 4  # scales of a region that are tried
 _SAMPLE = 256
+_LOGARITHMS = ("log", "softplus")  # 2 (log 2 - u - softplus(-2 u)) is the correction too
 _BENDING = 1e-4  # absolute: an epsilon in the correction is smaller where tanh bends
 
 
@@ -66,9 +68,6 @@ SCALES: Mapping[str, Callable[[Array], Array]] = {
     "softplus(x)^2": lambda x: softplus(x) ** 2,
     "sqrt(softplus(x))": lambda x: np.sqrt(softplus(x)),
 }
-
-
-_SCALED = 4  # scales of a region that are tried
 
 
 @cause("scale-parameterisation")
@@ -210,26 +209,23 @@ def log_prob_reduction(case: Case) -> Iterator[Explanation]:
         one = change.reduction
         if not is_log_probability(case, one.source):
             continue
-        if change.kind == "none":
-            told = "the components' log-probabilities are not added up"
-            parameters = {"kind": (one.kind, "none")}
-        elif change.kind != one.kind:
-            told = f"the {change.kind} of the components' log-probabilities"
-            parameters = {"kind": (one.kind, change.kind)}
-        else:
-            told = f"the components' log-probabilities are reduced over axis {change.named[1]}"
+        words = "the components' log-probabilities"
+        if change.kind == one.kind:
             yield Explanation(
                 "log-prob-reduction",
-                f"{told}; the reference reduces them over axis {change.named[0]}",
+                f"{words} are reduced over axis {change.named[1]}; "
+                f"the reference reduces them over axis {change.named[0]}",
                 change.predict,
                 parameters={"axis": change.named},
             )
             continue
+        missing = change.kind == "none"
+        told = f"{words} are not added up" if missing else f"the {change.kind} of {words}"
         yield Explanation(
             "log-prob-reduction",
             f"{told}; the reference takes their {one.kind}",
             change.predict,
-            parameters=parameters,
+            parameters={"kind": (one.kind, change.kind)},
         )
 
 
@@ -246,9 +242,10 @@ def log_prob_correction(case: Case) -> Iterator[Explanation]:
     mine = list(_corrections(ours))
     yield from _unscaled(case, ours)
     if mine:
+        read = [one for one in ours.entering if any(one in ours.sources(made) for made in mine)]
         yield from _left_out(case, ours, mine)
-        yield from _of_another(case, ours)
-        yield from _clamped(case, ours, theirs)
+        yield from _of_another(case, ours, read)
+        yield from _clamped(case, ours, theirs, read)
     for value in _after(theirs, list(_corrections(theirs))):
         mended = in_candidate(case, value, np.zeros_like)
         if fits(mended, case.first, case.first.reference):
@@ -270,7 +267,12 @@ _STRETCHES: tuple[Callable[[Array], Array], ...] = (
 
 
 def _corrections(inside: Inside) -> Iterator[int]:
-    """Values in proportion to log(1 - tanh(u)^2) or log(1 - y^2), but for a small epsilon."""
+    """Values in proportion to log(1 - tanh(u)^2) or log(1 - y^2), but for a small epsilon.
+
+    Only of what takes a logarithm: a few zeros and one other number are in proportion to anything.
+    """
+    if not any(word in kind for kind in inside.view.kinds for word in _LOGARITHMS):
+        return
     for value in inside.computed:
         sources = inside.sources(value)
         for source in inside.values:
@@ -287,7 +289,7 @@ def _corrects(form: Callable[[Array], Array], u: Array, made: Array) -> bool:
     for count in (_SAMPLE, u.size):
         few, others = u.ravel()[:count], made.ravel()[:count]
         small = np.abs(few) < 0.9
-        if small.sum() < 3 or not _in_proportion(others[small], form(few[small])):
+        if len(np.unique(few[small])) < 3 or not _in_proportion(others[small], form(few[small])):
             return False
     return True
 
@@ -355,12 +357,13 @@ def _is_slope(case: Case, value: int) -> bool:
     return False
 
 
-def _of_another(case: Case, ours: Inside) -> Iterator[Explanation]:
-    for value in ours.entering:
+def _of_another(case: Case, ours: Inside, read: list[int]) -> Iterator[Explanation]:
+    shapes = case.reference.tape.values
+    for value in read:
         for other in case.partners.values():
-            if other == value or case.reference.tape.values[other].shape != ours.array(value).shape:
-                continue
             predict = with_value(case, value, alone, other)
+            if other == value or shapes[other].shape != shapes[value].shape:
+                continue
             if fits(predict, case.first, case.first.candidate):
                 yield Explanation(
                     "log-prob-correction",
@@ -372,9 +375,9 @@ def _of_another(case: Case, ours: Inside) -> Iterator[Explanation]:
                 return
 
 
-def _clamped(case: Case, ours: Inside, theirs: Inside) -> Iterator[Explanation]:
+def _clamped(case: Case, ours: Inside, theirs: Inside, read: list[int]) -> Iterator[Explanation]:
     """The candidate goes back from an action that was clamped: larger values are lost."""
-    for value in ours.entering:
+    for value in read:
         u = ours.array(value)
         for other in theirs.computed:
             found = theirs.array(other)
@@ -386,10 +389,10 @@ def _clamped(case: Case, ours: Inside, theirs: Inside) -> Iterator[Explanation]:
             predict = with_value(case, value, partial(np.clip, a_min=-limit, a_max=limit))
             if fits(predict, case.first, case.first.candidate):
                 bound = rounded(math.tanh(limit))
+                text = f"the value before tanh is had back from an action clamped to {bound:g}"
                 yield Explanation(
                     "log-prob-correction",
-                    f"the value before tanh is had back from an action clamped to {bound:g}; the "
-                    f"reference keeps the value",
+                    f"{text}; the reference keeps the value",
                     predict,
                     parameters={"clamp": (None, bound)},
                 )

@@ -14,7 +14,9 @@ from parity.diagnosis.causes._leaves import (
     changes,
     gives,
     held,
+    read_elsewhere,
     same,
+    told_numbers,
     with_changes,
     with_leaves,
 )
@@ -187,10 +189,14 @@ def weight_values(case: Case) -> Iterator[Explanation]:
     others = ((change, _elsewhere(case, change)) for change in found)
     if any(other is not None and _is_another_layer(case, one, other) for one, other in others):
         return
+    texts = [told_numbers(case, change) for change in found]
+    if not all(texts):
+        return
     yield Explanation(
         "weight-values",
-        "other numbers in " + ", ".join(_shares(change) for change in found),
+        ", ".join(texts),
         with_changes(case, found),
+        unproved=next((text for change in found if (text := read_elsewhere(case, change))), ""),
         cost=len(found),
     )
 
@@ -201,13 +207,6 @@ def _is_a_bias_twice(case: Case, found: Sequence[Change]) -> bool:
         return False
     ours, now = found[0].leaf.array, found[0].now
     return same(2 * ours, now) or same(ours, 2 * now)
-
-
-def _shares(change: Change) -> str:
-    ours, now = change.leaf.array, change.now
-    apart = ~np.isclose(now, ours, 1e-6, 1e-7)
-    off = float(np.linalg.norm(now - ours) / (np.linalg.norm(ours) or 1.0))
-    return f"{change.name} ({apart.sum()} of {apart.size} differ, by {off:.2g} of its norm)"
 
 
 Told = tuple[str, str, tuple[str, tuple[object, object]]]

@@ -170,6 +170,8 @@ def _exchanged(case: Case, ours: Inside) -> Iterator[Explanation]:
         for second in entering[i + 1 :]:
             if ours.array(first).shape != ours.array(second).shape:
                 continue
+            if _substituted_apart(case, first, second):
+                continue
 
             def predict(trial: Trial, first: int = first, second: int = second) -> Array:
                 a, b = case.reference_values(trial.fed, (first, second))
@@ -188,6 +190,57 @@ def _exchanged(case: Case, ours: Inside) -> Iterator[Explanation]:
                 return
 
 
+def _substituted_apart(case: Case, first: int, second: int) -> bool:
+    """Whether two values are what two earlier repairs substituted, each its own.
+
+    Which of them is whose was settled there: a swap of both may be one of those repairs.
+    """
+    made = [
+        _substituted_before(case, value)
+        for value, partner in case.partners.items()
+        if partner in (first, second)
+    ]
+    return len(made) == 2 and all(made) and made[0].isdisjoint(made[1])
+
+
+def _substituted_before(case: Case, value: int) -> set[int]:
+    """The repairs that a value of the candidate is made of, the last on each way to it."""
+    tape, injected = case.repaired.side.tape, case.repaired.injected
+    found, seen, stack = set(), {value}, [value]
+    while stack:
+        at = stack.pop()
+        if at in injected:
+            found.add(at)
+            continue
+        op = tape.producer(at)
+        for source in op.inputs if op is not None else ():
+            if source not in seen:
+                seen.add(source)
+                stack.append(source)
+    return found
+
+
+def _depends_on(tape: Tape, value: int) -> set[int]:
+    """The model's inputs that a value is made of."""
+    read = {v for index in ancestors(tape, [value]) for v in tape.ops[index].inputs} | {value}
+    return {one for one in read if tape.values[one].kind == "input"}
+
+
+def _reads_more(case: Case, value: int, partner: int) -> str:
+    """Which inputs the candidate's value depends on and its partner does not; "" if none.
+
+    A product with a mask in which nothing is masked is as large as what is masked.
+    """
+    tapes, pairs = (case.reference.tape, case.candidate.tape), case.repaired.pairs
+    known = _depends_on(tapes[0], partner)
+    more = [
+        tapes[1].values[one].name
+        for one in sorted(_depends_on(tapes[1], value))
+        if one in pairs and pairs[one].reference not in known
+    ]
+    return ", ".join(repr(name) for name in more)
+
+
 def _twins(case: Case) -> str:
     """Why it cannot be told what the candidate reads: other values hold the same numbers.
 
@@ -198,6 +251,9 @@ def _twins(case: Case) -> str:
         pair = found.pairs.get(value)
         if pair is None:
             continue
+        more = _reads_more(case, value, pair.reference)
+        if more:
+            return f"what is read depends on input {more} too, though not on these inputs"
         ours = found.reference
         alike = set(itertools.islice(ours.index.look_up(ours.print(pair.reference), SAME), _TRIES))
         before = {v for index in ancestors(tape, [value]) for v in tape.ops[index].outputs}
