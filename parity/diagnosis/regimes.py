@@ -15,14 +15,15 @@ from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import Outputs, PlainRun
 from parity.matching.match import Match
-from parity.numerics.accounting import at_least_usual
 from parity.numerics.difference import mask_sentinels
-from parity.numerics.rounding import U32
 from parity.tape import Array
 
 _DRAWS = 3
 # Sums in another order leave several times what moved inputs do, constants inside as much again.
 _TIMES = 64.0
+# Of what is usual in the output: less may be rounding that moved inputs do not show, as behind a
+# saturated layer, or in half precision.
+_LARGE = 2.0**-6
 
 
 def precision_decides(
@@ -37,15 +38,13 @@ def precision_decides(
         reference, candidate = runs
         with np.errstate(all="ignore"):
             gap = np.abs(reference - candidate)
-            unit = U32 * at_least_usual(np.abs(np.nan_to_num(reference, posinf=0, neginf=0)))
             gap = np.where(np.isfinite(gap), gap, 0.0)
-        if not (gap > _TIMES * unit).any():
+        large = _LARGE * _usual(reference)
+        if not (gap > large).any():
             continue
         moved = _moved(matched, pair, plain, runs)
         # a step of the inputs may be swallowed here and not there: what is usual counts everywhere
-        finite = np.where(np.isfinite(moved), moved, 0.0)
-        usual = float(np.sqrt(np.mean(np.square(finite))))
-        over = gap > _TIMES * (unit + np.maximum(moved, usual))
+        over = gap > np.maximum(large, _TIMES * np.maximum(moved, _usual(moved)))
         if over.any():
             index = tuple(int(i) for i in np.unravel_index(int((gap * over).argmax()), gap.shape))
             found.append(
@@ -56,6 +55,12 @@ def precision_decides(
                 "dtype, a cast, or a large constant that absorbs what is added to it"
             )
     return found
+
+
+def _usual(array: Array) -> float:
+    """The root mean square of the finite numbers of an array."""
+    finite = array[np.isfinite(array)]
+    return float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0
 
 
 def _moved(

@@ -133,7 +133,10 @@ class Host:
         try:
             for name in names:
                 setattr(np.random, name, self._wrapped(name, before[name]))
-            np.random.default_rng = lambda *args, **kwargs: _watched(make(*args, **kwargs), self)
+            np.random.default_rng = lambda seed=None: (
+                # with a seed of its own it gives the same whenever the model runs: no draw
+                _watched(make(seed), self) if seed is None else make(seed)
+            )
             yield self
         finally:
             np.random.default_rng = make

@@ -66,13 +66,17 @@ def record(model: Model, inputs: Inputs) -> Tape:
     )
     tape = recorder.tape(model.name, ids, dict(zip(outputs, op.outputs, strict=True)), outputs)
     again = tape.replay()
-    if not all(np.array_equal(again.array(value), tape.recorded[value]) for value in op.outputs):
+    if not all(_equal(again.array(value), tape.recorded[value]) for value in op.outputs):
         tape.lost_draws.append(
             f"{model.name} gives other outputs when it runs again: it draws random numbers that "
             "cannot be seen, or keeps state. Draw with numpy.random or a numpy Generator that the "
             "function holds."
         )
     return tape
+
+
+def _equal(a: Array, b: Array) -> bool:
+    return np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f")
 
 
 def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
@@ -149,8 +153,13 @@ def _is_one(call: _Call, arguments: Sequence[Native], found: Sequence[Array]) ->
     for index, (exact, ran) in enumerate(zip(found, as_ran, strict=True)):
         if exact.dtype.kind != "f" or exact.shape != ran.shape:
             continue
-        usual = max(residual(ran, again[index]) for again in moved)
-        if not residual(exact, ran) <= _OTHER * max(usual, U32):
+        finite = np.isfinite(exact) & np.isfinite(ran)
+        for again in moved:
+            finite &= np.isfinite(again[index])
+        if not finite.any():
+            continue
+        usual = max(residual(ran[finite], again[index][finite]) for again in moved)
+        if not residual(exact[finite], ran[finite]) <= _OTHER * max(usual, U32):
             return False
     return True
 
