@@ -178,6 +178,8 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
 def weight_values(case: Case) -> Iterator[Explanation]:
     """A weight holds other numbers: another checkpoint, one never loaded, one trained further.
 
+    Or what is read in its place is computed from it, as with noise that is added.
+
     Looks like: every output differs, whatever the input; a table's row differs only where it is
         looked up.
     Proof: the reference with the candidate's weight in place of its own gives the candidate's
