@@ -28,7 +28,10 @@ from parity.tape import Array
 ACCOUNTED = 8.0
 FAULTY = 1000.0
 # Fewer elements do not tell what rounding is usual among them.
-_POOL = 8
+_POOL = 4
+# An element may be right by luck: then what is usual nearby counts, up to the loss of six bits by
+# cancellation, and not where an element is small by itself.
+_LUCK = 64.0
 # What float64 itself cancels, as 1 + erf far below zero does in any precision: of the size of the
 # element's neighbours.
 _FLOOR = 2.0**-50
@@ -73,9 +76,12 @@ def allowance(
         (_real(mask_sentinels(ran)), _real(mask_sentinels(exact)))
         for ran, exact in (reference, candidate)
     ]
-    errors = [rounding(*side) for side in sides]
     sizes = [np.abs(exact) for _, exact in sides]
     with np.errstate(all="ignore"):
+        errors = [
+            np.maximum(error, np.minimum(at_least_usual(error), _LUCK * U32 * size))
+            for error, size in zip((rounding(*side) for side in sides), sizes, strict=True)
+        ]
         own = U32 * np.maximum(*sizes) + _FLOOR * at_least_usual(np.maximum(*sizes))
         if all(ran.dtype == np.float64 for ran, _ in sides):
             own = _WIDE / ACCOUNTED * at_least_usual(sizes[0])
