@@ -120,13 +120,26 @@ def _is_between_readers(tape: Tape, value: int) -> bool:
     )
 
 
+def _is_held(tape: Tape, value: int) -> bool:
+    """Whether a value is made of what the model holds: a state of zeros is made of nothing."""
+    stack = [value]
+    while stack:
+        at = stack.pop()
+        op = tape.producer(at)
+        if op is None and tape.values[at].kind in _HELD:
+            return True
+        stack.extend(op.inputs if op is not None else ())
+    return False
+
+
 def _narrowest(tape: Tape, readers: frozenset[int]) -> int:
     """The shortest axis of the matrices that operations read."""
     lengths = [
         min(shape)
         for index in readers
         for value in tape.ops[index].inputs
-        if tape.values[tape.before_moves(value)].kind in _HELD
+        if not tape.is_live(value)
+        and _is_held(tape, value)
         and len(shape := tape.values[value].shape) == 2
     ]
     return min(lengths, default=0)
