@@ -121,15 +121,15 @@ def _is_between_readers(tape: Tape, value: int) -> bool:
 
 
 def _is_held(tape: Tape, value: int) -> bool:
-    """Whether a value is made of what the model holds: a state of zeros is made of nothing."""
+    """Whether a value is what the model holds, moved or joined: a first state is made of more."""
     stack = [value]
     while stack:
         at = stack.pop()
         op = tape.producer(at)
-        if op is None and tape.values[at].kind in _HELD:
-            return True
+        if op is None and tape.values[at].kind not in _HELD or op and op.role != "move":
+            return False
         stack.extend(op.inputs if op is not None else ())
-    return False
+    return True
 
 
 def _narrowest(tape: Tape, readers: frozenset[int]) -> int:
