@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import dis
 import sys
+import sysconfig
 import types
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set, Sized, ValuesView
@@ -340,7 +341,11 @@ def _of_the_user(cls: type) -> list[str]:
         if isinstance(member, property)
         and isinstance(member.fget, types.FunctionType)
         and is_users(member.fget.__code__)
+        and not member.fget.__code__.co_filename.startswith(_INSTALLED)
     ]
+
+
+_INSTALLED = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib")})
 
 
 # What says how an object works and holds no values of a model by itself.
