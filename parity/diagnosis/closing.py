@@ -21,7 +21,7 @@ from parity.diagnosis.case import case_of
 from parity.diagnosis.judge import Verdict
 from parity.diagnosis.outputs import in_reference_layout, is_constant
 from parity.diagnosis.regimes import precision_decides
-from parity.diagnosis.region import OutputPair, Parting
+from parity.diagnosis.region import Leaf, OutputPair, Parting
 from parity.diagnosis.replayed import Outputs, PlainRun, recorded_outputs, tape_doubts
 from parity.diagnosis.stored import differ, stored_results
 from parity.matching.match import Match
@@ -200,6 +200,8 @@ def _is_of_its_kind(repaired: Match, parting: Parting, kind: str) -> bool:
     """
     if kind == "null-distribution":
         return False  # without float64 the outputs as they ran are all there is to go by
+    if parting.leaves and all(_is_rounded(repaired, leaf) for leaf in parting.leaves):
+        return True  # as a support whose middle is zero but for the rounding of its ends
     limit = CUT if kind == "rounding" else ACCOUNTED * max(U32, parting.explained)
     case = None if kind == "random" else case_of(repaired, parting)
     if case is None or parting.values is None:
@@ -211,6 +213,16 @@ def _is_of_its_kind(repaired: Match, parting: Parting, kind: str) -> bool:
         return True
     error = rounding(recorded, repaired.reference.array(value))
     return elementwise(first.reference, first.candidate, error) <= limit
+
+
+def _is_rounded(repaired: Match, leaf: Leaf) -> bool:
+    """Whether a constant differs by no more than float32 rounding of the largest in it."""
+    pair = repaired.pairs.get(leaf.candidate) if leaf.candidate is not None else None
+    if pair is None or pair.reference != leaf.reference:
+        return False
+    reference = repaired.reference.array(pair.reference)
+    gap = np.abs(pair.order.apply(reference) - repaired.side.array(pair.candidate))
+    return bool(gap.max(initial=0.0) <= 4 * U32 * np.abs(reference).max(initial=0.0))
 
 
 @dataclass(frozen=True)
