@@ -216,13 +216,15 @@ def _is_of_its_kind(repaired: Match, parting: Parting, kind: str) -> bool:
 
 
 def _is_rounded(repaired: Match, leaf: Leaf) -> bool:
-    """Whether a constant differs by no more than float32 rounding of the largest in it."""
+    """Whether a constant differs by float32 rounding, or is zero but for that of the largest."""
     pair = repaired.pairs.get(leaf.candidate) if leaf.candidate is not None else None
     if pair is None or pair.reference != leaf.reference:
         return False
     reference = repaired.reference.array(pair.reference)
-    gap = np.abs(pair.order.apply(reference) - repaired.side.array(pair.candidate))
-    return bool(gap.max(initial=0.0) <= 4 * U32 * np.abs(reference).max(initial=0.0))
+    a, b = pair.order.apply(reference), repaired.side.array(pair.candidate)
+    size = np.maximum(np.abs(a), np.abs(b))
+    zero = size <= 4 * U32 * size.max(initial=0.0)
+    return bool(((np.abs(a - b) <= 16 * U32 * size) | zero).all())
 
 
 @dataclass(frozen=True)
