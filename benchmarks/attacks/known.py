@@ -4,14 +4,7 @@ The tests expect exactly these to fail (`tests/attacks`); one that is fixed must
 """
 
 # Faulty candidates that get `parity`.
-WRONG_PASSES: frozenset[str] = frozenset(
-    [
-        "amplitude-behind-phase",
-        "numpy-casts-far",
-        "static-output",
-        "whitening-tail",
-    ]
-)
+WRONG_PASSES: frozenset[str] = frozenset()
 
 # Correct twins that are `diverged`.
 ALARMS: frozenset[str] = frozenset()

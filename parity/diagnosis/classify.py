@@ -5,7 +5,7 @@ constant-precision  one float32 rounding of a constant or parameter explains it
 low-precision       the same, of a parameter in float16 or bfloat16
 parameter-differs   no more than that, but of a parameter that is another and no rounding
 null-distribution   without float64: no larger than what moving inputs by one rounding leaves
-no-float64          nor could that be measured: rounding cannot be told from a fault
+no-float64          nor does that tell: it could not be measured, or leaves what a fault would
 host-read           small, and behind numbers that the host computed, which have no float64
 unpaired-random     random draws that have no counterpart
 """
@@ -46,6 +46,9 @@ class Kind:
 _INDEPENDENT_INPUTS = 3
 # What rounding may leave in a number that the host made: a larger difference is a fault's.
 _OF_THE_HOST = 2.0**-10
+# Without float64 on both sides only a run tells the models apart: rounding that is larger would
+# hide what a port gets wrong.
+_UNSEEN = 2.0**-15
 
 
 def classify(repaired: Match, parting: Parting, outputs: Sequence[OutputPair] = ()) -> Kind:
@@ -147,6 +150,13 @@ def _without_float64(repaired: Match, parting: Parting) -> Kind:
     rate = f"false-alarm rate {least:.2g} for each such operation"
     if likelihood <= least:
         return Kind("divergence", f"no float64 here: larger than rounding leaves ({rate})")
+    apart = residual(ours(recorded), theirs(recorded))
+    if apart > _UNSEEN:
+        return Kind(
+            "no-float64",
+            f"as they ran they differ by {apart:.1e} of their size; rounding leaves as much "
+            "here, and without float64 it cannot be told from a fault",
+        )
     return Kind("null-distribution", f"no float64 here: no larger than rounding leaves ({rate})")
 
 

@@ -32,6 +32,7 @@ from parity.numerics.accounting import (
     allowance,
     elementwise,
     excess,
+    rounded_constants,
     rounding,
 )
 from parity.numerics.difference import residual
@@ -216,15 +217,15 @@ def _is_of_its_kind(repaired: Match, parting: Parting, kind: str) -> bool:
 
 
 def _is_rounded(repaired: Match, leaf: Leaf) -> bool:
-    """Whether a constant differs by float32 rounding, or is zero but for that of the largest."""
+    """Whether a constant differs by float32 rounding, of an element or of the largest."""
     pair = repaired.pairs.get(leaf.candidate) if leaf.candidate is not None else None
     if pair is None or pair.reference != leaf.reference:
         return False
     reference = repaired.reference.array(pair.reference)
     a, b = pair.order.apply(reference), repaired.side.array(pair.candidate)
     size = np.maximum(np.abs(a), np.abs(b))
-    zero = size <= 4 * U32 * size.max(initial=0.0)
-    return bool(((np.abs(a - b) <= 16 * U32 * size) | zero).all())
+    of_largest = 2 * ACCOUNTED * rounded_constants(a, b)
+    return bool((np.abs(a - b) <= np.maximum(16 * U32 * size, of_largest)).all())
 
 
 @dataclass(frozen=True)
@@ -264,9 +265,7 @@ def _compared(
             continue  # another shape is reported as such
         allowed = allowance((ours, reference), (theirs, replayed), measured)
         if is_constant(matched, pair) and reference.dtype.kind == "f":
-            allowed = allowed + U32 / 4 * float(
-                np.abs(reference[np.isfinite(reference)]).max(initial=0)
-            )
+            allowed = allowed + rounded_constants(reference, replayed)
         found.append(_Compared(pair, name, lay, reference, allowed))
     return found
 

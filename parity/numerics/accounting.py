@@ -79,7 +79,7 @@ def allowance(
     sizes = [np.abs(exact) for _, exact in sides]
     with np.errstate(all="ignore"):
         errors = [
-            np.maximum(error, np.minimum(at_least_usual(error), _LUCK * U32 * size))
+            _without_luck(error, size)
             for error, size in zip((rounding(*side) for side in sides), sizes, strict=True)
         ]
         own = U32 * np.maximum(*sizes) + _FLOOR * at_least_usual(np.maximum(*sizes))
@@ -89,6 +89,26 @@ def allowance(
         if not measured:
             allowed = allowed + _UNMEASURED * at_least_usual(np.maximum(*errors))
         return allowed
+
+
+def rounded_constants(reference: Array, candidate: Array) -> Array:
+    """How far elements of two constants may be apart because they were computed in float32.
+
+    A support from -10 to 10 has the rounding of its ends in the middle. That shows all over it:
+    what a single element differs by is not excused by the others' size, but by their differences.
+
+    Args:
+        reference, candidate: in float64, of one shape.
+    """
+    with np.errstate(all="ignore"):
+        gap = np.abs(_real(reference) - _real(candidate))
+    gap = np.where(np.isfinite(gap), gap, 0.0)
+    square = np.square(gap)
+    others = (square.sum() - square) / max(gap.size - 1, 1)
+    sizes = np.abs(_real(reference))
+    largest = float(sizes[np.isfinite(sizes)].max(initial=0.0))
+    found: Array = np.minimum(np.sqrt(np.maximum(others, 0.0)), U32 / 4 * largest)
+    return found
 
 
 def excess(reference: Array, candidate: Array, allowed: Array) -> Excess:
@@ -132,6 +152,11 @@ def rounding(ran: Array, exact: Array) -> Array:
     return found
 
 
+def _without_luck(error: Array, size: Array) -> Array:
+    found: Array = np.maximum(error, np.minimum(at_least_usual(error), _LUCK * U32 * size))
+    return found
+
+
 def at_least_usual(sizes: Array) -> Array:
     """Each number, or if it is larger what is usual among its neighbours along some axis.
 
@@ -168,7 +193,8 @@ def elementwise(reference: Array, candidate: Array, error: Array) -> float:
         gap = np.abs(reference - candidate)
         same = (reference == candidate) | (np.isnan(reference) & np.isnan(candidate))
         gap = np.maximum(gap - _FLOOR * at_least_usual(np.abs(reference)), 0.0)
-        apart = np.where(same, 0.0, gap / (np.abs(reference) + error / U32))
+        size = np.abs(reference)
+        apart = np.where(same, 0.0, gap / (size + _without_luck(error, size) / U32))
         apart = np.where(np.isnan(apart) & ~same, np.inf, apart)
     return float(apart.max(initial=0.0))
 

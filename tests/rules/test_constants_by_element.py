@@ -1,0 +1,95 @@
+"""Constants that were computed in float32 are apart all over; one element that differs is a fault."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import parity
+from parity.numerics.accounting import ACCOUNTED, rounded_constants
+from parity.numerics.rounding import U32
+
+tf = pytest.importorskip("tensorflow")
+
+X = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
+LOG_STD = np.random.default_rng(5).standard_normal(4000).astype(np.float32)
+
+
+def verdict(reference: np.ndarray, candidate: np.ndarray) -> str:
+    def ours(x: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"mean": torch.tanh(x), "std": torch.exp(torch.from_numpy(reference))}
+
+    def theirs(x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"mean": tf.tanh(x), "std": tf.exp(tf.constant(candidate))}
+
+    return parity.compare(
+        parity.wrap(ours, framework="torch"),
+        parity.wrap(theirs, framework="tensorflow"),
+        inputs=X,
+    ).verdict
+
+
+@pytest.mark.parametrize("off", [1e-5, 1e-4, 1e-2])
+def test_one_of_thousands_is_not_excused_by_the_size_of_the_others(off: float) -> None:
+    wrong = LOG_STD.copy()
+    wrong[1234] += np.float32(off)
+    assert verdict(LOG_STD, LOG_STD) == "parity"
+    assert verdict(LOG_STD, wrong) != "parity"
+
+
+@pytest.mark.parametrize("last", [1e-3, 1e-4, 1e-5])
+def test_a_small_constant_beside_large_ones_counts_by_its_own_size(last: float) -> None:
+    scale = np.array([1e4, 1e2, 1, 1e-2, last], np.float32)
+    other = scale.copy()
+    other[-1] *= 1.5
+
+    def compared(kept: np.ndarray) -> str:
+        return parity.compare(
+            parity.wrap(lambda x: torch.tanh(x) * torch.from_numpy(scale), framework="torch"),
+            parity.wrap(lambda x: tf.tanh(x) * kept, framework="tensorflow"),
+            inputs=np.random.default_rng(1).standard_normal((8, 5)).astype(np.float32),
+        ).verdict
+
+    assert compared(scale) == "parity"
+    assert compared(other) != "parity"
+
+
+@pytest.mark.parametrize("count", [11, 51, 101, 601])
+@pytest.mark.parametrize(("low", "high"), [(-10, 10), (-20, 20), (-300, 300), (0, 200), (-1, 0.7)])
+def test_supports_that_were_computed_in_other_ways_are_rounded(
+    low: float, high: float, count: int
+) -> None:
+    step = (high - low) / (count - 1)
+    made = [
+        torch.linspace(low, high, count).numpy(),
+        np.linspace(low, high, count).astype(np.float32),
+        tf.linspace(np.float32(low), np.float32(high), count).numpy(),
+        np.float32(low) + np.arange(count, dtype=np.float32) * np.float32(step),
+        (low + torch.arange(count) * step).numpy(),
+    ]
+    for a in made:
+        for b in made:
+            one, other = a.astype(np.float64), b.astype(np.float64)
+            size = np.maximum(np.abs(one), np.abs(other))
+            allowed = np.maximum(16 * U32 * size, 2 * ACCOUNTED * rounded_constants(one, other))
+            assert (np.abs(one - other) <= allowed).all()
+
+
+def test_without_float64_a_difference_that_rounding_could_hide_is_not_parity() -> None:
+    weights = np.random.default_rng(2).standard_normal((4, 4)).astype(np.float32)
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(torch.tanh(x @ torch.from_numpy(weights)) + 1000, 1)
+
+    def port(factor: float):
+        def model(x: np.ndarray) -> np.ndarray:
+            h = np.tanh(x.astype(np.float32) @ weights) + np.float32(1000)
+            e = np.exp(h - h.max(1, keepdims=True))
+            return (np.float32(factor) * e / e.sum(1, keepdims=True)).astype(np.float32)
+
+        return parity.wrap(model, framework="numpy")
+
+    ours = parity.wrap(reference, framework="torch")
+    assert parity.compare(ours, port(1), inputs=X).verdict == "parity"
+    assert parity.compare(ours, port(1.0002), inputs=X).verdict != "parity"
