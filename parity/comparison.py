@@ -248,6 +248,7 @@ def _on_fresh_samples(
         other = judge(found.apart, fixed, partings, outputs.pairs, problems, beside=outputs.beside)
         if other.verdict != "parity":
             return found.apart, fixed, other
+    # what differs on fresh samples and could not be located is unverified there
     return matched, repaired, with_draws(verdict, matched, found)
 
 

@@ -22,6 +22,7 @@ from parity.diagnosis.case import case_of
 from parity.diagnosis.drawn import of_draws, one_law, other_distributions
 from parity.diagnosis.parameter import other_parameters
 from parity.diagnosis.region import OutputPair, Parting, Region
+from parity.errors import ReplayError
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.null import DRAWS, null_test
@@ -129,14 +130,7 @@ def _without_float64(repaired: Match, parting: Parting) -> Kind:
     random = np.random.default_rng(0)
     inputs = [recorded]
     for _ in range(_INDEPENDENT_INPUTS - 1):
-        inputs.append(
-            {
-                value: random.normal(array.mean(), array.std() or 1.0, array.shape).astype(
-                    array.dtype
-                )
-                for value, array in recorded.items()
-            }
-        )
+        inputs.append({value: _others(array, random) for value, array in recorded.items()})
     wide = [side for side in (0, 1) if not _has_fallback(repaired, parting, side)]
 
     def own(arrays: dict[int, Array]) -> float:
@@ -145,7 +139,10 @@ def _without_float64(repaired: Match, parting: Parting) -> Kind:
         exact = case.ends(*case.replays({v: a.astype(np.float64) for v, a in arrays.items()}))
         return max((residual(exact[side], ran[side]) for side in wide), default=0.0)
 
-    likelihood = null_test(ours, theirs, inputs, weights, own)
+    try:
+        likelihood = null_test(ours, theirs, inputs, weights, own)
+    except ReplayError:  # other inputs are outside what an operation takes
+        return Kind("no-float64")
     least = (1 / (DRAWS + 1)) ** _INDEPENDENT_INPUTS
     rate = f"false-alarm rate {least:.2g} for each such operation"
     if likelihood <= least:
@@ -158,6 +155,13 @@ def _without_float64(repaired: Match, parting: Parting) -> Kind:
             "here, and without float64 it cannot be told from a fault",
         )
     return Kind("null-distribution", f"no float64 here: no larger than rounding leaves ({rate})")
+
+
+def _others(array: Array, random: np.random.Generator) -> Array:
+    """Numbers of the same mean and spread; integers, which may be indices, in another order."""
+    if array.dtype.kind != "f":
+        return random.permutation(array.ravel()).reshape(array.shape)
+    return random.normal(array.mean(), array.std() or 1.0, array.shape).astype(array.dtype)
 
 
 def _low(parting: Parting) -> bool:

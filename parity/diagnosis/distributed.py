@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from parity.tape import Array, Replay
 
 _RUNS = 2000  # of each model
 _FEWEST = 200
+_LOOKS = 4  # after 1/8, 1/4, 1/2 and all of the runs: what differs by much needs few
 _WORK = 40_000  # operations in all runs
 _ELEMENTS = 128  # of an output that are looked at, and sums of all as many again
 _ERROR_RATE = 1e-6  # of a comparison of models that are one
@@ -69,21 +71,30 @@ def distributed(matched: Match, outputs: Sequence[OutputPair]) -> Distributed | 
             1,
         ),
     )
-    found: list[Array] = []
-    for tape, base, drawn, side in sides:
-        ends = [pair.candidate if side else pair.reference for pair in outputs]
-        rows = []
-        for turn in range(runs):
-            samples = fresh_samples(tape, drawn, generator(turn, side, 11))
-            try:
-                rows.append(_features(tape.replay("float64", samples, base), ends))
-            except ReplayError:
-                return None
-        found.append(np.array(rows))
-    if found[0].shape != found[1].shape or not found[0].size:
+    ends = [[pair.reference for pair in outputs], [pair.candidate for pair in outputs]]
+    rows: tuple[list[Array], list[Array]] = ([], [])
+    for look in reversed(range(_LOOKS)):
+        so_far = runs >> look
+        for (tape, base, drawn, side), values in zip(sides, ends, strict=True):
+            for turn in range(len(rows[side]), so_far):
+                samples = fresh_samples(tape, drawn, generator(turn, side, 11))
+                try:
+                    rows[side].append(_features(tape.replay("float64", samples, base), values))
+                except ReplayError:
+                    return None
+        found = _compared(*map(np.array, rows))
+        if found is None or found.differ:
+            return found
+    return found
+
+
+def _compared(reference: Array, candidate: Array) -> Distributed | None:
+    """Held against each other feature by feature; one row a run."""
+    if reference.shape != candidate.shape or not reference.size:
         return None
-    distance = max(map(_distance, found[0].T, found[1].T))
-    rate = _ERROR_RATE / found[0].shape[1]
+    distance = max(map(_distance, reference.T, candidate.T))
+    runs, features = reference.shape
+    rate = _ERROR_RATE / (features * _LOOKS)
     return Distributed(distance, math.sqrt(-math.log(rate / 2) / runs), runs)
 
 
@@ -93,10 +104,15 @@ def _features(run: Replay, ends: Sequence[int]) -> Array:
     for value in ends:
         flat = np.nan_to_num(run.array(value).astype(np.float64).ravel())
         picks = np.linspace(0, flat.size - 1, min(flat.size, _ELEMENTS)).astype(int)
-        signs = generator(flat.size, 3).choice([-1.0, 1.0], (min(flat.size, 16), flat.size))
-        signs[0] = 1.0
-        found += [flat[picks], signs @ flat]
+        found += [flat[picks], _signs(flat.size) @ flat]
     return np.concatenate(found)
+
+
+@lru_cache(8)
+def _signs(size: int) -> Array:
+    signs: Array = generator(size, 3).choice([-1.0, 1.0], (min(size, 16), size))
+    signs[0] = 1.0
+    return signs
 
 
 def _distance(a: Array, b: Array) -> float:

@@ -20,7 +20,12 @@ def with_draws(verdict: Verdict, matched: Match, found: Redrawn) -> Verdict:
         "samples in as inputs, or run the models in eval mode."
         for unit in found.unknown
     ]
-    if found.weak:
+    if found.apart is not None:
+        reasons.append(
+            "on fresh samples, the same for both models, the outputs differ, and no operation was "
+            "found that makes them differ: decisions that are made of the draws part there"
+        )
+    elif found.weak:
         reasons.append(
             f"decisions are made of random draws, and only {found.decisions} could be compared: "
             "too few to tell distributions apart; compare more samples at once"
@@ -52,7 +57,7 @@ def _paired(choice: Choice, unit: Unit, found: Redrawn) -> str:
             f"draws paired exactly: {choice.reference.draw} and {unit.draw} at the same "
             "probabilities"
         )
-    if found.needed:
+    if found.needed and found.apart is None:
         how += (
             f"; {found.decisions} decisions made of draws agree, a difference in "
             f"{5 / found.decisions:.1%} of them would have been seen"

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from parity.diagnosis.beside import Beside
 from parity.diagnosis.classify import Kind, classify
-from parity.diagnosis.diagnose import diagnose, repaired_alone
 from parity.diagnosis.distributed import distributed
-from parity.diagnosis.group import merge
+from parity.diagnosis.divergences import explained, site_of, sites_of
 from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
 from parity.diagnosis.outputs import output_matches, output_verdicts
 from parity.diagnosis.proof import Proofs
-from parity.diagnosis.region import Leaf, OutputPair, Parting, Region
-from parity.diagnosis.sample_order import without_sorted
+from parity.diagnosis.region import OutputPair, Parting
 from parity.diagnosis.shapes import shape_reason
 from parity.diagnosis.whole import agree_as_a_whole, no_repair_shows, repairs_harm
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences, mask_sentinels
-from parity.report.summary import Coverage, Divergence, LeafDifference, Note
-from parity.tape import Array, Site, Tape
+from parity.report.summary import Coverage, Divergence, Note
+from parity.tape import Array, Tape
 
-_ALIKE = 3  # divergences at one pair of sites that are each explained
 _OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
 _UNVERIFIABLE = ("no-float64", "host-read")
 
@@ -60,7 +57,7 @@ def judge(
     partings: Sequence[Parting],
     outputs: Sequence[OutputPair],
     structure: Sequence[str],
-    explained: Callable[..., Any] | None = None,
+    progress: Callable[..., Any] | None = None,
     beside: Beside | None = None,
 ) -> Verdict:
     """Weighs what was found; parity is only what was really compared.
@@ -69,12 +66,14 @@ def judge(
         matched: the match as the models are.
         repaired: the match after every parting was repaired.
         structure: outputs that have no counterpart.
-        explained: called after each parting that was explained.
+        progress: called after each parting that was explained.
         beside: what the outputs that are on no tape came to.
     """
     found = _Sorted.of(matched, repaired, partings, outputs)
     proofs = Proofs(matched, repaired, partings, outputs)
-    divergences = _divergences(proofs, found.faults, explained)
+    divergences, idle = explained(proofs, found.faults, progress)
+    for parting, note in idle:
+        found.note(parting, note)
     beside = beside or Beside()
     tapes = matched.reference.tape, matched.side.tape
     shapes = {**_shape_reasons(matched, repaired, outputs), **beside.apart}
@@ -143,7 +142,7 @@ class _Sorted:
             elif kind in _UNVERIFIABLE:
                 found.unverified.append(_unverified(kind, parting))
             else:
-                found.notes.append(Note(kind, *_sites(parting), parting.residual, detail))
+                found.notes.append(Note(kind, *sites_of(parting), parting.residual, detail))
                 found.noted.append((parting, kind))
         return found
 
@@ -153,6 +152,12 @@ class _Sorted:
             return kind.name, kind.detail
         differ, said = _of_unpaired(matched, outputs, kind.detail)
         return "divergence" if differ else kind.name, said
+
+    def note(self, parting: Parting, note: Note) -> None:
+        """Makes a note of a divergence that changes nothing on these inputs."""
+        self.notes.append(note)
+        if parting.values is not None:
+            self.ends[parting.values[1]] = note.kind
 
     def demote(self, divergences: Sequence[Divergence], whole: float) -> None:
         """Makes notes of divergences that no output shows."""
@@ -213,88 +218,8 @@ def _as_note(divergence: Divergence, whole: float) -> Note:
     return Note("constant-precision", *sites, divergence.residual, agree)
 
 
-def _sites(parting: Parting) -> tuple[Site, Site]:
-    return _site(parting.reference), _site(parting.candidate)
-
-
-def _site(region: Region) -> Site:
-    return region.entry.site if region.entry else Site("nothing", "")
-
-
-def _divergences(
-    proofs: Proofs, faults: Sequence[tuple[Parting, str]], explained: Callable[..., Any] | None
-) -> list[Divergence]:
-    """The divergences, explained; the rest of many at one pair of sites is like the first few."""
-    found: dict[tuple[Site, Site], list[Divergence]] = {}
-    matched, repaired = proofs.matched, proofs.repaired
-    told = without_sorted(matched, repaired, [parting for parting, _ in faults], proofs.outputs)
-    for parting, detail in faults:
-        if not any(parting is one for one in told):
-            continue
-        here = found.setdefault(_sites(parting), [])
-        if len(here) < _ALIKE:
-            here.append(_divergence(proofs, parting, detail))
-        else:
-            here[-1] = replace(here[-1], times=here[-1].times + 1)
-        if explained is not None:
-            explained()
-    return merge([divergence for here in found.values() for divergence in here])
-
-
-def _divergence(proofs: Proofs, parting: Parting, detail: str) -> Divergence:
-    reference, candidate = _sites(parting)
-    diagnosis = diagnose(proofs, parting)
-    before, after = repaired_alone(proofs, parting)
-    matched = proofs.matched
-    return Divergence(
-        reference=reference,
-        candidate=candidate,
-        residual=parting.residual,
-        reference_region=_distinct(parting.reference),
-        candidate_region=_distinct(parting.candidate),
-        shapes=diagnosis.shapes or _shapes(matched, parting),
-        order=diagnosis.order,
-        leaves=tuple(dict.fromkeys(_leaf(matched, leaf) for leaf in parting.leaves)),
-        met=parting.met,
-        random=parting.random,
-        detail=detail,
-        cause=diagnosis.cause,
-        closest=diagnosis.closest,
-        capture=diagnosis.capture,
-        output_before=before,
-        output_after=after,
-    )
-
-
-def _shapes(matched: Match, parting: Parting) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    if parting.values is None:
-        return None
-    a, b = parting.values
-    return matched.reference.tape.values[a].shape, matched.side.tape.values[b].shape
-
-
-def _distinct(region: Region) -> tuple[Site, ...]:
-    """The sites of a region's operations, each line and layer once."""
-    sites = {(op.site.layer, op.site.source, op.kind): op.site for op in region.ops}
-    return tuple(sites.values())
-
-
-def _leaf(matched: Match, leaf: Leaf) -> LeafDifference:
-    def name(tape: Tape, value: int | None) -> str:
-        if value is None:
-            return ""
-        found = tape.values[value]
-        return found.name or f"{found.kind} {found.shape}"
-
-    return LeafDifference(
-        name(matched.reference.tape, leaf.reference),
-        name(matched.side.tape, leaf.candidate),
-        leaf.relation,
-    )
-
-
 def _unverified(kind: str, parting: Parting) -> str:
-    site = _site(parting.candidate)
+    site = site_of(parting.candidate)
     where = " ".join(
         part for part in (site.layer, f"({site.source})" if site.source else "") if part
     )

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from parity.weights.tensors import Tensor
 if TYPE_CHECKING:
     from parity.model import Inputs, Model
 
+T = TypeVar("T")
 chainer = import_chainer()
 name = "chainer"
 
@@ -51,16 +52,40 @@ def recognises(obj: object) -> bool:
 
 def record(model: Model, inputs: Inputs) -> Tape:
     """Runs a link or a function once, watching `FunctionNode.apply`."""
+    return _either(lambda wrapped: _record(model, inputs, wrapped))
+
+
+def _either(run: Callable[[bool], T]) -> T:
+    """What it gives with Variables as inputs; with arrays, for a model that takes those alone.
+
+    NumPy's functions and comparisons refuse Variables.
+    """
+    try:
+        return run(True)
+    except ModelError as error:
+        if not isinstance(error.__cause__, (TypeError, ValueError, AttributeError, IndexError)):
+            raise
+        try:
+            return run(False)
+        except ModelError:
+            raise error from error.__cause__
+
+
+def _record(model: Model, inputs: Inputs, wrapped: bool) -> Tape:
     links = _links(model.obj)
     _check_device(model, links.values())
     paths = {id(link): path for path, link in links.items()}
     recorder = Recorder(_ADAPTER, is_link, paths, links.get(""), separator="/")
     dtype = _dtype_of(links.values())
-    native = map_arrays(lambda array: _as_input(array, dtype), inputs)
+    native = map_arrays(lambda array: _as_input(array, dtype, wrapped), inputs)
     ids = {
         path: recorder.leaf(array_of(item), "input", path, item.shape, item.dtype.name)
         for path, item in flatten_inputs(native).items()
     }
+    if not wrapped:
+        for path, item in flatten_inputs(native).items():
+            if item.dtype.kind == "f":
+                recorder.host_read(ids[path], item.copy())
     watch = Watch(recorder, links, model.obj)
     host = recorder.host.watching(model.obj, *links.values())
     args, kwargs = bind(_signature_of(model.obj), native)
@@ -89,15 +114,16 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
     dtype = _dtype_of(links.values())
     signature = _signature_of(model.obj)
 
-    def outputs(inputs: Inputs) -> dict[str, Array]:
-        args, kwargs = bind(signature, map_arrays(lambda array: _as_input(array, dtype), inputs))
+    def outputs(inputs: Inputs, wrapped: bool) -> dict[str, Array]:
+        native = map_arrays(lambda array: _as_input(array, dtype, wrapped), inputs)
+        args, kwargs = bind(signature, native)
         with _kept(links.values()), chainer.using_config("use_static_graph", False):
             with chainer.using_config("train", model.mode == "train"):
                 result = run(model, lambda: model.obj(*args, **kwargs))
                 found = run(model, lambda: structure.flatten(result, _is_variable))
             return {path: np.array(array_of(item)) for path, item in found.items()}
 
-    return outputs
+    return lambda inputs: _either(lambda wrapped: outputs(inputs, wrapped))
 
 
 def _is_variable(obj: object) -> bool:
@@ -142,11 +168,11 @@ def _dtype_of(links: Any) -> Any:
     return chainer.get_dtype()
 
 
-def _as_input(array: Array, dtype: Any) -> Any:
+def _as_input(array: Array, dtype: Any, wrapped: bool) -> Any:
     """A Variable, so that operators on it are seen; integers stay arrays, as indices must be."""
-    if array.dtype.kind == "f":
-        return chainer.Variable(array.astype(dtype))
-    return array.copy()
+    if array.dtype.kind != "f":
+        return array.copy()
+    return chainer.Variable(array.astype(dtype)) if wrapped else array.astype(dtype)
 
 
 def _signature_of(obj: Any) -> Callable[..., Any]:

@@ -24,6 +24,7 @@ STYLES = {
     "low-precision": "yellow",
     "parameter-differs": "bold yellow",
     "rounding": "yellow",
+    "no-effect": "yellow",
     "random": "yellow",
     "no-float64": "yellow",
     "same": "green",

@@ -1,4 +1,4 @@
-"""Constants that were computed in float32 are apart all over; one element that differs is a fault."""
+"""Constants computed in float32 are apart all over; one element that differs is a fault."""
 
 from __future__ import annotations
 

@@ -1,0 +1,117 @@
+"""Divergences as the report has them: each explained, then held against the others.
+
+Each is located with every other one repaired, so a cause that holds at its place may yet be an
+effect of how the others were repaired. What several of them say together decides what is proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from parity.diagnosis.diagnose import diagnose, repaired_alone
+from parity.diagnosis.group import merge
+from parity.diagnosis.proof import Proofs
+from parity.diagnosis.region import Leaf, Parting, Region
+from parity.diagnosis.sample_order import without_sorted
+from parity.diagnosis.together import Finding, without_effect, without_proof
+from parity.matching.match import Match
+from parity.report.summary import Divergence, LeafDifference, Note
+from parity.tape import Site, Tape
+
+_ALIKE = 3  # divergences at one pair of sites that are each explained
+
+
+def sites_of(parting: Parting) -> tuple[Site, Site]:
+    return site_of(parting.reference), site_of(parting.candidate)
+
+
+def site_of(region: Region) -> Site:
+    return region.entry.site if region.entry else Site("nothing", "")
+
+
+def explained(
+    proofs: Proofs,
+    faults: Sequence[tuple[Parting, str]],
+    progress: Callable[..., Any] | None = None,
+) -> tuple[list[Divergence], list[tuple[Parting, Note]]]:
+    """The divergences, explained; and those that change nothing on these inputs, as notes.
+
+    The rest of many at one pair of sites is like the first few.
+
+    Args:
+        faults: where the models diverge, with what else is known of it.
+        progress: called after each.
+    """
+    found: dict[tuple[Site, Site], list[Finding]] = {}
+    idle: list[tuple[Parting, Note]] = []
+    matched, repaired = proofs.matched, proofs.repaired
+    told = without_sorted(matched, repaired, [parting for parting, _ in faults], proofs.outputs)
+    for parting, detail in faults:
+        if not any(parting is one for one in told):
+            continue
+        if len(faults) > 1 and without_effect(proofs, parting):
+            idle.append((parting, Note("no-effect", *sites_of(parting), parting.residual)))
+            continue
+        here = found.setdefault(sites_of(parting), [])
+        if len(here) < _ALIKE:
+            here.append(Finding(parting, _divergence(proofs, parting, detail)))
+        else:
+            last = here[-1].divergence
+            here[-1] = replace(here[-1], divergence=replace(last, times=last.times + 1))
+        if progress is not None:
+            progress()
+    return merge(without_proof([one for here in found.values() for one in here])), idle
+
+
+def _divergence(proofs: Proofs, parting: Parting, detail: str) -> Divergence:
+    reference, candidate = sites_of(parting)
+    diagnosis = diagnose(proofs, parting)
+    before, after = repaired_alone(proofs, parting)
+    matched = proofs.matched
+    return Divergence(
+        reference=reference,
+        candidate=candidate,
+        residual=parting.residual,
+        reference_region=_distinct(parting.reference),
+        candidate_region=_distinct(parting.candidate),
+        shapes=diagnosis.shapes or _shapes(matched, parting),
+        order=diagnosis.order,
+        leaves=tuple(dict.fromkeys(_leaf(matched, leaf) for leaf in parting.leaves)),
+        met=parting.met,
+        random=parting.random,
+        detail=detail,
+        cause=diagnosis.cause,
+        closest=diagnosis.closest,
+        capture=diagnosis.capture,
+        output_before=before,
+        output_after=after,
+    )
+
+
+def _shapes(matched: Match, parting: Parting) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    if parting.values is None:
+        return None
+    a, b = parting.values
+    return matched.reference.tape.values[a].shape, matched.side.tape.values[b].shape
+
+
+def _distinct(region: Region) -> tuple[Site, ...]:
+    """The sites of a region's operations, each line and layer once."""
+    sites = {(op.site.layer, op.site.source, op.kind): op.site for op in region.ops}
+    return tuple(sites.values())
+
+
+def _leaf(matched: Match, leaf: Leaf) -> LeafDifference:
+    def name(tape: Tape, value: int | None) -> str:
+        if value is None:
+            return ""
+        found = tape.values[value]
+        return found.name or f"{found.kind} {found.shape}"
+
+    return LeafDifference(
+        name(matched.reference.tape, leaf.reference),
+        name(matched.side.tape, leaf.candidate),
+        leaf.relation,
+    )

@@ -1,0 +1,157 @@
+"""What several divergences of one comparison say of each other.
+
+A divergence is located and explained with all others repaired. Where such a repair is itself what
+the next explanation undoes, both hold at their places and neither is what was written wrong.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from parity.diagnosis.proof import Proofs
+from parity.diagnosis.region import Parting, Region
+from parity.errors import ReplayError
+from parity.matching.fingerprint import SAME
+from parity.numerics.difference import residual
+from parity.report.summary import Cause, Divergence
+from parity.tape import Array, Site, Tape
+
+_MORE = 1.001  # times as far apart
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A divergence, and the place that it was found at."""
+
+    parting: Parting
+    divergence: Divergence
+
+
+def without_effect(proofs: Proofs, parting: Parting) -> bool:
+    """Whether nothing changes by a divergence on these inputs, as in a branch that is not taken.
+
+    Everything else repaired, what reads the value gives the same with the candidate's own value as
+    with the reference's. Such a pair may not even belong together.
+    """
+    if parting.values is None:
+        return False
+    end, side = parting.values[1], proofs.repaired.side
+    tape = side.tape
+    producer = tape.producer(end)
+    if producer is None or any(pair.candidate == end for pair in proofs.outputs):
+        return False
+    readers = [op for op in tape.ops if end in op.inputs and op.index in tape.used]
+    if not readers or any(op.role in ("random", "move") for op in readers):
+        return False
+    run = side.run.branch()
+    try:
+        tape.step(producer, run)
+        for op in readers:
+            tape.step(op, run)
+    except ReplayError:
+        return False
+    return all(
+        _apart(side.run.array(value), run.array(value)) <= SAME
+        for op in readers
+        for value in op.outputs
+        if value not in proofs.repaired.injected
+    ) and not any(value in proofs.repaired.injected for op in readers for value in op.outputs)
+
+
+def without_proof(findings: Sequence[Finding]) -> list[Divergence]:
+    """The divergences; a cause that others make doubtful is consistent with the evidence."""
+    found = [one.divergence for one in findings]
+    if len({_told(one.cause) for one in found}) < 2:
+        return found  # one cause at several places
+    for doubt in (_makes_up_for_another, _of_another_repair, _of_fewer):
+        found = [_doubted(one, doubt(at, findings)) for at, one in enumerate(found)]
+    return found
+
+
+def _makes_up_for_another(at: int, findings: Sequence[Finding]) -> str:
+    """A repair that harms shows that two places make up for each other: either may be wrong."""
+    for one in findings:
+        before, after = one.divergence.output_before, one.divergence.output_after
+        if before is not None and after is not None and after > _MORE * before:
+            return (
+                f"the divergences make up for each other: with {_name(one.divergence)} alone "
+                "repaired the outputs differ more"
+            )
+    return ""
+
+
+def _of_another_repair(at: int, findings: Sequence[Finding]) -> str:
+    """What follows an unexplained divergence in one formula starts from that one's repair."""
+    here = findings[at]
+    entering = set(here.parting.candidate.boundary())
+    for one in findings:
+        cause, values = one.divergence.cause, one.parting.values
+        if one is here or values is None or (cause is not None and cause.confirmed):
+            continue
+        if _told(cause) == _told(here.divergence.cause):
+            continue
+        if not entering.isdisjoint(_formula(one.parting.candidate.tape, values[1])):
+            return (
+                f"{_name(one.divergence)} before it in the same formula diverges without an "
+                "explanation: the two may be one"
+            )
+    return ""
+
+
+def _formula(tape: Tape, value: int) -> set[int]:
+    """A value and what is made of it before parameters enter again."""
+    found = {value}
+    for op in tape.ops:
+        if not found.isdisjoint(op.inputs):
+            leaves = Region(tape, (op,), op).leaves()
+            if not any(tape.values[leaf].kind == "parameter" for leaf in leaves):
+                found.update(op.outputs)
+    return found
+
+
+def _of_fewer(at: int, findings: Sequence[Finding]) -> str:
+    """One line is wrong in one way: what explains it the most often counts."""
+    here = findings[at].divergence
+    if here.cause is None:
+        return ""
+    times: Counter[object] = Counter()
+    for one in findings:
+        if one.divergence.cause is not None and _place(one.divergence) == _place(here):
+            times[_told(one.divergence.cause)] += one.divergence.times
+    own = times.pop(_told(here.cause))
+    if times and max(times.values()) >= own:
+        return "at the same line another cause explains as much or more"
+    return ""
+
+
+def _doubted(divergence: Divergence, doubt: str) -> Divergence:
+    cause = divergence.cause
+    if not doubt or cause is None or not cause.confirmed:
+        return divergence
+    return replace(divergence, cause=replace(cause, confirmed=False, unproved=doubt))
+
+
+def _told(cause: Cause | None) -> object:
+    """What a cause says, wherever it says so."""
+    return None if cause is None else (cause.kind, repr(sorted(cause.parameters.items())))
+
+
+def _place(divergence: Divergence) -> tuple[tuple[str, str], ...]:
+    def of(site: Site) -> tuple[str, str]:
+        return site.layer, site.source
+
+    return of(divergence.reference), of(divergence.candidate)
+
+
+def _name(divergence: Divergence) -> str:
+    site = divergence.candidate
+    where = site.layer or site.source.rsplit("/", 1)[-1]
+    return site.op + (f" ({where})" if where else "")
+
+
+def _apart(a: Array, b: Array) -> float:
+    if a.dtype.kind != "f":
+        return float((a != b).any())
+    return residual(a, b)
