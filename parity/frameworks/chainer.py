@@ -63,7 +63,7 @@ def _either(run: Callable[[bool], T]) -> T:
     try:
         return run(True)
     except ModelError as error:
-        if not isinstance(error.__cause__, (TypeError, ValueError, AttributeError, IndexError)):
+        if error.__cause__ is None:
             raise
         try:
             return run(False)

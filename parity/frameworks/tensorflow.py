@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -204,12 +205,9 @@ def _arguments(
     if not isinstance(model.obj, state.keras_layers()):
         return bind(function, tensors)
     args, kwargs = bind(model.obj.call, tensors)
-    taken = [
-        parameter
-        for name, parameter in inspect.signature(model.obj.call).parameters.items()
-        if name not in ("training", "mask")
-    ]
-    positional = [p for p in taken if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    taken = inspect.signature(model.obj.call).parameters.values()
+    before = itertools.takewhile(lambda one: one.name != "training", taken)
+    positional = [p for p in before if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(args) > len(positional) and not any(p.kind is p.VAR_POSITIONAL for p in taken):
         args = (list(args),)  # Keras's own way with several inputs: one list of them
     return args, {**kwargs, "training": model.mode == "train"}

@@ -134,7 +134,7 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
             if flattened(case):
                 return "flatten-order", f"the features are flattened in another order: {features}"
             if attends(case):
-                return "head-split-order", f"the heads' features: {features}"
+                return "head-split-order", f"axis {order.axis} is taken apart otherwise: {features}"
         if order.axis not in _channel_axes(case, shape):
             return None
         return "channel-order", f"the channels' {order}"
@@ -187,9 +187,16 @@ def _starts_of_parts(shapes: list[tuple[int, ...]], length: int) -> Iterator[set
 
 
 def _channel_axes(case: Case, shape: tuple[int, ...]) -> set[int]:
-    """The axes that may be channels: the last, and after the batch where images are near."""
-    near = near_images(case)
-    return {1, len(shape) - 1} if near and len(shape) > 2 else {len(shape) - 1}
+    """The axes that may be channels: the last, and after the batch where images are near.
+
+    What a convolution reads has the framework's own layout: its other axes are places.
+    """
+    last = len(shape) - 1
+    if last < 2 or not near_images(case):
+        return {last}
+    if any("conv" in plain_kind(op) for op in case.reference.readers()):
+        return {1, last} - set(spatial(case))
+    return {1, last}
 
 
 def _is_last(axis: int, shape: tuple[int, ...]) -> bool:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
+
+import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
@@ -20,12 +23,16 @@ from parity.diagnosis.causes._parts import (
 )
 from parity.diagnosis.region import ancestors
 from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import RegionView, plain_kind
+from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME
+from parity.numerics.difference import residual
 from parity.tape import Array, Op, Tape
 
 _BYPASSED = 0.01  # what each operation more that is left out costs
 _OTHER = 0.5
 _TRIES = 24  # a region of many operations has no simple wiring to be told
+_KERNELS = ("softmax", "norm", "attention", "lstm", "gru")  # several operations in one
 _SWAPS = 4  # values of one shape that are exchanged
 
 
@@ -45,10 +52,10 @@ def missing(case: Case) -> Iterator[Explanation]:
         names = ", ".join(dict.fromkeys(op.kind for op in left_out if op.role != "move"))
         yield Explanation(
             "branch-missing" if branch else "op-missing",
-            f"the branch that {names} brings in is missing" if branch else f"{names} is missing",
+            f"{names}{_brought_in(ours, source, left_out)} is missing",
             predict,
             parameters={"operations": (names, "none")},
-            unproved=_twins(case),
+            unproved=_twins(case) or _has_it(case.candidate, case.reference, left_out),
             cost=_BYPASSED * len(left_out),
         )
         return
@@ -69,14 +76,42 @@ def extra(case: Case) -> Iterator[Explanation]:
         names = ", ".join(dict.fromkeys(op.kind for op in left_out if op.role != "move"))
         yield Explanation(
             "op-extra",
-            f"{names} is not in the reference",
+            f"{names}{_brought_in(theirs, source, left_out)} is not in the reference",
             as_it_is,
             mended,
             {"operations": ("none", names)},
-            unproved=_twins(case),
+            unproved=_twins(case) or _has_it(case.reference, case.candidate, left_out),
             cost=_BYPASSED * len(left_out),
         )
         return
+
+
+def _brought_in(inside: Inside, source: int, left_out: list[Op]) -> str:
+    """What the last of some operations takes besides their source: ` of the result of mul`."""
+    tape, last = inside.view.tape, left_out[-1]
+    root = tape.before_moves(source)
+    for value in last.inputs:
+        if last.role != "move" and tape.is_live(value) and tape.before_moves(value) != root:
+            return f" of {_named(tape, value)}" if len(last.inputs) > 1 else ""
+    return ""
+
+
+def _has_it(other: RegionView, own: RegionView, left_out: list[Op]) -> str:
+    """Why an operation may not be what one side has and the other has not; "" if it is.
+
+    The other side computes the same kind elsewhere, or may have it inside a kernel of its own.
+    """
+    theirs, ours = (Counter(plain_kind(op) for op in view.ops) for view in (other, own))
+    for op in left_out:
+        kind = plain_kind(op)
+        if theirs[kind] and theirs[kind] >= ours[kind]:
+            return f"the other model computes {op.kind} there as well"
+    kernels = [
+        kind for kind in theirs if any(word in kind for word in _KERNELS) and kind not in ours
+    ]
+    if kernels and len({op.kind for op in left_out if op.role != "move"}) > 1:
+        return f"the other model computes {kernels[0]}, which may have it inside"
+    return ""
 
 
 def _bypasses(inside: Inside) -> Iterator[tuple[int, int, list[Op]]]:
@@ -241,11 +276,55 @@ def _reads_more(case: Case, value: int, partner: int) -> str:
     return ", ".join(repr(name) for name in more)
 
 
+def _idle(case: Case) -> str:
+    """Why it cannot be told what the candidate reads: an operation on the way changes nothing.
+
+    A product with weights that are all 1 looks like a product that is missing.
+    """
+    theirs = inside_candidate(case)
+    for op in case.candidate.ops:
+        live = [value for value in op.inputs if case.candidate.tape.is_live(value)]
+        if op.role != "compute" or len(set(live)) < 2 or op.outputs[0] not in theirs.values:
+            continue
+        made = theirs.array(op.outputs[0])
+        for value in live:
+            if value in theirs.values and varies(made):
+                array = theirs.array(value)
+                if array.shape == made.shape and residual(array, made) <= SAME:
+                    return f"{op.kind} changes nothing there: what it takes may be what is wrong"
+    for value in case.candidate_entering:
+        if _is_lost(case, value):
+            name = _named(case.candidate.tape, value)
+            return f"{name} is read and changes nothing there: how it is used may be what is wrong"
+    return ""
+
+
+def _is_lost(case: Case, value: int) -> bool:
+    """Whether the candidate's end is the same for other numbers of what enters, as if masked."""
+    tape, run, end = case.candidate.tape, case.repaired.side.run, case.candidate.end
+    array = run.array(value)
+    if array.dtype.kind != "f" or not np.isfinite(array).all() or value == end:
+        return False
+    step = np.random.default_rng(0).uniform(0.05, 0.1, array.shape) * (array.std() or 1.0)
+    inside = {op.index for op in case.candidate.ops}
+    try:
+        before, after = (
+            tape.replay("float64", {value: fed}, run, only=inside).array(end)
+            for fed in (array, array + step)
+        )
+    except ReplayError:  # outside what an operation takes
+        return False
+    return np.array_equal(before, after)
+
+
 def _twins(case: Case) -> str:
     """Why it cannot be told what the candidate reads: other values hold the same numbers.
 
     Half of a value that was doubled is that value, and (mu + s) - mu is s.
     """
+    idle = _idle(case)
+    if idle:
+        return idle
     found, tape = case.repaired, case.repaired.side.tape
     for value in case.candidate_entering:
         pair = found.pairs.get(value)
