@@ -19,6 +19,7 @@ from parity.report.summary import Cause, Divergence
 from parity.tape import Array, Site, Tape
 
 _MORE = 1.001  # times as far apart
+_MUCH_MORE = 1.5  # where it is one cause at several places: without one of them it may be more
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ def without_effect(proofs: Proofs, parting: Parting) -> bool:
 def without_proof(findings: Sequence[Finding]) -> list[Divergence]:
     """The divergences; a cause that others make doubtful is consistent with the evidence."""
     found = [one.divergence for one in findings]
-    if len({_told(one.cause) for one in found}) < 2:
-        return found  # one cause at several places
+    if len(found) < 2:
+        return found
     for doubt in (_makes_up_for_another, _of_another_repair, _of_fewer):
         found = [_doubted(one, doubt(at, findings)) for at, one in enumerate(found)]
     return found
@@ -72,9 +73,10 @@ def without_proof(findings: Sequence[Finding]) -> list[Divergence]:
 
 def _makes_up_for_another(at: int, findings: Sequence[Finding]) -> str:
     """A repair that harms shows that two places make up for each other: either may be wrong."""
+    more = _MORE if len({_told(one.divergence.cause) for one in findings}) > 1 else _MUCH_MORE
     for one in findings:
         before, after = one.divergence.output_before, one.divergence.output_after
-        if before is not None and after is not None and after > _MORE * before:
+        if before is not None and after is not None and after > more * before:
             return (
                 f"the divergences make up for each other: with {_name(one.divergence)} alone "
                 "repaired the outputs differ more"

@@ -148,7 +148,7 @@ def mask_missing(case: Case) -> Iterator[Explanation]:
             return
         yield Explanation(
             "attention-mask-missing" if attends else "sequence-mask",
-            "nothing is masked, the reference masks some",
+            "what the reference masks here is not masked",
             lambda trial, values=values: case.run_reference(trial.fed, values),  # type: ignore[misc]
             parameters={"masked": (True, False)},
             cost=1 if attends else 0,  # a number too small to hide anything is a mask, too
@@ -248,9 +248,10 @@ def mask_value(case: Case) -> Iterator[Explanation]:
         return
     missing = [one.adds and not one.value for one in (ours, theirs)]
     words = (
-        ("nothing is masked, the reference masks some", "some is masked, the reference masks none")[
-            missing[0]
-        ]
+        (
+            "what the reference masks here is not masked",
+            "some is masked here that the reference does not mask",
+        )[missing[0]]
         if any(missing)
         else f"scores that are masked are {theirs.told}, the reference's {ours.told}"
     )

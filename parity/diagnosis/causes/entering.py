@@ -12,6 +12,8 @@ from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._around import LAST_FIRST, Reorder, attends, near_images
 from parity.diagnosis.causes._leaves import gives
 from parity.diagnosis.trial import Trial
+from parity.matching.fingerprint import SAME
+from parity.numerics.difference import residual
 from parity.tape import Array
 
 _FEW = 24  # ways to split an axis that are tried
@@ -60,9 +62,25 @@ def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reord
     for first, second in itertools.combinations(space, 2):
         if x.shape[first] == x.shape[second]:
             axes = f"axes {first} and {second} of {x.shape}"
-            yield "spatial-swap", f"{axes} are exchanged", _exchange(first, second)
+            text = f"{axes} are exchanged"
+            if _kernels_differ(case):  # the same, but for the layout of what comes out
+                text = (
+                    f"height and width are exchanged, of the kernels or of what they read: {axes}"
+                )
+            yield "spatial-swap", text, _exchange(first, second)
     channels = x.ndim - 1 if last else 1
     yield "channel-order", f"axis {channels} of {x.shape} runs backwards", _backwards(channels)
+
+
+def _kernels_differ(case: Case) -> bool:
+    """Whether a kernel of the candidate's is none of the reference's."""
+    ours = [leaf.array for leaf in case.reference.leaves if leaf.array.ndim > 3]
+    theirs = [leaf.array for leaf in case.candidate.leaves if leaf.array.ndim > 3]
+    return any(
+        not any(a.shape == b.shape and residual(a, b) <= SAME for a in ours) for b in theirs
+    ) and (case.reference.tape.framework in LAST_FIRST) == (
+        case.candidate.tape.framework in LAST_FIRST
+    )
 
 
 def _tables(case: Case, width: int) -> Iterator[tuple[int, int]]:

@@ -346,15 +346,16 @@ def _twins(case: Case) -> str:
 
 
 def _is_next_to(tape: Tape, value: int, other: int) -> bool:
-    """Whether one is the other moved, or what a single operation gives of it, as a clip of none."""
+    """Whether one is the other moved, or what an operation gives of it alone, as a clip of none."""
     roots = tape.before_moves(value), tape.before_moves(other)
     if roots[0] == roots[1]:
         return True
     makers = [(root, tape.producer(root)) for root in roots]
-    return any(
-        op is not None and {tape.before_moves(v) for v in op.inputs} & set(roots)
-        for _, op in makers
-    )
+    for _, op in makers:
+        read = {tape.before_moves(v) for v in op.inputs if tape.is_live(v)} if op else set()
+        if len(read) == 1 and read & set(roots):
+            return True
+    return False
 
 
 def _named(tape: Tape, value: int) -> str:

@@ -1,0 +1,189 @@
+"""What several divergences say of each other, and what looks like an operation that is missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import parity
+from parity.report.summary import Comparison
+from tests.unit.causes.told import compared, numbers, tensor
+
+X = numbers(5, 16)
+
+
+def causes(comparison: Comparison) -> dict[str, bool]:
+    """Kinds of what is told, and whether one of that kind is confirmed."""
+    found: dict[str, bool] = {}
+    for one in comparison.divergences:
+        if one.cause is not None:
+            found[one.cause.kind] = found.get(one.cause.kind, False) or one.cause.confirmed
+    return found
+
+
+def agree(reference, candidate, *inputs):
+    models = (parity.wrap(one, framework="torch") for one in (reference, candidate))
+    return parity.compare(*models, inputs=inputs).verdict == "parity"
+
+
+# --- several divergences --------------------------------------------------------------------------
+
+
+def test_a_bias_in_another_order_than_its_kernel_confirms_no_order_of_the_rest():
+    random = np.random.default_rng(0)
+    kernel, bias = random.normal(size=(16, 36)), random.normal(size=36)
+    head = random.normal(size=(36, 5))
+    order = np.arange(36).reshape(4, 9).T.ravel()
+    state = random.normal(size=(16, 36))
+
+    def dueling(kernel, bias, head, state):
+        weights = [tensor(one.astype("f")) for one in (kernel, bias, head, state)]
+
+        def run(x):
+            embedded = torch.relu(x @ weights[0] + weights[1])
+            return (torch.tanh(x @ weights[3]) * embedded) @ weights[2]
+
+        return run
+
+    reference = dueling(kernel, bias, head, state)
+    moved = kernel[:, order], head[order], state[:, order]
+    right = dueling(moved[0], bias[order], *moved[1:])
+    wrong = dueling(moved[0], bias, *moved[1:])
+    assert agree(reference, right, X)
+    found = causes(compared(reference, wrong, X))
+    assert not found.get("channel-order") and not found.get("head-split-order")
+
+
+def test_queries_and_keys_exchanged_do_not_confirm_that_the_scale_is_missing():
+    random = np.random.default_rng(0)
+    weights = [tensor(random.normal(size=(16, 8)).astype("f")) for _ in range(3)]
+
+    def reference(x):
+        q, k, v = (x @ one for one in weights)
+        return torch.softmax(q @ k.mT / 8**0.5, -1) @ v
+
+    def port(exchanged):
+        def run(x):
+            q, k, v = (x @ one for one in weights)
+            q, k = (k, q) if exchanged else (q, k)
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+        return run
+
+    x = numbers(3, 6, 16)
+    assert agree(reference, port(False), x)
+    assert not causes(compared(reference, port(True), x)).get("op-missing")
+
+
+def test_what_changes_nothing_on_these_inputs_is_a_note():
+    w = tensor(numbers(16, 8))
+
+    def scaled(factor, written):
+        def run(x):
+            h = factor * torch.tanh(x @ w)
+            low, span = h.amin(1, keepdim=True), h.amax(1, keepdim=True) - h.amin(1, keepdim=True)
+            if written:
+                span[span < 1e-5] += 1e-5
+                return (h - low) / span * factor
+            return (h - low) / torch.where(span < 1e-5, span + 1e-5, span) * factor
+
+        return run
+
+    assert agree(scaled(1.0, True), scaled(1.0, False), X)
+    comparison = compared(scaled(1.0, True), scaled(1.1, False), X)
+    assert comparison.verdict == "diverged"
+    assert not causes(comparison).get("op-extra")
+
+
+def test_the_state_before_the_step_is_not_a_state_that_is_not_carried():
+    w, u, o = (tensor(numbers(16, 16)) / 4 for _ in range(3))
+
+    def unrolled(old):
+        def run(x):
+            h, found = torch.zeros(x.shape[0], 16), []
+            for t in range(x.shape[1]):
+                before, h = h, torch.tanh(x[:, t] @ w + h @ u)
+                read = before if old else h
+                found.append(torch.tanh(torch.cat([read, x[:, t]], -1)[:, :16] @ o))
+            return torch.stack(found, 1)
+
+        return run
+
+    found = causes(compared(unrolled(False), unrolled(True), numbers(3, 4, 16)))
+    assert not found.get("state-not-carried")
+
+
+# --- what looks like an operation that is missing -------------------------------------------------
+
+
+def test_weights_that_are_all_one_are_no_product_that_is_missing():
+    w, a = tensor(numbers(16, 8)), tensor(numbers(8, 1))
+    index = torch.tensor([0, 1, 1, 0, 2])
+
+    def pooled(over_edges):
+        def run(x):
+            h = torch.tanh(x @ w)
+            score = (h @ a)[:, 0]
+            if over_edges:  # each edge by itself: every weight is 1
+                weight = torch.softmax(score[:, None], 1)[:, 0]
+            else:
+                e = torch.exp(score)
+                weight = e / torch.zeros(3).index_add(0, index, e)[index]
+            return torch.zeros(3, 8).index_add(0, index, weight[:, None] * h)
+
+        return run
+
+    found = causes(compared(pooled(False), pooled(True), X))
+    assert not found.get("op-missing") and not found.get("wrong-source")
+
+
+def test_what_is_added_elsewhere_is_not_extra():
+    w, u = tensor(numbers(16, 16)) / 4, tensor(numbers(16))
+
+    def added(late):
+        def run(x):
+            h = x @ w
+            return (torch.relu(h) + u + x) if late else torch.relu(h + u) + x
+
+        return run
+
+    comparison = compared(added(False), added(True), X)
+    for one in comparison.divergences:
+        if one.cause is not None and one.cause.kind in ("op-extra", "op-missing"):
+            assert not one.cause.confirmed
+
+
+def test_what_is_missing_is_named_with_what_it_takes():
+    w, time = tensor(numbers(16, 16)) / 4, tensor(numbers(5, 16))
+
+    def embedded(timed):
+        def run(x, steps):
+            token = x @ w
+            if timed:
+                token = token + time[steps]
+            return torch.tanh(token)
+
+        return run
+
+    (one,) = compared(embedded(True), embedded(False), X, np.array([0, 3, 1, 4, 2])).divergences
+    assert one.cause is not None and one.cause.confirmed
+    assert "add of the result of index" in one.cause.summary
+
+
+@pytest.mark.parametrize("pad", ["edge", "zeros"])
+def test_positions_of_a_ring_are_no_channels(pad):
+    conv = torch.nn.Conv1d(3, 4, 3)
+
+    def ring(how):
+        def run(x):
+            ends = x[..., -1:], x[..., :1]
+            if how == "edge":
+                ends = ends[::-1]
+            if how == "zeros":
+                ends = torch.zeros_like(ends[0]), torch.zeros_like(ends[1])
+            return torch.tanh(conv(torch.cat([ends[0], x, ends[1]], -1)))
+
+        return run
+
+    assert not causes(compared(ring("wrap"), ring(pad), numbers(4, 3, 12))).get("channel-order")
