@@ -19,6 +19,7 @@ from parity.report.summary import Cause, Divergence
 from parity.tape import Array, Site, Tape
 
 _MORE = 1.001  # times as far apart
+_REARRANGEMENTS = ("-order", "-swap", "-swapped", "-pairing", "-transposed", "-reshaped")
 _MUCH_MORE = 1.5  # where it is one cause at several places: without one of them it may be more
 
 
@@ -73,15 +74,26 @@ def without_proof(findings: Sequence[Finding]) -> list[Divergence]:
 
 def _makes_up_for_another(at: int, findings: Sequence[Finding]) -> str:
     """A repair that harms shows that two places make up for each other: either may be wrong."""
+    here = findings[at].divergence
+    others = [one.divergence for number, one in enumerate(findings) if number != at]
+    if not any(_may_undo(here.cause, one.cause) for one in others):
+        return ""
     more = _MORE if len({_told(one.divergence.cause) for one in findings}) > 1 else _MUCH_MORE
-    for one in findings:
-        before, after = one.divergence.output_before, one.divergence.output_after
+    for one in (finding.divergence for finding in findings):
+        before, after = one.output_before, one.output_after
         if before is not None and after is not None and after > more * before:
             return (
-                f"the divergences make up for each other: with {_name(one.divergence)} alone "
-                "repaired the outputs differ more"
+                f"the divergences make up for each other: with {_name(one)} alone repaired the "
+                "outputs differ more"
             )
     return ""
+
+
+def _may_undo(cause: Cause | None, other: Cause | None) -> bool:
+    """Whether one may be what makes up for the other, and not a fault of its own."""
+    if cause is None or other is None or cause.kind == other.kind:
+        return True
+    return all(one.kind.endswith(_REARRANGEMENTS) for one in (cause, other))
 
 
 def _of_another_repair(at: int, findings: Sequence[Finding]) -> str:
