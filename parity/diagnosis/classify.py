@@ -19,7 +19,12 @@ import numpy as np
 
 from parity.diagnosis.amplify import amplified
 from parity.diagnosis.case import case_of
-from parity.diagnosis.drawn import of_draws, one_law, other_distributions
+from parity.diagnosis.drawn import (
+    of_draws,
+    one_law,
+    other_distributions,
+    same_distribution,
+)
 from parity.diagnosis.parameter import other_parameters
 from parity.diagnosis.region import OutputPair, Parting, Region
 from parity.errors import ReplayError
@@ -68,6 +73,9 @@ def classify(repaired: Match, parting: Parting, outputs: Sequence[OutputPair] = 
         law = one_law(repaired, parting)
         if law:
             return Kind("random", law)
+        alike = same_distribution(repaired, parting)
+        if alike:
+            return Kind("unpaired-random", alike)
     if kind == Kind("divergence"):
         return Kind("divergence", other_distributions(repaired, parting))
     return kind

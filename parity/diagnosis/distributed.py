@@ -99,12 +99,16 @@ def _compared(reference: Array, candidate: Array) -> Distributed | None:
 
 
 def _features(run: Replay, ends: Sequence[int]) -> Array:
-    """Elements of the outputs, and sums of all with fixed signs: what depends on others shows."""
+    """Elements of the outputs, and what all of them come to.
+
+    Sums with fixed signs show what depends on others, the norm and the ends a scale in small parts.
+    """
     found = []
     for value in ends:
         flat = np.nan_to_num(run.array(value).astype(np.float64).ravel())
         picks = np.linspace(0, flat.size - 1, min(flat.size, _ELEMENTS)).astype(int)
-        found += [flat[picks], _signs(flat.size) @ flat]
+        of_all = np.array([flat @ flat, flat.min(), flat.max()]) if flat.size else flat
+        found += [flat[picks], _signs(flat.size) @ flat, of_all]
     return np.concatenate(found)
 
 

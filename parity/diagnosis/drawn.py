@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from parity.diagnosis.region import Parting, Region
+from parity.diagnosis.distributed import distributed
+from parity.diagnosis.region import OutputPair, Parting, Region
 from parity.draws.draw import Draw
 from parity.draws.pairing import alike
 from parity.draws.threshold import meant, monotone
@@ -82,13 +83,10 @@ def one_law(repaired: Match, parting: Parting) -> str:
 
     How far a sample is off is measured in probability: by how many samples lie between.
     """
-    if parting.values is None or parting.order is None:
+    if parting.values is None or parting.order is None or parting.residual > _NEXT_TO_NOTHING:
         return ""
-    ours, theirs = repaired.drawing.origins
     a, b = parting.values
-    if a not in ours.noise - ours.data or b not in theirs.noise - theirs.data:
-        return ""
-    if parting.residual > _NEXT_TO_NOTHING or b in repaired.drawing.candidate:
+    if not _is_noise(repaired, a, b):
         return ""
     own = repaired.side.run.branch()  # in the repaired run the value is the reference's
     for op in parting.candidate.ops:
@@ -105,6 +103,26 @@ def one_law(repaired: Match, parting: Parting) -> str:
     density = (2 * near / drawn.size) / np.maximum(drawn[at + near] - drawn[at - near], 1e-300)
     off = float(np.max(np.abs(drawn - other) * density))
     return f"noise of one distribution but for {off:.0e} of probability" if off <= _OFF else ""
+
+
+def same_distribution(repaired: Match, parting: Parting) -> str:
+    """What is said of noise made otherwise of the same draws, as by a sine where the other has a
+    cosine: equal in distribution as far as many samples show. "" where a difference shows.
+    """
+    if parting.values is None or not _is_noise(repaired, *parting.values):
+        return ""
+    seen = distributed(repaired, [OutputPair("noise", *parting.values)])
+    if seen is None or seen.differ:
+        return ""
+    return f"the same draws are made into noise in another way. {seen}. {_DO}"
+
+
+def _is_noise(repaired: Match, a: int, b: int) -> bool:
+    """Whether two values are made of draws alone, and are no draws themselves."""
+    ours, theirs = repaired.drawing.origins
+    if a not in ours.noise - ours.data or b not in theirs.noise - theirs.data:
+        return False
+    return b not in repaired.drawing.candidate
 
 
 def _only_rises(repaired: Match, a: Unit, b: Unit) -> bool:
