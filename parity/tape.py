@@ -177,7 +177,13 @@ class Replay:
         return found
 
     def replace(self, value: int, array: Array) -> None:
-        """Puts `array` in the place of a value; operations that run later see it."""
+        """Puts `array` in the place of a value; operations that run later see it.
+
+        An index stays one, though the other model holds it as a floating number.
+        """
+        dtype = self.tape.values[value].dtype
+        if array.dtype.kind == "f" and dtype.startswith(("int", "uint", "bool")):
+            array = np.nan_to_num(array).astype(dtype)
         native = self.tape.adapter.from_numpy(array)
         if self.precision is None and self.tape.values[value].dtype == "bfloat16":
             native = self.tape.adapter.to_bfloat16(native)  # which NumPy does not have

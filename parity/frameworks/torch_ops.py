@@ -37,7 +37,8 @@ def in_float64(func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return replacement(*args, **kwargs)
     if func is torch.ops.aten.nan_to_num.default:
         args = _with_limits_of_float32(args)
-    if func in _FACTORIES and kwargs.get("dtype") is None:
+    whole = func is aten.full.default and not isinstance(args[1], float)  # integers or booleans
+    if func in _FACTORIES and kwargs.get("dtype") is None and not whole:
         kwargs = {**kwargs, "dtype": torch.float64}
     try:
         return func(*args, **kwargs)
