@@ -196,9 +196,28 @@ def _unproved(case: Case, proposed: Explanation, generated: bool) -> str:
         proposed.reference is None or copies_reference(proposed, case.first)
     ):
         return "what it predicts is read off the values that it should predict"
+    decision = _decides(case)
+    if decision:
+        return f"it is seen through {decision} alone: what else decides alike would do as well"
     if generated or not case.first.fed:  # where no input reaches, all inputs are one
         return ""
     return "it holds on your inputs, and no others could be generated here"
+
+
+def _decides(case: Case) -> str:
+    """The decision, as an argmax, that all of a region goes through; "" if numbers do."""
+    view = case.candidate
+    tape, reached = view.tape, set(case.candidate_entering)
+    reached = {value for value in reached if tape.values[value].dtype.startswith("float")}
+    decision = ""
+    for op in view.ops:
+        if reached.isdisjoint(op.inputs):
+            continue
+        numbers = [v for v in op.outputs if tape.values[v].dtype.startswith(("float", "bf"))]
+        reached.update(numbers)
+        if not numbers:
+            decision = decision or op.kind
+    return decision if reached and decision and view.end not in reached else ""
 
 
 def copies_candidate(proposed: Explanation, trial: Trial) -> bool:

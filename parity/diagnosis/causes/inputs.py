@@ -21,6 +21,7 @@ from parity.diagnosis.causes._parts import (
     spell,
     with_value,
 )
+from parity.diagnosis.region import Region
 from parity.diagnosis.view import plain_kind
 from parity.tape import Array, Tape
 
@@ -69,8 +70,8 @@ def input_order(case: Case) -> Iterator[Explanation]:
     ours = inside_reference(case)
     for value in ours.entering:
         x = ours.array(value)
-        if not from_input(case.reference.tape, value):
-            continue
+        if x.ndim < 3 or not from_input(case.reference.tape, value):
+            continue  # features and flags have no frames
         for axis in range(1, x.ndim):
             count = x.shape[axis]
             if not 2 <= count <= _PARTS:
@@ -199,10 +200,19 @@ def _made(inside: Inside, value: int) -> Affine | None:
     found = Affine(np.ones(1), np.zeros(1))
     x = inside.array(value)
     for made in inside.computed:
+        if _is_learned(inside.view.tape, made):
+            return None  # a layer, not a preparation
         if value in inside.sources(made) and inside.array(made).shape == x.shape:
             affine = _affine(x, inside.array(made))
             found = affine if affine is not None else found
     return found
+
+
+def _is_learned(tape: Tape, made: int) -> bool:
+    """Whether the operation that makes a value reads a parameter, as it is or prepared."""
+    op = tape.producer(made)
+    leaves = Region(tape, (op,), op).leaves() if op is not None else ()
+    return any(tape.values[leaf].kind == "parameter" for leaf in leaves)
 
 
 def _affine(x: Array, made: Array) -> Affine | None:

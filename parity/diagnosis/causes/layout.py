@@ -13,6 +13,7 @@ from parity.diagnosis.causes._around import (
     attends,
     flattened,
     is_image,
+    makers,
     near_images,
     permutations,
     reshapes_images,
@@ -196,7 +197,16 @@ def _channel_axes(case: Case, shape: tuple[int, ...]) -> set[int]:
         return {last}
     if any("conv" in plain_kind(op) for op in case.reference.readers()):
         return {1, last} - set(spatial(case))
-    return {1, last}
+    return {1, last} if last > 2 or _is_sequence(case) else {last}
+
+
+def _is_sequence(case: Case) -> bool:
+    """Whether convolutions over one axis are near: what else has three axes are tokens."""
+    tape = case.reference.tape
+    near = (*case.reference.ops, *case.reference.readers(3), *makers(case, False))
+    return any(
+        "conv" in plain_kind(op) and len(tape.values[op.outputs[0]].shape) == 3 for op in near
+    )
 
 
 def _is_last(axis: int, shape: tuple[int, ...]) -> bool:
