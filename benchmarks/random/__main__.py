@@ -67,7 +67,7 @@ def _table(counts: dict[str, Counter[str]], unwanted: Counter[tuple[str, str]]) 
         yield f"{'all ' + side:44}" + "".join(
             f"{f'{total[head]} ({total[head] / count:.1%})':>20}" for head in heads
         )
-    for (label, told), count in unwanted.most_common(40):
+    for (label, told), count in unwanted.most_common(120):
         yield f"{count:5} {label}: {told[:300]}"
 
 

@@ -26,9 +26,10 @@ from parity.tape import Array, Replay, Tape
 
 _TURNS = 6  # at least, where they cost little
 _DECISIONS = 1000  # that must agree: a difference in 0.5% of them is seen in 99.3% of comparisons
-_MOST = 600  # turns
+_MOST = 1000  # turns
 _WORK = 40_000  # operations in all turns
 _LARGE = 4_000_000  # numbers that a turn makes, for which there are but two
+_NUMBERS = 40_000_000  # that all turns make
 _REPAIRINGS = 4  # turns on whose samples draws are paired anew
 _APART = 1e-6  # relative: no rounding in float64, but what follows from another decision
 _AMPLIFIED = 100.0  # times what constants leave on the recorded samples
@@ -142,10 +143,15 @@ def can_be_had(draw: Draw | None) -> bool:
 
 def _turns(found: Match, decided: int) -> int:
     tapes = found.reference.tape, found.side.tape
-    if sum(value.size for tape in tapes for value in tape.values if value.op >= 0) > _LARGE:
+    numbers = sum(value.size for tape in tapes for value in tape.values if value.op >= 0)
+    if numbers > _LARGE:
         return 2
-    most = max(2, min(_MOST, _WORK // max(work_of(found), 1)))
-    return min(most, max(_TURNS, math.ceil(_DECISIONS / decided) if decided else 0))
+    most = min(_MOST, _WORK // max(work_of(found), 1), _NUMBERS // max(numbers, 1))
+    drawing = found.drawing
+    drawn = [unit.size for unit in (*drawing.reference, *drawing.candidate.values())]
+    # what cuts off the ends of a distribution shows in few samples of it
+    wanted = max(math.ceil(_DECISIONS / one) for one in (decided or _DECISIONS, min(drawn)))
+    return min(max(2, most), max(_TURNS, wanted))
 
 
 def work_of(found: Match) -> int:
