@@ -1,0 +1,1 @@
+"""Ports written without sight of the project."""

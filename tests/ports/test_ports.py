@@ -1,0 +1,37 @@
+"""Ports written without sight of this project: a sample; all of them: `benchmarks.ports`."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("tensorflow")
+pytest.importorskip("chainer")
+
+from benchmarks.ports.port import Port, ports  # noqa: E402
+
+PORTS = ports()
+FAULTS = [(port, name) for port in PORTS for name in port.faults]
+
+
+def test_the_corpus_is_whole() -> None:
+    assert len(PORTS) == 40
+    assert len(FAULTS) == 160
+
+
+@pytest.mark.parametrize("port", PORTS[::3], ids=lambda port: port.name)
+def test_a_right_port_is_parity(port: Port) -> None:
+    report = port.compared()
+    assert report.verdict == "parity", str(report)
+
+
+@pytest.mark.parametrize(
+    ("port", "fault"), FAULTS[::8], ids=[f"{port.name}-{name}" for port, name in FAULTS[::8]]
+)
+def test_a_fault_is_found_and_what_is_confirmed_is_true(port: Port, fault: str) -> None:
+    report = port.compared(fault)
+    assert report.verdict == "diverged"
+    for comparison in report.comparisons:
+        for one in comparison.divergences:
+            if one.cause is not None and one.cause.confirmed:
+                assert one.cause.kind in port.faults[fault].true_causes, one.cause.summary
