@@ -110,15 +110,18 @@ def _reaches(case: Case, changed: Mapping[int, Array], outputs: Sequence[OutputP
     changed = {_before_copies(bases[0], value): array for value, array in changed.items()}
     try:
         ours = bases[0].tape.replay("float64", changed, bases[0])
+        # of equal values, as before and after a clip, the first is what the candidate is given
+        firsts = {v: _before_copies(bases[0], pair.reference) for v, pair in pairs.items()}
         starts = [
             value
             for value, pair in pairs.items()
-            if pair.reference in case.starts or pair.reference in changed
+            if not {pair.reference, firsts[value]}.isdisjoint(changed)
+            or pair.reference in case.starts
         ]
         # what the candidate makes of one of them, as a clip that cuts nothing off, it makes anew
         made = set().union(*(descendants(bases[1].tape, value) for value in starts))
         given = {
-            value: pairs[value].order.apply(ours.array(pairs[value].reference))
+            value: pairs[value].order.apply(ours.array(firsts[value]))
             for value in starts
             if value not in made
         }

@@ -24,6 +24,7 @@ from parity.diagnosis.regimes import precision_decides
 from parity.diagnosis.region import Leaf, OutputPair, Parting
 from parity.diagnosis.replayed import Outputs, PlainRun, recorded_outputs, tape_doubts
 from parity.diagnosis.stored import differ, stored_results
+from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import (
     ACCOUNTED,
@@ -36,9 +37,10 @@ from parity.numerics.accounting import (
     rounding,
 )
 from parity.numerics.difference import residual
+from parity.numerics.moving import moved_by_rounding
 from parity.numerics.rounding import U32
 from parity.numerics.scaling import CUT
-from parity.tape import Array, Replay
+from parity.tape import Array, Replay, Tape
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,13 @@ def _is_of_its_kind(repaired: Match, parting: Parting, kind: str) -> bool:
     if recorded.shape != first.reference.shape:
         return True
     error = rounding(recorded, repaired.reference.array(value))
-    return elementwise(first.reference, first.candidate, error) <= limit
+    if not elementwise(first.reference, first.candidate, error) <= limit:
+        return False
+    try:
+        moved = moved_by_rounding(tape, [value])[value]
+    except ParityError:
+        return True  # moved numbers are outside what an operation takes
+    return elementwise(first.reference, first.candidate, error, moved) <= limit
 
 
 def _is_rounded(repaired: Match, leaf: Leaf) -> bool:
@@ -263,11 +271,43 @@ def _compared(
         theirs, replayed = lay(ran[1][name]), lay(exact[name])
         if theirs is None or replayed is None or ours.shape != reference.shape:
             continue  # another shape is reported as such
-        allowed = allowance((ours, reference), (theirs, replayed), measured)
+        sides = (ours, reference), (theirs, replayed)
+        allowed = allowance(*sides, measured)
+        if _rests_on_luck(sides, allowed, measured):
+            shown = _shown(matched, pair)
+            moved = None if shown is None else lay(shown[1])
+            if shown is not None and moved is not None:
+                allowed = allowance(*sides, measured, (shown[0], moved))
         if is_constant(matched, pair) and reference.dtype.kind == "f":
             allowed = allowed + rounded_constants(reference, replayed)
         found.append(_Compared(pair, name, lay, reference, allowed))
     return found
+
+
+def _rests_on_luck(
+    sides: tuple[tuple[Array, Array], tuple[Array, Array]], allowed: Array, measured: bool
+) -> bool:
+    """Whether a difference is accounted for only by what rounding is usual near an element."""
+    (_, reference), (_, candidate) = sides
+    if reference.dtype.kind != "f" or not excess(reference, candidate, allowed).ratio <= ACCOUNTED:
+        return False
+    none = np.zeros(reference.shape)
+    least = allowance(*sides, measured, (none, none))
+    return not excess(reference, candidate, least).ratio <= ACCOUNTED
+
+
+def _shown(matched: Match, pair: OutputPair) -> tuple[Array, Array] | None:
+    """How far rounding moves both outputs of a pair; None where a replay fails on moved numbers."""
+    tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
+    draws = _typed(tapes[1], _draws(matched))
+    try:
+        moved = [
+            moved_by_rounding(tape, [value], given)[value]
+            for tape, value, given in zip(tapes, values, ({}, draws), strict=True)
+        ]
+    except ParityError:
+        return None
+    return moved[0], moved[1]
 
 
 def _exceeding(compared: Sequence[_Compared], candidate: Outputs) -> list[Unaccounted]:
@@ -287,9 +327,12 @@ def _as_ran(plain: PlainRun, draws: Mapping[int, Array]) -> Outputs:
         return plain.run()
     if not draws:
         return recorded_outputs(tape)
+    return tape.outputs_of(None, _typed(tape, draws))
+
+
+def _typed(tape: Tape, draws: Mapping[int, Array]) -> dict[int, Array]:
     recorded = Replay(tape, None, tape.recorded)
-    typed = {value: array.astype(recorded.array(value).dtype) for value, array in draws.items()}
-    return tape.outputs_of(None, typed)
+    return {value: array.astype(recorded.array(value).dtype) for value, array in draws.items()}
 
 
 def _exact(matched: Match, substituted: Mapping[int, Array]) -> Outputs:

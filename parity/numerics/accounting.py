@@ -63,7 +63,10 @@ class Excess:
 
 
 def allowance(
-    reference: tuple[Array, Array], candidate: tuple[Array, Array], measured: bool = True
+    reference: tuple[Array, Array],
+    candidate: tuple[Array, Array],
+    measured: bool = True,
+    moved: tuple[Array, Array] | None = None,
 ) -> Array:
     """What rounding accounts for in each element of two outputs.
 
@@ -71,16 +74,18 @@ def allowance(
         reference, candidate: of each the output as the model ran and its own float64 replay, all
             four of one shape.
         measured: whether both replays were in float64 throughout.
+        moved: how far rounding moved each element of either, if that was measured: then what is
+            usual nearby counts no further than that.
     """
     sides = [
-        (_real(mask_sentinels(ran)), _real(mask_sentinels(exact)))
+        (in_reals(mask_sentinels(ran)), in_reals(mask_sentinels(exact)))
         for ran, exact in (reference, candidate)
     ]
     sizes = [np.abs(exact) for _, exact in sides]
     with np.errstate(all="ignore"):
         errors = [
-            _without_luck(error, size)
-            for error, size in zip((rounding(*side) for side in sides), sizes, strict=True)
+            _without_luck(rounding(*side), size, shown)
+            for side, size, shown in zip(sides, sizes, moved or (None, None), strict=True)
         ]
         own = U32 * np.maximum(*sizes) + _FLOOR * at_least_usual(np.maximum(*sizes))
         if all(ran.dtype == np.float64 for ran, _ in sides):
@@ -101,11 +106,11 @@ def rounded_constants(reference: Array, candidate: Array) -> Array:
         reference, candidate: in float64, of one shape.
     """
     with np.errstate(all="ignore"):
-        gap = np.abs(_real(reference) - _real(candidate))
+        gap = np.abs(in_reals(reference) - in_reals(candidate))
     gap = np.where(np.isfinite(gap), gap, 0.0)
     square = np.square(gap)
     others = (square.sum() - square) / max(gap.size - 1, 1)
-    sizes = np.abs(_real(reference))
+    sizes = np.abs(in_reals(reference))
     largest = float(sizes[np.isfinite(sizes)].max(initial=0.0))
     found: Array = np.minimum(np.sqrt(np.maximum(others, 0.0)), U32 / 4 * largest)
     return found
@@ -121,7 +126,7 @@ def excess(reference: Array, candidate: Array, allowed: Array) -> Excess:
     shape = reference.shape
     if "c" not in (reference.dtype.kind, candidate.dtype.kind):
         reference, candidate = mask_sentinels(reference), mask_sentinels(candidate)
-    a, b = _real(reference), _real(candidate)
+    a, b = in_reals(reference), in_reals(candidate)
     with np.errstate(all="ignore"):
         same = (a == b) | ((a != a) & (b != b))
         if a.dtype.kind == b.dtype.kind == "f":
@@ -144,7 +149,7 @@ def excess(reference: Array, candidate: Array, allowed: Array) -> Excess:
 
 def rounding(ran: Array, exact: Array) -> Array:
     """The error of each element as a model ran, in its own units; inf where the run overflowed."""
-    ran, exact = _real(ran), _real(exact)
+    ran, exact = in_reals(ran), in_reals(exact)
     with np.errstate(all="ignore"):
         error = np.abs(ran.astype(np.float64) - exact.astype(np.float64))
         unlike = np.isfinite(ran) != np.isfinite(exact)
@@ -152,8 +157,9 @@ def rounding(ran: Array, exact: Array) -> Array:
     return found
 
 
-def _without_luck(error: Array, size: Array) -> Array:
-    found: Array = np.maximum(error, np.minimum(at_least_usual(error), _LUCK * U32 * size))
+def _without_luck(error: Array, size: Array, moved: Array | None) -> Array:
+    usual = np.minimum(at_least_usual(error), _LUCK * U32 * size)
+    found: Array = np.maximum(error, usual if moved is None else np.minimum(usual, moved))
     return found
 
 
@@ -173,19 +179,22 @@ def at_least_usual(sizes: Array) -> Array:
     return sizes if usual is None else np.maximum(sizes, usual)
 
 
-def elementwise(reference: Array, candidate: Array, error: Array) -> float:
+def elementwise(
+    reference: Array, candidate: Array, error: Array, moved: Array | None = None
+) -> float:
     """The largest difference of any element, over that element's own scale.
 
     Args:
         reference, candidate: in float64, of one shape.
         error: the rounding of the reference's elements, as `rounding` gives it.
+        moved: how far rounding moved them, as for `allowance`.
 
     Returns:
         A relative difference: an element's scale is its magnitude, or what its rounding in float32
         is the rounding of, where terms cancelled.
     """
     if "c" in (reference.dtype.kind, candidate.dtype.kind):
-        return elementwise(_real(reference), _real(candidate), error)
+        return elementwise(in_reals(reference), in_reals(candidate), error, moved)
     if reference.dtype.kind != "f" or candidate.dtype.kind != "f":
         return 0.0 if np.array_equal(reference, candidate) else float("inf")
     reference, candidate = mask_sentinels(reference), mask_sentinels(candidate)
@@ -194,12 +203,12 @@ def elementwise(reference: Array, candidate: Array, error: Array) -> float:
         same = (reference == candidate) | (np.isnan(reference) & np.isnan(candidate))
         gap = np.maximum(gap - _FLOOR * at_least_usual(np.abs(reference)), 0.0)
         size = np.abs(reference)
-        apart = np.where(same, 0.0, gap / (size + _without_luck(error, size) / U32))
+        apart = np.where(same, 0.0, gap / (size + _without_luck(error, size, moved) / U32))
         apart = np.where(np.isnan(apart) & ~same, np.inf, apart)
     return float(apart.max(initial=0.0))
 
 
-def _real(array: Array) -> Array:
+def in_reals(array: Array) -> Array:
     """An array with every complex number as two, along an axis of its own."""
     array = np.asarray(array)
     if array.dtype.kind != "c":
