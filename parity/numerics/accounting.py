@@ -35,7 +35,7 @@ _LUCK = 64.0
 # What float64 itself cancels, as 1 + erf far below zero does in any precision: of the size of the
 # element's neighbours.
 _FLOOR = 2.0**-50
-# Between models that ran in float64 there is no rounding to measure; matching's bound holds there.
+# Between models that ran in float64 no replay measures rounding; matching's bound holds there.
 _WIDE = 1e-10
 # A model without float64 shows no rounding of its own: it may have so many times the other's.
 _UNMEASURED = 8.0
@@ -67,6 +67,7 @@ def allowance(
     candidate: tuple[Array, Array],
     measured: bool = True,
     moved: tuple[Array, Array] | None = None,
+    masks: bool = True,
 ) -> Array:
     """What rounding accounts for in each element of two outputs.
 
@@ -76,10 +77,11 @@ def allowance(
         measured: whether both replays were in float64 throughout.
         moved: how far rounding moved each element of either, if that was measured: then what is
             usual nearby counts no further than that.
+        masks: whether large negative constants are masks.
     """
+    hidden = mask_sentinels if masks else np.asarray
     sides = [
-        (in_reals(mask_sentinels(ran)), in_reals(mask_sentinels(exact)))
-        for ran, exact in (reference, candidate)
+        (in_reals(hidden(ran)), in_reals(hidden(exact))) for ran, exact in (reference, candidate)
     ]
     sizes = [np.abs(exact) for _, exact in sides]
     with np.errstate(all="ignore"):
@@ -88,11 +90,14 @@ def allowance(
             for side, size, shown in zip(sides, sizes, moved or (None, None), strict=True)
         ]
         own = U32 * np.maximum(*sizes) + _FLOOR * at_least_usual(np.maximum(*sizes))
-        if all(ran.dtype == np.float64 for ran, _ in sides):
-            own = _WIDE / ACCOUNTED * at_least_usual(sizes[0])
+        wide = all(ran.dtype == np.float64 for ran, _ in sides)
+        if wide:
+            own = _WIDE / ACCOUNTED * sizes[0] + _FLOOR * at_least_usual(sizes[0])
         allowed: Array = own + errors[0] + errors[1]
         if not measured:
             allowed = allowed + _UNMEASURED * at_least_usual(np.maximum(*errors))
+        if moved is not None and (wide or not measured):  # replays measure nothing there
+            allowed = allowed + at_least_usual(moved[0]) + at_least_usual(moved[1])
         return allowed
 
 
@@ -116,15 +121,15 @@ def rounded_constants(reference: Array, candidate: Array) -> Array:
     return found
 
 
-def excess(reference: Array, candidate: Array, allowed: Array) -> Excess:
+def excess(reference: Array, candidate: Array, allowed: Array, masks: bool = True) -> Excess:
     """What two outputs differ by that no rounding accounts for.
 
     Args:
         reference, candidate: in float64, of one shape.
-        allowed: see `allowance`.
+        allowed, masks: see `allowance`.
     """
     shape = reference.shape
-    if "c" not in (reference.dtype.kind, candidate.dtype.kind):
+    if masks and "c" not in (reference.dtype.kind, candidate.dtype.kind):
         reference, candidate = mask_sentinels(reference), mask_sentinels(candidate)
     a, b = in_reals(reference), in_reals(candidate)
     with np.errstate(all="ignore"):
