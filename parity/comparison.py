@@ -348,9 +348,9 @@ def _plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     def run(move: Callable[[Array], Array] = lambda array: array) -> dict[str, Array]:
         return plain(model, as_called=True)(map_arrays(move, inputs))
 
-    def nudge(seed: int) -> dict[str, Array]:
+    def nudge(seed: int, unit: float | None = None) -> dict[str, Array]:
         random = np.random.default_rng(seed)
-        return run(lambda array: nudged(array, random))
+        return run(lambda array: nudged(array, random, unit))
 
     elsewhere = cache(lambda: run(reordered)) if count > 1 else None
     return PlainRun(tape, cache(run), elsewhere, cache(nudge))

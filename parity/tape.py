@@ -95,6 +95,9 @@ class Adapter(Protocol):
 
     def to_bfloat16(self, array: Native) -> Native: ...
 
+    def is_foreign(self, op: Op) -> bool:
+        """Whether a kernel is none of the framework's: it may be another in float64."""
+
 
 _NOT_EXPECTED = "its replay raised what is no lack of a kernel, which is a fault of parity;"
 _LARGE = 1 << 16  # elements of a weight that is not kept in float64
@@ -233,6 +236,7 @@ class Tape:
     baked_leaves: frozenset[int] = frozenset()
     rounded_ops: frozenset[int] = frozenset()
     lost_draws: list[str] = field(default_factory=list)
+    kernels: dict[int, bool] = field(default_factory=dict)  # by operation: see `check_kernel`
 
     @property
     def framework(self) -> str:
@@ -402,7 +406,12 @@ class Tape:
         if isinstance(op.call, Transform):
             return self._transformed(op, op.call, arguments, run.precision)
         try:
-            return self.adapter.execute(op, arguments, run.precision)
+            results = self.adapter.execute(op, arguments, run.precision)
+            if run.precision is not None and self.adapter.is_foreign(op):
+                from parity.numerics.kernels import check_kernel
+
+                check_kernel(self, op, self._typed(op, arguments), results)
+            return results
         except Exception as error:
             if run.precision is None:
                 raise ReplayError(
@@ -410,12 +419,7 @@ class Tape:
                 ) from error
             expected = isinstance(error, NoFloat64)
             reason = str(error) if expected else f"{_NOT_EXPECTED} {type(error).__name__}: {error}"
-        as_recorded = [
-            self.adapter.from_numpy(
-                self.adapter.to_numpy(argument).astype(_dtype(self.values[value]), copy=False)
-            )
-            for value, argument in zip(op.inputs, arguments, strict=True)
-        ]
+        as_recorded = [self.adapter.from_numpy(array) for array in self._typed(op, arguments)]
         try:
             results = self.adapter.execute(op, as_recorded, None)
         except Exception as error:
@@ -426,6 +430,12 @@ class Tape:
             run.fallbacks.append(op)
         run.reasons[op.index] = reason
         return [self.adapter.cast(result, run.precision) for result in results]
+
+    def _typed(self, op: Op, arguments: Sequence[Native]) -> list[Array]:
+        return [
+            self.adapter.to_numpy(argument).astype(_dtype(self.values[value]), copy=False)
+            for value, argument in zip(op.inputs, arguments, strict=True)
+        ]
 
     def _transformed(
         self, op: Op, transform: Transform, arguments: list[Native], precision: Precision

@@ -8,6 +8,7 @@ variant shows at a larger magnitude.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -26,11 +27,17 @@ from parity.tape import Array, Replay
 _MARGIN = 8.0
 _VISIBLE = 1e-6
 
-_VARIATIONS: Mapping[str, Callable[[Array], Array]] = {
-    "1,000 times smaller": lambda x: x * 1e-3,
-    "30 times larger": lambda x: x * 30.0,
-    "shifted by 100 times their size": lambda x: x + 100.0 * float(np.sqrt(np.mean(x * x))),
+# How inputs vary, on the way there by a share of it.
+_VARIATIONS: Mapping[str, Callable[[float, Array], Array]] = {
+    "1,000 times smaller": lambda share, x: x * 1e-3**share,
+    "30 times larger": lambda share, x: x * 30.0**share,
+    "shifted by 100 times their size": lambda share, x: (
+        x + 1e3 ** (share - 1) * 100.0 * float(np.sqrt(np.mean(x * x)))
+    ),
 }
+_STEPS = 16
+# From step to step what is there grows by less; what comes out of nothing is another branch.
+_JUMP = 100.0
 
 
 def amplified(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -> str:
@@ -73,7 +80,7 @@ def _ends_in_copies(larger: Case, case: Case) -> bool:
 def _grows(case: Case, outputs: Sequence[OutputPair] = ()) -> str:
     for name, vary in _VARIATIONS.items():
         with np.errstate(invalid="ignore"):  # of infinite values
-            changed = case.redrawn(vary)
+            changed = case.redrawn(partial(vary, 1.0))
         if not changed:
             return ""
         try:
@@ -92,9 +99,31 @@ def _grows(case: Case, outputs: Sequence[OutputPair] = ()) -> str:
             explained_by_constants(run.tape, run, view.ops, [v.id for v in view.leaves], view.end)
             for run, view in ((ours, case.reference), (theirs, case.candidate))
         )
-        if gap > _MARGIN * explained and (not outputs or _reaches(case, changed, outputs)):
+        if not gap > _MARGIN * explained or not _gradually(case, vary, gap):
+            continue
+        if not outputs or _reaches(case, changed, outputs):
             return f"it grows to {gap:.1e} of its size on inputs {name}"
     return ""
+
+
+def _gradually(case: Case, vary: Callable[[float, Array], Array], to: float) -> bool:
+    """Whether a difference grows out of the one that is there, step by step.
+
+    Where it jumps, the inputs left what they are: one model clips there, or normalises what was of
+    length 1. That is a difference on inputs that were not given.
+    """
+    before = residual(case.first.reference, case.first.candidate)
+    for share in np.arange(1, _STEPS + 1) / _STEPS:
+        gap = to
+        if share < 1.0:
+            try:
+                gap = residual(*case.ends(*case.replays(case.redrawn(partial(vary, share)))))
+            except ReplayError:
+                continue
+        if gap > max(_JUMP * before, _VISIBLE):
+            return False
+        before = gap
+    return True
 
 
 def _reaches(case: Case, changed: Mapping[int, Array], outputs: Sequence[OutputPair]) -> bool:
@@ -110,15 +139,18 @@ def _reaches(case: Case, changed: Mapping[int, Array], outputs: Sequence[OutputP
     changed = {_before_copies(bases[0], value): array for value, array in changed.items()}
     try:
         ours = bases[0].tape.replay("float64", changed, bases[0])
+        # of equal values, as before and after a clip, the first is what the candidate is given
+        firsts = {v: _before_copies(bases[0], pair.reference) for v, pair in pairs.items()}
         starts = [
             value
             for value, pair in pairs.items()
-            if pair.reference in case.starts or pair.reference in changed
+            if not {pair.reference, firsts[value]}.isdisjoint(changed)
+            or pair.reference in case.starts
         ]
         # what the candidate makes of one of them, as a clip that cuts nothing off, it makes anew
         made = set().union(*(descendants(bases[1].tape, value) for value in starts))
         given = {
-            value: pairs[value].order.apply(ours.array(pairs[value].reference))
+            value: pairs[value].order.apply(ours.array(firsts[value]))
             for value in starts
             if value not in made
         }

@@ -19,11 +19,13 @@ import numpy as np
 
 from parity.diagnosis.case import case_of
 from parity.diagnosis.judge import Verdict
+from parity.diagnosis.low_precision import coarsest_unit
 from parity.diagnosis.outputs import in_reference_layout, is_constant
 from parity.diagnosis.regimes import precision_decides
 from parity.diagnosis.region import Leaf, OutputPair, Parting
-from parity.diagnosis.replayed import Outputs, PlainRun, recorded_outputs, tape_doubts
+from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, tape_doubts, typed
 from parity.diagnosis.stored import differ, stored_results
+from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import (
     ACCOUNTED,
@@ -36,6 +38,7 @@ from parity.numerics.accounting import (
     rounding,
 )
 from parity.numerics.difference import residual
+from parity.numerics.moving import hidden, masks_are_constant, moved_by_rounding
 from parity.numerics.rounding import U32
 from parity.numerics.scaling import CUT
 from parity.tape import Array, Replay
@@ -91,10 +94,10 @@ def close(
         return _weaker(
             verdict, found, [one.reason for one in left], [one.name for one in left]
         ), left
-    if not _draws(matched) and not any(note.kind == "low-precision" for note in verdict.notes):
-        reasons = precision_decides(matched, pairs, plain)
-        if reasons:
-            return _weaker(verdict, "unverified", reasons, names), []
+    narrow = any(note.kind == "low-precision" for note in verdict.notes)
+    reasons = precision_decides(matched, pairs, plain, coarsest_unit(repaired) if narrow else None)
+    if reasons:
+        return _weaker(verdict, "unverified", reasons, names), []
     instead, reasons = stored_results(matched, pairs, plain)
     return (_weaker(verdict, instead, reasons, names) if reasons else verdict), []
 
@@ -213,7 +216,13 @@ def _is_of_its_kind(repaired: Match, parting: Parting, kind: str) -> bool:
     if recorded.shape != first.reference.shape:
         return True
     error = rounding(recorded, repaired.reference.array(value))
-    return elementwise(first.reference, first.candidate, error) <= limit
+    if not elementwise(first.reference, first.candidate, error) <= limit:
+        return False
+    try:
+        moved = moved_by_rounding(tape, [value])[value]
+    except ParityError:
+        return True  # moved numbers are outside what an operation takes
+    return elementwise(first.reference, first.candidate, error, moved) <= limit
 
 
 def _is_rounded(repaired: Match, leaf: Leaf) -> bool:
@@ -237,6 +246,7 @@ class _Compared:
     lay: Callable[[Array], Array | None]
     reference: Array
     allowed: Array
+    masks: bool  # whether large negative constants are some
 
     @property
     def is_float(self) -> bool:
@@ -248,7 +258,7 @@ def _compared(
 ) -> list[_Compared]:
     runs = matched.reference.run, matched.side.run
     measured = not any(run.fallbacks for run in runs)
-    ran = _as_ran(plain[0], {}), _as_ran(plain[1], _draws(matched))
+    ran = as_ran(plain[0], {}), as_ran(plain[1], _draws(matched))
     exact = _exact(matched, {})
     names = [{value: name for name, value in side.tape.outputs.items()} for side in plain]
     found = []
@@ -263,11 +273,76 @@ def _compared(
         theirs, replayed = lay(ran[1][name]), lay(exact[name])
         if theirs is None or replayed is None or ours.shape != reference.shape:
             continue  # another shape is reported as such
-        allowed = allowance((ours, reference), (theirs, replayed), measured)
+        sides = (ours, reference), (theirs, replayed)
+        masks = _are_masks(matched, pair, reference, replayed)
+        allowed = allowance(*sides, measured, None, masks)
+        if _is_to_be_measured(sides, allowed, measured, masks):
+            shown = _shown(matched, pair)
+            moved = None if shown is None else lay(shown[1])
+            if shown is not None and moved is not None:
+                allowed = allowance(*sides, measured, (shown[0], moved), masks)
         if is_constant(matched, pair) and reference.dtype.kind == "f":
             allowed = allowed + rounded_constants(reference, replayed)
-        found.append(_Compared(pair, name, lay, reference, allowed))
+        found.append(_Compared(pair, name, lay, reference, allowed, masks))
     return found
+
+
+def _is_to_be_measured(
+    sides: tuple[tuple[Array, Array], tuple[Array, Array]],
+    allowed: Array,
+    measured: bool,
+    masks: bool,
+) -> bool:
+    """Whether it takes moved numbers to tell what rounding does.
+
+    So where a difference is accounted for only by what rounding is usual near an element, and where
+    replays show none: both models ran in float64, or one has none.
+    """
+    (ran, reference), (other, candidate) = sides
+    if reference.dtype.kind != "f":
+        return False
+    if not excess(reference, candidate, allowed, masks).ratio <= ACCOUNTED:
+        return not measured or ran.dtype == other.dtype == np.float64
+    none = np.zeros(reference.shape)
+    least = allowance(*sides, measured, (none, none), masks)
+    return not excess(reference, candidate, least, masks).ratio <= ACCOUNTED
+
+
+def _are_masks(matched: Match, pair: OutputPair, reference: Array, candidate: Array) -> bool:
+    """Whether what looks like a mask's constants is constant, where the two models' differ."""
+    if reference.dtype.kind != "f" or candidate.dtype.kind != "f":
+        return True
+    given: tuple[Mapping[int, Array], ...] = {}, {**matched.inputs, **_draws(matched)}
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(reference - candidate) > _EQUAL * np.abs(reference)
+    for array, tape, value, fed in zip(
+        (reference, candidate),
+        (matched.reference.tape, matched.side.tape),
+        (pair.reference, pair.candidate),
+        given,
+        strict=True,
+    ):
+        if (hidden(array) & apart).any():
+            try:
+                if not masks_are_constant(tape, value, fed):
+                    return False
+            except ParityError:  # other inputs are outside what an operation takes
+                continue
+    return True
+
+
+def _shown(matched: Match, pair: OutputPair) -> tuple[Array, Array] | None:
+    """How far rounding moves both outputs of a pair; None where a replay fails on moved numbers."""
+    tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
+    draws = typed(tapes[1], _draws(matched))
+    try:
+        moved = [
+            moved_by_rounding(tape, [value], given)[value]
+            for tape, value, given in zip(tapes, values, ({}, draws), strict=True)
+        ]
+    except ParityError:
+        return None
+    return moved[0], moved[1]
 
 
 def _exceeding(compared: Sequence[_Compared], candidate: Outputs) -> list[Unaccounted]:
@@ -275,21 +350,10 @@ def _exceeding(compared: Sequence[_Compared], candidate: Outputs) -> list[Unacco
     for one in compared:
         laid_out = one.lay(candidate[one.name])
         if laid_out is not None:
-            found.append(Unaccounted(one.pair.name, excess(one.reference, laid_out, one.allowed)))
+            over = excess(one.reference, laid_out, one.allowed, one.masks)
+            found.append(Unaccounted(one.pair.name, over))
     found = [one for one in found if not one.excess.ratio <= ACCOUNTED]
     return sorted(found, key=lambda one: -one.excess.ratio)
-
-
-def _as_ran(plain: PlainRun, draws: Mapping[int, Array]) -> Outputs:
-    """A model's outputs as it runs, on the reference's random draws where there are some."""
-    tape = plain.tape
-    if not any(op.role == "random" for op in tape.ops):
-        return plain.run()
-    if not draws:
-        return recorded_outputs(tape)
-    recorded = Replay(tape, None, tape.recorded)
-    typed = {value: array.astype(recorded.array(value).dtype) for value, array in draws.items()}
-    return tape.outputs_of(None, typed)
 
 
 def _exact(matched: Match, substituted: Mapping[int, Array]) -> Outputs:

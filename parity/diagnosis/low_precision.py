@@ -16,13 +16,15 @@ import numpy as np
 
 from parity.matching.match import Match
 from parity.numerics.difference import residual
+from parity.numerics.rounding import UNITS
 from parity.report.summary import Cause, Divergence, Note
 from parity.tape import Array, Op, Replay, Site, Tape
 
 _NARROW = ("float16", "bfloat16", "float8", "complex32")  # beginnings of the names of such formats
 _SMALL_SHARE = 0.01  # of the difference that is left in float64
+_FLOAT8, _TF32 = 2.0**-4, 2.0**-11  # units roundoff
 _TF32_BITS = np.uint32(0xFFFFE000)
-_SHOWS = 2.0**-13  # of the outputs; TF32's unit roundoff is 2**-11
+_SHOWS = 2.0**-13  # of the outputs
 
 
 def low_precision_divergences(repaired: Match) -> list[Divergence]:
@@ -30,13 +32,13 @@ def low_precision_divergences(repaired: Match) -> list[Divergence]:
     tape = _odd_one(repaired)
     if tape is None or _declared(tape):
         return []
-    op = _first(tape)
+    op = _first(repaired, tape)
     if op is None:
         return []
     other = _counterpart(repaired, tape, op)
     ours, theirs = (op.site, other) if tape is repaired.reference.tape else (other, op.site)
     effect = _effect(repaired)
-    dtype = " and ".join(sorted(_formats(tape)))
+    dtype = " and ".join(sorted(_formats(repaired, tape)))
     return [
         Divergence(
             reference=ours,
@@ -56,11 +58,11 @@ def low_precision_notes(repaired: Match) -> list[Note]:
         return _rounded_inside(repaired)
     if not _declared(tape):
         return []
-    op = _first(tape)
+    op = _first(repaired, tape)
     site = op.site if op else Site("model", "")
     other = _counterpart(repaired, tape, op) if op else Site("model", "")
     ours, theirs = (site, other) if tape is repaired.reference.tape else (other, site)
-    dtype = " and ".join(sorted(_formats(tape)))
+    dtype = " and ".join(sorted(_formats(repaired, tape)))
     return [
         Note(
             "low-precision",
@@ -70,6 +72,13 @@ def low_precision_notes(repaired: Match) -> list[Note]:
             f"{tape.model} is in {dtype}; in float64 the models agree",
         )
     ]
+
+
+def coarsest_unit(repaired: Match) -> float:
+    """The unit roundoff of the narrowest format in which one of the models computes."""
+    tapes = repaired.reference.tape, repaired.side.tape
+    formats = {name for tape in tapes for name in _formats(repaired, tape)}
+    return max((UNITS.get(name, _FLOAT8) for name in formats), default=_TF32)
 
 
 def _rounded_inside(repaired: Match) -> list[Note]:
@@ -141,7 +150,7 @@ def _cause(repaired: Match, effect: float) -> Cause | None:
         left.append(residual(repaired.reference.array(value), repaired.side.array(other)))
     if not max(left) < _SMALL_SHARE * effect:
         return None
-    formats = [sorted(_formats(tape)) or ["float32"] for tape in tapes]
+    formats = [sorted(_formats(repaired, tape)) or ["float32"] for tape in tapes]
     ours, theirs = (" and ".join(names) for names in formats)
     return Cause(
         kind="low-precision",
@@ -158,27 +167,42 @@ def _cause(repaired: Match, effect: float) -> Cause | None:
 def _odd_one(repaired: Match) -> Tape | None:
     """The tape that computes in a half precision that the other does not use."""
     ours, theirs = repaired.reference.tape, repaired.side.tape
-    if _formats(ours) == _formats(theirs):
+    formats = _formats(repaired, ours), _formats(repaired, theirs)
+    if formats[0] == formats[1]:
         return None
-    return theirs if _formats(theirs) - _formats(ours) else ours
+    return theirs if formats[1] - formats[0] else ours
 
 
-def _formats(tape: Tape) -> set[str]:
+def _formats(repaired: Match, tape: Tape) -> set[str]:
     """The narrow formats that something is rounded to on the way to an output, weights too."""
     return {
         tape.values[value].dtype
         for index in tape.used
-        if _rounds(tape, tape.ops[index])
+        if _rounds(repaired, tape, tape.ops[index])
         for value in tape.ops[index].outputs
         if _is_narrow(tape, value)
     }
 
 
-def _rounds(tape: Tape, op: Op) -> bool:
-    """Whether an operation rounds to a narrow format: not one that only moves what is narrow."""
-    if not any(_is_narrow(tape, value) for value in op.outputs):
+def _rounds(repaired: Match, tape: Tape, op: Op) -> bool:
+    """Whether an operation rounds to a narrow format.
+
+    Not one that only moves what is narrow, nor one that gives what the format holds: a mask of 0
+    and 1, a small whole number.
+    """
+    narrow = [value for value in op.outputs if _is_narrow(tape, value)]
+    if not narrow or all(_is_exact(repaired, tape, value) for value in narrow):
         return False
     return op.role != "move" or not all(_is_narrow(tape, value) for value in op.inputs)
+
+
+def _is_exact(repaired: Match, tape: Tape, value: int) -> bool:
+    """Whether a value was recorded as it is in float64."""
+    run = repaired.reference.run if tape is repaired.reference.tape else repaired.side.run
+    if value not in run:
+        return False
+    recorded = tape.adapter.to_numpy(tape.recorded[value])
+    return np.array_equal(recorded.astype(np.float64), run.array(value), equal_nan=True)
 
 
 def _is_narrow(tape: Tape, value: int) -> bool:
@@ -198,9 +222,9 @@ def _declared(tape: Tape) -> bool:
     )
 
 
-def _first(tape: Tape) -> Op | None:
+def _first(repaired: Match, tape: Tape) -> Op | None:
     for op in tape.ops:
-        if op.index in tape.used and _rounds(tape, op):
+        if op.index in tape.used and _rounds(repaired, tape, op):
             return op
     return None
 

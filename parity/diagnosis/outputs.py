@@ -93,12 +93,17 @@ _PRODUCTS = ("matmul", "mm", "einsum")
 
 
 def _of_image_operations(found: Match, pair: OutputPair) -> bool:
-    def is_one(tape: Tape, value: int) -> bool:
-        op = tape.producer(value)
-        return op is not None and any(part in op.kind.lower() for part in _IMAGES)
+    """Whether both outputs come of operations on images of their own number of axes."""
+
+    def is_one(tape: Tape, value: int, out: int) -> bool:
+        op, rank = tape.producer(value), len(tape.values[out].shape)
+        named = op is not None and any(part in op.kind.lower() for part in _IMAGES)
+        return named and len(tape.values[value].shape) == rank
 
     sides = (found.reference.tape, pair.reference), (found.side.tape, pair.candidate)
-    return all(any(is_one(tape, one) for one in _of_images_too(tape, out)) for tape, out in sides)
+    return all(
+        any(is_one(tape, one, out) for one in _of_images_too(tape, out)) for tape, out in sides
+    )
 
 
 def _of_images(found: Match, pair: OutputPair) -> bool:

@@ -7,49 +7,68 @@ shows as well where the inputs move by one unit in the last place. What moves no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replayed import Outputs, PlainRun
+from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, nudged_run
+from parity.errors import ParityError
 from parity.matching.match import Match
+from parity.numerics.accounting import at_least_usual, in_reals
 from parity.numerics.difference import mask_sentinels
+from parity.numerics.rounding import U32
 from parity.tape import Array
 
-_DRAWS = 3
+_DRAWS = 8
 # Sums in another order leave several times what moved inputs do, constants inside as much again.
 _TIMES = 64.0
-# Of what is usual in the output: less may be rounding that moved inputs do not show, as behind a
-# saturated layer, or in half precision.
+# In a narrow format, where a unit is as large as all that.
+_TIMES_NARROW = 8.0
+# Of what is usual nearby: less may be rounding that moved inputs do not show, as behind a saturated
+# layer, or in half precision.
 _LARGE = 2.0**-6
+# Whole numbers are rounded once: what so many units in the last place do not turn was no tie.
+_TIES = 16.0 * U32
 
 
 def precision_decides(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+    matched: Match,
+    pairs: Sequence[OutputPair],
+    plain: tuple[PlainRun, PlainRun],
+    narrow: float | None = None,
 ) -> list[str]:
-    """Outputs that differ as they ran by more than moved inputs explain; what is said of each."""
+    """Outputs that differ as they ran by more than moved inputs explain; what is said of each.
+
+    Args:
+        narrow: the unit roundoff of the narrowest format in which one of the models computes, if
+            that is not float32.
+    """
+    ran = as_ran(plain[0], {}), as_ran(plain[1], matched.draws)
     found = []
     for pair in pairs:
-        runs = _laid_out(matched, pair, plain[0].run(), plain[1].run())
+        runs = _laid_out(matched, pair, *ran)
         if runs is None:
             continue
-        reference, candidate = runs
-        with np.errstate(all="ignore"):
-            gap = np.abs(reference - candidate)
-            gap = np.where(np.isfinite(gap), gap, 0.0)
-        large = _LARGE * _usual(reference)
+        gap, large = _apart(*runs)
         if not (gap > large).any():
             continue
-        moved = _moved(matched, pair, plain, runs)
-        # a step of the inputs may be swallowed here and not there: what is usual counts everywhere
-        over = gap > np.maximum(large, _TIMES * np.maximum(moved, _usual(moved)))
+        whole = runs[0].dtype.kind != "f"
+        unit = max(_TIES, narrow or 0.0) if whole else narrow
+        moved = _moved(matched, pair, plain, runs, unit)
+        if whole:
+            over = (gap > 0) & (moved == 0)
+        else:
+            # a step may be swallowed here and not there: what is usual counts everywhere
+            times = _TIMES if narrow is None else _TIMES_NARROW
+            over = gap > np.maximum(large, times * at_least_usual(moved))
         if over.any():
             index = tuple(int(i) for i in np.unravel_index(int((gap * over).argmax()), gap.shape))
+            shown = (f"{one[index]:.9g}" for one in runs)
             found.append(
-                f"element {list(index)} of output {pair.name!r} is {reference[index]:.9g} in the "
-                f"reference and {candidate[index]:.9g} in the candidate as they ran; in float64 "
+                f"element {list(index)} of output {pair.name!r} is {next(shown)} in the "
+                f"reference and {next(shown)} in the candidate as they ran; in float64 "
                 "they agree, but inputs moved by one unit in the last place do not account for it: "
                 "what one of them computes depends on the precision, as by an epsilon of the "
                 "dtype, a cast, or a large constant that absorbs what is added to it"
@@ -57,10 +76,16 @@ def precision_decides(
     return found
 
 
-def _usual(array: Array) -> float:
-    """The root mean square of the finite numbers of an array."""
-    finite = array[np.isfinite(array)]
-    return float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0
+def _apart(reference: Array, candidate: Array) -> tuple[Array, Array]:
+    """How far elements are apart as the models ran, and how far is not to be looked at."""
+    if reference.dtype.kind != "f":
+        gap = np.abs(reference.astype(np.float64) - candidate.astype(np.float64))
+        return gap, np.zeros(gap.shape)
+    with np.errstate(all="ignore"):
+        gap = np.abs(reference - candidate)
+    gap = np.where(np.isfinite(gap), gap, 0.0)
+    finite = np.where(np.isfinite(reference), np.abs(reference), 0.0)
+    return gap, _LARGE * at_least_usual(finite)
 
 
 def _moved(
@@ -68,15 +93,22 @@ def _moved(
     pair: OutputPair,
     plain: tuple[PlainRun, PlainRun],
     runs: tuple[Array, Array],
+    unit: float | None,
 ) -> Array:
     """How far moved inputs move each element of either model, at most."""
     largest = np.zeros(runs[0].shape)
+    draws: tuple[Mapping[int, Array], ...] = {}, matched.draws
     for seed in range(_DRAWS):
-        nudged = [one.nudged(seed) for one in plain if one.nudged is not None]
-        laid_out = _laid_out(matched, pair, *nudged) if len(nudged) == 2 else None
+        try:
+            nudged = [nudged_run(*one, seed, unit) for one in zip(plain, draws, strict=True)]
+        except ParityError:  # outside what an operation takes
+            continue
+        if nudged[0] is None or nudged[1] is None:
+            continue
+        laid_out = _laid_out(matched, pair, nudged[0], nudged[1])
         for before, after in zip(runs, laid_out or (), strict=False):
             with np.errstate(all="ignore"):
-                step = np.abs(before - after)
+                step = np.abs(before.astype(np.float64) - after.astype(np.float64))
             largest = np.maximum(largest, np.where(np.isfinite(step), step, np.inf))
     return largest
 
@@ -84,13 +116,20 @@ def _moved(
 def _laid_out(
     matched: Match, pair: OutputPair, reference: Outputs, candidate: Outputs
 ) -> tuple[Array, Array] | None:
-    """A pair of floating outputs in the reference's layout; None where they are none."""
+    """A pair of outputs in the reference's layout, every complex number as two.
+
+    None where they are no numbers of one kind.
+    """
     tapes = matched.reference.tape, matched.side.tape
     names = [{value: name for name, value in tape.outputs.items()} for tape in tapes]
     name, other = names[0][pair.reference], names[1][pair.candidate]
     if name not in reference or other not in candidate:
         return None
     a, b = reference[name], in_reference_layout(matched, pair, candidate[other])
-    if b is None or a.shape != b.shape or a.dtype.kind != "f" or b.dtype.kind != "f":
+    if b is None or a.shape != b.shape:
         return None
-    return mask_sentinels(a.astype(np.float64)), mask_sentinels(b.astype(np.float64))
+    kinds = {one.dtype.kind for one in (a, b)}
+    if kinds <= set("fc") and len(kinds) == 1:
+        wide = (in_reals(one).astype(np.float64) for one in (a, b))
+        return mask_sentinels(next(wide)), mask_sentinels(next(wide))
+    return (a, b) if kinds <= set("biu") else None

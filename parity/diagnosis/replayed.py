@@ -10,6 +10,7 @@ import numpy as np
 from parity.errors import ParityError
 from parity.numerics.accounting import at_least_usual, excess, rounding
 from parity.numerics.difference import residual
+from parity.numerics.null import nudged
 from parity.tape import Array, Replay, Tape
 
 Outputs = Mapping[str, Array]
@@ -27,13 +28,14 @@ class PlainRun:
         run: on the inputs that were recorded.
         elsewhere: on the same samples in another order, one of them left out; None where there are
             no two.
-        nudged: on the inputs moved by one unit in the last place, at random by a seed.
+        nudged: on the inputs moved by one rounding, at random by a seed; given the unit roundoff,
+            or in units of the last place.
     """
 
     tape: Tape
     run: Callable[[], Outputs]
     elsewhere: Callable[[], Outputs] | None = None
-    nudged: Callable[[int], Outputs] | None = None
+    nudged: Callable[[int, float | None], Outputs] | None = None
 
 
 def tape_doubts(plain: Sequence[PlainRun]) -> list[str]:
@@ -48,7 +50,7 @@ def tape_doubt(plain: PlainRun) -> str:
     run that was recorded.
     """
     tape = plain.tape
-    drew = any(op.role == "random" for op in tape.ops)
+    drew = draws_numbers(tape)
     try:
         expected = recorded_outputs(tape) if drew else plain.run()
         again = tape.outputs_of()
@@ -67,6 +69,39 @@ def tape_doubt(plain: PlainRun) -> str:
     except ParityError as error:
         return f"{tape.model} could not be run again as its user calls it: {error}"
     return ""
+
+
+def as_ran(plain: PlainRun, draws: Mapping[int, Array]) -> Outputs:
+    """A model's outputs as it runs, on the reference's random draws where there are some."""
+    tape = plain.tape
+    if not draws_numbers(tape):
+        return plain.run()
+    return tape.outputs_of(None, typed(tape, draws)) if draws else recorded_outputs(tape)
+
+
+def nudged_run(
+    plain: PlainRun, draws: Mapping[int, Array], seed: int, unit: float | None
+) -> Outputs | None:
+    """The same where the inputs, and all that is drawn, move by one rounding."""
+    tape = plain.tape
+    if not draws_numbers(tape):
+        return None if plain.nudged is None else plain.nudged(seed, unit)
+    random = np.random.default_rng(seed)
+    recorded = Replay(tape, None, tape.recorded)
+    drawn = (one for op in tape.ops if op.role == "random" for one in op.outputs)
+    given = {one: recorded.array(one) for one in (*tape.inputs.values(), *drawn)}
+    given.update(typed(tape, draws))
+    return tape.outputs_of(None, {v: nudged(array, random, unit) for v, array in given.items()})
+
+
+def draws_numbers(tape: Tape) -> bool:
+    return any(op.role == "random" for op in tape.ops)
+
+
+def typed(tape: Tape, draws: Mapping[int, Array]) -> dict[int, Array]:
+    """Draws in the precision in which the tape has them."""
+    recorded = Replay(tape, None, tape.recorded)
+    return {value: array.astype(recorded.array(value).dtype) for value, array in draws.items()}
 
 
 def recorded_outputs(tape: Tape) -> Outputs:

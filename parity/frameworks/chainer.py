@@ -296,6 +296,11 @@ def to_bfloat16(array: Native) -> Native:
     return array  # Chainer has no bfloat16
 
 
+def is_foreign(op: Op) -> bool:
+    node = getattr(op.call, "node", None)
+    return node is not None and not type(node).__module__.startswith("chainer.")
+
+
 def versions() -> dict[str, str]:
     return {
         "chainer": chainer.__version__,

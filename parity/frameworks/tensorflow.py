@@ -354,6 +354,10 @@ def to_bfloat16(array: Native) -> Native:
     return tf.cast(array, tf.bfloat16)
 
 
+def is_foreign(op: Op) -> bool:
+    return False  # a user's kernel has no known types, and no float64
+
+
 def versions() -> dict[str, str]:
     """Versions, and the switches that change numbers."""
     keras = sys.modules.get("keras")

@@ -284,6 +284,7 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
     return made
 
 
+_OWN = ("aten", "prims", "prim")
 _UNINITIALISED = frozenset(
     ["empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"]
 )
@@ -338,6 +339,10 @@ def from_numpy(array: Array) -> Native:
 
 def to_bfloat16(array: Native) -> Native:
     return array.to(torch.bfloat16)
+
+
+def is_foreign(op: Op) -> bool:
+    return getattr(getattr(op.call, "func", None), "namespace", "aten") not in _OWN
 
 
 def versions() -> dict[str, str]:

@@ -35,7 +35,7 @@ _LUCK = 64.0
 # What float64 itself cancels, as 1 + erf far below zero does in any precision: of the size of the
 # element's neighbours.
 _FLOOR = 2.0**-50
-# Between models that ran in float64 there is no rounding to measure; matching's bound holds there.
+# Between models that ran in float64 no replay measures rounding; matching's bound holds there.
 _WIDE = 1e-10
 # A model without float64 shows no rounding of its own: it may have so many times the other's.
 _UNMEASURED = 8.0
@@ -63,7 +63,11 @@ class Excess:
 
 
 def allowance(
-    reference: tuple[Array, Array], candidate: tuple[Array, Array], measured: bool = True
+    reference: tuple[Array, Array],
+    candidate: tuple[Array, Array],
+    measured: bool = True,
+    moved: tuple[Array, Array] | None = None,
+    masks: bool = True,
 ) -> Array:
     """What rounding accounts for in each element of two outputs.
 
@@ -71,23 +75,29 @@ def allowance(
         reference, candidate: of each the output as the model ran and its own float64 replay, all
             four of one shape.
         measured: whether both replays were in float64 throughout.
+        moved: how far rounding moved each element of either, if that was measured: then what is
+            usual nearby counts no further than that.
+        masks: whether large negative constants are masks.
     """
+    hidden = mask_sentinels if masks else np.asarray
     sides = [
-        (_real(mask_sentinels(ran)), _real(mask_sentinels(exact)))
-        for ran, exact in (reference, candidate)
+        (in_reals(hidden(ran)), in_reals(hidden(exact))) for ran, exact in (reference, candidate)
     ]
     sizes = [np.abs(exact) for _, exact in sides]
     with np.errstate(all="ignore"):
         errors = [
-            _without_luck(error, size)
-            for error, size in zip((rounding(*side) for side in sides), sizes, strict=True)
+            _without_luck(rounding(*side), size, shown)
+            for side, size, shown in zip(sides, sizes, moved or (None, None), strict=True)
         ]
         own = U32 * np.maximum(*sizes) + _FLOOR * at_least_usual(np.maximum(*sizes))
-        if all(ran.dtype == np.float64 for ran, _ in sides):
-            own = _WIDE / ACCOUNTED * at_least_usual(sizes[0])
+        wide = all(ran.dtype == np.float64 for ran, _ in sides)
+        if wide:
+            own = _WIDE / ACCOUNTED * sizes[0] + _FLOOR * at_least_usual(sizes[0])
         allowed: Array = own + errors[0] + errors[1]
         if not measured:
             allowed = allowed + _UNMEASURED * at_least_usual(np.maximum(*errors))
+        if moved is not None and (wide or not measured):  # replays measure nothing there
+            allowed = allowed + at_least_usual(moved[0]) + at_least_usual(moved[1])
         return allowed
 
 
@@ -101,27 +111,27 @@ def rounded_constants(reference: Array, candidate: Array) -> Array:
         reference, candidate: in float64, of one shape.
     """
     with np.errstate(all="ignore"):
-        gap = np.abs(_real(reference) - _real(candidate))
+        gap = np.abs(in_reals(reference) - in_reals(candidate))
     gap = np.where(np.isfinite(gap), gap, 0.0)
     square = np.square(gap)
     others = (square.sum() - square) / max(gap.size - 1, 1)
-    sizes = np.abs(_real(reference))
+    sizes = np.abs(in_reals(reference))
     largest = float(sizes[np.isfinite(sizes)].max(initial=0.0))
     found: Array = np.minimum(np.sqrt(np.maximum(others, 0.0)), U32 / 4 * largest)
     return found
 
 
-def excess(reference: Array, candidate: Array, allowed: Array) -> Excess:
+def excess(reference: Array, candidate: Array, allowed: Array, masks: bool = True) -> Excess:
     """What two outputs differ by that no rounding accounts for.
 
     Args:
         reference, candidate: in float64, of one shape.
-        allowed: see `allowance`.
+        allowed, masks: see `allowance`.
     """
     shape = reference.shape
-    if "c" not in (reference.dtype.kind, candidate.dtype.kind):
+    if masks and "c" not in (reference.dtype.kind, candidate.dtype.kind):
         reference, candidate = mask_sentinels(reference), mask_sentinels(candidate)
-    a, b = _real(reference), _real(candidate)
+    a, b = in_reals(reference), in_reals(candidate)
     with np.errstate(all="ignore"):
         same = (a == b) | ((a != a) & (b != b))
         if a.dtype.kind == b.dtype.kind == "f":
@@ -144,7 +154,7 @@ def excess(reference: Array, candidate: Array, allowed: Array) -> Excess:
 
 def rounding(ran: Array, exact: Array) -> Array:
     """The error of each element as a model ran, in its own units; inf where the run overflowed."""
-    ran, exact = _real(ran), _real(exact)
+    ran, exact = in_reals(ran), in_reals(exact)
     with np.errstate(all="ignore"):
         error = np.abs(ran.astype(np.float64) - exact.astype(np.float64))
         unlike = np.isfinite(ran) != np.isfinite(exact)
@@ -152,8 +162,9 @@ def rounding(ran: Array, exact: Array) -> Array:
     return found
 
 
-def _without_luck(error: Array, size: Array) -> Array:
-    found: Array = np.maximum(error, np.minimum(at_least_usual(error), _LUCK * U32 * size))
+def _without_luck(error: Array, size: Array, moved: Array | None) -> Array:
+    usual = np.minimum(at_least_usual(error), _LUCK * U32 * size)
+    found: Array = np.maximum(error, usual if moved is None else np.minimum(usual, moved))
     return found
 
 
@@ -173,19 +184,22 @@ def at_least_usual(sizes: Array) -> Array:
     return sizes if usual is None else np.maximum(sizes, usual)
 
 
-def elementwise(reference: Array, candidate: Array, error: Array) -> float:
+def elementwise(
+    reference: Array, candidate: Array, error: Array, moved: Array | None = None
+) -> float:
     """The largest difference of any element, over that element's own scale.
 
     Args:
         reference, candidate: in float64, of one shape.
         error: the rounding of the reference's elements, as `rounding` gives it.
+        moved: how far rounding moved them, as for `allowance`.
 
     Returns:
         A relative difference: an element's scale is its magnitude, or what its rounding in float32
         is the rounding of, where terms cancelled.
     """
     if "c" in (reference.dtype.kind, candidate.dtype.kind):
-        return elementwise(_real(reference), _real(candidate), error)
+        return elementwise(in_reals(reference), in_reals(candidate), error, moved)
     if reference.dtype.kind != "f" or candidate.dtype.kind != "f":
         return 0.0 if np.array_equal(reference, candidate) else float("inf")
     reference, candidate = mask_sentinels(reference), mask_sentinels(candidate)
@@ -194,12 +208,12 @@ def elementwise(reference: Array, candidate: Array, error: Array) -> float:
         same = (reference == candidate) | (np.isnan(reference) & np.isnan(candidate))
         gap = np.maximum(gap - _FLOOR * at_least_usual(np.abs(reference)), 0.0)
         size = np.abs(reference)
-        apart = np.where(same, 0.0, gap / (size + _without_luck(error, size) / U32))
+        apart = np.where(same, 0.0, gap / (size + _without_luck(error, size, moved) / U32))
         apart = np.where(np.isnan(apart) & ~same, np.inf, apart)
     return float(apart.max(initial=0.0))
 
 
-def _real(array: Array) -> Array:
+def in_reals(array: Array) -> Array:
     """An array with every complex number as two, along an axis of its own."""
     array = np.asarray(array)
     if array.dtype.kind != "c":

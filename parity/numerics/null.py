@@ -1,10 +1,10 @@
 """Where float64 is not to be had: is a difference larger than rounding leaves by itself?
 
-The reference's operations run again and again with every input and weight moved by one unit in the
-last place. That gives a null distribution of what rounding does to them. It is weaker than
-precision scaling: an epsilon's difference can hide in it. It knows nothing of the order in which a
-kernel sums, which at long sums leaves several times as much, so a difference counts only beyond
-eight times the null's largest.
+The operations of both run again and again with every input, and the reference's weights, moved by
+one unit in the last place. That gives a null distribution of what rounding does to them. It is
+weaker than precision scaling: an epsilon's difference can hide in it. It knows nothing of the order
+in which a kernel sums, which at long sums leaves several times as much, so a difference counts only
+beyond eight times the null's largest.
 """
 
 from __future__ import annotations
@@ -57,9 +57,13 @@ def null_test(
         plain = reference(arrays)
         observed = residual(plain, candidate(arrays)) / ORDER_OF_SUMMATION
         by_rounding, known = [], own(arrays)
+        last = candidate({value: nudged(array, random) for value, array in arrays.items()})
         for _ in range(DRAWS):
             moved = {value: nudged(array, random) for value, array in {**arrays, **weights}.items()}
-            by_rounding.append(max(known, residual(plain, reference(moved))))
+            # against another moved run: a branch on the very numbers given is no rounding
+            again = candidate({value: moved[value] for value in arrays})
+            by_rounding.append(max(known, residual(plain, reference(moved)), residual(last, again)))
+            last = again
         if not number and observed > _FAR * max(*by_rounding, U32):
             return 0.0
         at_least = sum(not one < observed for one in by_rounding)
@@ -67,10 +71,18 @@ def null_test(
     return together
 
 
-def nudged(array: Array, random: np.random.Generator) -> Array:
-    """The numbers one unit in the last place up, down, or where they are."""
+def nudged(array: Array, random: np.random.Generator, unit: float | None = None) -> Array:
+    """The numbers one unit in the last place up, down, or where they are; zero, a mask's, stays.
+
+    Args:
+        unit: the roundoff of a narrower format, whose last place is meant.
+    """
     if array.dtype.kind != "f":
         return array
     step = random.integers(-1, 2, array.shape)
-    found: Array = np.where(step == 0, array, np.nextafter(array, array + step.astype(array.dtype)))
+    if unit is not None:
+        wide: Array = (array * (1 + 2 * unit * step)).astype(array.dtype)
+        return wide
+    stays = (step == 0) | (array == 0)
+    found: Array = np.where(stays, array, np.nextafter(array, array + step.astype(array.dtype)))
     return found

@@ -66,3 +66,38 @@ def test_a_port_without_casts_is_replayed_in_float64() -> None:
 def test_a_cast_that_is_taken_for_float64_would_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter, "_is_wide", lambda *_: True)
     assert parity.compare(REFERENCE, port("inside"), inputs=X).verdict == "diverged"
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "unverified"), (1.5, "diverged")])
+def test_one_column_that_is_cast_is_seen_and_its_rounding_measured(
+    factor: float, verdict: str
+) -> None:
+    """A variance in one pass loses most of a float32 at a mean of 300."""
+    weight = WEIGHTS[0]
+
+    def spread(x: Any) -> Any:
+        narrow = x.astype(SINGLE)
+        found = (narrow * narrow).mean(1) - narrow.mean(1) ** 2
+        columns = [np.tanh((x - 300) @ weight), SINGLE(factor) * found[:, None]]
+        return np.concatenate(columns, 1).astype(x.dtype)
+
+    def variance(x: torch.Tensor) -> torch.Tensor:
+        head = torch.tanh((x - 300) @ torch.from_numpy(weight))
+        return torch.cat([head, x.var(1, correction=0, keepdim=True)], 1)
+
+    models = parity.wrap(variance, "torch"), parity.wrap(spread, "numpy")
+    report = parity.compare(*models, inputs=X + SINGLE(300))
+    assert report.verdict == verdict
+    assert any("rounds to less than float64" in text for text in report.worst.caveats)
+
+
+@pytest.mark.parametrize("build", [np.round, np.floor, lambda x: np.where(x > 0, 1.0, x)])
+def test_a_branch_is_no_cast(build: Any) -> None:
+    def model(x: Any) -> Any:
+        return np.concatenate([build(x), np.tanh(x), np.ones_like(x)], 1)
+
+    report = parity.compare(
+        parity.wrap(model, "numpy", name="one"), parity.wrap(model, "numpy", name="other"), inputs=X
+    )
+    assert report.verdict == "parity"
+    assert not any("rounds to less" in text for text in report.worst.caveats)

@@ -76,10 +76,12 @@ def test_integers_are_not_put_in_the_place_of_floats() -> None:
     assert parity.compare(raw, wrong).verdict == "diverged"
 
 
-def test_inputs_that_are_overwritten_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inputs_that_are_overwritten_would_agree_in_float64(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     single, half = net(torch.float32), net(torch.float16)
     monkeypatch.setattr(match, "rounded_alike", lambda *_: True)
-    assert verdict(single, half, 2.0) == "parity"
+    assert verdict(single, half, 2.0) == "unverified"  # they differ as they ran
 
 
 def test_a_scalar_stays_a_scalar() -> None:

@@ -67,3 +67,43 @@ def test_inputs_that_an_operation_does_not_take_are_left_out():
     report = compare(in_one, in_steps, np.linspace(0.1, 0.9, X.size, dtype="f").reshape(X.shape))
     assert report.verdict == "parity"
     assert [note.kind for note in report.worst.notes] == ["constant-precision"]
+
+
+def test_what_has_length_one_may_be_normalised_again():
+    """Inputs of another length are others: the difference jumps there, and grows out of nothing."""
+    weight = torch.from_numpy(np.random.default_rng(1).standard_normal((9, 4)).astype("f"))
+    x = X / np.linalg.norm(X, axis=1, keepdims=True)
+
+    def again(factor):
+        return lambda x: (factor * x / torch.linalg.norm(x, dim=1, keepdim=True)) @ weight
+
+    assert compare(lambda x: x @ weight, again(1.0), x).verdict == "parity"
+    assert compare(lambda x: x @ weight, again(1.0001), x).verdict == "diverged"
+
+
+def test_a_clip_beyond_all_inputs_is_no_divergence():
+    third = np.float32(1 / 3)
+    clipped = compare(lambda x: x / 3 + 0.1, lambda x: torch.clamp(x, -2, 2) * third + 0.1)
+    assert clipped.verdict == "parity"
+    reached = compare(lambda x: x / 3 + 0.1, lambda x: torch.clamp(x, -0.5, 0.5) * third + 0.1)
+    assert reached.verdict == "diverged"
+
+
+def elu(x, alpha=1.34):
+    low = (torch.exp(torch.minimum(x, torch.zeros(()))) - 1.0) * alpha
+    return torch.where(x > 0, x, low)
+
+
+def test_what_a_clip_lets_through_is_fed_from_before_it():
+    """Where all inputs are negative the clipped value is the input; on others both branch."""
+    x = -np.abs(X) - 0.1
+
+    def twice(x):
+        return torch.nn.functional.softplus(elu(elu(x), 0.745))
+
+    def in_one(x):
+        inner = torch.nn.functional.elu(x, 1.34)
+        return torch.nn.functional.softplus(torch.nn.functional.elu(inner, 0.745))
+
+    assert compare(twice, in_one, x).verdict == "parity"
+    assert compare(in_one, twice, x).verdict == "parity"

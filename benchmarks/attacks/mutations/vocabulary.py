@@ -314,7 +314,8 @@ def _one_pass_variance(xp: Any, a: Sequence[Any], p: Mapping[str, Any]) -> Any:
     mean = xp.mean(a[0], p["axis"])
     biased = xp.sub(xp.mean(xp.mul(a[0], a[0]), p["axis"]), xp.mul(mean, mean))
     count = a[0].shape[p["axis"]]
-    return xp.mul(biased, count / (count - p["ddof"]))
+    left = count - p["ddof"]  # of one number no variance can be estimated
+    return xp.mul(biased, count / left if left else float("nan"))
 
 
 WAYS["variance"].append(_fused("variance", "axis", "ddof"))

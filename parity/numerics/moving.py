@@ -1,0 +1,101 @@
+"""How far rounding moves values: all that a tape starts from moves by one unit in the last place.
+
+An element of one run may be right by luck. Where inputs, parameters and constants move, everything
+between is rounded otherwise too, and the luck is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from parity.numerics.accounting import in_reals
+from parity.numerics.difference import mask_sentinels
+from parity.numerics.rounding import U32, UNITS
+from parity.tape import Array, Replay, Tape
+
+_DRAWS = 4
+_FEW_BITS = 2.0**12
+
+
+_SHARE = 0.03  # by which inputs move, at most
+_CONSTANT = 1e-4  # more than a mask's constant moves with the logit that it swallows
+
+
+def masks_are_constant(tape: Tape, value: int, given: Mapping[int, Array]) -> bool:
+    """Whether what hides elements of a value stays, where the model's inputs move by up to 3%.
+
+    Of a single number it cannot be seen whether it is a mask's constant: a loss may be as large.
+
+    Args:
+        given: what replaces values of the tape, its inputs among them, in float64.
+    """
+    recorded = Replay(tape, None, tape.recorded)
+    random = np.random.default_rng(0)
+    moved = {}
+    for one in tape.inputs.values():
+        array = np.asarray(given.get(one, recorded.array(one)))
+        if array.dtype.kind == "f" and not (array == np.round(array)).all():  # no mask, no index
+            moved[one] = array * (1 + _SHARE * random.uniform(-1, 1, array.shape))
+    before, after = (tape.replay("float64", {**given, **more}).array(value) for more in ({}, moved))
+    with np.errstate(all="ignore"):
+        stays = np.abs(after - before) <= _CONSTANT * np.abs(before)
+    return bool((stays | ~hidden(before)).all())
+
+
+def moved_by_rounding(
+    tape: Tape, values: Collection[int], given: Mapping[int, Array] | None = None
+) -> dict[int, Array]:
+    """How far each element of `values` moves at most, over a few replays as recorded.
+
+    Args:
+        given: what replaces values of the tape in all of these, such as random draws.
+    """
+    given = {} if given is None else given
+    recorded = Replay(tape, None, tape.recorded)
+    leaves = [one for one in tape.values if tape.producer(one.id) is None]
+    floating = [one for one in leaves if recorded.array(one.id).dtype.kind == "f"]
+    base = tape.replay(None, given)
+    random = np.random.default_rng(0)
+    found = {value: np.zeros(in_reals(base.array(value)).shape) for value in values}
+    for _ in range(_DRAWS):
+        moved = {
+            one.id: _moved(recorded.array(one.id), _unit(one.dtype), random) for one in floating
+        }
+        again = tape.replay(None, {**moved, **given})
+        for value, largest in found.items():
+            np.fmax(largest, _step(base.array(value), again.array(value)), out=largest)
+    return found
+
+
+def _unit(dtype: str) -> float:
+    return 2.0**-53 if dtype == "float64" else UNITS.get(dtype, U32)
+
+
+def _moved(array: Array, unit: float, random: np.random.Generator) -> Array:
+    """Numbers one rounding up, down, or where they are; what has few bits is exact."""
+    wide = array.astype(np.float64)
+    with np.errstate(all="ignore"):
+        exact = wide * _FEW_BITS == np.round(wide * _FEW_BITS)
+        step = 2 * unit * random.integers(-1, 2, array.shape)
+        found: Array = np.where(exact, array, wide * (1 + step)).astype(array.dtype)
+    return found
+
+
+def _step(before: Array, after: Array) -> Array:
+    """The difference of each element; infinite where it alone is finite in one of them."""
+    before, after = in_reals(before), in_reals(after)
+    if before.shape != after.shape:
+        return np.full(before.shape, np.inf)
+    with np.errstate(all="ignore"):
+        step = np.abs(before.astype(np.float64) - after.astype(np.float64))
+        same = (before == after) | ((before != before) & (after != after))
+    found: Array = np.where(same, 0.0, np.where(np.isnan(step), np.inf, step))
+    return found
+
+
+def hidden(array: Array) -> Array:
+    """Which elements a mask's large constant hides."""
+    found: Array = np.isfinite(array) & ~np.isfinite(mask_sentinels(array))
+    return found
