@@ -262,6 +262,11 @@ def _parts_of_torch(thing: Any) -> _Items | None:
         return list(enumerate(thing.unbind()))
     if getattr(thing, "is_quantized", False):
         return [(_ITSELF, thing.dequantize())]
+    if callable(getattr(thing, "get_mask", None)):
+        mask = thing.get_mask()
+        return [("data", thing.get_data().where(mask, 0)), ("mask", mask)]
+    if callable(getattr(thing, "__tensor_flatten__", None)):
+        return [(name, getattr(thing, name)) for name in thing.__tensor_flatten__()[0]]
     layout = str(getattr(thing, "layout", "torch.strided"))
     if not layout.startswith("torch.sparse"):
         return None

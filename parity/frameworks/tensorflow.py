@@ -27,7 +27,8 @@ from parity.errors import ModelError, NoFloat64
 from parity.frameworks import tensorflow_ops as table
 from parity.frameworks import tensorflow_state as state
 from parity.frameworks.running import no_tensors, run
-from parity.frameworks.tensorflow_watcher import Call, Watcher
+from parity.frameworks.tensorflow_call import Call
+from parity.frameworks.tensorflow_watcher import Watcher
 from parity.frameworks.threads import followed
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.numerics.difference import residual

@@ -235,12 +235,13 @@ def written_since(before: Mapping[int, tuple[Any, Native]]) -> set[int]:
     return {
         handle
         for handle, (variable, contents) in before.items()
-        if _memory(read_variable_op(variable.handle, variable.dtype)) != _memory(contents)
+        if address(read_variable_op(variable.handle, variable.dtype)) != address(contents)
     }
 
 
-def _memory(tensor: Native) -> int:
-    return int(tensor._numpy().ctypes.data)
+def address(tensor: Native) -> int:
+    """Where a tensor's numbers lie in memory; those of a scalar too."""
+    return int(np.frombuffer(tensor, np.uint8).__array_interface__["data"][0])
 
 
 @contextlib.contextmanager

@@ -326,7 +326,13 @@ def to_numpy(array: Native) -> Array:
         tensor = tensor.to(torch.complex64)
     if tensor.dtype.is_floating_point and tensor.dtype not in _NUMPY_HAS:
         tensor = tensor.float()
-    return type_cast(Array, tensor.resolve_conj().resolve_neg().numpy())
+    try:
+        return type_cast(Array, tensor.numpy(force=True))  # conjugate, negative and zero views too
+    except RuntimeError as error:
+        raise ModelError(
+            f"a {type(array).__name__} holds its numbers where they cannot be read ({error}). "
+            "Return the tensors that it is made of"
+        ) from error
 
 
 _NUMPY_HAS = (torch.float16, torch.float32, torch.float64)  # not bfloat16 nor the 8-bit formats
