@@ -121,7 +121,7 @@ def _compare(
         pairs,
         [pair for pair in pairs if not by_value(reference.tape, candidate, pair)],
         problems,
-        judge_beside(reference.tape, candidate, pairs),
+        judge_beside(reference.tape, candidate, pairs, plain_runs),
     )
     matched, repaired, verdict = _judged(reference, candidate, outputs, phases)
     phases.begin(f"running {candidate.model} plainly", _OF_CANDIDATE[4])
