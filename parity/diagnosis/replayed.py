@@ -25,15 +25,16 @@ class PlainRun:
 
     Attributes:
         run: on the inputs that were recorded.
-        elsewhere: on the same samples in another order, one of them left out; None where there are
-            no two.
         nudged: on the inputs moved by one unit in the last place, at random by a seed.
+        orders: of the samples, each with half of them left out; none where there are no two.
+        elsewhere: on the samples in one of these orders, by its place, and nudged by a seed.
     """
 
     tape: Tape
     run: Callable[[], Outputs]
-    elsewhere: Callable[[], Outputs] | None = None
     nudged: Callable[[int], Outputs] | None = None
+    orders: Sequence[Array] = ()
+    elsewhere: Callable[[int, int | None], Outputs] | None = None
 
 
 def tape_doubts(plain: Sequence[PlainRun]) -> list[str]:

@@ -270,6 +270,22 @@ def as_before(before: Mapping[int, tuple[Any, Native]], watched: Watched) -> Ite
 
 
 @contextlib.contextmanager
+def other_seeds(turn: int) -> Iterator[None]:
+    """Lets operations draw by other seeds for a while."""
+    eager = context.context()
+    eager.ensure_initialized()
+    seeds = getattr(eager, "_rng", None)
+    before = seeds.getstate() if seeds else None
+    try:
+        if seeds:
+            seeds.seed(seeds.getrandbits(64) + turn)
+        yield
+    finally:
+        if seeds:
+            seeds.setstate(before)
+
+
+@contextlib.contextmanager
 def contents(variables: Sequence[tuple[Native, Native]]) -> Iterator[None]:
     """Gives variables other contents for a while, by their handles."""
     if not variables:

@@ -17,6 +17,7 @@ import torch
 
 from parity import outputs as structure
 from parity.errors import ModelError
+from parity.frameworks import running
 from parity.frameworks.running import no_tensors, preserved_random_state, run
 from parity.frameworks.torch_ops import in_float64
 from parity.frameworks.torch_reads import seen
@@ -115,6 +116,18 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
         return found
 
     return outputs
+
+
+@contextlib.contextmanager
+def other_random_state(turn: int) -> Iterator[None]:
+    """See `Framework.other_random_state`."""
+    before = torch.get_rng_state()
+    try:
+        torch.manual_seed(int(torch.randint(1 << 62, ())) + turn)
+        with running.other_random_state(turn):
+            yield
+    finally:
+        torch.set_rng_state(before)
 
 
 def _is_tensor(thing: object) -> bool:

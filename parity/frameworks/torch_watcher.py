@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from parity.draws.draw import Transform
+from parity.draws.draw import Gave, Transform
 from parity.errors import ModelError
 from parity.frameworks import torch_draws as draws
 from parity.frameworks.torch_signature import signature_of
@@ -109,7 +109,7 @@ class Watcher(TorchDispatchMode):
             if split is None:
                 draw = draws.draw_of(signature.kind, given, inputs)
             else:
-                role, call, inputs = "compute", *self._taken_apart(split)
+                role, call, inputs = "compute", *self._taken_apart(split, made[0])
         op = self.recorder.op(
             signature.kind,
             inputs,
@@ -259,7 +259,7 @@ class Watcher(TorchDispatchMode):
     ) -> draws.Split | None:
         return draws.split(kind, func._overloadname, given, made, len(self.recorder.ops))
 
-    def _taken_apart(self, split: draws.Split) -> tuple[Transform, list[int]]:
+    def _taken_apart(self, split: draws.Split, result: torch.Tensor) -> tuple[Transform, list[int]]:
         """Records the draw of a kernel and what comes before its last step, which is returned."""
 
         def add(kind: str, inputs: list[int], made: Array, **more: Any) -> int:
@@ -267,7 +267,9 @@ class Watcher(TorchDispatchMode):
             output = (tensor, tensor.shape, name_of(tensor.dtype))
             return self.recorder.op(kind, inputs, [output], **more).outputs[0]
 
-        noise = add(f"{split.draw.name}_draw", [], split.noise, role="random", draw=split.draw)
+        gave = Gave(np.array(self.recorder.adapter.to_numpy(result)))
+        kind = f"{split.draw.name}_draw"
+        noise = add(kind, [], split.noise, role="random", draw=split.draw, call=gave)
         read = [noise]
         for step in split.before:
             assert step.makes is not None
