@@ -21,6 +21,7 @@ from parity.diagnosis.locate import locate
 from parity.diagnosis.redraw import redraw
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import PlainRun
+from parity.draws.settled import settle
 from parity.errors import InputError
 from parity.frameworks import load
 from parity.matching.match import Indexed, Match, match
@@ -82,14 +83,14 @@ def compare(
     book = None if formula is None else record_formula(formula, fed[0])
     phases = Phases(sum(_OF_REFERENCE) + sum(_OF_CANDIDATE) * len(candidates))
     phases.begin(f"recording {models[0].name}", _OF_REFERENCE[0])
-    tape = channels.record(models[0], models[0], fed[0])
+    tape = _recorded(models[0], models[0], fed[0])
     run = _plain_run(tape, models[0], fed[0])
     phases.begin(f"replaying {models[0].name} in float64", _OF_REFERENCE[1])
     side = Indexed(tape, tape.replay("float64", after=phases.operations(len(tape.ops))))
     comparisons = []
     for model, arrays in zip(models[1:], fed[1:], strict=True):
         phases.begin(f"recording {model.name}", _OF_CANDIDATE[0])
-        other = channels.record(model, models[0], arrays)
+        other = _recorded(model, models[0], arrays)
         plain_runs = run, _plain_run(other, model, arrays)
         comparisons.append(_compare(side, other, plain_runs, book, phases))
     phases.end()
@@ -121,7 +122,7 @@ def _compare(
         pairs,
         [pair for pair in pairs if not by_value(reference.tape, candidate, pair)],
         problems,
-        judge_beside(reference.tape, candidate, pairs),
+        judge_beside(reference.tape, candidate, pairs, plain_runs),
     )
     matched, repaired, verdict = _judged(reference, candidate, outputs, phases)
     phases.begin(f"running {candidate.model} plainly", _OF_CANDIDATE[4])
@@ -336,14 +337,22 @@ def _inputs_of(model: Model, reference: Model, inputs: Inputs) -> Inputs:
     return lay_out(as_arrays(inputs), reference.input_layout, model.input_layout)
 
 
+def _recorded(model: Model, reference: Model, inputs: Inputs) -> Tape:
+    """The tape of a model, in which what it draws by a fixed seed is a constant."""
+
+    def again(turn: int) -> Tape:
+        with load(model.framework).other_random_state(turn):
+            return channels.record(model, reference, inputs)
+
+    return settle(channels.record(model, reference, inputs), again)
+
+
 def _plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     """How a model is run as its user runs it; once, whoever asks."""
     arrays = list(flatten_inputs(inputs).values())
     count = len(arrays[0]) if arrays[0].ndim else 0
-    order = np.arange(count)[::-1].clip(min=1)  # the first sample gives way to the second
-
-    def reordered(array: Array) -> Array:
-        return array[order] if array.ndim and len(array) == count else array
+    halves = np.arange(count // 2)[::-1], np.arange(count // 2, count)[::-1]
+    orders = [np.resize(half, count) for half in halves] if count > 1 else []
 
     def run(move: Callable[[Array], Array] = lambda array: array) -> dict[str, Array]:
         return plain(model, as_called=True)(map_arrays(move, inputs))
@@ -352,8 +361,16 @@ def _plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
         random = np.random.default_rng(seed)
         return run(lambda array: nudged(array, random, unit))
 
-    elsewhere = cache(lambda: run(reordered)) if count > 1 else None
-    return PlainRun(tape, cache(run), elsewhere, cache(nudge))
+    def elsewhere(at: int, seed: int | None) -> dict[str, Array]:
+        random = np.random.default_rng(seed)
+
+        def move(array: Array) -> Array:
+            found = array if seed is None else nudged(array, random)
+            return found[orders[at]] if array.ndim and len(array) == count else found
+
+        return run(move)
+
+    return PlainRun(tape, cache(run), cache(nudge), orders, cache(elsewhere))
 
 
 def _check(model: Model, inputs: Inputs) -> None:

@@ -7,10 +7,7 @@ comparison compares for equality or names as not compared.
 from __future__ import annotations
 
 import dataclasses
-import dis
 import sys
-import sysconfig
-import types
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set, Sized, ValuesView
 from enum import Enum
@@ -18,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.callstack import is_users
+from parity.objects import Answer, hung_on, is_plain, shown, shown_beside
 
 _NUMBERS = "biufc"  # NumPy's kinds of dtypes that hold numbers
 _DENSE = 1 << 24  # elements up to which a sparse tensor is written out
@@ -50,16 +47,6 @@ class Repeated:
 
 
 @dataclasses.dataclass(frozen=True)
-class Setting:
-    """An attribute of an object that says how it is made, such as its number of actions.
-
-    Two objects that both have it must agree; one that has none lacks no output.
-    """
-
-    value: Any
-
-
-@dataclasses.dataclass(frozen=True)
 class _Foreign:
     array: Any
 
@@ -71,10 +58,12 @@ def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
     as tensors; so do another framework's, as arrays. Sparse tensors are written out, ragged ones
     give their values and row splits, masked arrays their data and their mask.
 
-    Of an object what it shows is visited: public attributes, slots, fields, the parameters that a
-    distribution declares (`parameters`, `params`, `arg_constraints`), and properties that only
-    return an attribute. Others are not asked: they may be expensive, or draw. Private attributes
-    are its own affair, unless they hold all its tensors: then the object is a leaf of another kind.
+    Of an object what it shows is visited: public attributes, slots, fields, properties that the
+    user's code defines, the parameters that a distribution declares (`parameters`, `params`,
+    `arg_constraints`), and properties that only return an attribute. Others are not asked: they may
+    be expensive, or draw. Private attributes are its own affair, unless they hold all its tensors:
+    then the object is a leaf of another kind. A container of the user's own class shows that beside
+    its items, and a tensor the tensors among its attributes.
 
     Args:
         is_tensor: tells a tensor of the model's framework.
@@ -123,21 +112,32 @@ def _leaves(
     thing: Any,
     is_tensor: Callable[[object], bool],
     above: dict[int, tuple[Any, ...]],
+    asked: frozenset[type] = frozenset(),
 ) -> Iterator[_Leaf]:
-    """The leaves below `thing`; `above` has the containers that it lies in, by identity."""
+    """The leaves below `thing`.
+
+    Args:
+        above: the containers that it lies in, by identity.
+        asked: classes whose properties led here: they are not asked again, it may have no end.
+    """
     if id(thing) in above:
         yield keys, Repeated(above[id(thing)])
         return
     parts = _parts_of_tensor(thing, is_tensor)
     if parts is None and (is_tensor(thing) or _is_numeric(thing)):
         yield keys, thing
+        above = {**above, id(thing): keys}
+        for name, item in hung_on(thing).items():
+            for leaf in _leaves((*keys, name), item, is_tensor, above, asked):
+                if is_tensor(leaf[1]) or isinstance(leaf[1], (np.ndarray, _Foreign)):
+                    yield leaf
         return
     if parts is None:
         whole = _as_one_array(thing)
         if whole is not None:
             yield keys, whole
             return
-        parts = _items(thing)
+        parts = _items(thing, type(thing) not in asked)
     if parts is None:
         yield keys, thing
         return
@@ -145,7 +145,8 @@ def _leaves(
     found: list[_Leaf] = []
     for key, item in parts:
         below = (*keys, *key) if isinstance(key, _Path) else (*keys, key)
-        found += _leaves(below, item, is_tensor, above)
+        led = asked | {type(thing)} if isinstance(key, Answer) else asked
+        found += _leaves(below, item, is_tensor, above, led)
     if _hides_its_tensors(thing, found, is_tensor):
         found.append((keys, thing))
     yield from found
@@ -262,6 +263,11 @@ def _parts_of_torch(thing: Any) -> _Items | None:
         return list(enumerate(thing.unbind()))
     if getattr(thing, "is_quantized", False):
         return [(_ITSELF, thing.dequantize())]
+    if callable(getattr(thing, "get_mask", None)):
+        mask = thing.get_mask()
+        return [("data", thing.get_data().where(mask, 0)), ("mask", mask)]
+    if callable(getattr(thing, "__tensor_flatten__", None)):
+        return [(name, getattr(thing, name)) for name in thing.__tensor_flatten__()[0]]
     layout = str(getattr(thing, "layout", "torch.strided"))
     if not layout.startswith("torch.sparse"):
         return None
@@ -271,8 +277,18 @@ def _parts_of_torch(thing: Any) -> _Items | None:
     return [("values", thing.values()), ("indices", thing.indices())]
 
 
-def _items(thing: Any) -> _Items | None:
-    """Keys and items of a container; None for a leaf."""
+def _items(thing: Any, ask: bool) -> _Items | None:
+    """Keys and items of a container, and what it shows beside them; None for a leaf."""
+    held = _held(thing)
+    if held is not None:
+        return [*held, *shown_beside(thing, [item for _, item in held], ask).items()]
+    if is_plain(thing) or isinstance(thing, Repeated):
+        return None
+    return list(shown(thing, ask).items()) or None
+
+
+def _held(thing: Any) -> list[tuple[Any, Any]] | None:
+    """Keys and items of a container; None for what is none."""
     if isinstance(thing, Mapping):
         return list(thing.items())
     if isinstance(thing, tuple) and hasattr(thing, "_fields"):
@@ -283,125 +299,7 @@ def _items(thing: Any) -> _Items | None:
         return list(enumerate(thing.tolist())) if thing.ndim else None
     if isinstance(thing, Set) and not isinstance(thing, (set, frozenset)):  # keys() and items()
         return list(enumerate(thing))
-    if (
-        isinstance(thing, (*_PLAIN, Setting, Repeated))
-        or callable(thing)
-        and not hasattr(thing, "__dict__")
-    ):
-        return None
-    return list(_shown(thing).items()) or None
-
-
-_PLAIN = (
-    *(str, bytes, bytearray, int, float, complex, type, Enum, set, frozenset, np.ndarray),
-    *(np.generic, np.dtype, types.ModuleType, types.FunctionType, types.MethodType, types.NoneType),
-)
-# Answers that some objects compute on first use: quantile action values of ChainerRL and PFRL.
-_ASKED = ("q_values",)
-
-
-def _shown(thing: Any) -> dict[str, Any]:
-    """What an object shows of itself, by name; see `flatten`."""
-    cls = type(thing)
-    names = list(getattr(thing, "__dict__", {}))
-    if dataclasses.is_dataclass(thing):
-        names = [field.name for field in dataclasses.fields(thing)]
-    for base in cls.__mro__:
-        slots = vars(base).get("__slots__", ())
-        names += [slots] if isinstance(slots, str) else list(slots)
-    shown = _asked(thing, (*names, *_ASKED)) | _asked(thing, _of_the_user(cls))
-    if not all(isinstance(item, (*_SETTINGS, Setting)) for item in shown.values()):
-        return shown
-    declared = _declared(thing)
-    if declared is not None:
-        return shown | {
-            name: item for name, item in declared.items() if not isinstance(item, _SETTINGS)
-        }
-    if isinstance(getattr(cls, "arg_constraints", None), Mapping):
-        return shown | _asked(thing, cls.arg_constraints)
-    return shown | _asked(thing, [name for base in cls.__mro__ for name in _returned(base)])
-
-
-def _declared(thing: Any) -> Mapping[str, Any] | None:
-    """The parameters that a distribution says it has: TensorFlow Probability's, Chainer's."""
-    for name in ("parameters", "params"):
-        if isinstance(getattr(type(thing), name, None), property):
-            found = getattr(thing, name)
-            if isinstance(found, Mapping):
-                return found
     return None
-
-
-def _of_the_user(cls: type) -> list[str]:
-    """The properties that the user's own code defines: what callers read of a result."""
-    return [
-        name
-        for base in cls.__mro__
-        for name, member in vars(base).items()
-        if isinstance(member, property)
-        and isinstance(member.fget, types.FunctionType)
-        and is_users(member.fget.__code__)
-        and not member.fget.__code__.co_filename.startswith(_INSTALLED)
-    ]
-
-
-_INSTALLED = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib")})
-
-
-# What says how an object works and holds no values of a model by itself.
-_SETTINGS = (str, bool, int, float, types.NoneType)
-_BEHAVIOUR = (
-    *(type, types.FunctionType, types.MethodType, types.BuiltinFunctionType),
-    types.ModuleType,
-)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Raised:
-    """Stands for what a property could not give, by the class of its error."""
-
-    error: str
-
-
-def _asked(thing: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Attributes by name that are there and public, and say more than how or where it works.
-
-    Functions, modules (`xp`) and devices hold no values.
-    """
-    found = {}
-    for name in dict.fromkeys(names):
-        try:
-            item = _BEHAVIOUR if name.startswith("_") else getattr(thing, name, _BEHAVIOUR)
-        except Exception as error:  # the user's code may say anything
-            item = _Raised(type(error).__name__)
-        works = isinstance(item, _BEHAVIOUR) or type(item).__name__.lower().endswith("device")
-        if item is not _BEHAVIOUR and not works:
-            declared = dataclasses.is_dataclass(thing) or isinstance(item, float)
-            setting = isinstance(item, _SETTINGS) and not declared
-            found[name] = Setting(item) if setting else item
-    return found
-
-
-def _returned(cls: type) -> list[str]:
-    """The properties of a class that only return an attribute."""
-    return [
-        name
-        for name, member in vars(cls).items()
-        if isinstance(member, property) and _only_returns(member.fget)
-    ]
-
-
-_READS_ONE = frozenset(["RESUME", "LOAD_FAST", "LOAD_ATTR", "RETURN_VALUE", "NOP", "CACHE"])
-
-
-def _only_returns(getter: Any) -> bool:
-    """Whether a property does no more than to return an attribute: `return self._logits`."""
-    if not isinstance(getter, types.FunctionType):
-        return False
-    return all(
-        one.opname in _READS_ONE or one.opname.startswith("LOAD_FAST")
-        for one in dis.get_instructions(getter)
-    )
 
 
 def _hides_its_tensors(thing: Any, found: list[_Leaf], is_tensor: Callable[[object], bool]) -> bool:

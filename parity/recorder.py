@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from parity.callstack import CallStack
-from parity.draws.draw import Draw, Transform
+from parity.draws.draw import Draw, Gave, Transform
 from parity.draws.host import Host, HostDraw
 from parity.host_reads import HostReads, is_written
 from parity.outputs import Outputs
@@ -131,7 +131,9 @@ class Recorder:
         noise = np.ascontiguousarray(drawn.noise).reshape(drawn.noise.shape)
         output = (self.adapter.from_numpy(noise), noise.shape, noise.dtype.name)
         kind = f"numpy.random.{drawn.name}"
-        drawn.value = self.op(kind, (), [output], role="random", draw=drawn.draw).outputs[0]
+        gave = Gave(drawn.result)
+        op = self.op(kind, (), [output], role="random", draw=drawn.draw, call=gave)
+        drawn.value = op.outputs[0]
         return drawn.value
 
     def read_by_python(self, values: Iterable[int]) -> None:

@@ -13,14 +13,18 @@ from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from enum import Enum
 from pathlib import PurePath
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from parity.diagnosis.region import OutputPair
+from parity.diagnosis.replayed import PlainRun
+from parity.errors import ParityError
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
-from parity.outputs import Repeated, Setting
+from parity.objects import Setting
+from parity.outputs import Repeated
 from parity.tape import Array, Tape
 
 # Equal but for the last bits of float32, as a constant that is rounded once more.
@@ -55,12 +59,21 @@ def by_value(reference: Tape, candidate: Tape, pair: OutputPair) -> bool:
     )
 
 
-def judge_beside(reference: Tape, candidate: Tape, pairs: Sequence[OutputPair]) -> Beside:
-    """Compares what the tapes cannot replay, and says what nobody compared."""
+def judge_beside(
+    reference: Tape,
+    candidate: Tape,
+    pairs: Sequence[OutputPair],
+    plain: Sequence[PlainRun] = (),
+) -> Beside:
+    """Compares what the tapes cannot replay, and says what nobody compared.
+
+    Args:
+        plain: how both are run without being recorded.
+    """
     found = Beside()
     for pair in pairs:
         if by_value(reference, candidate, pair):
-            _compare_recorded(found, reference, candidate, pair)
+            _compare_recorded(found, reference, candidate, pair, plain)
     _compare_leaves(found, reference, candidate)
     _nothing_dropped(found, reference, candidate, pairs)
     return found
@@ -70,22 +83,35 @@ def _recorded(tape: Tape, value: int) -> Array:
     return tape.adapter.to_numpy(tape.recorded[value])
 
 
-def _compare_recorded(found: Beside, reference: Tape, candidate: Tape, pair: OutputPair) -> None:
+def _compare_recorded(
+    found: Beside,
+    reference: Tape,
+    candidate: Tape,
+    pair: OutputPair,
+    plain: Sequence[PlainRun],
+) -> None:
     ours, theirs = _recorded(reference, pair.reference), _recorded(candidate, pair.candidate)
     if ours.shape != theirs.shape:
         found.verdicts[pair.name] = "diverged"  # the shapes are told with the others'
         return
     gap = residual(_wide(ours), _wide(theirs))
-    if gap <= _EQUAL:
+    beside = max(gap, _of_one_element(ours, theirs))
+    if beside <= _EQUAL:
         found.verdicts[pair.name] = "parity"
         return
     who = reference if pair.reference in _by_host(reference) else candidate
-    if gap <= _APART:
+    values = pair.reference, pair.candidate
+    runs = zip(plain, values, strict=False)
+    changing = next((run.tape for run, value in runs if _changes(run, value)), None)
+    if changing is not None or gap <= _APART:
         found.verdicts[pair.name] = "unverified"
         found.doubts.append(
-            f"output {pair.name!r} of {who.model} is computed by Python or NumPy, where it cannot "
-            f"be followed, and differs by {gap:.1e} of its size: rounding cannot be told from a "
-            "fault. Compute it with the framework's operations, or return what it is made of"
+            f"output {pair.name!r} of {changing.model} is another one in every run, as a time that "
+            "was taken: it cannot be compared. Leave it out, or return what it is made of"
+            if changing is not None
+            else f"output {pair.name!r} of {who.model} is computed by Python or NumPy, where it "
+            f"cannot be followed, and differs by {beside:.1e} of its size: rounding cannot be told "
+            "from a fault. Compute it with the framework's operations, or return what it is made of"
         )
         return
     found.verdicts[pair.name] = "diverged"
@@ -93,6 +119,36 @@ def _compare_recorded(found: Beside, reference: Tape, candidate: Tape, pair: Out
         f"output {pair.name!r}, which {who.model} computes by Python or NumPy, is "
         f"{_brief(ours)} in {reference.model} and {_brief(theirs)} in {candidate.model}"
     )
+
+
+def _of_one_element(ours: Array, theirs: Array) -> float:
+    """The largest difference of an element, of its own size and at least that of most others."""
+    if ours.dtype.kind != "f" or theirs.dtype.kind != "f" or not ours.size:
+        return 0.0
+    a, b = _wide(ours), _wide(theirs)
+    finite = np.isfinite(a) & np.isfinite(b)
+    size = np.abs(a[finite])
+    gap = np.abs(a[finite] - b[finite])
+    if not gap.any():
+        return 0.0
+    least = float(np.median(size)) or float(size.max())
+    return float(np.max(gap / np.maximum(size, least))) if least else float("inf")
+
+
+def _changes(plain: PlainRun, value: int) -> bool:
+    """Whether what the host computed for an output is another number in another run."""
+    tape = plain.tape
+    names = [name for name in tape.by_value if tape.outputs[name] == value]
+    try:
+        again = plain.run() if names else {}
+    except ParityError:  # told where the tape is held against that run
+        return False
+    recorded = _recorded(tape, value)
+    return any(name in again and not _alike(recorded, again[name]) for name in names)
+
+
+def _alike(a: Array, b: Array) -> bool:
+    return a.shape == b.shape and residual(_wide(a), _wide(b)) <= _EQUAL
 
 
 def _by_host(tape: Tape) -> set[int]:
@@ -188,7 +244,12 @@ def _is_plain(leaf: Any) -> bool:
 
 def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, Enum) and isinstance(b, Enum) and type(a) is not type(b):
-        return (type(a).__name__, a.name) == (type(b).__name__, b.name)
+        numbers = isinstance(a.value, (int, float)) and isinstance(b.value, (int, float))
+        named = (type(a).__name__, a.name) == (type(b).__name__, b.name)
+        return named and (not numbers or a.value == b.value)
+    if isinstance(a, FunctionType) and isinstance(b, FunctionType):
+        return _same_function(a, b)
+    a, b = _as_text(a), _as_text(b)
     if _dtype_name(a) and _dtype_name(b):
         return _dtype_name(a) == _dtype_name(b)
     if isinstance(a, (np.ndarray, np.generic)) or isinstance(b, (np.ndarray, np.generic)):
@@ -197,6 +258,33 @@ def _equal(a: Any, b: Any) -> bool:
         return bool(a is b or a == b)
     except (TypeError, ValueError, RuntimeError):  # of an object that compares element by element
         return False
+
+
+def _as_text(leaf: Any) -> Any:
+    """Bytes as the text that they are, as in TensorFlow's tensors of strings."""
+    try:
+        if isinstance(leaf, bytes):
+            return leaf.decode()
+        if isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind == "S":
+            return np.char.decode(leaf, "utf-8")
+    except UnicodeDecodeError:
+        pass
+    return leaf
+
+
+def _same_function(a: FunctionType, b: FunctionType) -> bool:
+    """Whether two functions are one piece of code made with equal values."""
+    ours, theirs = _made_with(a), _made_with(b)
+    return (a.__code__ is b.__code__ and len(ours) == len(theirs)) and all(
+        x is y or not isinstance(x, FunctionType) and _equal(x, y)
+        for x, y in zip(ours, theirs, strict=True)
+    )
+
+
+def _made_with(function: FunctionType) -> list[Any]:
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    cells = [cell for cell in function.__closure__ or () if cell != CellType()]  # or it is empty
+    return [*defaults, *(cell.cell_contents for cell in cells)]
 
 
 def _dtype_name(leaf: Any) -> str:

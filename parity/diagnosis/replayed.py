@@ -26,16 +26,17 @@ class PlainRun:
 
     Attributes:
         run: on the inputs that were recorded.
-        elsewhere: on the same samples in another order, one of them left out; None where there are
-            no two.
         nudged: on the inputs moved by one rounding, at random by a seed; given the unit roundoff,
             or in units of the last place.
+        orders: of the samples, each with half of them left out; none where there are no two.
+        elsewhere: on the samples in one of these orders, by its place, and nudged by a seed.
     """
 
     tape: Tape
     run: Callable[[], Outputs]
-    elsewhere: Callable[[], Outputs] | None = None
     nudged: Callable[[int, float | None], Outputs] | None = None
+    orders: Sequence[Array] = ()
+    elsewhere: Callable[[int, int | None], Outputs] | None = None
 
 
 def tape_doubts(plain: Sequence[PlainRun]) -> list[str]:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import Outputs, PlainRun
+from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import ACCOUNTED
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
-from parity.tape import Tape
+from parity.tape import Array, Tape
 
 
 def stored_results(
@@ -19,26 +20,117 @@ def stored_results(
 ) -> tuple[str, list[str]]:
     """Whether one model has stored what the other computes from the inputs.
 
-    What is stored agrees on the inputs that it was computed from. So where a constant of one model
-    is what the other computes, both run on other samples too.
+    What is stored, as a mask, a list of lengths, a scale, agrees on the inputs that it was computed
+    from. So both run on other samples too: on half of them, in another order.
 
     Returns:
         The verdict that follows, and the reasons; none where the models agree there as well.
     """
     found = _stored(matched, pairs)
-    if not found:
-        return "parity", []
-    runs = [one.elsewhere for one in plain]
-    if runs[0] is None or runs[1] is None:
-        return "unverified", [f"{one}; more than one sample would show it" for one in found]
-    ours, theirs = (run() for run in runs if run is not None)
-    usual = _difference(matched, pairs, plain[0].run(), plain[1].run())
-    if differ(matched, pairs, ours, theirs, _ELSEWHERE * max(usual, U32)):
-        return "diverged", [f"{one}; on the samples in another order they differ" for one in found]
+    fixed = [pair for pair in pairs if not _drawn(matched, pair)]
+    orders = plain[0].orders
+    if not fixed or not orders or len(orders) != len(plain[1].orders):
+        told = [f"{one}; more than one sample would show it" for one in found]
+        return ("unverified" if found else "parity"), told
+    usual = _difference(matched, fixed, plain[0].run(), plain[1].run())
+    refused = 0
+    for at in range(len(orders)):
+        try:
+            if not _differ_elsewhere(matched, fixed, plain, at, usual):
+                continue
+            by_sample = any(
+                _is_by_sample(one, names, at)
+                for one, names in zip(plain, _names(matched, fixed), strict=True)
+            )
+        except ParityError:  # a model takes no samples in this order
+            refused += 1
+            continue
+        if found:
+            return "diverged", [f"{one}; {_DIFFER}" for one in found]
+        return ("diverged" if by_sample else "unverified"), [_ON_OTHERS]
+    if found and refused == len(orders):
+        return "unverified", [f"{one}; the models take no other samples" for one in found]
     return "parity", []
 
 
+_DIFFER = "on the samples in another order they differ"
+_ON_OTHERS = (
+    "on the samples in another order the outputs differ: one of the models may hold what it "
+    "computed of these inputs, as a mask, lengths or a scale"
+)
+
+
+def _differ_elsewhere(
+    matched: Match,
+    pairs: Sequence[OutputPair],
+    plain: tuple[PlainRun, PlainRun],
+    at: int,
+    usual: float,
+) -> bool:
+    """Whether the models differ on samples in another order by more than rounding does there."""
+    gap = _difference(matched, pairs, *(_elsewhere(one, at) for one in plain))
+    if gap <= _ELSEWHERE * max(usual, U32):
+        return False
+    # half of the samples may leave a matrix singular, or an element between two others
+    return gap > _ELSEWHERE * max(
+        _moved(one, names, at, seed)
+        for one, names in zip(plain, _names(matched, pairs), strict=True)
+        for seed in range(_NUDGES)
+    )
+
+
+def _names(matched: Match, pairs: Sequence[OutputPair]) -> tuple[list[str], list[str]]:
+    """The names of outputs in the reference, and in the candidate."""
+    tapes = matched.reference.tape, matched.side.tape
+    ours, theirs = ({value: name for name, value in tape.outputs.items()} for tape in tapes)
+    return [ours[pair.reference] for pair in pairs], [theirs[pair.candidate] for pair in pairs]
+
+
+def _elsewhere(plain: PlainRun, at: int, seed: int | None = None) -> Outputs:
+    assert plain.elsewhere is not None
+    return plain.elsewhere(at, seed)
+
+
+def _moved(plain: PlainRun, names: list[str], at: int, seed: int) -> float:
+    """By how much of their size a model's outputs move where its inputs move by a rounding."""
+    ours, moved = _elsewhere(plain, at), _elsewhere(plain, at, seed)
+    if any(name not in ours or name not in moved for name in names):
+        return float("inf")
+    return max(
+        residual(ours[name], moved[name]) if moved[name].shape == ours[name].shape else float("inf")
+        for name in names
+    )
+
+
+def _is_by_sample(plain: PlainRun, names: list[str], at: int) -> bool:
+    """Whether a model computes each sample by itself: then it takes them in any order."""
+    order, here, there = plain.orders[at], plain.run(), _elsewhere(plain, at)
+    return all(
+        name in there
+        and here[name].ndim > 0
+        and len(here[name]) == len(order)
+        and here[name].shape == there[name].shape
+        and residual(here[name][order], there[name]) <= _ONE_BY_ONE
+        for name in names
+    )
+
+
+def _drawn(matched: Match, pair: OutputPair) -> bool:
+    """Whether an output is made of random draws: another run has other ones."""
+    sides = (matched.reference.tape, pair.reference), (matched.side.tape, pair.candidate)
+    for tape, value in sides:
+        reached: set[int] = set()
+        for op in tape.ops:
+            if op.role == "random" or not reached.isdisjoint(op.inputs):
+                reached.update(op.outputs)
+        if value in reached or tape.lost_draws:
+            return True
+    return False
+
+
 _ELSEWHERE = 64.0  # times what the models differ by on the inputs that were given
+_ONE_BY_ONE = 1e-3  # of its size, and no more, an output may change with where its sample lies
+_NUDGES = 2
 _ENOUGH = 4  # numbers that are equal by no chance
 
 
@@ -92,14 +184,13 @@ def _difference(
     matched: Match, pairs: Sequence[OutputPair], ours: Outputs, theirs: Outputs
 ) -> float:
     """The largest relative difference of outputs of two runs; inf where they cannot be compared."""
-    sides = matched.reference.tape, matched.side.tape
-    names = [{value: name for name, value in tape.outputs.items()} for tape in sides]
     found = [0.0]
-    for pair in pairs:
-        name, other = names[0][pair.reference], names[1][pair.candidate]
+    for pair, name, other in zip(pairs, *_names(matched, pairs), strict=True):
         if name not in ours or other not in theirs:
             return float("inf")
-        laid_out = in_reference_layout(matched, pair, theirs[other])
+        laid_out: Array | None = theirs[other]
+        if theirs[other].shape != ours[name].shape:  # which may depend on the samples
+            laid_out = in_reference_layout(matched, pair, theirs[other])
         if laid_out is None or laid_out.shape != ours[name].shape:
             return float("inf")
         found.append(residual(ours[name], laid_out))

@@ -38,6 +38,13 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
+class Gave:
+    """What a kernel gave that draws and transforms in one: its noise was made of that."""
+
+    result: Array
+
+
+@dataclass(frozen=True, slots=True)
 class Transform:
     """What is made of a draw, as a function of NumPy arrays: a call that any adapter can replay.
 

@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -57,6 +58,9 @@ class Framework(Adapter, Protocol):
             as_called: whether to run what the model's user runs, traced and compiled parts as they
                 are, instead of the Python code behind them, which is what is recorded.
         """
+
+    def other_random_state(self, turn: int) -> AbstractContextManager[None]:
+        """Within it a model draws other numbers, at each turn, unless it sets a seed of its own."""
 
     def tensors(self, obj: object) -> list[Tensor]:
         """The parameters and buffers that a model holds, in its own order, each once."""

@@ -13,6 +13,7 @@ import numpy as np
 from parity import outputs as structure
 from parity.draws.host import Host
 from parity.errors import ModelError, NoFloat64
+from parity.frameworks import running
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.chainer_watcher import (
     Call,
@@ -46,6 +47,8 @@ def recognises(obj: object) -> bool:
         return True
     return isinstance(obj, FunctionType) and str(obj.__module__).split(".")[0] == "chainer"
 
+
+other_random_state = running.other_random_state
 
 # --- record ------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import numpy as np
 from parity import outputs as structure
 from parity.draws.host import Host
 from parity.errors import NoFloat64
+from parity.frameworks import running
 from parity.frameworks.running import no_tensors, run
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.numerics.accounting import in_reals
@@ -33,6 +34,8 @@ name = "numpy"
 def recognises(obj: object) -> bool:
     return isinstance(obj, np.ufunc)
 
+
+other_random_state = running.other_random_state
 
 # --- record ------------------------------------------------------------------------------------
 

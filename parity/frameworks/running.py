@@ -76,3 +76,12 @@ def preserved_random_state() -> Iterator[None]:
     finally:
         random.setstate(python)
         np.random.set_state(numpy)
+
+
+@contextlib.contextmanager
+def other_random_state(turn: int) -> Iterator[None]:
+    """Gives Python and NumPy another random state for a while, at each turn one of its own."""
+    with preserved_random_state():
+        random.seed(random.getrandbits(64) + turn)
+        np.random.seed(np.random.randint(1 << 31) + turn)
+        yield

@@ -28,7 +28,9 @@ from parity.errors import ModelError, NoFloat64
 from parity.frameworks import tensorflow_ops as table
 from parity.frameworks import tensorflow_state as state
 from parity.frameworks.running import no_tensors, run
-from parity.frameworks.tensorflow_watcher import Call, Watcher
+from parity.frameworks.running import other_random_state as other_state_of_numpy
+from parity.frameworks.tensorflow_call import Call
+from parity.frameworks.tensorflow_watcher import Watcher
 from parity.frameworks.threads import followed
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.numerics.difference import residual
@@ -151,6 +153,13 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
                 changes.written |= state.written_since(before)
 
     return outputs
+
+
+@contextlib.contextmanager
+def other_random_state(turn: int) -> Iterator[None]:
+    """See `Framework.other_random_state`."""
+    with state.other_seeds(turn), other_state_of_numpy(turn):
+        yield
 
 
 def _check_the_graph(model: Model, inputs: Inputs, tape: Tape) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from parity.draws import fused
-from parity.draws.draw import Array, Draw, Transform, generator
+from parity.draws.draw import Array, Draw, Gave, Transform, generator
 from parity.recorder import Recorder
 
 _GUMBEL = Draw("gumbel", {"loc": 0.0, "scale": 1.0})
@@ -85,12 +85,15 @@ def add_categorical(
     to_numpy = recorder.adapter.to_numpy
     (shares,) = fused.log_softmax(to_numpy(recorder.recorded[logits]))
     random = generator(len(recorder.ops))
-    noise = fused.categorical_noise(to_numpy(results[0][0]), shares, random)
+    chosen = to_numpy(results[0][0])
+    noise = fused.categorical_noise(chosen, shares, random)
 
     def output(array: Array) -> list[tuple[Any, Any, str]]:
         return [(recorder.adapter.from_numpy(array), array.shape, "float64")]
 
-    drawn = recorder.op("gumbel_draw", (), output(noise), role="random", draw=_GUMBEL)
+    drawn = recorder.op(
+        "gumbel_draw", (), output(noise), role="random", draw=_GUMBEL, call=Gave(chosen)
+    )
     call = Transform(fused.log_softmax)
     known = recorder.op("log_softmax", (logits,), output(shares), call=call)
     inside = (*drawn.outputs, *known.outputs)

@@ -235,12 +235,13 @@ def written_since(before: Mapping[int, tuple[Any, Native]]) -> set[int]:
     return {
         handle
         for handle, (variable, contents) in before.items()
-        if _memory(read_variable_op(variable.handle, variable.dtype)) != _memory(contents)
+        if address(read_variable_op(variable.handle, variable.dtype)) != address(contents)
     }
 
 
-def _memory(tensor: Native) -> int:
-    return int(tensor._numpy().ctypes.data)
+def address(tensor: Native) -> int:
+    """Where a tensor's numbers lie in memory; those of a scalar too."""
+    return int(np.frombuffer(tensor, np.uint8).__array_interface__["data"][0])
 
 
 @contextlib.contextmanager
@@ -266,6 +267,22 @@ def as_before(before: Mapping[int, tuple[Any, Native]], watched: Watched) -> Ite
             eager._rng.setstate(tensorflow_state)
             if watched.drew:  # kernels keep a place in their stream of numbers
                 pywrap_tfe.TFE_ContextClearCaches(eager._context_handle)
+
+
+@contextlib.contextmanager
+def other_seeds(turn: int) -> Iterator[None]:
+    """Lets operations draw by other seeds for a while."""
+    eager = context.context()
+    eager.ensure_initialized()
+    seeds = getattr(eager, "_rng", None)
+    before = seeds.getstate() if seeds else None
+    try:
+        if seeds:
+            seeds.seed(seeds.getrandbits(64) + turn)
+        yield
+    finally:
+        if seeds:
+            seeds.setstate(before)
 
 
 @contextlib.contextmanager

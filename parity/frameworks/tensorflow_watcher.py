@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,8 @@ from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 from parity.errors import ModelError
 from parity.frameworks import tensorflow_draws as draws
 from parity.frameworks import tensorflow_ops as table
-from parity.frameworks.tensorflow_state import Holdings
+from parity.frameworks.tensorflow_call import Call, called_by
+from parity.frameworks.tensorflow_state import Holdings, address
 from parity.recorder import Recorder
 from parity.tape import LeafKind, Native
 
@@ -33,29 +33,6 @@ _NUMERIC = {
 _INTEGERS = frozenset(code for code, dtype in _NUMERIC.items() if dtype.startswith(("int", "uint")))
 _RESOURCE = int(tf.resource.as_datatype_enum)
 _READERS = frozenset(("VarIsInitializedOp", "VariableShape", "DestroyResourceOp"))
-
-
-@dataclass(slots=True)
-class Call:
-    """What it takes to run an operation again.
-
-    Attributes:
-        kind: the type to run, or the name of a graph function.
-        attributes: names and values in turn, as TensorFlow takes them.
-        arguments: for each input a tensor that stays as it is, or None for the next of `op.inputs`.
-        dtypes: of `op.inputs`, as recorded.
-        kept: which of the outputs are on the tape.
-        variables: that a graph function works on: their handles, and what they held when it ran.
-    """
-
-    kind: str
-    attributes: tuple[Any, ...]
-    arguments: tuple[Native | None, ...]
-    dtypes: tuple[int, ...]
-    outputs: int
-    kept: tuple[int, ...]
-    variables: tuple[tuple[Native, Native], ...] = ()
-    wide: tuple[Any, ...] | None = None
 
 
 class Watcher:
@@ -180,6 +157,7 @@ class Watcher:
         self.drew = self.drew or role == "random"
         if known is None or known.holds_graph:
             shown = {"function": table.function_name(kind, given)}
+            call.graph = called_by()
             kind = "PartitionedCall"
             self._caveat(
                 f"{shown['function']} is a graph without Python code: it is one operation here, "
@@ -293,7 +271,7 @@ class Watcher:
         """The value of a variable whose memory this tensor is, if there is one."""
         if not (self._host and tensor._shape_tuple()):
             return None
-        held = self._buffers.get(_address(tensor))
+        held = self._buffers.get(address(tensor))
         if held is None or held._datatype_enum() != tensor._datatype_enum():
             return None
         if held._shape_tuple() != tensor._shape_tuple():
@@ -394,7 +372,7 @@ class Watcher:
     def _keeps(self, tensor: Native) -> None:
         # every 2.5 may be the same memory: TensorFlow caches scalars
         if self._host and tensor._shape_tuple():
-            self._buffers.setdefault(_address(tensor), tensor)
+            self._buffers.setdefault(address(tensor), tensor)
 
     def name_variables(self, held: Holdings) -> None:
         """Gives the leaves that are variables their names."""
@@ -416,8 +394,3 @@ _SPECIAL = {
     "ResourceGather": Watcher._gather,
     "ResourceGatherNd": Watcher._gather_nd,
 }
-
-
-def _address(tensor: Native) -> int:
-    """Where a tensor's numbers lie in memory."""
-    return int(np.frombuffer(tensor, np.uint8).__array_interface__["data"][0])

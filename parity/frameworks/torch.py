@@ -17,6 +17,7 @@ import torch
 
 from parity import outputs as structure
 from parity.errors import ModelError
+from parity.frameworks import running
 from parity.frameworks.running import no_tensors, preserved_random_state, run
 from parity.frameworks.torch_ops import in_float64
 from parity.frameworks.torch_reads import seen
@@ -115,6 +116,18 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
         return found
 
     return outputs
+
+
+@contextlib.contextmanager
+def other_random_state(turn: int) -> Iterator[None]:
+    """See `Framework.other_random_state`."""
+    before = torch.get_rng_state()
+    try:
+        torch.manual_seed(int(torch.randint(1 << 62, ())) + turn)
+        with running.other_random_state(turn):
+            yield
+    finally:
+        torch.set_rng_state(before)
 
 
 def _is_tensor(thing: object) -> bool:
@@ -327,7 +340,13 @@ def to_numpy(array: Native) -> Array:
         tensor = tensor.to(torch.complex64)
     if tensor.dtype.is_floating_point and tensor.dtype not in _NUMPY_HAS:
         tensor = tensor.float()
-    return type_cast(Array, tensor.resolve_conj().resolve_neg().numpy())
+    try:
+        return type_cast(Array, tensor.numpy(force=True))  # conjugate, negative and zero views too
+    except RuntimeError as error:
+        raise ModelError(
+            f"a {type(array).__name__} holds its numbers where they cannot be read ({error}). "
+            "Return the tensors that it is made of"
+        ) from error
 
 
 _NUMPY_HAS = (torch.float16, torch.float32, torch.float64)  # not bfloat16 nor the 8-bit formats

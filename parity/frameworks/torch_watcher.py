@@ -6,7 +6,6 @@ next read.
 
 from __future__ import annotations
 
-import functools
 import sys
 import threading
 from collections.abc import Iterator
@@ -17,11 +16,12 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from parity.draws.draw import Transform
+from parity.draws.draw import Gave, Transform
+from parity.errors import ModelError
 from parity.frameworks import torch_draws as draws
-from parity.frameworks.torch_ops import MOVES
+from parity.frameworks.torch_signature import signature_of
 from parity.recorder import Recorder
-from parity.tape import Array, LeafKind, Role
+from parity.tape import Array, LeafKind
 
 
 class Watcher(TorchDispatchMode):
@@ -54,11 +54,13 @@ class Watcher(TorchDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
+        if any(map(_dispatches_itself, types)):
+            return NotImplemented  # what its class makes of it comes here next
         with self._lock:
             return self._dispatch(func, args, kwargs or {})
 
     def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        signature = _signature(func)
+        signature = signature_of(func)
         inputs: list[int] = []
         template = (
             self._template(args, inputs),
@@ -67,12 +69,12 @@ class Watcher(TorchDispatchMode):
         written = [
             (position, tensor)
             for position, tensor in signature.written(args, kwargs)
-            if isinstance(tensor, torch.Tensor)
+            if isinstance(tensor, torch.Tensor) and not tensor.is_meta
         ]
         for _, tensor in written:
             self._before_write(tensor)
         result = func(*args, **kwargs)
-        if func in _SAME_TENSOR:
+        if func in _SAME_TENSOR and inputs:
             self.recorder.alias(result, inputs[0])
             return result
         made = [tensor for _, tensor in written]
@@ -83,6 +85,14 @@ class Watcher(TorchDispatchMode):
             if isinstance(tensor, torch.Tensor) and not any(tensor is other for other in made):
                 made.append(tensor)
                 kept.append(position)
+        if any(one.is_nested and one.layout == torch.strided for one in made):
+            raise ModelError(
+                "a nested tensor of layout torch.strided has no shape and cannot be recorded "
+                f"(at {self.recorder.site(signature.kind).source}). Pad the sequences and mask "
+                "them, or use layout=torch.jagged."
+            )
+        if any(tensor.is_meta for tensor in made):
+            return result  # a shape without numbers, as forward mode works it out for zeros
         if not made:
             if func is torch.ops.aten._local_scalar_dense.default:
                 self._reads(args[0])
@@ -99,7 +109,7 @@ class Watcher(TorchDispatchMode):
             if split is None:
                 draw = draws.draw_of(signature.kind, given, inputs)
             else:
-                role, call, inputs = "compute", *self._taken_apart(split)
+                role, call, inputs = "compute", *self._taken_apart(split, made[0])
         op = self.recorder.op(
             signature.kind,
             inputs,
@@ -151,7 +161,7 @@ class Watcher(TorchDispatchMode):
 
     def _template(self, thing: Any, inputs: list[int]) -> Any:
         """The arguments with every tensor replaced by a `Ref`; their values go to `inputs`."""
-        if isinstance(thing, torch.Tensor):
+        if isinstance(thing, torch.Tensor) and not thing.is_meta:
             inputs.append(self.value_of(thing))
             return Ref(len(inputs) - 1)
         if isinstance(thing, float):
@@ -249,7 +259,7 @@ class Watcher(TorchDispatchMode):
     ) -> draws.Split | None:
         return draws.split(kind, func._overloadname, given, made, len(self.recorder.ops))
 
-    def _taken_apart(self, split: draws.Split) -> tuple[Transform, list[int]]:
+    def _taken_apart(self, split: draws.Split, result: torch.Tensor) -> tuple[Transform, list[int]]:
         """Records the draw of a kernel and what comes before its last step, which is returned."""
 
         def add(kind: str, inputs: list[int], made: Array, **more: Any) -> int:
@@ -257,7 +267,9 @@ class Watcher(TorchDispatchMode):
             output = (tensor, tensor.shape, name_of(tensor.dtype))
             return self.recorder.op(kind, inputs, [output], **more).outputs[0]
 
-        noise = add(f"{split.draw.name}_draw", [], split.noise, role="random", draw=split.draw)
+        gave = Gave(np.array(self.recorder.adapter.to_numpy(result)))
+        kind = f"{split.draw.name}_draw"
+        noise = add(kind, [], split.noise, role="random", draw=split.draw, call=gave)
         read = [noise]
         for step in split.before:
             assert step.makes is not None
@@ -335,71 +347,6 @@ _COMPARISONS = frozenset(
 )
 
 
-class _Signature:
-    """What an ATen operator's schema says, looked up once for each."""
-
-    def __init__(self, func: Any) -> None:
-        schema = func._schema
-        self.names = [argument.name for argument in schema.arguments]
-        self.defaults = {
-            argument.name: argument.default_value
-            for argument in schema.arguments
-            if argument.has_default_value()
-        }
-        self.writes = [
-            index
-            for index, argument in enumerate(schema.arguments)
-            if argument.alias_info is not None and argument.alias_info.is_write
-        ]
-        # writes its running statistics without saying so in its schema
-        self.batch_norm = schema.name in ("aten::native_batch_norm", "aten::_native_batch_norm")
-        bare = schema.name.split("::")[-1]
-        self.kind = bare.strip("_")
-        self._role: Role = "move" if bare.rstrip("_") in MOVES else "compute"
-        if torch.Tag.nondeterministic_seeded in func.tags:
-            self._role = "random"
-
-    def role(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Role:
-        """Random only if it draws: attention with a dropout rate of zero does not."""
-        if self._role == "random" and "dropout_p" in self.names:
-            index = self.names.index("dropout_p")
-            rate = args[index] if index < len(args) else kwargs.get("dropout_p", 0.0)
-            return "random" if rate else "compute"
-        return self._role
-
-    def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The arguments by name, defaults included."""
-        return {**self.defaults, **dict(zip(self.names, args, strict=False)), **kwargs}
-
-    def written(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Iterator[tuple[int | str, Any]]:
-        if self.batch_norm and args[5]:
-            yield from ((index, args[index]) for index in (3, 4))
-        for index in self.writes:
-            if index < len(args):
-                yield index, args[index]
-            elif self.names[index] in kwargs:
-                yield self.names[index], kwargs[self.names[index]]
-
-    def attributes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Arguments that are no tensors, by name; for reports."""
-        return {
-            name: value
-            for name, value in (*zip(self.names, args, strict=False), *kwargs.items())
-            if isinstance(value, (int, float, str)) or type(value) is list and _plain(value)
-        }
-
-
-def _plain(values: list[Any]) -> bool:
-    return all(isinstance(value, (int, float)) for value in values)
-
-
-@functools.cache
-def _signature(func: Any) -> _Signature:
-    return _Signature(func)
-
-
 def _storage(tensor: torch.Tensor) -> int:
     return int(tensor.untyped_storage().data_ptr()) if tensor.layout == torch.strided else 0
 
@@ -409,7 +356,14 @@ def _geometry(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 
 def _place(tensor: torch.Tensor) -> tuple[Any, ...]:
+    if tensor.layout != torch.strided:
+        return (0,)  # it lies in several places
     return tensor.data_ptr(), tuple(tensor.shape), tensor.stride()
+
+
+def _dispatches_itself(kind: type) -> bool:
+    """Whether a class of tensors computes with its operations by others, on what it holds."""
+    return kind.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl  # type: ignore[attr-defined]
 
 
 def name_of(dtype: torch.dtype) -> str:

@@ -107,3 +107,20 @@ def test_states_that_are_not_kept_would_alarm(monkeypatch: pytest.MonkeyPatch) -
     before = contents(one)
     assert parity.compare(one, one, inputs=X).verdict != "parity"
     assert not np.array_equal(contents(one)[0], before[0])
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_scalar_that_a_model_counts_in_is_put_back(before: bool) -> None:
+    calls = tf.Variable(2.0)
+
+    def counting(x: Any) -> Any:
+        count = tf.identity(calls) if before else calls.assign_add(1.0).read_value()
+        calls.assign(5.0)
+        return tf.tanh(x) * count
+
+    one = parity.wrap(counting, "tensorflow")
+    right, wrong = (parity.wrap(lambda x, k=k: torch.tanh(x) * k, "torch") for k in (2.0, 3.0))
+    right, wrong = (right, wrong) if before else (wrong, right)
+    assert parity.compare(right, one, inputs=X).verdict == "parity"
+    assert float(calls) == 2.0
+    assert parity.compare(wrong, one, inputs=X).verdict == "diverged"

@@ -20,6 +20,7 @@ silence()
 tf = pytest.importorskip("tensorflow")
 keras = pytest.importorskip("keras")
 
+import parity  # noqa: E402
 from parity.errors import ModelError  # noqa: E402
 from parity.frameworks import load  # noqa: E402
 from parity.model import wrap  # noqa: E402
@@ -521,3 +522,22 @@ def test_silence_leaves_what_the_user_set() -> None:
 
 def test_versions_name_what_changes_numbers() -> None:
     assert {"tensorflow", "keras", "threads", "TF32", "oneDNN"} <= set(adapter.versions())
+
+
+def test_a_graph_that_its_maker_frees_is_replayed() -> None:
+    def jacobian(outer):
+        def model(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.tanh(x) if outer else 2 * x
+            return tape.batch_jacobian(y, x)
+
+        return parity.wrap(model, framework="tensorflow")
+
+    def reference(x):
+        return tf.linalg.diag(1 - tf.tanh(x) ** 2)
+
+    x = np.random.default_rng(3).standard_normal((4, 3)).astype("f")
+    given = parity.wrap(reference, framework="tensorflow")
+    assert parity.compare(given, jacobian(True), inputs=x).verdict == "parity"
+    assert parity.compare(given, jacobian(False), inputs=x).verdict == "diverged"

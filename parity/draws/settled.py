@@ -1,0 +1,100 @@
+"""Draws that are no chance: a fixed seed makes the same numbers whenever the model runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from parity.draws.draw import Array, Gave, Transform
+from parity.errors import ParityError
+from parity.tape import Op, Replay, Tape
+
+# Bits of information from which on draws are not repeated by chance.
+_BITS = 40.0
+_TURNS = 8
+_OF_A_FLOAT = 20.0
+
+
+def settle(tape: Tape, again: Callable[[int], Tape]) -> Tape:
+    """The tape, in which a draw that repeats itself is a constant like any other.
+
+    Args:
+        again: records the model anew, at each turn from another random state.
+    """
+    draws = [op for op in tape.ops if op.role == "random"]
+    from_state = _made_of_state(tape) if draws else set()
+    told = {
+        at: 0.0
+        for at, op in enumerate(draws)
+        if from_state.isdisjoint((*op.inputs, *op.outputs)) and _information(tape, op)
+    }
+    for turn in range(_TURNS):
+        if all(bits >= _BITS for bits in told.values()):
+            break
+        try:
+            other = again(turn)
+        except ParityError:  # it does not take the numbers that it may draw
+            return tape
+        others = [op for op in other.ops if op.role == "random"]
+        if [op.kind for op in draws] != [op.kind for op in others]:
+            return tape
+        told = {
+            at: bits + _information(tape, draws[at])
+            for at, bits in told.items()
+            if all(map(np.array_equal, _given(tape, draws[at]), _given(other, others[at])))
+        }
+    settled = {draws[at].index for at, bits in told.items() if bits >= _BITS}
+    return replace(tape, ops=_with_constants(tape, settled)) if settled else tape
+
+
+def _arrays(tape: Tape, op: Op) -> list[Array]:
+    recorded = Replay(tape, None, tape.recorded)
+    return [recorded.array(value) for value in op.outputs]
+
+
+def _given(tape: Tape, op: Op) -> list[Array]:
+    """What a draw gave: of a kernel that transforms it, the result and not the noise behind it."""
+    return [op.call.result] if isinstance(op.call, Gave) else _arrays(tape, op)
+
+
+def _information(tape: Tape, op: Op) -> float:
+    """About how many bits the numbers tell that an operation drew.
+
+    Noise that tells more than the result that it was made of was made up beside it: it tells none.
+    """
+    noise, given = (sum(map(bits_of, found)) for found in (_arrays(tape, op), _given(tape, op)))
+    return noise if noise <= given else 0.0
+
+
+def bits_of(array: Array) -> float:
+    """About how many bits an array of random numbers tells."""
+    _, counts = np.unique(array, return_counts=True)
+    if array.dtype.kind == "f" and len(counts) == array.size:
+        return _OF_A_FLOAT * array.size
+    return float(-np.sum(counts * np.log2(counts / max(array.size, 1))))
+
+
+def _made_of_state(tape: Tape) -> set[int]:
+    """Values that are made of what a model holds: the seed that it counts on, which is put back."""
+    found = {value.id for value in tape.values if value.kind in ("parameter", "buffer")}
+    for op in tape.ops:
+        if not found.isdisjoint(op.inputs) or getattr(op.call, "variables", None):
+            found.update(op.outputs)
+    return found
+
+
+def _with_constants(tape: Tape, settled: set[int]) -> list[Op]:
+    """The operations, those that are settled giving what they gave."""
+    live: set[int] = set(tape.inputs.values())
+    ops = []
+    for op in tape.ops:
+        if op.index in settled:
+            arrays = _arrays(tape, op)
+            call = Transform(lambda *_, arrays=arrays: arrays)
+            op = replace(op, role="compute", call=call, draw=None)
+        static = op.role != "random" and live.isdisjoint(op.inputs)
+        live.update(() if static else op.outputs)
+        ops.append(replace(op, static=static))
+    return ops

@@ -1,0 +1,117 @@
+"""What a model kept of the inputs that it was made with shows on other samples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from parity import comparison
+from tests.rules.pairs import FIRST, X, compare
+
+GIVEN = torch.from_numpy(X)
+MASK = GIVEN > 0
+LENGTHS = (GIVEN > 0).sum(1).clamp(min=1).tolist()
+LARGEST = torch.tanh(GIVEN @ FIRST).abs().amax()
+
+
+def masked(x):
+    return torch.where(x > 0, x, 0) @ FIRST
+
+
+def by_a_kept_mask(x):
+    return torch.where(MASK, x, 0) @ FIRST
+
+
+def first_of_each(x):
+    return torch.stack(
+        [row[:length].sum() for row, length in zip(x, (x > 0).sum(1).clamp(min=1), strict=True)]
+    )
+
+
+def by_kept_lengths(x):
+    return torch.stack([row[:length].sum() for row, length in zip(x, LENGTHS, strict=True)])
+
+
+def scaled(x):
+    h = torch.tanh(x @ FIRST)
+    return h / h.abs().amax()
+
+
+def by_a_kept_scale(x):
+    return torch.tanh(x @ FIRST) / LARGEST
+
+
+PAIRS = [(masked, by_a_kept_mask), (first_of_each, by_kept_lengths), (scaled, by_a_kept_scale)]
+
+
+@pytest.mark.parametrize(("right", "kept"), PAIRS, ids=["mask", "lengths", "scale"])
+def test_what_is_kept_is_no_parity(right, kept) -> None:
+    assert compare(right, right).verdict == "parity"
+    for report in (compare(right, kept), compare(kept, right)):
+        assert report.verdict == "diverged"
+        assert "in another order" in " ".join(report.comparisons[0].reasons)
+
+
+def test_where_no_sample_stands_by_itself_it_is_unverified() -> None:
+    def model(kept):
+        def called(x):
+            weights = MASK if kept else x > 0
+            return scaled(x).sum(0) * weights.sum()
+
+        return called
+
+    assert compare(model(False), model(False)).verdict == "parity"
+    assert compare(model(False), model(True)).verdict == "unverified"
+
+
+def test_half_of_the_samples_may_be_too_few() -> None:
+    def whitened(x):
+        centred = x - x.mean(0)
+        return centred @ torch.linalg.inv(centred.T @ centred)
+
+    def port(x):
+        centred = x - x.mean(0)
+        return torch.linalg.solve(centred.T @ centred, centred.T).T
+
+    samples = torch.randn((14, 7), generator=torch.Generator().manual_seed(1)).numpy()
+    assert compare(whitened, port, inputs=samples).verdict == "parity"
+
+
+def test_a_model_that_refuses_another_order_is_judged_by_what_it_takes() -> None:
+    def sorted_only(x):
+        if bool((x[:, 0].diff() < 0).any()):
+            raise ValueError("times go back")
+        return torch.tanh(x @ FIRST)
+
+    ordered = X[X[:, 0].argsort()]
+    assert compare(sorted_only, sorted_only, inputs=ordered).verdict == "parity"
+
+
+def test_an_output_may_have_another_size_on_other_samples() -> None:
+    def model(x):
+        return torch.tanh(x @ FIRST)[x[:, 0] > 0]
+
+    def port(x):
+        return torch.tanh(torch.masked_select(x, x[:, :1] > 0).reshape(-1, 7) @ FIRST)
+
+    assert compare(model, port).verdict == "parity"
+
+
+def test_random_draws_are_no_other_samples() -> None:
+    def noisy(x):
+        return torch.tanh(x @ FIRST) + torch.randn(5, 6)
+
+    def beside(kept):
+        return lambda x: (noisy(x), masked(x) if not kept else by_a_kept_mask(x))
+
+    assert compare(noisy, noisy).verdict == "parity"
+    assert compare(beside(False), beside(False)).verdict == "parity"
+    assert compare(beside(False), beside(True)).verdict == "diverged"
+
+
+def test_without_other_samples_it_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = comparison._plain_run
+    monkeypatch.setattr(comparison, "_plain_run", lambda *given: replace(found(*given), orders=()))
+    assert compare(masked, by_a_kept_mask).verdict == "parity"
