@@ -40,6 +40,7 @@ from parity.weights.parts import NEUTRAL, Part
 from parity.weights.stored import pair_stored
 from parity.weights.table import Table, tabulate
 from parity.weights.tensors import Tensor, told_collisions
+from parity.weights.unproved import unproved
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,7 @@ def transfer(
         if report.verdict == "unverified":
             write(ours.addresses, theirs, way)
     way.notes += [told] if told else []
+    way.notes += unproved(theirs, way) if report.verdict == "parity" else []
     frameworks = models[0].framework, models[1].framework
     way.notes += other_momenta(ours.addresses, theirs.addresses, way, frameworks)
     for model, side in zip(models, (ours, theirs), strict=True):
