@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from parity import __version__
 from parity.errors import InputError, ParityError, UsageError
+from parity.printing import flush, put
 from parity.progress import say
 from parity.report.bar import bar
 from parity.report.visible import for_terminal
@@ -51,7 +52,11 @@ exit code: 0 parity, 1 diverged, 2 usage, 3 unverified, or the comparison could 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code."""
-    options = _parser().parse_args(arguments)
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit:
+        flush()
+        raise
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal that knows no box drawing
     try:
@@ -242,7 +247,7 @@ def _weights(options: argparse.Namespace) -> int:
         found = inventory(load_model(options.model), inputs)
     if options.json:
         _write(options.json, json.dumps(found.to_dict(), indent=2))
-    _print(for_terminal(str(found)))
+    put(for_terminal(str(found)))
     return 0
 
 
@@ -279,11 +284,11 @@ def _transfer(options: argparse.Namespace) -> int:
         _write(options.json, json.dumps(found.to_dict(), indent=2))
     if options.output and found.written:
         save(target, options.output)
-    _print(for_terminal(found.to_markdown() if options.markdown else str(found)))
+    put(for_terminal(found.to_markdown() if options.markdown else str(found)))
     if options.output and found.written:
-        _print(f"\nwrote {for_terminal(options.output)}")
+        put(f"\nwrote {for_terminal(options.output)}")
     if found.report is not None and found.verdict != "parity":
-        print()
+        put()
         return _show(found.report)
     return EXIT_CODES[found.verdict]
 
@@ -352,7 +357,7 @@ def _report(options: argparse.Namespace) -> int:
             save(options.output, read(options.saved))
     except OSError as error:
         raise ParityError(f"--output: {options.output} could not be written: {error}") from error
-    _print(f"wrote {for_terminal(options.output)}")
+    put(f"wrote {for_terminal(options.output)}")
     return 0
 
 
@@ -367,7 +372,7 @@ def _demo(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from parity.doctor import examine
 
-    _print(for_terminal(examine()))
+    put(for_terminal(examine()))
     return 0
 
 
@@ -377,16 +382,8 @@ def _show(report: Report) -> int:
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size((WIDTH, 0)).columns if terminal else WIDTH
-    _print(render(report, color=terminal and not plain, width=width))
+    put(render(report, color=terminal and not plain, width=width))
     return EXIT_CODES[report.verdict]
-
-
-def _print(text: str) -> None:
-    """Prints, and leaves in peace whoever stopped reading, such as `head`."""
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _check_writable(path: str, option: str = "--json") -> None:
