@@ -127,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
         "transfer",
         help="bring a model's weights into another, and prove it",
         description="Writes one model's weights into another of any framework, converted by what "
-        "each does, and compares the two. Where they diverge nothing is written.",
+        "each does, and compares the two. Where they diverge it tells why, and writes nothing.",
         epilog="exit code: 0 parity, 1 diverged, 2 usage, 3 unverified, or it could not be run",
     )
     transfer.add_argument(
@@ -148,6 +148,8 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="add what batch norms' epsilons differ by to their variances",
     )
+    force = "write what was paired though the two diverge"
+    transfer.add_argument("--force", action="store_true", help=force)
     transfer.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     transfer.add_argument("--json", metavar="PATH", help="write the result there as well, as JSON")
     transfer.set_defaults(run=_transfer)
@@ -277,14 +279,15 @@ def _transfer(options: argparse.Namespace) -> int:
         if options.output:
             check(target, options.output)
         model = load_model(options.source_model) if options.source_model else None
-        found = transfer(source, target, inputs, options.map, model, options.adapt_variances)
+        ways = options.adapt_variances, options.force
+        found = transfer(source, target, inputs, options.map, model, *ways)
     if options.save_map:
         _write(options.save_map, json.dumps(found.pairing.to_map(), indent=2))
     if options.json:
         _write(options.json, json.dumps(found.to_dict(), indent=2))
     if options.output and found.written:
         save(target, options.output)
-    put(for_terminal(found.to_markdown() if options.markdown else str(found)))
+    put(for_terminal(found.to_markdown() if options.markdown else found.summary()))
     if options.output and found.written:
         put(f"\nwrote {for_terminal(options.output)}")
     if found.report is not None and found.verdict != "parity":
