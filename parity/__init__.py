@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from parity import chainer_import
+
 if TYPE_CHECKING:
     from parity import rl
     from parity.called import calls
@@ -65,6 +67,9 @@ def __getattr__(name: str) -> Any:
     if name in ("observations", "rl"):  # the first can be called; importing puts them here for good
         return importlib.import_module(f"parity.{name}")
     raise AttributeError(f"module 'parity' has no attribute {name!r}")
+
+
+chainer_import.install()
 
 
 def __dir__() -> list[str]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from parity import __version__
 from parity.errors import InputError, ParityError, UsageError
+from parity.printing import flush, put
 from parity.progress import say
 from parity.report.bar import bar
 from parity.report.visible import for_terminal
@@ -51,7 +52,11 @@ exit code: 0 parity, 1 diverged, 2 usage, 3 unverified, or the comparison could 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code."""
-    options = _parser().parse_args(arguments)
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit:
+        flush()
+        raise
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal that knows no box drawing
     try:
@@ -122,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
         "transfer",
         help="bring a model's weights into another, and prove it",
         description="Writes one model's weights into another of any framework, converted by what "
-        "each does, and compares the two. Where they diverge nothing is written.",
+        "each does, and compares the two. Where they diverge it tells why, and writes nothing.",
         epilog="exit code: 0 parity, 1 diverged, 2 usage, 3 unverified, or it could not be run",
     )
     transfer.add_argument(
@@ -143,6 +148,8 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="add what batch norms' epsilons differ by to their variances",
     )
+    force = "write what was paired though the two diverge"
+    transfer.add_argument("--force", action="store_true", help=force)
     transfer.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     transfer.add_argument("--json", metavar="PATH", help="write the result there as well, as JSON")
     transfer.set_defaults(run=_transfer)
@@ -242,7 +249,7 @@ def _weights(options: argparse.Namespace) -> int:
         found = inventory(load_model(options.model), inputs)
     if options.json:
         _write(options.json, json.dumps(found.to_dict(), indent=2))
-    _print(for_terminal(str(found)))
+    put(for_terminal(str(found)))
     return 0
 
 
@@ -272,18 +279,19 @@ def _transfer(options: argparse.Namespace) -> int:
         if options.output:
             check(target, options.output)
         model = load_model(options.source_model) if options.source_model else None
-        found = transfer(source, target, inputs, options.map, model, options.adapt_variances)
+        ways = options.adapt_variances, options.force
+        found = transfer(source, target, inputs, options.map, model, *ways)
     if options.save_map:
         _write(options.save_map, json.dumps(found.pairing.to_map(), indent=2))
     if options.json:
         _write(options.json, json.dumps(found.to_dict(), indent=2))
     if options.output and found.written:
         save(target, options.output)
-    _print(for_terminal(found.to_markdown() if options.markdown else str(found)))
+    put(for_terminal(found.to_markdown() if options.markdown else found.summary()))
     if options.output and found.written:
-        _print(f"\nwrote {for_terminal(options.output)}")
+        put(f"\nwrote {for_terminal(options.output)}")
     if found.report is not None and found.verdict != "parity":
-        print()
+        put()
         return _show(found.report)
     return EXIT_CODES[found.verdict]
 
@@ -352,7 +360,7 @@ def _report(options: argparse.Namespace) -> int:
             save(options.output, read(options.saved))
     except OSError as error:
         raise ParityError(f"--output: {options.output} could not be written: {error}") from error
-    _print(f"wrote {for_terminal(options.output)}")
+    put(f"wrote {for_terminal(options.output)}")
     return 0
 
 
@@ -367,7 +375,7 @@ def _demo(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from parity.doctor import examine
 
-    _print(for_terminal(examine()))
+    put(for_terminal(examine()))
     return 0
 
 
@@ -377,16 +385,8 @@ def _show(report: Report) -> int:
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size((WIDTH, 0)).columns if terminal else WIDTH
-    _print(render(report, color=terminal and not plain, width=width))
+    put(render(report, color=terminal and not plain, width=width))
     return EXIT_CODES[report.verdict]
-
-
-def _print(text: str) -> None:
-    """Prints, and leaves in peace whoever stopped reading, such as `head`."""
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _check_writable(path: str, option: str = "--json") -> None:

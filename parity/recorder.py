@@ -49,6 +49,8 @@ class Recorder:
         self.recorded: dict[int, Native] = {}
         self.caveats: list[str] = []
         self.reads = HostReads()
+        self.how_it_reads = "computes with numbers that Python made of values it read"
+        self.instead = "Keep them tensors"
         self.host = Host()
         self._read: list[int] = []
         self._ids: dict[int, int] = {}
@@ -222,10 +224,10 @@ class Recorder:
             if isinstance(item, (np.ndarray, np.generic)) and self._is_unknown(outputs[name])
         }
         if self.reads.baked or self.reads.baked_leaves:
+            where = f" ({self.reads.first})" if self.reads.first else ""
             self.caveats.append(
-                f"{model} computes with numbers that Python made of values it read "
-                f"({self.reads.first}): they cannot be followed, so what depends on them is judged "
-                "on these inputs only. Keep them tensors"
+                f"{model} {self.how_it_reads}{where}: they cannot be followed, so what depends on "
+                f"them is judged on these inputs only. {self.instead}"
             )
         return Tape(
             self.adapter,

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from parity.architecture.graph import Graph
-from parity.architecture.step import BIAS, DENSE, KINDS, SUMS, Step, axes_of, plain
+from parity.architecture.step import BIAS, CELLS, DENSE, KINDS, SUMS, Step, axes_of, plain
 from parity.tape import Op, Tape
 
-_CELLS = frozenset("mkldnnrnnlayer lstm gru rnntanh rnnrelu cudnnrnn lstmcell grucell".split())
 _FUSED_ATTENTION = "scaleddotproduct"
+# What frameworks call the weights of their cells, and Chainer the links of its GRU.
+_RECURRENT = re.compile(r"weight_hh|recurrent_kernel")
+_CHAINERS_GRU = re.compile(r"(.+)/[WU]_[rz]/W$")
+_CHAINERS_STEPS = re.compile(r"((.+)/\d+)/w\d$")
 
 
 def recurrences(graph: Graph) -> Iterator[Step]:
@@ -25,7 +29,8 @@ def recurrences(graph: Graph) -> Iterator[Step]:
         for other in [one for one in merged if one & cell]:
             cell |= other
             merged.remove(other)
-        merged.append(cell)
+        if cell:
+            merged.append(cell)
     for cell in merged:
         yield _opaque(graph, "recurrence", cell)
 
@@ -35,20 +40,44 @@ def _loops(graph: Graph) -> Iterator[Collection[int]]:
     reads: dict[frozenset[int], list[int]] = defaultdict(list)
     for op in graph.tape.ops:
         word = plain(op)
-        if word in _CELLS and op.index in graph.live:
+        if word in CELLS and op.index in graph.live:
             yield [op.index, *_products_before(graph, op)]
         elif word in DENSE and (op.static or op.index in graph.live):  # a first turn's zeros too
             for value in op.inputs:
                 if graph.is_static(value) and graph.weights(value):
                     reads[graph.weights(value)].append(op.index)
+    known = {value.name for value in graph.tape.values if value.name}
     for weights, indices in reads.items():
-        names = " ".join(graph.tape.values[leaf].name for leaf in weights)
-        if "weight_hh" in names or "recurrent_kernel" in names:
-            yield [index for index in indices if index in graph.live]
+        names = [graph.tape.values[leaf].name for leaf in weights]
+        links = {link for name in names for link in _cell_of(name, known)}
+        if any(map(_RECURRENT.search, names)):
+            yield indices  # of a single turn all may be static: its state is zeros
+        elif links:
+            yield [index for link in links for index in _called(graph, link, indices)]
         elif len(indices) > 1:
             turn = _between(graph.tape, indices[0], indices[1])
             if turn and _is_fed(graph, turn):
                 yield {*turn, *_between(graph.tape, indices[0], indices[-1]), indices[-1]}
+
+
+def _cell_of(name: str, known: Collection[str]) -> Iterator[str]:
+    """The link of Chainer's that a weight of its cells belongs to."""
+    if match := _CHAINERS_GRU.match(name):
+        yield match[1]
+    elif match := _CHAINERS_STEPS.match(name):
+        own = {other for other in known if other.startswith(f"{match[1]}/")}
+        for count in (2, 6, 8):  # of a plain cell, a GRU, an LSTM
+            if own == {f"{match[1]}/{kind}{n}" for kind in "wb" for n in range(count)}:
+                yield match[2]
+
+
+def _called(graph: Graph, link: str, products: Collection[int]) -> Iterator[int]:
+    """The operations of a link's calls, the links below it among them."""
+    sources = {graph.tape.ops[index].site.source for index in products}
+    for index, op in graph.live.items():
+        inside = op.site.layer == link or op.site.layer.startswith(f"{link}/")
+        if inside and op.site.source in sources:
+            yield index
 
 
 def _products_before(graph: Graph, op: Op) -> Iterator[int]:

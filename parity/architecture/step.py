@@ -42,6 +42,8 @@ KINDS = {word: kind for kind, words in _SPELLINGS.items() for word in words.spli
 DENSE = frozenset(_SPELLINGS["dense"].split())
 # Steps that stand in for one another at one place without any other change.
 FAMILIES = frozenset(_ACTIVATIONS), frozenset(("max_pool", "average_pool"))
+# A recurrence, or one turn of it, in one operation.
+CELLS = frozenset("mkldnnrnnlayer lstm gru rnntanh rnnrelu cudnnrnn lstmcell grucell".split())
 BIAS = frozenset("add addv2 biasadd bias".split())
 SUMS = BIAS | {"addconstant"}  # with what is no bias: an epsilon
 

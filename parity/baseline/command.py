@@ -14,6 +14,7 @@ from parity.baseline.entry import Acceptance, Entry
 from parity.baseline.file import changing, read
 from parity.baseline.gate import FACTOR, Failure, count, differing, worse
 from parity.errors import FileError, UsageError
+from parity.printing import put
 from parity.report.visible import on_one_line
 
 _DESCRIPTION = """\
@@ -211,4 +212,4 @@ def _named(entries: Mapping[str, Entry], text: str, path: Path) -> str:
 def _say(*lines: str) -> None:
     """Prints lines, in which names may be anything."""
     for line in lines:
-        print(on_one_line(line))
+        put(on_one_line(line))

@@ -75,6 +75,10 @@ class Entry:
     generated: bool = False
     accepted: Acceptance | None = None
 
+    def accepts(self, today: date) -> bool:
+        """Whether what is no parity may stay today."""
+        return self.accepted is not None and not self.accepted.expired(today)
+
     def to_dict(self) -> dict[str, Any]:
         """As it stands in the file; what is usual is left out."""
         data: dict[str, Any] = {"fixture" if self.shared else "test": self.source}

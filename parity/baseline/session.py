@@ -71,8 +71,7 @@ class Recorder:
             was = self.baseline.get(name)
             if comparison["verdict"] != "parity" and (
                 was is None
-                or was.accepted is None
-                or was.accepted.expired(date.today())
+                or not was.accepts(date.today())
                 or SEVERITY[comparison["verdict"]] > SEVERITY[was.verdict]
             ):
                 return False
@@ -267,6 +266,26 @@ class Gate:
                     f"{was.accepted.reason}"
                 )
 
+    def _tell_what_may_be_accepted(self, written: Mapping[str, Entry]) -> None:
+        """Of what was written and is no parity: whether it is accepted, and else how."""
+        apart = {name: one for name, one in written.items() if one.verdict != "parity"}
+        left = [name for name, one in apart.items() if not one.accepts(date.today())]
+        for name, one in apart.items():
+            if name in left:
+                self.lines.append(f"written, and not accepted: {name} is {one.verdict}")
+            elif one.accepted is not None:
+                self.lines.append(
+                    f"accepted until {one.accepted.until}: {name} is {one.verdict}: "
+                    f"{one.accepted.reason}"
+                )
+        if left:
+            entry = shlex.quote(left[0]) if len(left) == 1 else "ENTRY"
+            self.lines.append(
+                "  its test fails all the same: mend it; or, to let it pass for a while, "
+                f"`parity baseline accept {shlex.quote(self.given)} {entry} --reason WHY "
+                "--until DATE`"
+            )
+
     def _tell_what_is_left_out(self, found: Mapping[str, Entry]) -> None:
         left = [was for name, was in self.baseline.items() if name not in found]
         for outcome, why in (("skipped", "were skipped"), ("failed", "failed before")):
@@ -285,12 +304,14 @@ class Gate:
             with changing(self.path) as entries:
                 added, changed, removed, dropped = self._apply(entries, found)
                 kept = len(entries) - len(added) - len(changed)
+                written = dict(entries)
         except FileError as error:
             self.lines.append(f"the baseline could not be written: {error}")
             self.failures[str(self.path)] = self.lines
             return
         for name in dropped:
             self.lines.append(f"no longer accepted, as it has changed: {name}")
+        self._tell_what_may_be_accepted({name: written[name] for name in sorted(found)})
         self.lines.append(
             f"{self.path}: {count(len(added), 'entry')} added, {len(changed)} changed, "
             f"{len(removed)} removed, {kept} as they were"

@@ -86,6 +86,8 @@ def _record(model: Model, inputs: Inputs, wrapped: bool) -> Tape:
         for path, item in flatten_inputs(native).items()
     }
     if not wrapped:
+        recorder.how_it_reads = "reads its inputs as NumPy arrays and computes with them"
+        recorder.instead = "Compute with Chainer's functions on Variables"
         for path, item in flatten_inputs(native).items():
             if item.dtype.kind == "f":
                 recorder.host_read(ids[path], item.copy())

@@ -2,7 +2,7 @@
 
 Chainer's last release reads two names that NumPy 2 dropped: `np.sctypes` and `np.float`. Only two
 of its modules do. They get a stand-in for NumPy that has the names; NumPy itself has them only
-while Chainer is being imported.
+while Chainer is being imported, by parity or, through parity/chainer_import.py, by anyone else.
 """
 
 from __future__ import annotations
@@ -47,13 +47,21 @@ def import_chainer() -> Any:
                 "Install both with: pip install chainer 'setuptools<81'",
                 "chainer",
             )
-    if "chainer" not in sys.modules:
-        _forget("chainer")
-        with warnings.catch_warnings(), _dropped_names():
-            warnings.simplefilter("ignore")  # pkg_resources' end, old escapes in docstrings
-            importlib.import_module("chainer")
-    _give_stand_in()
+    importlib.import_module("chainer")
+    _give_stand_in()  # with a shim of the user's own it may have been imported before parity
     return sys.modules["chainer"]
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Chainer may be run in here for the first time."""
+    # what a failed import left behind; while the package is reloaded its modules are its own
+    if not hasattr(sys.modules.get("chainer"), "__version__"):
+        _forget("chainer")
+    with warnings.catch_warnings(), _dropped_names():
+        warnings.simplefilter("ignore")  # pkg_resources' end, old escapes in docstrings
+        yield
+    _give_stand_in()
 
 
 def _give_stand_in() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from parity.errors import UsageError
+from parity.printing import put
 
 FILE = "parity-history.sqlite"
 _MOVED, _UNCLEAR = 1, 125
@@ -62,7 +63,7 @@ def _add(options: argparse.Namespace) -> int:
         raise UsageError("--commit: name the commit.")
     version, entries = run.read(Path(options.run_file))
     added = store.add(Path(options.file), revision, version, entries)
-    print(f"{options.file}: {count(len(entries), 'comparison')} of {added} added")
+    put(f"{options.file}: {count(len(entries), 'comparison')} of {added} added")
     return 0
 
 
@@ -76,5 +77,5 @@ def _show(options: argparse.Namespace) -> int:
         raise UsageError(f"--factor: {factor:g} is no factor; give 1 or more.")
     with reading(Path(options.file)) as history:
         shown = Shown(history, options.comparison, options.layer, options.against, factor)
-        print(shown.text())
+        put(shown.text())
         return _MOVED if shown.moved else _UNCLEAR if shown.unclear else 0

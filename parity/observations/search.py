@@ -60,7 +60,7 @@ class Found:
         error: of a model that raised on the observation; there is no report then.
         examples: how many were run, `compared` how many of them in full; `first` the number of the
             first that failed, from 1, or 0.
-        notes: what hypothesis adds: the failing example, and how to have it again.
+        notes: what hypothesis adds, such as how to have the failing example again.
         unjudged: how many examples differed by more than rounding leaves and were not compared in
             full, `furthest` by how many times at most.
     """
@@ -174,7 +174,11 @@ def search(
             first=run.first,
             unjudged=run.unjudged,
             furthest=run.furthest,
-            notes=tuple(getattr(failure, "__notes__", ())),
+            notes=tuple(
+                note
+                for note in getattr(failure, "__notes__", ())
+                if not _shows_the_example(note, name)
+            ),
         )
     except SkipTest:  # hypothesis was told to run no example
         if run.on_company[0] is None or run.on_company[0].verdict == "parity":
@@ -195,6 +199,11 @@ def search(
         furthest=run.furthest,
     )
     return replace(found, report=_with_caveat(report, found.caveat))
+
+
+def _shows_the_example(note: str, name: str) -> bool:
+    """Whether a note of hypothesis's prints the call that failed, whose observation is told."""
+    return f"{name}(" in note and "observation=" in note
 
 
 def _with_caveat(report: Report | None, caveat: str) -> Report | None:

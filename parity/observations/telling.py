@@ -27,12 +27,17 @@ def _observation(found: Found) -> str:
         )
     elif found.examples:
         how = (
-            "the smallest observation found on which they part "
+            f"the smallest observation found on which {_what(found)} "
             f"({found.examples} examples run, {found.compared} compared in full)"
         )
     else:
         how = "the saved observation"
     return "\n".join([f"{how}:", *_arrays(found.observation)])
+
+
+def _what(found: Found) -> str:
+    """What happens there: a model that raises has parted from none."""
+    return "they part" if found.error is None else "a model raises"
 
 
 def _arrays(inputs: Inputs) -> list[str]:

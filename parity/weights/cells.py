@@ -78,6 +78,7 @@ def cells(program: Program, addresses: Addresses) -> list[Cell]:
             continue
         cell.tensors = frozenset(n for own in tensors.values() for n in addresses.tensors_in(own))
         cell.first = _first(program, addresses, cell.tensors)
+        cell.skips = "recurrent bias" in cell.roles and not _recurs(cell, addresses)
         if cell.first >= 0 and not cell.tensors & taken:
             found.append(cell)
     for cell in found:
@@ -102,6 +103,14 @@ def _role(match: re.Match[str], name: str) -> str:
     if match.re is _TORCH:
         return re.sub(r"(_l\d+)?(_reverse)?$", "", name.removeprefix(match[1]))
     return match[2]
+
+
+def _recurs(cell: Cell, addresses: Addresses) -> bool:
+    """Whether any operation reads the recurrent weights: Chainer's GRU has none at its first."""
+    read = set(addresses.leaves.values())
+    return any(
+        not read.isdisjoint(addresses.tensors_in(own)) for _, own in cell.roles["recurrent kernel"]
+    )
 
 
 def _first(program: Program, addresses: Addresses, tensors: frozenset[int]) -> int:

@@ -25,6 +25,7 @@ from parity.weights.feeding import drawn, fed, settled
 from parity.weights.file_layers import has_channels_last, tensors_of
 from parity.weights.files import WeightFile, read_weights
 from parity.weights.filling import fill
+from parity.weights.hints import hints
 from parity.weights.maps import read_map
 from parity.weights.momenta import other_momenta
 from parity.weights.pairing import (
@@ -40,6 +41,7 @@ from parity.weights.parts import NEUTRAL, Part
 from parity.weights.stored import pair_stored
 from parity.weights.table import Table, tabulate
 from parity.weights.tensors import Tensor, told_collisions
+from parity.weights.unproved import unproved
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,10 @@ class Transfer:
         verdict: of the comparison afterwards: `parity`, `diverged` or `unverified`.
         report: that comparison; None where the source is a file without its model.
         table: what was written where, and how.
-        written: whether the target has the new weights; it has its own where the two diverged.
+        written: whether the target has the new weights; it has its own where the two diverged,
+            unless the transfer was forced.
         pairing: the map, to be saved or edited.
+        hints: what would help where the two diverged, in sentences.
     """
 
     verdict: str
@@ -59,12 +63,23 @@ class Transfer:
     table: Table
     written: bool
     pairing: Pairing
+    hints: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self._headline()}\n\n{self.table}"
+        why = "" if self.report is None or self.verdict == "parity" else f"\n\n{self.report}"
+        return self.summary() + why
+
+    def summary(self) -> str:
+        """The verdict, the table and what would help; without the report, which says why."""
+        told = [f"{self._headline()}\n\n{self.table}"]
+        if self.hints:
+            told.append("\n".join(["what would help:", *(f"  - {hint}" for hint in self.hints)]))
+        return "\n\n".join(told)
 
     def to_markdown(self) -> str:
-        return f"**{self._headline()}**\n\n{self.table.to_markdown()}"
+        hints = "".join(f"- {hint}\n" for hint in self.hints)
+        told = f"**{self._headline()}**\n\n{self.table.to_markdown()}"
+        return f"{told}\nWhat would help:\n\n{hints}" if hints else told
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -72,6 +87,7 @@ class Transfer:
             "written": self.written,
             "map": self.pairing.to_map(),
             "table": self.table.to_dict(),
+            "hints": list(self.hints),
             "report": self.report.to_dict() if self.report is not None else None,
         }
 
@@ -82,7 +98,9 @@ class Transfer:
     def _headline(self) -> str:
         count = sum(len(row.target) for row in self.table.rows)
         told = f"{self.verdict}: {count} tensors of {self.table.source} into {self.table.target}"
-        return told if self.written else f"{told}; the target is left as it was"
+        if not self.written:
+            return f"{told}; the target is left as it was"
+        return f"{told}; written all the same" if self.verdict == "diverged" else told
 
 
 def transfer(
@@ -92,11 +110,13 @@ def transfer(
     map: Mapping[str, Any] | str | Path | None = None,
     source_model: Any = None,
     adapt_variances: bool = False,
+    force: bool = False,
 ) -> Transfer:
     """Writes one model's weights into another of any framework, and compares the two.
 
     Tensors are paired by what they do in the two programs, whatever their names, order and
-    contents, and converted by their role. Where the models then diverge the target is put back.
+    contents, and converted by their role. Where the models then diverge the target is put back, and
+    the result tells why and what would help.
 
     Args:
         source: a model of any framework, or `parity.wrap` of one; or the path of a file of
@@ -108,6 +128,8 @@ def transfer(
         source_model: the model that a file was saved from; it gets the file's weights.
         adapt_variances: whether a batch norm whose epsilon is another gets the difference added to
             its variance: it then computes the same in inference, and trains otherwise.
+        force: whether to write what was paired where the models diverge, too; what has no partner
+            stays as it was. The verdict is the same.
 
     Raises:
         ParityError: as for `compare`; or the map does not fit the models.
@@ -142,15 +164,18 @@ def transfer(
             put_back()
         assert result is not None
         report, way = result
-        if report.verdict == "unverified":
+        written = force or report.verdict != "diverged"
+        if report.verdict != "parity" and written:
             write(ours.addresses, theirs, way)
     way.notes += [told] if told else []
+    way.notes += unproved(theirs, way) if report.verdict == "parity" else []
     frameworks = models[0].framework, models[1].framework
     way.notes += other_momenta(ours.addresses, theirs.addresses, way, frameworks)
     for model, side in zip(models, (ours, theirs), strict=True):
         way.notes += told_collisions(model.name, side.addresses.tensors)
     table = tabulate(ours, theirs, way, (models[0].name, models[1].name))
-    return Transfer(report.verdict, report, table, report.verdict != "diverged", way)
+    helpful = hints(report, table, theirs, way, adapt_variances, written)
+    return Transfer(report.verdict, report, table, written, way, helpful)
 
 
 def _from_file(

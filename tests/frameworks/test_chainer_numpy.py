@@ -1,12 +1,16 @@
 """Chainer runs on NumPy 2, and NumPy stays as it was; each in a process of its own."""
 
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("pkg_resources")
+
+ROOT = Path(__file__).parents[2]
 
 
 def run(program: str) -> str:
@@ -106,5 +110,116 @@ def test_missing_pkg_resources_is_said() -> None:
             chainer_numpy.import_chainer()
         except FrameworkMissing as error:
             print(error)
+        """
+    )
+
+
+NETS = """\
+import parity
+import chainer.links as L
+from chainer import functions as F
+import numpy as np
+
+weight = np.random.default_rng(0).normal(size=(3, 7)).astype("f")
+dense = L.Linear(7, 3, initialW=weight)
+
+
+def reference(x):
+    return F.matmul(x, weight.T)
+
+
+reference = parity.wrap(reference, framework="chainer")
+
+
+def test_they_agree(assert_parity):
+    assert_parity(reference, dense, inputs=np.random.default_rng(0).normal(size=(5, 7)))
+"""
+
+
+def test_a_users_module_imports_it_after_nothing_but_parity() -> None:
+    names = run(
+        """
+        import sys
+        import parity
+        assert "numpy" not in sys.modules and "chainer" not in sys.modules
+        import chainer.functions as F
+        import chainer, importlib, inspect, numpy as np
+        assert F is chainer.functions and inspect.getsource(chainer)
+        assert type(chainer.__spec__.loader).__module__ == "_frozen_importlib_external"
+        assert importlib.reload(chainer).functions is F
+        F.resize_images(np.ones((1, 1, 2, 2), "f"), (4, 4))
+        print(hasattr(np, "float"), hasattr(np, "sctypes"))
+        """
+    )
+    assert names == "False False"
+
+
+@pytest.mark.parametrize("program", ["import chainer.functions", "from chainer import links"])
+def test_an_import_in_the_users_module_after_one_that_failed(program: str) -> None:
+    run(
+        f"""
+        import warnings
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                import chainer
+            except AttributeError:
+                pass
+        import parity
+        {program}
+        """
+    )
+
+
+def test_other_imports_never_meet_it() -> None:
+    run(
+        """
+        import sys
+        import parity
+        import importlib
+        importlib.reload(parity)
+        ours = [one for one in sys.meta_path if type(one).__module__ == "parity.chainer_import"]
+        assert len(ours) == 1, sys.meta_path
+        for name in ("chainerrl", "json", "chainer.links", "torch"):
+            assert ours[0].find_spec(name) is None
+        import importlib.util
+        assert importlib.util.find_spec("chainer").origin.endswith("__init__.py")
+        assert "chainer" not in sys.modules and "numpy" not in sys.modules
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["-m", "parity", "compare", "nets:reference", "nets:dense", "--random", "5,7"],
+        ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "parity.pytest_plugin", "nets.py"],
+    ],
+    ids=["command", "pytest"],
+)
+def test_the_command_and_pytest_import_it(tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, cwd=tmp_path, env=environment
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_where_chainer_is_missing_python_says_so() -> None:
+    run(
+        """
+        import sys
+        import parity
+        for finder in sys.meta_path:
+            if hasattr(finder, "path_hooks") or getattr(finder, "__name__", "") == "PathFinder":
+                sys.meta_path.remove(finder)
+        try:
+            import chainer
+        except ModuleNotFoundError as error:
+            assert error.name == "chainer"
+        else:
+            raise SystemExit("it was found")
         """
     )

@@ -95,13 +95,13 @@ def test_a_failure_shows_the_observation_the_report_and_one_on_random_inputs(sea
             "  0: float32 (2, 7)",
             "on distinct random inputs of shape (8, 7):",
             "diverged: reference (numpy) against clipped (numpy)",
-            "Failing test case: test_port(",
             "test_it.py:5: NotParity",
             "FAILED test_it.py::test_port - NotParity: diverged: reference*",
         ]
     )
     assert "HealthCheck" not in result.stdout.str()
     assert "Traceback" not in result.stdout.str()
+    assert "observation=" not in result.stdout.str()  # it is told once, above
 
 
 # --- hypothesis as its users know it -------------------------------------------------------------
@@ -288,8 +288,15 @@ def test_a_model_that_raises_on_some_observations_fails_with_them(searched):
     result = searched(one("broken"))
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        ["broken (numpy) raised RuntimeError: the table ends at 1.5", "  0: float32 (2, 7)"]
+        [
+            "broken (numpy) raised RuntimeError: the table ends at 1.5",
+            "the smallest observation found on which a model raises (*",
+            "  0: float32 (2, 7)",
+        ]
     )
+    told = result.stdout.str()
+    assert "diverged" not in told and "they part" not in told
+    assert told.count("[[") == 1 and "observation=" not in told
 
 
 # --- failures that replay ------------------------------------------------------------------------

@@ -2,9 +2,12 @@
 
 import json
 import os
+import shlex
 from xml.etree import ElementTree
 
 import pytest
+
+from parity.cli import main
 
 TESTS = """
 import nets, pytest
@@ -353,6 +356,32 @@ def test_an_accepted_divergence_passes_with_the_baseline_alone(diverging, worker
     result.assert_outcomes(passed=1)
     expect(result, 0, f"accepted until 9999-12-31: {FAULT} is diverged: upstream bug")
     diverging.runpytest(*workers).assert_outcomes(failed=1)
+
+
+@each_way
+def test_an_update_tells_how_what_it_wrote_is_accepted(nets, workers):
+    nets.makepyfile(test_b=FAULTY)
+    result = nets.runpytest(*UPDATE, *workers)
+    result.assert_outcomes(failed=1)
+    accept = f"parity baseline accept baseline.json '{FAULT}' --reason WHY --until DATE"
+    result.stdout.fnmatch_lines(
+        [
+            f"written, and not accepted: {FAULT} is diverged",
+            f"  its test fails all the same: mend it; or, to let it pass for a while, `{accept}`",
+            "*1 entry added, 0 changed, 0 removed, 0 as they were",
+        ]
+    )
+    words = shlex.split(accept.replace("WHY", "bug").replace("DATE", "9999-12-31"))
+    assert main(words[1:]) == 0  # as it was told, word for word
+    result = nets.runpytest(*UPDATE, *workers)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([f"accepted until 9999-12-31: {FAULT} is diverged: bug"])
+    assert "not accepted" not in result.stdout.str()
+
+
+def test_an_update_tells_nothing_of_the_kind_where_all_agree(nets):
+    nets.makepyfile(test_a=TESTS)
+    assert "accept" not in nets.runpytest(*UPDATE).stdout.str()
 
 
 def test_an_acceptance_that_has_expired_fails(diverging):

@@ -1,0 +1,68 @@
+"""What would help where two models diverge although one has the other's weights."""
+
+from __future__ import annotations
+
+from parity.report.summary import Report
+from parity.weights.pairing import Pairing, Side
+from parity.weights.table import Table
+
+_NAMES = 6  # that one sentence lists
+
+
+def hints(
+    report: Report, table: Table, target: Side, found: Pairing, adapted: bool, written: bool
+) -> tuple[str, ...]:
+    """Sentences, what helps most first; none where the two do not diverge.
+
+    Args:
+        adapted: whether variances took up other epsilons already.
+        written: whether the target has the weights all the same.
+    """
+    if report.verdict != "diverged":
+        return ()
+    told = []
+    if any(found.left):
+        names = [
+            f"{_listed(left)} of the {side}"
+            for left, side in zip(found.left, ("source", "target"), strict=True)
+            if left
+        ]
+        told.append(
+            f"no partner was found for {' and '.join(names)}: if the other has one, name it in the "
+            "map, which save_map (--save-map) writes and map= (--map) reads; if not, the two are "
+            "not built alike, and parity.structure tells where"
+        )
+    if not adapted and _other_epsilons(target, found):
+        told.append(
+            "batch norms have other epsilons: give both models the same, or let the variances take "
+            "up the difference with adapt_variances=True (--adapt-variances)"
+        )
+    told.append(_where(report) if told else f"every tensor has a partner, so {_where(report)}")
+    if not written:
+        count = sum(len(row.target) for row in table.rows)
+        told.append(
+            f"force=True (--force) writes the {count} tensors that were paired all the same"
+        )
+    return tuple(told)
+
+
+def _where(report: Report) -> str:
+    """Where the two compute something else, whatever their weights."""
+    for one in report.divergences:
+        place = " ".join(filter(None, (one.candidate.layer, one.candidate.source)))
+        why = f": {one.cause.summary}" if one.cause is not None else ""
+        at = place or one.candidate.op
+        return f"the target computes something else at {at}{why}; the report shows it"
+    return f"the target gives something else: {'; '.join(report.worst.reasons)}"
+
+
+def _other_epsilons(target: Side, found: Pairing) -> bool:
+    steps = target.program.steps
+    return any(
+        note.startswith("epsilon: ") and "added to" not in note for note in found.notes
+    ) and any(steps[pair.target.step].kind == "batch_norm" for pair in found.pairs)
+
+
+def _listed(names: list[str]) -> str:
+    rest = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + rest

@@ -1,0 +1,71 @@
+"""Recurrent weights that met nothing but zeros: running both models does not prove them.
+
+One time step from a state of zeros is how an acting policy is often called. What is written there
+is right by its role, and whether it is can be seen only where a state enters, or a second step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from parity.architecture.step import CELLS, DENSE, plain
+from parity.tape import Op, Tape
+from parity.weights.pairing import Pairing, Side
+
+
+def unproved(target: Side, found: Pairing) -> list[str]:
+    """A sentence on the recurrent weights of the target that no number of the run went through."""
+    names = [
+        name
+        for pair in found.pairs
+        if pair.role == "recurrent kernel" and not _proved(target, pair.target_names)
+        for name in pair.target_names
+    ]
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)}: written by role and not proved, as the state they meet is zero at "
+        "the only step; give inputs of two steps or more, or a state"
+    ]
+
+
+def _proved(side: Side, names: tuple[str, ...]) -> bool:
+    """Whether some operation multiplies by the weights what is not zero throughout."""
+    tape = side.tape
+    numbers = {n for n, tensor in enumerate(side.addresses.tensors) if tensor.name in names}
+    leaves = {leaf for leaf, number in side.addresses.leaves.items() if number in numbers}
+    return any(_meets(side, op, own) for op, own in _readers(tape, leaves))
+
+
+def _readers(tape: Tape, leaves: set[int]) -> Iterator[tuple[Op, set[int]]]:
+    """The operations that compute with leaves, with the values that those are there."""
+    own, stack, seen = set(leaves), list(leaves), set[int]()
+    while stack:
+        for index in tape.consumers[stack.pop()]:
+            op = tape.ops[index]
+            if op.role == "move":
+                stack.extend(v for v in op.outputs if v not in own)
+                own.update(op.outputs)
+            elif index not in seen:
+                seen.add(index)
+                yield op, own
+
+
+def _meets(side: Side, op: Op, own: set[int]) -> bool:
+    """Whether an operation multiplies by the weights, and by what."""
+    values, word = side.tape.values, plain(op)
+    if word in CELLS:  # of a fused one the later steps have a state of their own
+        x, *others = op.inputs
+        states = [v for v in others if v not in own and values[v].kind != "parameter"]
+        steps = [math.prod(values[v].shape[:-1]) for v in (x, *states[:1])]
+        return len(set(steps)) > 1 or not all(_is_zero(side, v) for v in states)
+    if word not in DENSE:
+        return False
+    factors = op.inputs[1:] if word == "addmm" else op.inputs[:2]
+    return not any(_is_zero(side, v) for v in factors if v not in own)
+
+
+def _is_zero(side: Side, value: int) -> bool:
+    tape = side.tape
+    return value in tape.recorded and not tape.adapter.to_numpy(tape.recorded[value]).any()
