@@ -268,11 +268,18 @@ def _pool3d(largest: bool) -> Composition:
     return pool
 
 
+def _bitcast(inputs: Sequence[Native], attributes: Mapping[str, Any]) -> list[Native]:
+    """The bits of the recorded precision: those of a float64 are twice as many (Keras' argmax)."""
+    recorded = tf.as_dtype(attributes["T"])
+    return [tf.bitcast(tf.cast(inputs[0], recorded), tf.as_dtype(attributes["type"]))]
+
+
 def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
 COMPOSITIONS: dict[str, Composition] = {
+    "Bitcast": _bitcast,
     "FusedBatchNorm": lambda inputs, attributes: _batch_norm(inputs, attributes)[:5],
     "FusedBatchNormV2": lambda inputs, attributes: _batch_norm(inputs, attributes)[:5],
     "FusedBatchNormV3": _batch_norm,

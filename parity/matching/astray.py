@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from parity.draws.pairing import step_to
+from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME, fingerprint
 from parity.tape import Array, Op, Replay, Tape
 
@@ -30,8 +31,11 @@ def leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
     replaced.replace(near.candidate, near.order.apply(found.reference.array(near.reference)))
     nearer = 0
     for later in _computed_from(tape, near.candidate, op):
-        for branch in (alone, replaced):
-            step_to(tape, later, branch, found)
+        try:
+            for branch in (alone, replaced):
+                step_to(tape, later, branch, found)
+        except ReplayError:  # what is put in does not fit what follows
+            return True
         for value in later.outputs:
             gaps = [_gap(found, branch.array(value)) for branch in (alone, replaced)]
             if max(gaps) <= SAME:

@@ -26,3 +26,23 @@ def test_a_held_option_is_an_index(make) -> None:
     report = parity.compare(*models, inputs=(X, first))
     assert report.verdict == "parity"
     assert not report.comparisons[0].caveats
+
+
+@pytest.mark.parametrize("axis", [-1, 1])
+def test_an_argmax_of_keras_reads_the_bits_of_what_was_recorded(axis: int) -> None:
+    keras = pytest.importorskip("keras")
+    tf = pytest.importorskip("tensorflow")
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        q = (x @ W).reshape(-1, 2, 2)
+        return torch.nn.functional.one_hot(q.argmax(axis), 2) * torch.tanh(q).sum(1)[:, None]
+
+    def port(x: tf.Tensor) -> tf.Tensor:
+        q = keras.ops.reshape(tf.matmul(x, W.numpy()), (-1, 2, 2))
+        hot = keras.ops.one_hot(keras.ops.argmax(q, axis), 2)
+        return hot * keras.ops.sum(keras.ops.tanh(q), 1)[:, None]
+
+    ours = parity.wrap(reference, framework="torch")
+    report = parity.compare(ours, parity.wrap(port, framework="tensorflow"), inputs=X)
+    assert report.verdict == "parity", str(report)
+    assert not report.comparisons[0].caveats
