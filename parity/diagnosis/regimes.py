@@ -62,7 +62,7 @@ def precision_decides(
         else:
             # a step may be swallowed here and not there: what is usual counts everywhere
             times = _TIMES if narrow is None else _TIMES_NARROW
-            over = gap > np.maximum(large, times * at_least_usual(moved))
+            over = gap > np.maximum(large, times * _usual(moved))
         if over.any():
             index = tuple(int(i) for i in np.unravel_index(int((gap * over).argmax()), gap.shape))
             shown = (f"{one[index]:.9g}" for one in runs)
@@ -85,7 +85,14 @@ def _apart(reference: Array, candidate: Array) -> tuple[Array, Array]:
         gap = np.abs(reference - candidate)
     gap = np.where(np.isfinite(gap), gap, 0.0)
     finite = np.where(np.isfinite(reference), np.abs(reference), 0.0)
-    return gap, _LARGE * at_least_usual(finite)
+    return gap, _LARGE * _usual(finite)
+
+
+def _usual(sizes: Array) -> Array:
+    """What is usual along some axis; of a few numbers, among all of them."""
+    found = at_least_usual(sizes)
+    pooled = found is not sizes or not sizes.size
+    return found if pooled else np.maximum(sizes, np.sqrt(np.mean(np.square(sizes))))
 
 
 def _moved(

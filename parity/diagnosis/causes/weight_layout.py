@@ -53,8 +53,17 @@ def weight_arranged(case: Case) -> Iterator[Explanation]:
         kind,
         "; ".join(dict.fromkeys(one[1] for one in told if one)),
         with_changes(case, found),
+        unproved="; ".join(dict.fromkeys(filter(None, map(_may_be_other, found)))),
         cost=CHANNELS_COST if kind == "channel-order" else 0.0,
     )
+
+
+def _may_be_other(change: Change) -> str:
+    """Why an order of a few distinct numbers is none that is proved: others may be meant."""
+    different = np.unique(change.leaf.array)
+    if len(different) > 2:
+        return ""
+    return "it holds but two numbers: another index gives what another order gives"
 
 
 def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
