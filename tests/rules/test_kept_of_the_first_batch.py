@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+import parity
 from parity import comparison
 from tests.rules.pairs import FIRST, X, compare
 
@@ -109,6 +110,13 @@ def test_random_draws_are_no_other_samples() -> None:
     assert compare(noisy, noisy).verdict == "parity"
     assert compare(beside(False), beside(False)).verdict == "parity"
     assert compare(beside(False), beside(True)).verdict == "diverged"
+
+
+def test_inputs_of_ones_own_may_have_their_samples_elsewhere() -> None:
+    own = parity.wrap(lambda x: masked(x.T), framework="torch", inputs=X.T)
+    assert parity.compare(parity.wrap(masked, "torch"), own, inputs=X).verdict == "parity"
+    same = parity.wrap(by_a_kept_mask, framework="torch", inputs=X.astype("d"))
+    assert parity.compare(parity.wrap(masked, "torch"), same, inputs=X).verdict == "diverged"
 
 
 def test_without_other_samples_it_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
