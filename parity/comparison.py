@@ -21,6 +21,7 @@ from parity.diagnosis.locate import locate
 from parity.diagnosis.redraw import redraw
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import PlainRun
+from parity.diagnosis.unshared import as_one, unshared
 from parity.errors import InputError
 from parity.frameworks import load
 from parity.matching.match import Indexed, Match, match
@@ -202,6 +203,11 @@ def _judged(
 
     begin(f"matching {candidate.model}", matching)
     matched = match(reference, candidate, phases.operations(len(candidate.ops)))
+    problems = [*outputs.problems, *outputs.beside.unverified]
+    alone = unshared(matched, outputs.traced)
+    if alone is not None:
+        verdict = judge(matched, matched, [], outputs.pairs, problems, beside=outputs.beside)
+        return matched, matched, as_one(verdict, alone, outputs.traced)
     begin(f"locating where {candidate.model} parts", locating)
 
     def reached(count: int, share: float) -> None:
@@ -216,7 +222,7 @@ def _judged(
         repaired,
         partings,
         outputs.pairs,
-        [*outputs.problems, *outputs.beside.unverified],
+        problems,
         explained,
         outputs.beside,
     )
