@@ -90,7 +90,7 @@ def _record(model: Model, inputs: Inputs, wrapped: bool) -> Tape:
                 recorder.host_read(ids[path], item.copy())
     watch = Watch(recorder, links, model.obj)
     host = recorder.host.watching(model.obj, *links.values())
-    args, kwargs = bind(_signature_of(model.obj), native)
+    args, kwargs = bind(_signature_of(model.obj), native, model.mode == "train")
     with _kept(links.values(), watch), chainer.using_config("use_static_graph", False):
         train = chainer.using_config("train", model.mode == "train")
         with train, host, watch.applying():
@@ -118,7 +118,7 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
 
     def outputs(inputs: Inputs, wrapped: bool) -> dict[str, Array]:
         native = map_arrays(lambda array: _as_input(array, dtype, wrapped), inputs)
-        args, kwargs = bind(signature, native)
+        args, kwargs = bind(signature, native, model.mode == "train")
         with _kept(links.values()), chainer.using_config("use_static_graph", False):
             with chainer.using_config("train", model.mode == "train"):
                 result = run(model, lambda: model.obj(*args, **kwargs))
