@@ -60,7 +60,10 @@ def compare(
         reference: a model of any framework, or `parity.wrap` of one.
         candidates: the models to be held against it; each is compared with the reference.
         inputs: an array, a tuple for several positional inputs, or a dict for named ones; in the
-            reference's layout, batch first. Not needed where every model is wrapped with its own.
+            reference's layout, batch first. A NamedTuple or a dataclass goes as one argument, or
+            by its fields where a model takes none; None stands for a part that a model can do
+            without. An argument `training` is given as the mode says where it has no default.
+            Not needed where every model is wrapped with its own inputs.
         formula: a function of NumPy arrays that tells what is right, such as `parity.rl.dueling_q`.
             It gets the reference's inputs in float64, and its outputs are paired with the models'.
             The report then says which model is right by it; the verdict does not hang on it.
@@ -206,6 +209,7 @@ def _judged(
 
     begin(f"matching {candidate.model}", matching)
     matched = match(reference, candidate, phases.operations(len(candidate.ops)))
+    problems = [*outputs.problems, *outputs.beside.unverified]
     begin(f"locating where {candidate.model} parts", locating)
 
     def reached(count: int, share: float) -> None:
@@ -220,7 +224,7 @@ def _judged(
         repaired,
         partings,
         outputs.pairs,
-        [*outputs.problems, *outputs.beside.unverified],
+        problems,
         explained,
         outputs.beside,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -120,12 +122,21 @@ def full_name(name: str, framework: str) -> str:
 
 def as_arrays(inputs: Inputs) -> Inputs:
     """Inputs with every leaf a NumPy array, whatever tensors or lists of numbers they were."""
+    found = _as_arrays(inputs)
+    if not isinstance(found, np.ndarray) and found and not flatten_inputs(found):
+        raise InputError("inputs hold None and no array; give arrays, or tuples and dicts of them.")
+    return found
+
+
+def _as_arrays(inputs: Inputs) -> Inputs:
     if isinstance(inputs, Mapping):
-        return {key: as_arrays(item) for key, item in inputs.items()}
+        return {key: _part(item) for key, item in inputs.items()}
+    if is_record(inputs):
+        return like(inputs, [_part(item) for item in fields_of(inputs).values()])
     if isinstance(inputs, tuple) or (
         isinstance(inputs, list) and any(hasattr(item, "shape") for item in inputs)
     ):
-        return tuple(as_arrays(item) for item in inputs)
+        return tuple(_part(item) for item in inputs)
     if hasattr(inputs, "detach"):  # a torch tensor that may require gradients
         inputs = inputs.detach().cpu()
     try:
@@ -138,6 +149,35 @@ def as_arrays(inputs: Inputs) -> Inputs:
             "give numeric arrays, or tuples and dicts of them."
         )
     return array
+
+
+def _part(item: Any) -> Any:
+    """A part of the inputs; a model may take None for one that it can do without."""
+    return None if item is None else _as_arrays(item)
+
+
+def is_record(thing: object) -> bool:
+    """Whether it holds several values by name: a NamedTuple or an instance of a dataclass."""
+    if isinstance(thing, tuple):
+        return hasattr(thing, "_fields")
+    return dataclasses.is_dataclass(thing) and not isinstance(thing, type)
+
+
+def fields_of(record: Any) -> dict[str, Any]:
+    """What a record holds, by name."""
+    if isinstance(record, tuple):
+        return dict(zip(record._fields, record, strict=True))  # type: ignore[attr-defined]
+    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+
+
+def like(record: Any, items: Sequence[Any]) -> Any:
+    """A record of the same class that holds other values; a dataclass's own code is not run."""
+    if isinstance(record, tuple):
+        return record._make(items)  # type: ignore[attr-defined]
+    made = copy.copy(record)
+    for name, item in zip(fields_of(record), items, strict=True):
+        object.__setattr__(made, name, item)
+    return made
 
 
 def lay_out(inputs: Inputs, source: Layout | None, target: Layout | None) -> Inputs:
@@ -154,15 +194,21 @@ def map_arrays(function: Callable[[Array], Any], inputs: Inputs) -> Inputs:
     """The same structure, with `function` applied to every array in it."""
     if isinstance(inputs, Mapping):
         return {key: map_arrays(function, item) for key, item in inputs.items()}
+    if is_record(inputs):
+        return like(inputs, [map_arrays(function, one) for one in fields_of(inputs).values()])
     if isinstance(inputs, tuple):
         return tuple(map_arrays(function, item) for item in inputs)
-    return function(inputs)
+    return None if inputs is None else function(inputs)
 
 
 def flatten_inputs(inputs: Inputs, path: str = "") -> dict[str, Array]:
     """Arrays by path: `"0"`, `"obs"`, `"1/h"`."""
+    if inputs is None:
+        return {}
     if isinstance(inputs, Mapping):
         items: Any = inputs.items()
+    elif is_record(inputs):
+        items = fields_of(inputs).items()
     elif isinstance(inputs, tuple):
         items = enumerate(inputs)
     else:
@@ -173,21 +219,64 @@ def flatten_inputs(inputs: Inputs, path: str = "") -> dict[str, Array]:
     return found
 
 
-def bind(function: Callable[..., Any], inputs: Inputs) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def bind(
+    function: Callable[..., Any], inputs: Inputs, training: bool = False
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """How `function` takes `inputs`: positional for an array or tuple, named for a dict.
 
     A dict goes as keywords where the names are the function's own, else as one argument, the way
-    models over dict observations take it.
+    models over dict observations take it. A record goes as one argument, and by its fields where
+    the function does not take one.
+
+    Args:
+        training: what an argument of that name is to be, where the function asks for one.
     """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        signature = None
+    args, kwargs = _bound(signature, inputs)
+    asked = signature.parameters.get("training") if signature is not None else None
+    if signature is not None and asked is not None and asked.kind is not asked.POSITIONAL_ONLY:
+        try:
+            given = signature.bind_partial(*args, **kwargs).arguments
+        except TypeError:  # the call will say what does not fit
+            return args, kwargs
+        if "training" not in given and (training or asked.default is asked.empty):
+            kwargs = {**kwargs, "training": training}
+    return args, kwargs
+
+
+def _bound(
+    signature: inspect.Signature | None, inputs: Inputs
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if is_record(inputs):
+        if _takes(signature, inputs):
+            return (inputs,), {}
+        return _bound(signature, fields_of(inputs))
     if isinstance(inputs, tuple):
         return inputs, {}
     if not isinstance(inputs, Mapping):
         return (inputs,), {}
-    try:
-        inspect.signature(function).bind(**inputs)
-    except (TypeError, ValueError):
+    if signature is None or not _takes(signature, **inputs):
         return (dict(inputs),), {}
-    parameters = inspect.signature(function).parameters
-    if any(name in parameters for name in inputs):
+    if any(name in signature.parameters for name in inputs):
         return (), dict(inputs)
     return (dict(inputs),), {}
+
+
+def _takes(signature: inspect.Signature | None, *args: Any, **kwargs: Any) -> bool:
+    """Whether a call fits; `training` is given where a function asks for it."""
+    if signature is None:
+        return True
+    try:
+        bound = signature.bind_partial(*args, **kwargs).arguments
+    except TypeError:
+        return False
+    return all(
+        name in bound
+        or name == "training"
+        or one.default is not one.empty
+        or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        for name, one in signature.parameters.items()
+    )

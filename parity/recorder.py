@@ -67,6 +67,12 @@ class Recorder:
         self._ids[id(tensor)] = value
         self._keep.append(tensor)
 
+    def changes(self, tensor: Native, contents: Native) -> None:
+        """Says that a tensor is changed in place: what was read of it so far were `contents`."""
+        value = self._ids.pop(id(tensor), None)
+        if value is not None:
+            self.recorded[value] = contents
+
     def leaf(
         self, tensor: Native, kind: LeafKind, name: str, shape: Sequence[int], dtype: str
     ) -> int:

@@ -93,8 +93,8 @@ def _record(model: Model, inputs: Inputs, wrapped: bool) -> Tape:
                 recorder.host_read(ids[path], item.copy())
     watch = Watch(recorder, links, model.obj)
     host = recorder.host.watching(model.obj, *links.values())
-    args, kwargs = bind(_signature_of(model.obj), native)
-    with _kept(links.values()), chainer.using_config("use_static_graph", False):
+    args, kwargs = bind(_signature_of(model.obj), native, model.mode == "train")
+    with _kept(links.values(), watch), chainer.using_config("use_static_graph", False):
         train = chainer.using_config("train", model.mode == "train")
         with train, host, watch.applying():
             result = run(model, lambda: model.obj(*args, **kwargs))
@@ -121,7 +121,7 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
 
     def outputs(inputs: Inputs, wrapped: bool) -> dict[str, Array]:
         native = map_arrays(lambda array: _as_input(array, dtype, wrapped), inputs)
-        args, kwargs = bind(signature, native)
+        args, kwargs = bind(signature, native, model.mode == "train")
         with _kept(links.values()), chainer.using_config("use_static_graph", False):
             with chainer.using_config("train", model.mode == "train"):
                 result = run(model, lambda: model.obj(*args, **kwargs))
@@ -189,11 +189,12 @@ def _signature_of(obj: Any) -> Callable[..., Any]:
 
 
 @contextmanager
-def _kept(links: Any) -> Iterator[None]:
+def _kept(links: Any, watch: Watch | None = None) -> Iterator[None]:
     """Puts back what a call changes in links and random generators.
 
-    Running statistics are changed in place, recurrent states by assignment. What was not yet
-    initialised stays as the first call made it.
+    Running statistics are changed in place, and so are parameters by an optimizer that the model
+    runs; recurrent states by assignment. What was not yet initialised stays as the first call made
+    it.
     """
     attributes = [(link, dict(vars(link))) for link in links]
     contents = [
@@ -203,10 +204,12 @@ def _kept(links: Any) -> Iterator[None]:
         if isinstance(array, np.ndarray)
     ]
     try:
-        with preserved_random_state():
+        with preserved_random_state(), _updates(contents, watch):
             yield
     finally:
-        for array, content in contents:
+        if watch is not None:
+            watch.settle()
+        for array, content in reversed(contents):
             array[...] = content
         for link, before in attributes:
             now = vars(link)
@@ -216,6 +219,27 @@ def _kept(links: Any) -> Iterator[None]:
             for key, item in before.items():
                 if now.get(key) is not item and not (item is None and key in link._persistent):
                     now[key] = item
+
+
+@contextmanager
+def _updates(contents: list[tuple[Array, Array]], watch: Watch | None) -> Iterator[None]:
+    """Notes what parameters hold before an optimizer changes them in place."""
+    rule = chainer.optimizer.UpdateRule
+    original = rule.update
+
+    def update(own: Any, parameter: Any) -> Any:
+        array = parameter.array
+        if isinstance(array, np.ndarray):
+            contents.append((array, array.copy()))
+            if watch is not None:
+                watch.changing(array)
+        return original(own, parameter)
+
+    rule.update = update
+    try:
+        yield
+    finally:
+        rule.update = original
 
 
 # --- tensors -----------------------------------------------------------------------------------
@@ -274,6 +298,7 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
             stack.enter_context(Host(noise).watching(node))
         outputs = node.forward(tuple(arguments[:count]))
     results = [array for array, kept in zip(outputs, call.kept, strict=True) if kept]
+    results += [getattr(state_of(node), key) for key in call.changed]
     for result in results:
         if precision and result.dtype.kind == "f" and result.dtype != precision:
             raise NoFloat64(f"{op.kind} gives {result.dtype} for {precision}")

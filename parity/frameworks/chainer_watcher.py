@@ -46,6 +46,8 @@ class Call:
         held: attributes of the node that are values of the tape: the last of the op's inputs.
         kept: which of its outputs are arrays; the others are None.
         draws: how often it drew with NumPy: what it drew are the last of the op's inputs.
+        changed: those of `held` that it changes in place, as running statistics: what they are
+            then are the last of the op's outputs.
     """
 
     node: Any
@@ -53,6 +55,7 @@ class Call:
     kept: tuple[bool, ...]
     settings: dict[str, Any]
     draws: int = 0
+    changed: tuple[str, ...] = ()
 
 
 class Watch:
@@ -66,6 +69,19 @@ class Watch:
         self._names: dict[int, tuple[Array, LeafKind, str]] = {}
         self._drawn = _random_state()
         self._threads: set[int] = set()
+        self._changed: dict[int, Array] = {}  # arrays that were changed in place, by identity
+        self._by_host: set[int] = set()  # those that the model's own code, or an optimizer, changed
+
+    def changing(self, array: Array) -> None:
+        """An array that the model holds is about to be changed, by no function of Chainer's."""
+        self.recorder.changes(array, array.copy())
+        self._changed[id(array)] = array
+        self._by_host.add(id(array))
+
+    def settle(self) -> None:
+        """Keeps what was read of arrays that have changed, before they are put back."""
+        for array in self._changed.values():
+            self.recorder.changes(array, array.copy())
 
     @contextmanager
     def applying(self) -> Iterator[None]:
@@ -161,6 +177,15 @@ class Watch:
         noise = [self.recorder.draw_by_numpy(one) for one in draws]  # before it is looked for
         ids = [self.value(array) for array in inputs]
         # a condition that the model's own NumPy code made of values of the run
+        pre = vars(state_of(node))
+        changed = tuple(
+            key
+            for key, item in held.items()
+            if not np.array_equal(pre[key], item, equal_nan=item.dtype.kind == "f")
+            and (self.recorder.find(item) is not None or self._name(item)[1])
+        )
+        for key in changed:  # a leaf, or what an earlier change made, with the numbers it had
+            self.value(held[key])
         masked = any(
             item.dtype == bool and self.recorder.find(item) is None and not self._name(item)[1]
             for item in held.values()
@@ -168,6 +193,9 @@ class Watch:
         held = {key: item for key, item in held.items() if self.recorder.find(item) is not None}
         ids += [self.value(array) for array in held.values()]
         ids += noise
+        for key in changed:
+            self.recorder.changes(held[key], pre[key].copy())
+            self._changed[id(held[key])] = held[key]
         role: Role = "compute"
         if drew:
             role = "random"
@@ -178,12 +206,12 @@ class Watch:
             ids,
             [
                 (array, array.shape, _dtype_name(array.dtype))
-                for array in arrays
+                for array in (*arrays, *(held[key] for key in changed))
                 if array is not None
             ],
             role=role,
             attributes=_attributes(node),
-            call=Call(node, tuple(held), kept, _settings(), len(draws)),
+            call=Call(node, tuple(held), kept, _settings(), len(draws), changed),
         )
         if masked:
             self.recorder.reads.rounded.add(op.index)  # which other inputs would not move
@@ -208,7 +236,8 @@ class Watch:
             if not name:
                 output = (array, array.shape, array.dtype.name)
                 return self.recorder.op("numpy.random", (), [output], role="random").outputs[0]
-        if not name and array.size > 1 and (array != array.flat[0]).any():
+        by_host = id(array) in self._by_host
+        if by_host or not name and array.size > 1 and (array != array.flat[0]).any():
             self.outside.append(self.recorder.site("").source or "its output")
         return self.recorder.leaf(array, kind, name, array.shape, array.dtype.name)
 

@@ -48,7 +48,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
         for path, array in flatten_inputs(inputs).items()
     }
     # copies: a function may write to what it is given
-    args, kwargs = bind(model.obj, map_arrays(np.array, inputs))
+    args, kwargs = bind(model.obj, map_arrays(np.array, inputs), model.mode == "train")
     with recorder.host.watching(model.obj):
         result = run(model, lambda: model.obj(*args, **kwargs))
     outputs = structure.flatten(result, lambda _: False)
@@ -60,7 +60,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
         model.name,
         [*ids.values(), *noise],
         [(array, array.shape, array.dtype.name) for array in arrays],
-        call=_Call(model.obj, inputs, len(noise)),
+        call=_Call(model.obj, inputs, len(noise), training=model.mode == "train"),
     )
     recorder.caveats.append(
         f"{model.name} is a NumPy function: only its outputs are compared, nothing inside it"
@@ -84,7 +84,7 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
     """The function itself; see `Framework.plain`."""
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
-        args, kwargs = bind(model.obj, map_arrays(np.array, inputs))
+        args, kwargs = bind(model.obj, map_arrays(np.array, inputs), model.mode == "train")
         result = run(model, lambda: model.obj(*args, **kwargs))
         return {path: np.array(a) for path, a in structure.flatten(result, lambda _: False).items()}
 
@@ -110,6 +110,7 @@ class _Call:
     inputs: Inputs
     draws: int = 0  # the last of its operation's inputs: what it drew
     wide: bool | None = None
+    training: bool = False  # whether it was called to train
 
 
 def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
@@ -196,14 +197,8 @@ def _called(call: _Call, arguments: Sequence[Native], wide: bool = True) -> list
     count = len(arguments) - call.draws
     replaced = iter(arguments[:count])
 
-    def refill(structure_: Any) -> Any:
-        if isinstance(structure_, dict):
-            return {key: refill(item) for key, item in structure_.items()}
-        if isinstance(structure_, tuple):
-            return tuple(refill(item) for item in structure_)
-        return np.array(next(replaced))
-
-    args, kwargs = bind(function, refill(inputs))
+    refilled = map_arrays(lambda _: np.array(next(replaced)), inputs)
+    args, kwargs = bind(function, refilled, call.training)
     try:
         with Host(arguments[count:]).watching(function) if call.draws else nullcontext():
             found = function(*args, **kwargs)

@@ -8,6 +8,7 @@ one operation. Variables are leaves; their reads are the leaf itself.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import inspect
 import itertools
 import re
@@ -212,14 +213,17 @@ def _arguments(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """How the model takes its inputs; a Keras one is told if it trains."""
     if not isinstance(model.obj, state.keras_layers()):
-        return bind(function, tensors)
+        return bind(function, tensors, model.mode == "train")
     args, kwargs = bind(model.obj.call, tensors)
     taken = inspect.signature(model.obj.call).parameters.values()
     before = itertools.takewhile(lambda one: one.name != "training", taken)
     positional = [p for p in before if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(args) > len(positional) and not any(p.kind is p.VAR_POSITIONAL for p in taken):
         args = (list(args),)  # Keras's own way with several inputs: one list of them
-    return args, {**kwargs, "training": model.mode == "train"}
+    kwargs = {**kwargs, "training": model.mode == "train"}
+    if positional and args and dataclasses.is_dataclass(args[0]):  # Keras takes it by name alone
+        return (), {positional[0].name: args[0], **kwargs}
+    return args, kwargs
 
 
 def _is_tensor(thing: object) -> bool:

@@ -77,7 +77,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
         for path, tensor in flatten_inputs(tensors).items()
     }
     target = model.obj.forward if root is not None else model.obj
-    args, kwargs = bind(target, tensors)
+    args, kwargs = bind(target, tensors, model.mode == "train")
     mode = Watcher(recorder, _named_tensors(modules))
     host = recorder.host.watching(model.obj, *modules.values())
     with _left_as_it_was(model, modules, mode.saved), host, seen(mode), mode:
@@ -104,7 +104,7 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
         tensors = map_arrays(lambda array: _to_input(array, dtype, device), inputs)
-        args, kwargs = bind(target, tensors)
+        args, kwargs = bind(target, tensors, model.mode == "train")
         written: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         with _left_as_it_was(model, modules, written, eagerly=not as_called):
             result = run(model, lambda: model.obj(*args, **kwargs))

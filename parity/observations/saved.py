@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from parity.errors import FileError
-from parity.model import Inputs, flatten_inputs
+from parity.model import Inputs, fields_of, flatten_inputs, is_record
 from parity.report.writing import write_whole
 from parity.tape import Array
 
@@ -77,6 +77,10 @@ def load(path: str | os.PathLike[str]) -> tuple[Inputs, ...]:
 
 def _structure(inputs: Inputs, numbers: Iterator[int]) -> Any:
     """Numbers for arrays; `{"tuple": [..]}`, `{"dict": [[key, ..], ..]}`."""
+    if inputs is None:
+        return None
+    if is_record(inputs):  # of a class that a file cannot hold: fields by name, as a dict
+        inputs = fields_of(inputs)
     if isinstance(inputs, Mapping):
         return {"dict": [[key, _structure(item, numbers)] for key, item in inputs.items()]}
     if isinstance(inputs, tuple):
@@ -85,6 +89,8 @@ def _structure(inputs: Inputs, numbers: Iterator[int]) -> Any:
 
 
 def _filled(structure: Any, arrays: Mapping[str, Array]) -> Any:
+    if structure is None:
+        return None
     if isinstance(structure, int):
         return arrays[f"array_{structure}"]
     if "dict" in structure:

@@ -40,19 +40,19 @@ def straight_through(off) -> Case:
 
 @attack(RULE, "z + stop_gradient(q - z) where q is a code near z; the head reads z")
 def nearby_code() -> Case:
-    table = normal(4, 5)
+    table, v = np.abs(normal(4, 5)), np.abs(V)  # sums in which nothing cancels
     z = (table[np.arange(8) % 4] + 3e-5 * normal(8, 5, seed=2)).astype(np.float32)
 
     def reference(z):
         index = torch.cdist(z, torch.from_numpy(table)).argmin(1)
         q = torch.from_numpy(table)[index]
-        return torch.tanh((z + (q - z).detach()) @ torch.from_numpy(V))
+        return torch.tanh((z + (q - z).detach()) @ torch.from_numpy(v))
 
     def port(quantised):
         def model(z):
             gaps = tf.reduce_sum((z[:, None] - table[None]) ** 2, -1)
             q = tf.gather(table, tf.argmin(gaps, 1))
-            return tf.tanh(tf.matmul(z + tf.stop_gradient(q - z) if quantised else z, V))
+            return tf.tanh(tf.matmul(z + tf.stop_gradient(q - z) if quantised else z, v))
 
         return model
 
