@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from parity.errors import ParityError
+from parity.model import Inputs, Model, flatten_inputs, map_arrays
 from parity.numerics.accounting import at_least_usual, excess, rounding
 from parity.numerics.difference import residual
+from parity.numerics.null import nudged
+from parity.stages import plain
 from parity.tape import Array, Replay, Tape
 
 Outputs = Mapping[str, Array]
@@ -34,6 +38,26 @@ class PlainRun:
     run: Callable[[], Outputs]
     elsewhere: Callable[[], Outputs] | None = None
     nudged: Callable[[int], Outputs] | None = None
+
+
+def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
+    """How a model is run as its user runs it; once, whoever asks."""
+    arrays = list(flatten_inputs(inputs).values())
+    count = len(arrays[0]) if arrays[0].ndim else 0
+    order = np.arange(count)[::-1].clip(min=1)  # the first sample gives way to the second
+
+    def reordered(array: Array) -> Array:
+        return array[order] if array.ndim and len(array) == count else array
+
+    def run(move: Callable[[Array], Array] = lambda array: array) -> dict[str, Array]:
+        return plain(model, as_called=True)(map_arrays(move, inputs))
+
+    def nudge(seed: int) -> dict[str, Array]:
+        random = np.random.default_rng(seed)
+        return run(lambda array: nudged(array, random))
+
+    elsewhere = cache(lambda: run(reordered)) if count > 1 else None
+    return PlainRun(tape, cache(run), elsewhere, cache(nudge))
 
 
 def tape_doubts(plain: Sequence[PlainRun]) -> list[str]:

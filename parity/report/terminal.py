@@ -174,11 +174,12 @@ def _cause(divergence: Divergence) -> Text:
     for kind in cause.equally:
         text.append(f"\n{kind} explains it as well")
     inputs = f"{cause.inputs} input{'s' * (cause.inputs != 1)}"
-    text.append(
-        f"\n{'proof' if cause.confirmed else 'evidence'}: the difference falls from "
-        f"{cause.residual_before:.1e} to {cause.residual_after:.0e} on {inputs}",
-        "dim",
-    )
+    if cause.residual_after < cause.residual_before:
+        text.append(
+            f"\n{'proof' if cause.confirmed else 'evidence'}: the difference falls from "
+            f"{cause.residual_before:.1e} to {cause.residual_after:.0e} on {inputs}",
+            "dim",
+        )
     if cause.unproved:
         text.append(f"\nnot proved: {cause.unproved}", "dim")
     if cause.edit is not None:
