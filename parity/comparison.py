@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from parity import channels
+from parity import budget, channels
 from parity.architecture import structural_differences
 from parity.diagnosis.beside import Beside, by_value, judge_beside, missing
 from parity.diagnosis.by_formula import hold_against, record_formula
@@ -20,13 +19,13 @@ from parity.diagnosis.judge import Verdict, judge
 from parity.diagnosis.locate import locate
 from parity.diagnosis.redraw import redraw
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replayed import PlainRun
+from parity.diagnosis.replayed import PlainRun, plain_run
+from parity.diagnosis.unshared import unshared
 from parity.draws.settled import settle
 from parity.errors import InputError
 from parity.frameworks import load
 from parity.matching.match import Indexed, Match, match
-from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, map_arrays, wrap
-from parity.numerics.null import nudged
+from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
 from parity.progress import Phases
 from parity.report.heads import paired_heads
 from parity.report.layers import layer_rows
@@ -38,8 +37,7 @@ from parity.report.summary import (
     StructuralDifference,
     Structure,
 )
-from parity.stages import plain
-from parity.tape import Array, Replay, Tape
+from parity.tape import Replay, Tape
 
 # About how long each phase takes, where models agree: recording and replaying; recording, matching,
 # locating, judging, plain runs and replays of both, measuring layers.
@@ -53,6 +51,8 @@ def compare(
     *candidates: Any,
     inputs: Inputs = None,
     formula: Callable[..., Any] | None = None,
+    seconds: float | None = None,
+    gigabytes: float | None = None,
 ) -> Report:
     """Runs the same inputs through models that ought to agree, and says where they part.
 
@@ -67,6 +67,9 @@ def compare(
         formula: a function of NumPy arrays that tells what is right, such as `parity.rl.dueling_q`.
             It gets the reference's inputs in float64, and its outputs are paired with the models'.
             The report then says which model is right by it; the verdict does not hang on it.
+        seconds, gigabytes: what each candidate's comparison may take, and the process grow by, for
+            further places and explanations; default 60 s and 4 GB. The verdict and the first place
+            come whatever they take. What is left out is said in the report.
 
     Returns:
         A report. Its verdict is `"parity"`, `"diverged"`, or `"unverified"` where something kept
@@ -76,6 +79,16 @@ def compare(
         ParityError: a model raised or cannot be recorded, a framework is missing, or the inputs do
             not fit; the message says which and what to do.
     """
+    with budget.limits(seconds, gigabytes):
+        return _compared(reference, candidates, inputs, formula)
+
+
+def _compared(
+    reference: Any,
+    candidates: Sequence[Any],
+    inputs: Inputs,
+    formula: Callable[..., Any] | None,
+) -> Report:
     started = time.perf_counter()
     if not candidates:
         raise InputError("compare needs two models or more: a reference and its candidates.")
@@ -87,18 +100,19 @@ def compare(
     phases = Phases(sum(_OF_REFERENCE) + sum(_OF_CANDIDATE) * len(candidates))
     phases.begin(f"recording {models[0].name}", _OF_REFERENCE[0])
     tape = _recorded(models[0], models[0], fed[0])
-    run = _plain_run(tape, models[0], fed[0])
+    run = plain_run(tape, models[0], fed[0])
     phases.begin(f"replaying {models[0].name} in float64", _OF_REFERENCE[1])
     side = Indexed(tape, tape.replay("float64", after=phases.operations(len(tape.ops))))
     comparisons = []
     for model, arrays in zip(models[1:], fed[1:], strict=True):
         phases.begin(f"recording {model.name}", _OF_CANDIDATE[0])
-        other = _recorded(model, models[0], arrays)
-        plain_run = _plain_run(other, model, arrays)
-        if not _same_samples(lay_out(fed[0], models[0].input_layout, model.input_layout), arrays):
-            plain_run = replace(plain_run, orders=())
-        plain_runs = run, plain_run
-        comparisons.append(_compare(side, other, plain_runs, book, phases))
+        with budget.spending():
+            other = _recorded(model, models[0], arrays)
+            theirs = plain_run(other, model, arrays)
+            ours = lay_out(fed[0], models[0].input_layout, model.input_layout)
+            if not _same_samples(ours, arrays):
+                theirs = replace(theirs, orders=())
+            comparisons.append(_compare(side, other, (run, theirs), book, phases))
     phases.end()
     return Report(
         reference=ModelSummary(models[0].name, models[0].framework, len(tape.ops)),
@@ -151,6 +165,9 @@ def _compare(
     if book is not None:
         answers = pair_outputs(reference.tape, book)
         by_formula = hold_against(book, *answers, matched, pairs, verdict.verdict)
+    structure: tuple[StructuralDifference, ...] = ()
+    if verdict.verdict != "parity":
+        structure = _structure_in_time(reference.tape, candidate, pairs)
     return Comparison(
         candidate=ModelSummary(candidate.model, candidate.framework, len(candidate.ops)),
         verdict=verdict.verdict,
@@ -162,15 +179,14 @@ def _compare(
             *candidate.caveats,
             *_not_in_float64(reference.run),
             *_not_in_float64(matched.side.run),
+            *(said for said in budget.current().said if said not in verdict.reasons),
         ),
         layers=layer_rows(repaired, verdict.ends),
         outputs=output_rows(
             reference, candidate, pairs, {**verdict.outputs, **outputs.beside.verdicts}
         ),
         coverage=verdict.coverage,
-        structure=(
-            () if verdict.verdict == "parity" else _structure(reference.tape, candidate, pairs)
-        ),
+        structure=structure,
         by_formula=by_formula,
         heads=paired_heads(reference.tape, candidate, pairs),
         final_values={pair.name: matched.side.run.array(pair.candidate) for pair in pairs},
@@ -216,7 +232,11 @@ def _judged(
         expected = count / (share or 1.0)  # as many in the rest as up to here
         phases.reach(share, _OF_A_PARTING[0] * expected, _OF_A_PARTING[1] * expected)
 
-    partings, repaired = locate(matched, outputs.traced, reached)
+    weights = unshared(matched, outputs.traced)
+    if weights is not None:
+        partings, repaired = [weights], matched
+    else:
+        partings, repaired = locate(matched, outputs.traced, reached)
     begin(f"explaining {candidate.model}", judging, _OF_A_PARTING[1] * len(partings))
     explained = phases.operations(len(partings))
     verdict = judge(
@@ -298,6 +318,18 @@ def _structure(
     return structural_differences(reference, candidate, outputs)
 
 
+def _structure_in_time(
+    reference: Tape, candidate: Tape, pairs: Sequence[OutputPair]
+) -> tuple[StructuralDifference, ...]:
+    """The differences that are found while the budget lasts."""
+    try:
+        with budget.until(1.0, budget.LEAST):
+            return _structure(reference, candidate, pairs)
+    except budget.Spent:
+        budget.current().miss("what the models are made of")
+        return ()
+
+
 def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], list[str]]:
     """Outputs by name, or by position where the names share nothing; and what does not fit."""
     ours, theirs = reference.outputs, candidate.outputs
@@ -352,32 +384,6 @@ def _recorded(model: Model, reference: Model, inputs: Inputs) -> Tape:
             return channels.record(model, reference, inputs)
 
     return settle(channels.record(model, reference, inputs), again)
-
-
-def _plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
-    """How a model is run as its user runs it; once, whoever asks."""
-    arrays = list(flatten_inputs(inputs).values())
-    count = len(arrays[0]) if arrays[0].ndim else 0
-    halves = np.arange(count // 2)[::-1], np.arange(count // 2, count)[::-1]
-    orders = [np.resize(half, count) for half in halves] if count > 1 else []
-
-    def run(move: Callable[[Array], Array] = lambda array: array) -> dict[str, Array]:
-        return plain(model, as_called=True)(map_arrays(move, inputs))
-
-    def nudge(seed: int, unit: float | None = None) -> dict[str, Array]:
-        random = np.random.default_rng(seed)
-        return run(lambda array: nudged(array, random, unit))
-
-    def elsewhere(at: int, seed: int | None) -> dict[str, Array]:
-        random = np.random.default_rng(seed)
-
-        def move(array: Array) -> Array:
-            found = array if seed is None else nudged(array, random)
-            return found[orders[at]] if array.ndim and len(array) == count else found
-
-        return run(move)
-
-    return PlainRun(tape, cache(run), cache(nudge), orders, cache(elsewhere))
 
 
 def _same_samples(reference: Inputs, candidate: Inputs) -> bool:

@@ -74,6 +74,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write what the run finds to the file of --parity-baseline, in place of comparing; "
         "--parity-update=new only adds what is not in it",
     )
+    group.addoption(
+        "--parity-seconds",
+        metavar="N",
+        type=float,
+        help="how long each comparison may look for further places and explain; default 60. The "
+        "verdict and the first place always come",
+    )
+    group.addoption(
+        "--parity-gigabytes",
+        metavar="N",
+        type=float,
+        help="by how much the process may grow for explanations; default 4",
+    )
     parser.addini(
         "parity_baseline_factor",
         "by how much a layer's difference may exceed what it was, or its rounding; default 4",
@@ -94,6 +107,7 @@ def pytest_report_header() -> str:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Checks what the options name before anything runs."""
     config = session.config
+    start.limits(config)
     start.baseline(session)
     if hasattr(config, "workerinput"):  # one of xdist's workers: its controller does all this
         return

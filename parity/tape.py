@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from parity.budget import check
 from parity.draws.draw import Draw, Transform
 from parity.errors import NoFloat64, ReplayError
 from parity.site import Frame as Frame
@@ -348,6 +349,7 @@ class Tape:
 
         Raises:
             ReplayError: an operation could not be run even as recorded.
+            Spent: the time for what asks for it is over.
         """
         replaced = replaced or {}
         run = base.branch() if base else Replay(self, precision, {})
@@ -359,6 +361,7 @@ class Tape:
                 continue
             if base and dirty.isdisjoint(op.inputs):
                 continue
+            check()
             self.step(op, run, replaced)
             dirty.update(op.outputs)
             if after:

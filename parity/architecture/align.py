@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import bisect
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 
 from parity.architecture.program import Around, Program
 from parity.architecture.step import Step
+from parity.budget import check
+
+_MANY = 250_000  # pairs of steps that are compared in full
 
 
 def align(ours: Program, theirs: Program) -> dict[int, int]:
@@ -82,6 +86,7 @@ def _spread(
         for a, step in enumerate(ours.steps):
             if a in pairs:
                 continue
+            check()
             before, after = _partners(ours.before[a], pairs), _partners(ours.after[a], pairs)
             fits = [b for b in alike[key(step)] if before == theirs.before[b]
                     or after == theirs.after[b]]  # fmt: skip
@@ -104,5 +109,21 @@ def _in_order(ours: Program, theirs: Program, pairs: dict[int, int]) -> None:
     left = [number for number in range(len(ours.steps)) if number not in pairs]
     right = [number for number in range(len(theirs.steps)) if number not in taken]
     keys = [ours.steps[n].key for n in left], [theirs.steps[n].key for n in right]
+    if len(left) * len(right) > _MANY:  # what follows takes the square, or more
+        pairs.update((left[a], right[b]) for a, b in _next_alike(*keys))
+        return
     for a, b, size in SequenceMatcher(None, *keys, autojunk=False).get_matching_blocks():
         pairs.update(zip(left[a : a + size], right[b : b + size], strict=True))
+
+
+def _next_alike(ours: Sequence[Hashable], theirs: Sequence[Hashable]) -> Iterator[tuple[int, int]]:
+    """Places with one key on both sides, in the order of both: each with the next that is left."""
+    places: dict[Hashable, list[int]] = defaultdict(list)
+    for b, key in enumerate(theirs):
+        places[key].append(b)
+    last = -1
+    for a, key in enumerate(ours):
+        found = bisect.bisect_right(places[key], last)
+        if found < len(places[key]):
+            last = places[key][found]
+            yield a, last

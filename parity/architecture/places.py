@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from parity.architecture.program import Around, Program
 from parity.architecture.step import DENSE, Step
+from parity.budget import check
 
 _PRODUCTS = DENSE | {"tensordot", "dot"}
 _NOT_NEGATIVE = frozenset("relu relu6 sigmoid softmax softplus hard_sigmoid".split())
@@ -53,6 +55,8 @@ class Places:
         )
         words = [Counter(word for _, _, word in loose) for loose in self.loose]
         self.unpaired = any(self.left) or words[0] != words[1]
+        self._alike = [Counter(step.key for step in program.steps) for program in self.programs]
+        self._beside = [_by_step(loose) for loose in self.loose]
 
     def certain(self, number: int) -> bool:
         """Whether two paired steps are sure to be the same one.
@@ -63,15 +67,9 @@ class Places:
         pair = self._pair(number)
         if any(self._around(number, way)[0] != self._around(number, way)[1] for way in (0, 1)):
             return False
-        if pair[0].size and all(
-            sum(other.key == pair[0].key for other in program.steps) == 1
-            for program in self.programs
-        ):
+        if pair[0].size and all(alike[pair[0].key] == 1 for alike in self._alike):
             return True
-        ours, theirs = (
-            [Counter(entry[2] for entry in loose if number in entry[way]) for way in (0, 1)]
-            for loose in self.loose
-        )
+        ours, theirs = ([way.get(number) for way in ways] for ways in self._beside)
         return ours == theirs and not any(
             step.alike(other) for side, step in enumerate(pair) for other in self._unpaired(side)
         )
@@ -88,6 +86,7 @@ class Places:
                 ops = program.steps[number].ops
                 found[before[ops[0]], after[ops[-1]]][side].append(number)
         for around, numbers in found.items():
+            check()
             if self._wired_alike(*around) and self._may_be_told(*around, numbers):
                 last = max((n for n in around[0] if isinstance(n, int)), default=None)
                 ours, theirs = (
@@ -141,6 +140,18 @@ class Places:
             return False
         # it may be there, joined otherwise
         return not any(step.alike(other) for step in steps for other in self._unpaired(1 - side))
+
+
+def _by_step(
+    loose: Sequence[tuple[Around, Around, str]],
+) -> tuple[dict[Any, Counter[str]], dict[Any, Counter[str]]]:
+    """The loose operations for which each step is among the nearest before; and after."""
+    found: tuple[dict[Any, Counter[str]], ...] = ({}, {})
+    for *around, word in loose:
+        for way, numbers in enumerate(around):
+            for number in numbers:
+                found[way].setdefault(number, Counter())[word] += 1
+    return found[0], found[1]
 
 
 def _may_be_nothing(program: Program, number: int) -> bool:

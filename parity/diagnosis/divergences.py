@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from parity.diagnosis.diagnose import diagnose, repaired_alone
+from parity import budget
+from parity.diagnosis.diagnose import Diagnosis, diagnose, repaired_alone
 from parity.diagnosis.group import merge
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Leaf, Parting, Region
 from parity.diagnosis.sample_order import without_sorted
 from parity.diagnosis.together import Finding, without_effect, without_proof
+from parity.diagnosis.unshared import cause_of
 from parity.matching.match import Match
 from parity.report.summary import Divergence, LeafDifference, Note
 from parity.tape import Site, Tape
@@ -38,7 +40,8 @@ def explained(
 ) -> tuple[list[Divergence], list[tuple[Parting, Note]]]:
     """The divergences, explained; and those that change nothing on these inputs, as notes.
 
-    The rest of many at one pair of sites is like the first few.
+    The rest of many at one pair of sites is like the first few. What the budget is spent for before
+    is not explained.
 
     Args:
         faults: where the models diverge, with what else is known of it.
@@ -55,8 +58,9 @@ def explained(
             idle.append((parting, Note("no-effect", *sites_of(parting), parting.residual)))
             continue
         here = found.setdefault(sites_of(parting), [])
-        if len(here) < _ALIKE:
-            here.append(Finding(parting, _divergence(proofs, parting, detail)))
+        spent = budget.EXPLANATIONS in budget.current().missed
+        if len(here) < (1 if spent else _ALIKE):
+            here.append(Finding(parting, _within_budget(proofs, parting, detail)))
         else:
             last = here[-1].divergence
             here[-1] = replace(here[-1], divergence=replace(last, times=last.times + 1))
@@ -65,10 +69,46 @@ def explained(
     return merge(without_proof([one for here in found.values() for one in here])), idle
 
 
-def _divergence(proofs: Proofs, parting: Parting, detail: str) -> Divergence:
+def _within_budget(proofs: Proofs, parting: Parting, detail: str) -> Divergence:
+    """A divergence, explained if that takes no more than what is left of the budget."""
+    if parting.unshared:
+        return _divergence(proofs, parting, detail, Diagnosis(cause_of(parting)), (None, None))
+    left = budget.current()
+    try:
+        if left.holds(_needed(proofs, parting)):
+            with budget.until(budget.EXPLAINING):
+                effect = repaired_alone(proofs, parting)
+                return _divergence(proofs, parting, detail, diagnose(proofs, parting), effect)
+    except budget.Spent:
+        pass
+    left.miss(budget.EXPLANATIONS)
+    detail = "; ".join(filter(None, (detail, _NOT_EXPLAINED)))
+    return _divergence(proofs, parting, detail, Diagnosis(), (None, None))
+
+
+_NOT_EXPLAINED = "not explained: the budget of the comparison was spent"
+_COPIES = 24  # of what a region computes: generated inputs, both sides, predictions and the proof
+
+
+def _needed(proofs: Proofs, parting: Parting) -> float:
+    """About how many bytes the explanation of a divergence takes."""
+    sides = (
+        (parting.reference, proofs.matched.reference.tape),
+        (parting.candidate, proofs.matched.side.tape),
+    )
+    sizes = [tape.values[v].size for region, tape in sides for v in region.made]
+    return 8.0 * _COPIES * max(sizes, default=0)
+
+
+def _divergence(
+    proofs: Proofs,
+    parting: Parting,
+    detail: str,
+    diagnosis: Diagnosis,
+    effect: tuple[float | None, float | None],
+) -> Divergence:
     reference, candidate = sites_of(parting)
-    diagnosis = diagnose(proofs, parting)
-    before, after = repaired_alone(proofs, parting)
+    before, after = effect
     matched = proofs.matched
     return Divergence(
         reference=reference,

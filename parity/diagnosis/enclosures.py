@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
+from parity.budget import check
 from parity.diagnosis.case import Case
 from parity.diagnosis.region import Region
 from parity.matching.order import Order
@@ -193,6 +194,7 @@ def _single_entries(
     cut = {end}
     inside: set[int] = set()
     while cut and len(inside) <= most:
+        check()
         latest = max(cut, key=lambda value: (tape.values[value].op, value))
         op = tape.producer(latest)
         if op is None:

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from math import inf
 
+from parity.budget import check
 from parity.diagnosis.region import OutputPair, Scene, Walk
 from parity.matching.fingerprint import Fingerprint
 from parity.matching.match import Match, Pair
@@ -41,6 +42,7 @@ class Ends(Scene):
             by_size.setdefault(values[0][a].size, []).append(a)
 
         def ending_in(b: int) -> Iterator[tuple[int, int, int, int]]:
+            check()
             depth, roots = self.candidate.depth[b], self.candidate.roots[b]
             if b in self.found.arranged:  # the same numbers, put in another arrangement
                 yield depth, 0, b, self.found.arranged[b]
@@ -151,6 +153,7 @@ class Ends(Scene):
         tape = walk.side.tape
         found = []
         for op in self.region(walk, *outputs).ops:
+            check()
             depth, roots = 0, set()
             for value in op.inputs:
                 producer = tape.producer(value)

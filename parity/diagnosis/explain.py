@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from parity.budget import check
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Cause, Explanation, Predict, causes
 from parity.diagnosis.causes._parts import Substituted
@@ -125,6 +126,7 @@ def _proposals(
     one: Cause, case: Case, around: Iterable[Case]
 ) -> Iterator[tuple[Explanation, Case]]:
     for where in itertools.chain([case], around if one.enclosures else []):
+        check()
         try:
             with np.errstate(all="ignore"):
                 proposals = list(one.propose(where))
@@ -134,6 +136,7 @@ def _proposals(
             _warn(one, error)
             continue
         for proposed in proposals:
+            check()
             yield proposed, where
         if proposals and where is not case:
             return

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from parity import budget
 from parity.diagnosis.beside import Beside
 from parity.diagnosis.classify import Kind, classify
 from parity.diagnosis.distributed import distributed
@@ -17,13 +18,19 @@ from parity.diagnosis.outputs import output_matches, output_verdicts
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import OutputPair, Parting
 from parity.diagnosis.shapes import shape_reason
-from parity.diagnosis.whole import agree_as_a_whole, no_repair_shows, repairs_harm
+from parity.diagnosis.whole import (
+    agree_as_a_whole,
+    beyond_rounding,
+    no_repair_shows,
+    repairs_harm,
+)
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences, mask_sentinels
 from parity.report.summary import Coverage, Divergence, Note
 from parity.tape import Array, Tape
 
 _OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
+_ROUNDING = 1e-6  # in float64: what no rounding of float32 constants leaves of a value
 _UNVERIFIABLE = ("no-float64", "host-read")
 
 
@@ -90,6 +97,8 @@ def judge(
             divergences = []
     divergences += low_precision_divergences(repaired)  # in float64 these agree
     found.notes += low_precision_notes(repaired)
+    if not divergences and not budget.current().all_places:
+        unverified += budget.current().said
     if divergences or shapes or masks:
         told = [f"{len(divergences)} divergence{'s' * (len(divergences) != 1)}"] * bool(divergences)
         verdict, reasons = "diverged", (*shapes.values(), *masks.values(), *told, *unverified)
@@ -131,12 +140,25 @@ class _Sorted:
         outputs: Sequence[OutputPair],
     ) -> _Sorted:
         found = cls()
-        for parting in partings:
-            kind, detail = found._kind(matched, classify(repaired, parting, outputs), outputs)
+        for number, parting in enumerate(partings):
+            try:
+                with budget.until(budget.SORTING, 0.0 if number else budget.LEAST):
+                    told = classify(repaired, parting, outputs)
+                    kind, detail = found._kind(matched, parting, told, outputs)
+            except budget.Spent:
+                budget.current().miss(budget.KINDS)
+                # the outputs may show that there is a fault; it is at the first that may be one
+                if found.faults or not parting.residual > max(parting.explained, _ROUNDING):
+                    continue
+                if any(parting.random) or not beyond_rounding(matched, outputs):
+                    continue
+                kind, detail = "divergence", ""
             if parting.values is not None:
                 found.ends[parting.values[1]] = kind
             if kind == "divergence":
                 found.faults.append((parting, detail))
+            elif kind == "unlocated":
+                continue
             elif kind == "unpaired-random":
                 found.unverified.append(detail)
             elif kind in _UNVERIFIABLE:
@@ -146,8 +168,16 @@ class _Sorted:
                 found.noted.append((parting, kind))
         return found
 
-    def _kind(self, matched: Match, kind: Kind, outputs: Sequence[OutputPair]) -> tuple[str, str]:
-        """The kind, where draws that have no counterpart are a divergence if that can be seen."""
+    def _kind(
+        self, matched: Match, parting: Parting, kind: Kind, outputs: Sequence[OutputPair]
+    ) -> tuple[str, str]:
+        """The kind, where draws that have no counterpart are a divergence if that can be seen.
+
+        Where the budget ended the search for a place, the outputs have to show that it is one.
+        """
+        if kind.name == "divergence" and parting.values is None:
+            if not budget.current().all_places and not beyond_rounding(matched, outputs):
+                return "unlocated", ""
         if kind.name != "unpaired-random":
             return kind.name, kind.detail
         differ, said = _of_unpaired(matched, outputs, kind.detail)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from parity import budget
 from parity.diagnosis.near import near_pairs, parting_of_near
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import OutputPair, Parting
@@ -30,45 +31,81 @@ def locate(
         reached: told after each place how many there are, and the share of the program up to it.
 
     Returns:
-        The places, and the match in which all of them are repaired.
+        The places, and the match in which all of them are repaired; those that were found while the
+        budget lasts, and always the first.
     """
-    partings = []
-    given_up: set[str] = set()
-    while True:
-        apart = [
+    places = _Places(found)
+    try:
+        with budget.until(budget.LOCATING, budget.LEAST):
+            places.find(outputs, reached)
+            places.find_near(outputs)
+    except budget.Spent:
+        apart = places.apart(outputs)
+        if apart or places.any_near():
+            budget.current().miss(budget.PLACES)
+        if apart and not places.partings:
+            places.partings.append(Search(found, apart).up_to_the_outputs())
+    return sorted(places.partings, key=_place), places.found
+
+
+class _Places:
+    """The places as they are found.
+
+    Attributes:
+        found: the match in which all of them are repaired.
+        partings: the places.
+    """
+
+    def __init__(self, found: Match) -> None:
+        self.found = found
+        self.partings: list[Parting] = []
+        self._given_up: set[str] = set()
+        self._looked_at: set[int] = set()
+
+    def apart(self, outputs: Sequence[OutputPair]) -> list[OutputPair]:
+        """The outputs that part and whose place is not known."""
+        found = self.found
+        return [
             pair
             for pair in outputs
             # an output that was itself put in by force cannot be mended further, whatever its shape
-            if pair.name not in given_up
+            if pair.name not in self._given_up
             and pair.candidate not in found.injected
             and not output_matches(found, pair)
             and not _same_numbers(found, pair)
         ]
-        if not apart:
-            break
-        search = Search(found, apart)
-        step = search.meeting_place()
-        if step is None:
-            partings.append(search.up_to_the_outputs())
-            given_up.update(pair.name for pair in apart)
-            continue
-        parting, found = step
-        partings.append(parting)
-        reached(len(partings), _share_before(parting))
-    # last, when nothing that is farther apart has a part in them any more
-    looked_at: set[int] = set()
-    near = near_pairs(found, outputs)
-    while near:
-        pair = near.pop(0)
-        if pair.candidate in looked_at:
-            continue
-        looked_at.add(pair.candidate)
-        parting, repaired = parting_of_near(found, pair)
-        partings.append(parting)
-        if repaired is not found:
-            found = repaired
-            near = near_pairs(found, outputs)
-    return sorted(partings, key=_place), found
+
+    def find(self, outputs: Sequence[OutputPair], reached: Callable[[int, float], None]) -> None:
+        """Finds the places from which outputs part."""
+        while apart := self.apart(outputs):
+            search = Search(self.found, apart)
+            step = search.meeting_place()
+            if step is None:
+                self.partings.append(search.up_to_the_outputs())
+                self._given_up.update(pair.name for pair in apart)
+                continue
+            parting, self.found = step
+            self.partings.append(parting)
+            reached(len(self.partings), _share_before(parting))
+
+    def any_near(self) -> bool:
+        """Whether there may be small differences that were not looked at."""
+        pairs = self.found.pairs.values()
+        return any(not pair.same and pair.candidate not in self._looked_at for pair in pairs)
+
+    def find_near(self, outputs: Sequence[OutputPair]) -> None:
+        """Finds small differences: last, when nothing that is farther apart has a part in them."""
+        near = near_pairs(self.found, outputs)
+        while near:
+            pair = near.pop(0)
+            if pair.candidate in self._looked_at:
+                continue
+            self._looked_at.add(pair.candidate)
+            parting, repaired = parting_of_near(self.found, pair)
+            self.partings.append(parting)
+            if repaired is not self.found:
+                self.found = repaired
+                near = near_pairs(self.found, outputs)
 
 
 def _same_numbers(found: Match, pair: OutputPair) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from parity.budget import check
 from parity.matching.match import Indexed, Match, Pair, pair_up_leaves
 from parity.matching.order import Order
 from parity.numerics.difference import residual
@@ -94,6 +95,7 @@ class Parting:
         met: whether later values reconverge once the reference's value is substituted, as measured.
         handed_on: the partner that the candidate's value has by itself: what the reference changes
             before others read it, the candidate hands on as it is.
+        unshared: how many weights each model has, where they share none; else 0.
     """
 
     reference: Region
@@ -105,6 +107,7 @@ class Parting:
     explained: float = 0.0
     leaves: tuple[Leaf, ...] = ()
     handed_on: Pair | None = None
+    unshared: int = 0
 
     @property
     def random(self) -> tuple[bool, bool]:
@@ -221,6 +224,7 @@ class Scene:
             op = tape.producer(value)
             if op is None or op.index in inside or (op.static and not static):
                 continue
+            check()
             if self.is_settled(walk, value) and not (itself and value in values):
                 if not besides or self._partner(walk, value) not in besides:
                     continue
@@ -280,7 +284,7 @@ class Scene:
                     return Region(tape, region.ops, tape.ops[index])
         return region
 
-    def up_to_the_outputs(self) -> Parting:
+    def up_to_the_outputs(self, with_leaves: bool = True) -> Parting:
         """The whole of what parts, where nothing later meets."""
         ours = self.region(self.reference, *(pair.reference for pair in self.apart))
         theirs = self.region(self.candidate, *(pair.candidate for pair in self.apart))
@@ -290,7 +294,7 @@ class Scene:
             b = self.candidate.side.array(pair.candidate)
             if a.shape == b.shape:
                 gap = residual(a, b)
-        leaves = tuple(self.differing_leaves(ours, theirs))
+        leaves = tuple(self.differing_leaves(ours, theirs)) if with_leaves else ()
         return Parting(ours, theirs, None, None, gap, False, 0.0, leaves)
 
     def explained(self, ours: Region, a: int, theirs: Region, b: int, gap: float) -> float:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from parity.errors import ParityError
+from parity.model import Inputs, Model, flatten_inputs, map_arrays
 from parity.numerics.accounting import at_least_usual, excess, rounding
 from parity.numerics.difference import residual
 from parity.numerics.null import nudged
+from parity.stages import plain
 from parity.tape import Array, Replay, Tape
 
 Outputs = Mapping[str, Array]
@@ -37,6 +40,32 @@ class PlainRun:
     nudged: Callable[[int, float | None], Outputs] | None = None
     orders: Sequence[Array] = ()
     elsewhere: Callable[[int, int | None], Outputs] | None = None
+
+
+def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
+    """How a model is run as its user runs it; once, whoever asks."""
+    arrays = list(flatten_inputs(inputs).values())
+    count = len(arrays[0]) if arrays[0].ndim else 0
+    halves = np.arange(count // 2)[::-1], np.arange(count // 2, count)[::-1]
+    orders = [np.resize(half, count) for half in halves] if count > 1 else []
+
+    def run(move: Callable[[Array], Array] = lambda array: array) -> dict[str, Array]:
+        return plain(model, as_called=True)(map_arrays(move, inputs))
+
+    def nudge(seed: int, unit: float | None = None) -> dict[str, Array]:
+        random = np.random.default_rng(seed)
+        return run(lambda array: nudged(array, random, unit))
+
+    def elsewhere(at: int, seed: int | None) -> dict[str, Array]:
+        random = np.random.default_rng(seed)
+
+        def move(array: Array) -> Array:
+            found = array if seed is None else nudged(array, random)
+            return found[orders[at]] if array.ndim and len(array) == count else found
+
+        return run(move)
+
+    return PlainRun(tape, cache(run), cache(nudge), orders, cache(elsewhere))
 
 
 def tape_doubts(plain: Sequence[PlainRun]) -> list[str]:

@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from parity.budget import check
 from parity.diagnosis.ends import TRIES, Ends, root
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import (
@@ -66,6 +67,7 @@ class Search(Ends):
         """The smallest pair of regions after which something meets again."""
         ends = [(pair.reference, pair.candidate) for pair in self.apart if self._one_size(pair)]
         for a, b in itertools.chain(itertools.islice(self.candidates(), TRIES), ends):
+            check()
             if self._doubted and self.depth(a, b) > self.depth(*self._doubted[:2]) + _IN_DOUBT:
                 break
             known = self.found.pairs.get(b)

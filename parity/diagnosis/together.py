@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Parting, Region
@@ -29,6 +30,22 @@ class Finding:
 
     parting: Parting
     divergence: Divergence
+
+    @cached_property
+    def told(self) -> object:
+        """What its cause says, wherever it says so."""
+        return _told(self.divergence.cause)
+
+    @cached_property
+    def place(self) -> tuple[tuple[str, str], ...]:
+        """Its layers and lines."""
+        return _place(self.divergence)
+
+    @cached_property
+    def formula(self) -> set[int]:
+        """The candidate's values of one formula with the place; see `_formula`."""
+        values = self.parting.values
+        return set() if values is None else _formula(self.parting.candidate.tape, values[1])
 
 
 def without_effect(proofs: Proofs, parting: Parting) -> bool:
@@ -75,10 +92,12 @@ def without_proof(findings: Sequence[Finding]) -> list[Divergence]:
 def _makes_up_for_another(at: int, findings: Sequence[Finding]) -> str:
     """A repair that harms shows that two places make up for each other: either may be wrong."""
     here = findings[at].divergence
-    others = [one.divergence for number, one in enumerate(findings) if number != at]
+    if here.cause is None or not here.cause.confirmed:  # nothing to be made doubtful
+        return ""
+    others = (one.divergence for number, one in enumerate(findings) if number != at)
     if not any(_may_undo(here.cause, one.cause) for one in others):
         return ""
-    more = _MORE if len({_told(one.divergence.cause) for one in findings}) > 1 else _MUCH_MORE
+    more = _MORE if any(one.told != findings[0].told for one in findings) else _MUCH_MORE
     for one in (finding.divergence for finding in findings):
         before, after = one.output_before, one.output_after
         if before is not None and after is not None and after > more * before:
@@ -99,14 +118,14 @@ def _may_undo(cause: Cause | None, other: Cause | None) -> bool:
 def _of_another_repair(at: int, findings: Sequence[Finding]) -> str:
     """What follows an unexplained divergence in one formula starts from that one's repair."""
     here = findings[at]
+    if here.divergence.cause is None or not here.divergence.cause.confirmed:
+        return ""
     entering = set(here.parting.candidate.boundary())
     for one in findings:
-        cause, values = one.divergence.cause, one.parting.values
-        if one is here or values is None or (cause is not None and cause.confirmed):
+        cause = one.divergence.cause
+        if one is here or (cause is not None and cause.confirmed) or one.told == here.told:
             continue
-        if _told(cause) == _told(here.divergence.cause):
-            continue
-        if not entering.isdisjoint(_formula(one.parting.candidate.tape, values[1])):
+        if not entering.isdisjoint(one.formula):
             return (
                 f"{_name(one.divergence)} before it in the same formula diverges without an "
                 "explanation: the two may be one"
@@ -127,14 +146,14 @@ def _formula(tape: Tape, value: int) -> set[int]:
 
 def _of_fewer(at: int, findings: Sequence[Finding]) -> str:
     """One line is wrong in one way: what explains it the most often counts."""
-    here = findings[at].divergence
-    if here.cause is None:
+    here = findings[at]
+    if here.divergence.cause is None or not here.divergence.cause.confirmed:
         return ""
     times: Counter[object] = Counter()
     for one in findings:
-        if one.divergence.cause is not None and _place(one.divergence) == _place(here):
-            times[_told(one.divergence.cause)] += one.divergence.times
-    own = times.pop(_told(here.cause))
+        if one.divergence.cause is not None and one.place == here.place:
+            times[one.told] += one.divergence.times
+    own = times.pop(here.told)
     if times and max(times.values()) >= own:
         return "at the same line another cause explains as much or more"
     return ""

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from parity.diagnosis.region import OutputPair
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
-from parity.numerics.accounting import allowance, excess
+from parity.numerics.accounting import FAULTY, allowance, excess
 from parity.numerics.difference import residual
 from parity.numerics.rounding import UNITS
 from parity.report.summary import Divergence
@@ -80,6 +80,21 @@ def no_repair_shows(
         # what is far off there, and hardly off at the outputs, took the place of something else
         if not one.residual > _FARTHER * before:
             return None
+    return _accounted(matched, outputs, 1.0)
+
+
+def beyond_rounding(matched: Match, outputs: Sequence[OutputPair]) -> bool:
+    """Whether outputs differ by what no two models of one function do, wherever that comes from."""
+    return not matched.draws and _accounted(matched, outputs, FAULTY) is None
+
+
+def _accounted(matched: Match, outputs: Sequence[OutputPair], limit: float) -> float | None:
+    """The largest residual of the outputs, nothing put in.
+
+    Returns:
+        None where an element differs by more than `limit` times the rounding of both models, or
+        where that cannot be told.
+    """
     tapes = matched.reference.tape, matched.side.tape
     recorded = [Replay(tape, None, tape.recorded) for tape in tapes]
     given = {**matched.inputs, **matched.draws}
@@ -92,7 +107,7 @@ def no_repair_shows(
         if matched.draws or not reference.shape == candidate.shape == other.shape:
             return None
         allowed = allowance((ran, reference), (other, candidate))
-        if not excess(reference, candidate, allowed).ratio <= 1.0:
+        if not excess(reference, candidate, allowed).ratio <= limit:
             return None
         largest = max(largest, residual(reference, candidate))
     return largest

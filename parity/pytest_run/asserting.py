@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,8 @@ class AssertParity:
         formula: Callable[..., Any] | None = None,
         observations: Any = None,
         max_examples: int | None = None,
+        seconds: float | None = None,
+        gigabytes: float | None = None,
     ) -> Report:
         """Fails the test unless the models agree; takes what `parity.compare` takes.
 
@@ -47,6 +49,7 @@ class AssertParity:
             observations: in place of inputs a strategy of hypothesis that draws them, or a space of
                 Gymnasium: the models are to agree on every one; see docs/observations-search.md.
             max_examples: how many, in place of what hypothesis's profile says.
+            seconds, gigabytes: in place of what `--parity-seconds` and `--parity-gigabytes` say.
 
         Returns:
             The report, whose verdict is `"parity"`; or another one that the file of
@@ -57,22 +60,36 @@ class AssertParity:
             FrameworkMissing: skips the test, or fails it under `--parity-require`.
         """
         __tracebackhide__ = True
+        from parity.budget import limits
+
+        models = reference, *candidates
+        option = self._config.getoption
+        with (
+            limits(option("--parity-seconds"), option("--parity-gigabytes")),
+            limits(seconds, gigabytes),
+        ):
+            if observations is not None:
+                return self._search(models, observations, inputs, formula, max_examples)
+            return self._compare(models, inputs, formula)
+
+    def _compare(
+        self, models: Sequence[Any], inputs: Inputs, formula: Callable[..., Any] | None
+    ) -> Report:
+        """One comparison."""
+        __tracebackhide__ = True
         from parity.comparison import compare
 
-        if observations is not None:
-            models = (reference, *candidates)
-            return self._search(models, observations, inputs, formula, max_examples)
         try:
-            report = compare(reference, *candidates, inputs=inputs, formula=formula)
+            report = compare(*models, inputs=inputs, formula=formula)
         except FrameworkMissing as error:
             self._note(None, str(error))
             raise
         except ParityError as error:
             self._note(None, str(error))
-            raise NotParity(f"{error}\n\n{called_from(2)}") from None
+            raise NotParity(f"{error}\n\n{called_from(3)}") from None
         accepted = self._note(report)
         if report.verdict != "parity" and not accepted:
-            raise NotParity(f"{report}\n{self._save(report)}\n{called_from(2)}")
+            raise NotParity(f"{report}\n{self._save(report)}\n{called_from(3)}")
         return report
 
     def _search(

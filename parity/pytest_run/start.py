@@ -10,6 +10,14 @@ from parity.errors import FrameworkMissing, ParityError
 from parity.pytest_run.state import FILES, RECORDER
 
 
+def limits(config: pytest.Config) -> None:
+    """Says so where a budget is none."""
+    for option in ("--parity-seconds", "--parity-gigabytes"):
+        given = config.getoption(option)
+        if given is not None and not given > 0:
+            raise pytest.UsageError(f"{option}: give a positive number.")
+
+
 def baseline(session: pytest.Session) -> None:
     """Starts the gate; a run's report alone needs but the names of its entries."""
     config = session.config

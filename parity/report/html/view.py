@@ -228,6 +228,7 @@ def _cause(cause: Data) -> dict[str, Any]:
         ],
         "before": short(before),
         "after": short(after),
+        "falls": after < before,
         "proof": drawing.fall(before, after),
         "inputs": inputs,
     }

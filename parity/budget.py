@@ -1,0 +1,176 @@
+"""How long a comparison may go on explaining, and with how much memory.
+
+The models are run, replayed and matched whatever that takes: without it there is no verdict. What
+is looked for after that has no bound of its own, as the places of a thousand differences have none:
+it ends when the budget is spent, and what was left out is told. A report of a comparison that stays
+within it depends on no clock.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from parity.errors import InputError
+
+SECONDS = 60.0
+GIGABYTES = 4.0
+
+# Of the time: until when places are looked for, sorted into kinds, and explained. The rest is for
+# the closing checks and the tables.
+LOCATING = 0.4
+SORTING = 0.5
+EXPLAINING = 0.75
+LEAST = 0.15  # that the first place is looked for, however late it is
+
+PLACES = "further places where the models part"
+KINDS = "what kind of difference some of them are"
+EXPLANATIONS = "explanations"
+
+_GIGABYTE = 2.0**30
+
+
+class Spent(BaseException):
+    """The time for what runs is over. No `Exception`: what takes up those of a cause lets it by."""
+
+
+@dataclass
+class Budget:
+    """What one candidate's comparison may use.
+
+    Attributes:
+        seconds: from `started` on.
+        gigabytes: that the process may grow by after `resident`.
+        missed: what was left out, in words, with how often.
+    """
+
+    seconds: float = SECONDS
+    gigabytes: float = GIGABYTES
+    started: float = field(default_factory=time.monotonic)
+    resident: float = field(default_factory=lambda: _resident())
+    deadline: float = float("inf")
+    missed: dict[str, int] = field(default_factory=dict)
+
+    def miss(self, what: str, times: int = 1) -> None:
+        """Notes that something was left out."""
+        self.missed[what] = self.missed.get(what, 0) + times
+
+    def holds(self, count: float) -> bool:
+        """Whether there is memory left for so many bytes."""
+        return count < _SMALL or _resident() - self.resident + count <= self.gigabytes * _GIGABYTE
+
+    @property
+    def all_places(self) -> bool:
+        """Whether every place was looked at: what was not may be a fault."""
+        return self.missed.keys().isdisjoint((PLACES, KINDS))
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What was left out, in the user's words; () where nothing was."""
+        if not self.missed:
+            return ()
+        left = ", ".join(
+            f"{what} ({times} times)" if times > 1 else what for what, times in self.missed.items()
+        )
+        return (
+            f"the budget of {self.seconds:g} s and {self.gigabytes:g} GB was spent; left out: "
+            f"{left}. More is told with a larger one: compare(..., seconds=, gigabytes=), "
+            "--seconds and --gigabytes, --parity-seconds and --parity-gigabytes",
+        )
+
+
+_SMALL = 2.0**26  # bytes that nobody asks about: the question has a cost
+_CURRENT: ContextVar[Budget | None] = ContextVar("parity.budget", default=None)
+_LIMITS: ContextVar[tuple[float, float]] = ContextVar(
+    "parity.budget.limits", default=(SECONDS, GIGABYTES)
+)
+_NONE = Budget(float("inf"), float("inf"), 0.0, 0.0)
+
+
+@contextmanager
+def limits(seconds: float | None, gigabytes: float | None) -> Iterator[None]:
+    """The limits of the comparisons that run inside; None is what holds outside.
+
+    Raises:
+        InputError: one of them is not positive.
+    """
+    for name, value in (("seconds", seconds), ("gigabytes", gigabytes)):
+        if value is not None and not value > 0:
+            raise InputError(f"{name}={value!r}: give a positive number, or None for the default.")
+    usual = _LIMITS.get()
+    chosen = (
+        usual[0] if seconds is None else float(seconds),
+        usual[1] if gigabytes is None else float(gigabytes),
+    )
+    token = _LIMITS.set(chosen)
+    try:
+        yield
+    finally:
+        _LIMITS.reset(token)
+
+
+@contextmanager
+def spending() -> Iterator[Budget]:
+    """The budget of what runs inside, which begins now."""
+    budget = Budget(*_LIMITS.get())
+    token = _CURRENT.set(budget)
+    try:
+        yield budget
+    finally:
+        _CURRENT.reset(token)
+
+
+def current() -> Budget:
+    """The budget of the comparison that runs; one without end where none does."""
+    return _CURRENT.get() or _NONE
+
+
+@contextmanager
+def until(share: float, least: float = 0.0) -> Iterator[None]:
+    """Ends what runs inside with `Spent` when a share of the time is over.
+
+    Args:
+        least: the share that it gets from now on, however late it is.
+    """
+    budget = _CURRENT.get()
+    if budget is None:
+        yield
+        return
+    before = budget.deadline
+    end = budget.started + share * budget.seconds
+    if least:
+        end = max(end, time.monotonic() + least * budget.seconds)
+    budget.deadline = min(before, end)
+    try:
+        check()
+        yield
+    finally:
+        budget.deadline = before
+
+
+def check() -> None:
+    """Ends what runs inside `until` if its time is over."""
+    budget = _CURRENT.get()
+    if budget is not None and time.monotonic() > budget.deadline:
+        raise Spent
+
+
+def _resident() -> float:
+    """Bytes of memory that the process has; where that cannot be told, the most that it had."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return float(pages * os.sysconf("SC_PAGE_SIZE"))
+    except (OSError, IndexError, ValueError):
+        pass
+    try:
+        import resource
+    except ImportError:  # not on Windows; there memory has no bound
+        return 0.0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)

@@ -1,0 +1,122 @@
+"""The budget of a comparison: without it verdict and place come, and no explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import parity
+from parity import budget
+from parity.errors import InputError
+
+torch = pytest.importorskip("torch")
+
+INPUTS = np.random.default_rng(0).normal(size=(5, 7)).astype("float32")
+TINY = 1e-9  # seconds
+
+
+def net(wrong: bool, layers: int = 6) -> Callable[[Any], Any]:
+    random = np.random.default_rng(1)
+    weights = [
+        torch.from_numpy(random.normal(size=(7, 7)).astype("float32")) for _ in range(layers)
+    ]
+
+    def model(x: Any) -> Any:
+        for weight in weights:
+            x = torch.tanh(x @ weight)
+            x = 1.5 * torch.softmax(x, 0 if wrong else 1)
+        return x
+
+    return model
+
+
+def compared(candidate: Callable[[Any], Any], **limits: float) -> Any:
+    return parity.compare(
+        parity.wrap(net(wrong=False), framework="torch"),
+        parity.wrap(candidate, framework="torch"),
+        inputs=INPUTS,
+        **limits,
+    )
+
+
+def test_within_the_budget_nothing_is_said_of_it() -> None:
+    report = compared(net(wrong=True))
+    assert report.divergences[0].cause.kind == "softmax-axis"
+    assert "the budget of" not in str(report)
+
+
+def test_a_spent_budget_leaves_verdict_and_first_place() -> None:
+    full, short = compared(net(wrong=True)), compared(net(wrong=True), seconds=TINY)
+    assert short.verdict == full.verdict == "diverged"
+    first = short.divergences[0]
+    assert first.candidate.code == full.divergences[0].candidate.code
+    assert first.reference.code == full.divergences[0].reference.code
+    assert first.cause is None
+    text = " ".join(str(short).split())
+    assert "not explained: the budget of the comparison was spent" in text
+    assert "the budget of 1e-09 s and 4 GB was spent; left out: further places" in text
+    assert "compare(..., seconds=, gigabytes=)" in text
+
+
+def test_models_that_agree_need_no_budget() -> None:
+    report = compared(net(wrong=False), seconds=TINY)
+    assert report.verdict == "parity"
+    assert "the budget of" not in str(report)
+
+
+def test_what_rounded_constants_leave_is_no_alarm_without_a_budget() -> None:
+    """No place was looked at, so nothing is claimed: neither that they agree, nor that not."""
+    ours, third = net(wrong=False), torch.tensor(1 / 3, dtype=torch.float32)
+
+    def reference(x: Any) -> Any:
+        return torch.sin(ours(x) / 3.0) * 7.0
+
+    def candidate(x: Any) -> Any:
+        return torch.sin(ours(x) * third) * 7.0
+
+    for limit in (60.0, TINY):
+        report = parity.compare(
+            parity.wrap(reference, framework="torch"),
+            parity.wrap(candidate, framework="torch"),
+            inputs=INPUTS,
+            seconds=limit,
+        )
+        assert report.verdict in (("parity",) if limit > 1 else ("parity", "unverified"))
+        assert not report.divergences
+    assert report.verdict == "parity" or "the budget of" in str(report)
+
+
+def test_without_memory_the_verdict_comes_without_an_explanation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budget, "_SMALL", 0.0)
+    report = compared(net(wrong=True), gigabytes=1e-9)
+    assert report.verdict == "diverged"
+    assert report.divergences[0].candidate.code == "x = 1.5 * torch.softmax(x, 0 if wrong else 1)"
+    assert report.divergences[0].cause is None
+    assert "not explained" in report.divergences[0].detail
+
+
+@pytest.mark.parametrize("limits", [{"seconds": 0}, {"gigabytes": -1.0}, {"seconds": float("nan")}])
+def test_a_budget_is_positive(limits: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="give a positive number"):
+        compared(net(wrong=True), **limits)
+
+
+def test_a_budget_ends_with_its_comparison() -> None:
+    compared(net(wrong=True), seconds=TINY)
+    assert budget.current().seconds == float("inf")
+    budget.check()  # nothing is spent outside
+    assert compared(net(wrong=True)).divergences[0].cause is not None
+
+
+def test_what_guards_causes_lets_a_spent_budget_by() -> None:
+    with pytest.raises(budget.Spent), budget.limits(TINY, None), budget.spending():
+        with budget.until(0.5):
+            try:
+                budget.check()
+            except Exception:
+                pytest.fail("it was taken for a fault of a cause")
