@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from parity import budget, channels
 from parity.architecture import structural_differences
 from parity.diagnosis.beside import Beside, by_value, judge_beside, missing
@@ -19,7 +17,7 @@ from parity.diagnosis.judge import Verdict, judge
 from parity.diagnosis.locate import locate
 from parity.diagnosis.redraw import redraw
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replayed import PlainRun, plain_run
+from parity.diagnosis.replayed import PlainRun, plain_run, same_samples
 from parity.diagnosis.unshared import unshared
 from parity.draws.settled import settle
 from parity.errors import InputError
@@ -110,7 +108,7 @@ def _compared(
             other = _recorded(model, models[0], arrays)
             theirs = plain_run(other, model, arrays)
             ours = lay_out(fed[0], models[0].input_layout, model.input_layout)
-            if not _same_samples(ours, arrays):
+            if not same_samples(ours, arrays):
                 theirs = replace(theirs, orders=())
             comparisons.append(_compare(side, other, (run, theirs), book, phases))
     phases.end()
@@ -384,14 +382,6 @@ def _recorded(model: Model, reference: Model, inputs: Inputs) -> Tape:
             return channels.record(model, reference, inputs)
 
     return settle(channels.record(model, reference, inputs), again)
-
-
-def _same_samples(reference: Inputs, candidate: Inputs) -> bool:
-    """Whether two models are given the same numbers: inputs of one's own may lie in any way."""
-    ours, theirs = (list(flatten_inputs(one).values()) for one in (reference, candidate))
-    return len(ours) == len(theirs) and all(
-        np.array_equal(a, b, equal_nan=True) for a, b in zip(ours, theirs, strict=True)
-    )
 
 
 def _check(model: Model, inputs: Inputs) -> None:

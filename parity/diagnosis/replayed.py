@@ -68,6 +68,20 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     return PlainRun(tape, cache(run), cache(nudge), orders, cache(elsewhere))
 
 
+def same_samples(reference: Inputs, candidate: Inputs) -> bool:
+    """Whether two models are given the same samples: inputs of one's own may lie in any way."""
+    ours, theirs = (list(flatten_inputs(one).values()) for one in (reference, candidate))
+    return len(ours) == len(theirs) and all(map(_hold_the_same, ours, theirs))
+
+
+def _hold_the_same(a: Array, b: Array) -> bool:
+    """Whether two arrays hold the same numbers in each sample, as images in two layouts do."""
+    if a.shape == b.shape or not a.ndim or not b.ndim or a.size != b.size or len(a) != len(b):
+        return np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f")
+    ours, theirs = (np.sort(one.reshape(len(one), -1), axis=1) for one in (a, b))
+    return np.array_equal(ours, theirs)
+
+
 def tape_doubts(plain: Sequence[PlainRun]) -> list[str]:
     """Why the tapes do not stand for their models, as far as they do not."""
     return [doubt for one in plain if (doubt := tape_doubt(one))]

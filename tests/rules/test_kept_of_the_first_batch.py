@@ -120,6 +120,6 @@ def test_inputs_of_ones_own_may_have_their_samples_elsewhere() -> None:
 
 
 def test_without_other_samples_it_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = comparison._plain_run
-    monkeypatch.setattr(comparison, "_plain_run", lambda *given: replace(found(*given), orders=()))
+    found = comparison.plain_run
+    monkeypatch.setattr(comparison, "plain_run", lambda *given: replace(found(*given), orders=()))
     assert compare(masked, by_a_kept_mask).verdict == "parity"
