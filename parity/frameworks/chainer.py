@@ -291,6 +291,7 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
     if precision and op.kind == "Cast" and np.dtype(node.type).kind == "f":
         node.type = np.dtype(precision)
     with ExitStack() as stack:
+        stack.enter_context(np.errstate(all="ignore"))  # the user's own run has warned
         for key, item in call.settings.items():
             if getattr(chainer.config, key) != item:
                 stack.enter_context(chainer.using_config(key, item))
