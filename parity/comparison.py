@@ -34,6 +34,7 @@ from parity.report.summary import (
     StructuralDifference,
     Structure,
 )
+from parity.sampled import explained_on_samples
 from parity.tape import Replay, Tape
 
 # About how long each phase takes, where models agree: recording and replaying; recording, matching,
@@ -103,7 +104,9 @@ def _compared(
         with budget.spending():
             other = channels.record(model, models[0], arrays)
             plain_runs = run, plain_run(other, model, arrays)
-            comparisons.append(_compare(side, other, plain_runs, book, phases))
+            found = _compare(side, other, plain_runs, book, phases)
+            pair, inputs_ = (models[0], model), (fed[0], arrays)
+            comparisons.append(explained_on_samples(found, pair, inputs_, (tape, other), compare))
     phases.end()
     return Report(
         reference=ModelSummary(models[0].name, models[0].framework, len(tape.ops)),
