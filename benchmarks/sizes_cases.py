@@ -149,11 +149,11 @@ def _keras_recurrent(layer: Any, weights: Any, inputs: Any) -> Any:
 def _torch_recurrent(kind: str) -> tuple[Any, list[Any]]:
     torch = _torch()
     rnn = getattr(torch.nn, kind)(8, 16, batch_first=True)
-    model = _Last(torch, rnn)
+    model = _last(torch, rnn)
     return model, [one.detach().numpy() for one in rnn.parameters()]
 
 
-def _Last(torch: Any, rnn: Any) -> Any:  # noqa: N802: it makes a class
+def _last(torch: Any, rnn: Any) -> Any:
     class Last(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
