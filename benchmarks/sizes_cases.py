@@ -149,11 +149,11 @@ def _keras_recurrent(layer: Any, weights: Any, inputs: Any) -> Any:
 def _torch_recurrent(kind: str) -> tuple[Any, list[Any]]:
     torch = _torch()
     rnn = getattr(torch.nn, kind)(8, 16, batch_first=True)
-    model = _Last(torch, rnn)
+    model = _last(torch, rnn)
     return model, [one.detach().numpy() for one in rnn.parameters()]
 
 
-def _Last(torch: Any, rnn: Any) -> Any:  # noqa: N802: it makes a class
+def _last(torch: Any, rnn: Any) -> Any:
     class Last(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
@@ -192,6 +192,64 @@ def _gru_reset_after() -> tuple[Any, Any, Any]:
         inputs,
     )
     return model, port, inputs
+
+
+def _lstm_by_hand() -> tuple[Any, Any, Any]:
+    torch = _torch()
+    enter, turn, bias = torch.randn(8, 64) / 3, torch.randn(16, 64) / 4, torch.randn(64) / 4
+
+    def lstm(backwards: bool) -> Any:
+        def model(x: Any) -> Any:
+            h = c = torch.zeros(x.shape[0], 16)
+            for step in range(x.shape[1]):
+                at = x[:, -1 - step] if backwards else x[:, step]
+                i, f, g, o = (at @ enter + h @ turn + bias).chunk(4, 1)
+                c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+                h = torch.sigmoid(o) * torch.tanh(c)
+            return h
+
+        return model
+
+    return _wrapped(lstm(False), "reference"), _wrapped(lstm(True), "candidate"), _normal(4, 30, 8)
+
+
+def _gru_by_hand() -> tuple[Any, Any, Any]:
+    torch = _torch()
+    enter, turn = torch.randn(3, 8, 16) / 3, torch.randn(3, 16, 16) / 4
+    biases = torch.randn(3, 16) / 2
+
+    def gru(reset_after: bool) -> Any:
+        def model(x: Any) -> Any:
+            h = torch.zeros(x.shape[0], 16)
+            for step in range(x.shape[1]):
+                at = x[:, step]
+                r = torch.sigmoid(at @ enter[0] + h @ turn[0] + biases[0])
+                z = torch.sigmoid(at @ enter[1] + h @ turn[1] + biases[1])
+                if reset_after:
+                    new = torch.tanh(at @ enter[2] + r * (h @ turn[2] + biases[2]))
+                else:
+                    new = torch.tanh(at @ enter[2] + (r * h) @ turn[2] + biases[2])
+                h = (1 - z) * new + z * h
+            return h
+
+        return model
+
+    return _wrapped(gru(True), "reference"), _wrapped(gru(False), "candidate"), _normal(4, 60, 8)
+
+
+def _lorenz_stacked() -> tuple[Any, Any, Any]:
+    """The same steps on the whole state, in TensorFlow."""
+    import tensorflow as tf
+
+    def candidate(state: Any) -> Any:
+        for _ in range(300):
+            x, y, z = tf.unstack(state, axis=1)
+            rate = tf.stack([10.0 * (y - x), 28.0 * x - y - x * z, x * y - 2.6666667 * z], 1)
+            state = state + 0.02 * rate
+        return state
+
+    reference, _, inputs = _lorenz()
+    return reference, _wrapped(candidate, "candidate", "tensorflow"), inputs
 
 
 def _lorenz() -> tuple[Any, Any, Any]:
@@ -257,6 +315,16 @@ CASES: dict[str, Case] = {
     "lstm-reversed": Case("an LSTM of 30 steps, reversed", _lstm_reversed, "diverged", "lstm"),
     "gru-reset-after": Case(
         "a GRU of 60 steps with another reset_after", _gru_reset_after, "diverged", "gru"
+    ),
+    "lstm-by-hand": Case("the same, step by step", _lstm_by_hand, "diverged", "sizes_cases.py"),
+    "gru-by-hand": Case(
+        "a GRU of 60 steps written out, with another reset_after",
+        _gru_by_hand,
+        "diverged",
+        "sizes_cases.py",
+    ),
+    "lorenz-stacked": Case(
+        "Lorenz' equations against them in TensorFlow", _lorenz_stacked, "parity"
     ),
     "lorenz": Case("Lorenz' equations over 300 steps, correct", _lorenz, "parity"),
     "20m": Case("20 million elements, right", _large(20, 0.01), "parity"),

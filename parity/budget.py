@@ -22,6 +22,13 @@ from parity.errors import InputError
 SECONDS = 60.0
 GIGABYTES = 4.0
 
+# The options of the command and, behind `--parity-`, of pytest.
+OPTIONS = {
+    "seconds": "how long the comparison of a candidate may look for further places and explain; "
+    "default 60. The verdict and the first place always come",
+    "gigabytes": "by how much the process may grow for explanations; default 4",
+}
+
 # Of the time: until when places are looked for, sorted into kinds, and explained. The rest is for
 # the closing checks and the tables.
 LOCATING = 0.4
@@ -32,6 +39,8 @@ LEAST = 0.15  # that the first place is looked for, however late it is
 PLACES = "further places where the models part"
 KINDS = "what kind of difference some of them are"
 EXPLANATIONS = "explanations"
+MEMORY = "explanations of values that are too large"
+NOT_EXPLAINED = "not explained: the budget of the comparison was spent"
 
 _GIGABYTE = 2.0**30
 
@@ -64,6 +73,10 @@ class Budget:
     def holds(self, count: float) -> bool:
         """Whether there is memory left for so many bytes."""
         return count < _SMALL or _resident() - self.resident + count <= self.gigabytes * _GIGABYTE
+
+    @property
+    def seconds_left(self) -> float:
+        return self.started + self.seconds - time.monotonic()
 
     @property
     def all_places(self) -> bool:
@@ -101,7 +114,7 @@ def limits(seconds: float | None, gigabytes: float | None) -> Iterator[None]:
         InputError: one of them is not positive.
     """
     for name, value in (("seconds", seconds), ("gigabytes", gigabytes)):
-        if value is not None and not value > 0:
+        if not is_one(value):
             raise InputError(f"{name}={value!r}: give a positive number, or None for the default.")
     usual = _LIMITS.get()
     chosen = (
@@ -113,6 +126,11 @@ def limits(seconds: float | None, gigabytes: float | None) -> Iterator[None]:
         yield
     finally:
         _LIMITS.reset(token)
+
+
+def is_one(value: float | None) -> bool:
+    """Whether a number is a limit; None is, the default."""
+    return value is None or value > 0
 
 
 @contextmanager

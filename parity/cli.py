@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parity import __version__
+from parity import __version__, budget
 from parity.errors import InputError, ParityError, UsageError
 from parity.printing import flush, put
 from parity.progress import say
@@ -110,19 +110,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="write what enters each divergence and what comes out there, with scripts",
     )
-    compare.add_argument(
-        "--seconds",
-        metavar="N",
-        type=float,
-        help="how long each candidate's comparison may look for further places and explain; "
-        "default 60. The verdict and the first place always come",
-    )
-    compare.add_argument(
-        "--gigabytes",
-        metavar="N",
-        type=float,
-        help="by how much the process may grow for explanations; default 4",
-    )
+    for name, told in budget.OPTIONS.items():
+        compare.add_argument(f"--{name}", metavar="N", type=float, help=told)
     compare.set_defaults(run=_compare)
 
     weights = commands.add_parser(
@@ -339,9 +328,9 @@ def _compare(options: argparse.Namespace) -> int:
     if options.json:
         _check_writable(options.json)
     _check_names(options.reference, *options.candidates)
-    for name in ("seconds", "gigabytes"):
-        given = getattr(options, name)
-        if given is not None and not given > 0:
+    limits = {name: getattr(options, name) for name in budget.OPTIONS}
+    for name, value in limits.items():
+        if not budget.is_one(value):
             raise UsageError(f"--{name}: give a positive number.")
     inputs = _inputs(options)
     from parity.comparison import compare
@@ -351,9 +340,7 @@ def _compare(options: argparse.Namespace) -> int:
         models = [load_model(text) for text in (options.reference, *options.candidates)]
         if inputs is None and any(model.inputs is None for model in models):
             raise UsageError("No inputs: give --inputs FILE.npz, --random SHAPE, or --env ID.")
-        report = compare(
-            *models, inputs=inputs, seconds=options.seconds, gigabytes=options.gigabytes
-        )
+        report = compare(*models, inputs=inputs, **limits)
     if options.json:
         try:
             report.save(options.json)

@@ -35,6 +35,7 @@ from parity.report.summary import (
     StructuralDifference,
     Structure,
 )
+from parity.sampled import explained_on_samples
 from parity.tape import Replay, Tape
 
 # About how long each phase takes, where models agree: recording and replaying; recording, matching,
@@ -110,7 +111,9 @@ def _compared(
             ours = lay_out(fed[0], models[0].input_layout, model.input_layout)
             if not same_samples(ours, arrays):
                 theirs = replace(theirs, orders=())
-            comparisons.append(_compare(side, other, (run, theirs), book, phases))
+            found = _compare(side, other, (run, theirs), book, phases)
+            pair, given = (models[0], model), (fed[0], arrays)
+            comparisons.append(explained_on_samples(found, pair, given, (tape, other), compare))
     phases.end()
     return Report(
         reference=ModelSummary(models[0].name, models[0].framework, len(tape.ops)),

@@ -11,7 +11,7 @@ from collections.abc import Generator
 
 import pytest
 
-from parity import __version__
+from parity import __version__, budget
 from parity.errors import FrameworkMissing
 from parity.pytest_run import decorations, start, testcases
 from parity.pytest_run.asserting import AssertParity
@@ -74,19 +74,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write what the run finds to the file of --parity-baseline, in place of comparing; "
         "--parity-update=new only adds what is not in it",
     )
-    group.addoption(
-        "--parity-seconds",
-        metavar="N",
-        type=float,
-        help="how long each comparison may look for further places and explain; default 60. The "
-        "verdict and the first place always come",
-    )
-    group.addoption(
-        "--parity-gigabytes",
-        metavar="N",
-        type=float,
-        help="by how much the process may grow for explanations; default 4",
-    )
+    for name, told in budget.OPTIONS.items():
+        group.addoption(f"--parity-{name}", metavar="N", type=float, help=told)
     parser.addini(
         "parity_baseline_factor",
         "by how much a layer's difference may exceed what it was, or its rounding; default 4",

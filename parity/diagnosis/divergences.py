@@ -73,20 +73,21 @@ def _within_budget(proofs: Proofs, parting: Parting, detail: str) -> Divergence:
     """A divergence, explained if that takes no more than what is left of the budget."""
     if parting.unshared:
         return _divergence(proofs, parting, detail, Diagnosis(cause_of(parting)), (None, None))
-    left = budget.current()
+    left, missed = budget.current(), budget.EXPLANATIONS
     try:
-        if left.holds(_needed(proofs, parting)):
+        if not left.holds(_needed(proofs, parting)):
+            missed = budget.MEMORY
+        else:
             with budget.until(budget.EXPLAINING):
                 effect = repaired_alone(proofs, parting)
                 return _divergence(proofs, parting, detail, diagnose(proofs, parting), effect)
     except budget.Spent:
         pass
-    left.miss(budget.EXPLANATIONS)
-    detail = "; ".join(filter(None, (detail, _NOT_EXPLAINED)))
+    left.miss(missed)
+    detail = "; ".join(filter(None, (detail, budget.NOT_EXPLAINED)))
     return _divergence(proofs, parting, detail, Diagnosis(), (None, None))
 
 
-_NOT_EXPLAINED = "not explained: the budget of the comparison was spent"
 _COPIES = 24  # of what a region computes: generated inputs, both sides, predictions and the proof
 
 

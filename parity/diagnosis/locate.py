@@ -96,16 +96,18 @@ class _Places:
     def find_near(self, outputs: Sequence[OutputPair]) -> None:
         """Finds small differences: last, when nothing that is farther apart has a part in them."""
         near = near_pairs(self.found, outputs)
+        search = Search(self.found, [])
         while near:
             pair = near.pop(0)
             if pair.candidate in self._looked_at:
                 continue
             self._looked_at.add(pair.candidate)
-            parting, repaired = parting_of_near(self.found, pair)
+            parting, repaired = parting_of_near(search, pair)
             self.partings.append(parting)
             if repaired is not self.found:
                 self.found = repaired
                 near = near_pairs(self.found, outputs)
+                search = Search(self.found, [])
 
 
 def _same_numbers(found: Match, pair: OutputPair) -> bool:

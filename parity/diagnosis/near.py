@@ -25,13 +25,17 @@ def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
     return sorted(near, key=lambda pair: tape.values[pair.candidate].op)
 
 
-def parting_of_near(found: Match, pair: Pair) -> tuple[Parting, Match]:
+def parting_of_near(search: Search, pair: Pair) -> tuple[Parting, Match]:
     """What makes a pair differ a little; looked into further if rounding does not explain it.
+
+    Args:
+        search: of the match, for no outputs: one for all pairs of it, since making it takes as long
+            as the program is.
 
     Returns:
         The parting; and the match, which is another one where a larger difference was repaired.
     """
-    search = Search(found, [])
+    found = search.found
     ours, theirs = search.regions(pair.reference, pair.candidate)
     explained = search.explained(ours, pair.reference, theirs, pair.candidate, pair.residual)
     if pair.residual > explained and min(ours.computing, theirs.computing) > 1:

@@ -152,7 +152,7 @@ class Scene:
         self.candidate = Walk(
             Indexed(found.side.tape, found.side.run, found.side, found.reference.sharp)
         )
-        self.partners = found.by_reference
+        self.partners, self._known = found.by_reference, len(found.pairs)
         self.apart = apart
         # an output that parts is unsettled, whatever else its numbers may resemble
         for pair in apart:
@@ -326,7 +326,8 @@ class Scene:
         """Parameters and constants that enter the candidate's region and have no equal."""
         known = set(ours.leaves())
         pair_up_leaves(self.found, theirs.leaves())
-        self.partners = self.found.by_reference
+        if len(self.found.pairs) > self._known:
+            self.partners, self._known = self.found.by_reference, len(self.found.pairs)
         for leaf in theirs.leaves():
             if not self.candidate.side.informative(leaf):
                 continue

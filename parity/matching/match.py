@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from parity.draws.pairing import Drawing, assignments, substitute
 from parity.matching.astray import leads_astray
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
@@ -24,6 +26,7 @@ from parity.tape import Array, Op, Replay, Tape
 
 _CLOSE_ENOUGH = 1e-13  # below this a replacement would change nothing
 _SMALL_LEAF = 4096  # elements; larger weights are looked up when somebody asks for them
+_LARGE = 1 << 18  # elements of a value that is not kept twice
 _LOOK_ALIKES = 16  # at most so many are compared in full, for each value
 _CONSTANTS = 8 * U32  # what constants rounded to float32 leave in an element
 
@@ -396,6 +399,20 @@ class _Enough(Exception):
     pass
 
 
+def _share(found: Match, pair: Pair, run: Replay, array: Array) -> None:
+    """Lets a large value that is its partner to the bit lie where that one does."""
+    theirs, value = found.reference.run, pair.reference
+    if found.side.tape.adapter is not theirs.tape.adapter or not pair.order.identity:
+        return
+    own = theirs.array(value)
+    alike = own.shape == array.shape and own.dtype == array.dtype and value in theirs.native
+    if not alike or pair.residual or not (own.flags.c_contiguous and array.flags.c_contiguous):
+        return
+    bits = f"u{own.dtype.itemsize}"
+    if own.dtype.kind == "f" and np.array_equal(own.view(bits), array.view(bits)):
+        run.native[pair.candidate], run._arrays[pair.candidate] = theirs.native[value], own
+
+
 def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
     """Looks one value up, and replaces it by its partner where that is not the same to the bit."""
     found.side.forget(value)
@@ -418,6 +435,8 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
         found.pairs[value] = pair
         if pair.same:
             found.taken.add(pair.reference)
+        if op is not None and array.size >= _LARGE:
+            _share(found, pair, run, array)
         # leaves stay as they are: equal outputs may come from weights that differ on purpose
         if op is not None and pair.residual > _CLOSE_ENOUGH and print_.informative:
             run.replace(value, pair.order.apply(found.reference.array(pair.reference)))

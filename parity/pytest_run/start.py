@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from parity import budget
 from parity.errors import FrameworkMissing, ParityError
 from parity.pytest_run.state import FILES, RECORDER
 
 
 def limits(config: pytest.Config) -> None:
     """Says so where a budget is none."""
-    for option in ("--parity-seconds", "--parity-gigabytes"):
-        given = config.getoption(option)
-        if given is not None and not given > 0:
-            raise pytest.UsageError(f"{option}: give a positive number.")
+    for name in budget.OPTIONS:
+        if not budget.is_one(config.getoption(f"--parity-{name}")):
+            raise pytest.UsageError(f"--parity-{name}: give a positive number.")
 
 
 def baseline(session: pytest.Session) -> None:

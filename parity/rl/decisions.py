@@ -7,6 +7,7 @@ and such ties are named ties.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from parity.tape import Array
 
 _TOP = 3
+_AT_ONCE = 1 << 20  # elements, so that nothing of the whole size is made
 
 
 @dataclass(frozen=True)
@@ -48,26 +50,46 @@ def decide(reference: Array, candidate: Array, exact: Array) -> Decisions | None
         return None
     if reference.dtype.kind != "f" or candidate.dtype.kind != "f":
         return None
-    a = reference.astype(np.float64).reshape(-1, reference.shape[-1])
-    b = candidate.astype(np.float64).reshape(a.shape)
+    rows = [array.reshape(-1, array.shape[-1]) for array in (reference, candidate, exact)]
+    step = max(1, _AT_ONCE // reference.shape[-1])
+    parts = [slice(at, at + step) for at in range(0, len(rows[0]), step)]
     with np.errstate(all="ignore"):
-        off = np.abs(a - exact.reshape(a.shape))
-        rounding = 2 * np.where(np.isfinite(off), off, 0.0).max(-1)
-        best = np.partition(a, -2, axis=-1)
-        margins = best[:, -1] - best[:, -2]
-        same = a.argmax(-1) == b.argmax(-1)
-        tied = ~same & (margins <= rounding)
-        ratios = np.where(rounding > 0, margins / np.where(rounding > 0, rounding, 1.0), np.inf)
-        top = min(_TOP, a.shape[-1] - 1)
-        alike = np.sort(_best(a, top)) == np.sort(_best(b, top))
-        sampled = float(np.mean(_sampled_otherwise(_probabilities(a), _probabilities(b))))
+        weighed = [all(_are_probabilities(one[part]) for part in parts) for one in rows[:2]]
+        found = [_of_rows(weighed, *(one[part] for one in rows)) for part in parts]
+        same, tied, ratios, alike, otherwise = map(np.concatenate, zip(*found, strict=True))
     return Decisions(
         float((same | tied).mean()),
         int(tied.sum()),
         float(np.nanmin(ratios)) if not np.isnan(ratios).all() else float("nan"),
-        float(alike.all(-1).mean()),
-        sampled,
+        float(alike.mean()),
+        float(np.mean(otherwise)),
     )
+
+
+def _of_rows(
+    weighed: Sequence[bool], reference: Array, candidate: Array, exact: Array
+) -> tuple[Array, Array, Array, Array, Array]:
+    """What is decided in each row; see `Decisions`.
+
+    Args:
+        weighed: whether each model's outputs are probabilities.
+
+    Returns:
+        Whether both choose the same; whether it is a tie; the margin over the rounding; whether
+        the best are the same set; the share of draws that give another action.
+    """
+    a, b = reference.astype(np.float64), candidate.astype(np.float64)
+    off = np.abs(a - exact)
+    rounding = 2 * np.where(np.isfinite(off), off, 0.0).max(-1)
+    best = np.partition(a, -2, axis=-1)
+    margins = best[:, -1] - best[:, -2]
+    same = a.argmax(-1) == b.argmax(-1)
+    ratios = np.where(rounding > 0, margins / np.where(rounding > 0, rounding, 1.0), np.inf)
+    top = min(_TOP, a.shape[-1] - 1)
+    alike = (np.sort(_best(a, top)) == np.sort(_best(b, top))).all(-1)
+    tied = ~same & (margins <= rounding)
+    shares = [_probabilities(*one) for one in zip((a, b), weighed, strict=True)]
+    return same, tied, ratios, alike, _sampled_otherwise(shares[0], shares[1])
 
 
 def _best(rows: Array, count: int) -> Array:
@@ -75,8 +97,13 @@ def _best(rows: Array, count: int) -> Array:
     return found
 
 
-def _probabilities(rows: Array) -> Array:
-    if (rows >= 0).all() and np.allclose(rows.sum(-1), 1.0, atol=1e-3):
+def _are_probabilities(rows: Array) -> bool:
+    rows = rows.astype(np.float64)
+    return bool((rows >= 0).all() and np.allclose(rows.sum(-1), 1.0, atol=1e-3))
+
+
+def _probabilities(rows: Array, weighed: bool) -> Array:
+    if weighed:
         normal: Array = rows / rows.sum(-1, keepdims=True)
         return normal
     powers = np.exp(rows - rows.max(-1, keepdims=True))

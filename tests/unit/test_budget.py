@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import parity
-from parity import budget
+from parity import budget, sampled
 from parity.errors import InputError
 
 torch = pytest.importorskip("torch")
@@ -120,3 +120,37 @@ def test_what_guards_causes_lets_a_spent_budget_by() -> None:
                 budget.check()
             except Exception:
                 pytest.fail("it was taken for a fault of a cause")
+
+
+def softmax_in_tensorflow(x: Any) -> Any:
+    tf = pytest.importorskip("tensorflow")
+    return 1.5 * tf.nn.softmax(tf.tanh(x * 2.0), axis=0)
+
+
+def softmax_in_torch(x: Any) -> Any:
+    return 1.5 * torch.softmax(torch.tanh(x * 2.0), 0)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "framework"),
+    [(softmax_in_torch, "torch"), (softmax_in_tensorflow, "tensorflow")],
+)
+def test_what_is_too_large_is_explained_on_a_few_samples(
+    monkeypatch: pytest.MonkeyPatch, candidate: Any, framework: str
+) -> None:
+    def reference(x: Any) -> Any:
+        return 1.5 * torch.softmax(torch.tanh(x * 2.0), 1)
+
+    monkeypatch.setattr(budget, "_SMALL", 8.0 * 24 * 22)  # 3 samples of 7 elements have room
+    monkeypatch.setattr(sampled, "_ELEMENTS", 21)
+    report = parity.compare(
+        parity.wrap(reference, framework="torch"),
+        parity.wrap(candidate, framework=framework),
+        inputs=INPUTS,
+        gigabytes=1e-9,
+    )
+    (found,) = report.divergences
+    assert report.verdict == "diverged" and found.cause is not None
+    assert found.cause.kind == "softmax-axis" and not found.cause.confirmed
+    assert "explained on the first 3 of 5 samples" in found.cause.unproved
+    assert "not explained" not in found.detail

@@ -1,0 +1,81 @@
+"""Large values: none is kept twice without need, and nothing of their size is made in vain."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import parity
+from parity import channels
+from parity.matching import match as matching
+from parity.matching.match import Indexed, match
+from parity.rl import decisions
+from parity.rl.decisions import decide
+
+torch = pytest.importorskip("torch")
+
+
+def matched(candidate: Any, inputs: Any) -> Any:
+    def reference(x: Any) -> Any:
+        return torch.relu(x * 1.5) + 1.0
+
+    models = [parity.wrap(model, framework="torch") for model in (reference, candidate)]
+    tapes = [channels.record(model, models[0], inputs) for model in models]
+    return match(Indexed(tapes[0], tapes[0].replay("float64")), tapes[1])
+
+
+@pytest.fixture
+def inputs(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(matching, "_LARGE", 1)
+    return np.random.default_rng(0).normal(size=(6, 8)).astype("float32")
+
+
+def shared(found: Any) -> list[bool]:
+    return [
+        np.shares_memory(found.side.array(value), found.reference.array(pair.reference))
+        for value, pair in found.pairs.items()
+        if found.side.tape.producer(value) is not None
+    ]
+
+
+def test_a_value_that_is_its_partner_to_the_bit_is_kept_once(inputs: Any) -> None:
+    found = matched(lambda x: 1.0 + torch.relu(1.5 * x), inputs)
+    assert shared(found) and all(shared(found))
+    assert found.alone  # sharing replaces nothing
+
+
+def test_zeros_of_another_sign_are_kept(inputs: Any) -> None:
+    """1 / x tells them apart: to put one in the place of the other would hide a fault."""
+    found = matched(lambda x: torch.where(x > 0, x * 1.5, torch.tensor(-0.0)) + 1.0, inputs)
+    values = [found.side.array(value) for value in found.pairs]
+    assert any(np.signbit(array[array == 0]).any() for array in values if array.dtype.kind == "f")
+
+
+def test_another_arrangement_is_kept(inputs: Any) -> None:
+    found = matched(lambda x: torch.relu(1.5 * x.T) + 1.0, inputs)
+    assert found.pairs and not any(shared(found))
+
+
+def test_decisions_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    for table in (random.normal(size=(50, 6)), random.dirichlet(np.ones(6), 50)):
+        a = table.astype("float32")
+        b = (table + 1e-2 * random.normal(size=table.shape)).astype("float32")
+        whole = decide(a, b, table)
+        with monkeypatch.context() as patch:
+            patch.setattr(decisions, "_AT_ONCE", 42)
+            assert decide(a, b, table) == whole
+
+
+def test_decisions_make_nothing_of_the_whole_size() -> None:
+    table = np.random.default_rng(0).normal(size=(40_000, 200))
+    outputs = table.astype("float32")
+    tracemalloc.start()
+    try:
+        decide(outputs, outputs, table)
+        assert tracemalloc.get_traced_memory()[1] < 2 * table.nbytes
+    finally:
+        tracemalloc.stop()
