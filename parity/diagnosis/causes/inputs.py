@@ -201,7 +201,7 @@ def _made(inside: Inside, value: int) -> Affine | None:
     x = inside.array(value)
     for made in inside.computed:
         if _is_learned(inside.view.tape, made):
-            return None  # a layer, not a preparation
+            break  # a layer, not a preparation
         if value in inside.sources(made) and inside.array(made).shape == x.shape:
             affine = _affine(x, inside.array(made))
             found = affine if affine is not None else found
