@@ -216,7 +216,7 @@ def _foreign(thing: Any) -> _Foreign | None:
     if not (hasattr(thing, "__array__") or hasattr(thing, "numpy")):
         return None
     array = np.asarray(thing.numpy() if hasattr(thing, "numpy") else thing)
-    if array.dtype.kind == "V" or array.dtype.name == "bfloat16":
+    if array.dtype.name == "bfloat16" or array.dtype.kind == "V" and not array.dtype.names:
         array = array.astype(np.float32)
     return _Foreign(array) if array.dtype.kind in _NUMBERS else None
 

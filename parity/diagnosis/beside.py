@@ -244,16 +244,18 @@ def _is_plain(leaf: Any) -> bool:
 
 def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, Enum) and isinstance(b, Enum) and type(a) is not type(b):
-        numbers = isinstance(a.value, (int, float)) and isinstance(b.value, (int, float))
         named = (type(a).__name__, a.name) == (type(b).__name__, b.name)
-        return named and (not numbers or a.value == b.value)
+        plain = all(type(one.value) is not object for one in (a, b))
+        return named and (not plain or _equal(a.value, b.value))
     if isinstance(a, FunctionType) and isinstance(b, FunctionType):
         return _same_function(a, b)
     a, b = _as_text(a), _as_text(b)
     if _dtype_name(a) and _dtype_name(b):
         return _dtype_name(a) == _dtype_name(b)
     if isinstance(a, (np.ndarray, np.generic)) or isinstance(b, (np.ndarray, np.generic)):
-        return bool(np.array_equal(np.asarray(a), np.asarray(b)))
+        ours, theirs = np.asarray(a), np.asarray(b)
+        times = ours.dtype.kind in "mM" and theirs.dtype.kind in "mM"  # NaT is NaT
+        return bool(np.array_equal(ours, theirs, equal_nan=times))
     try:
         return bool(a is b or a == b)
     except (TypeError, ValueError, RuntimeError):  # of an object that compares element by element

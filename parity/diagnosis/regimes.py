@@ -31,6 +31,7 @@ _TIMES_NARROW = 8.0
 _LARGE = 2.0**-6
 # Whole numbers are rounded once: what so many units in the last place do not turn was no tie.
 _TIES = 16.0 * U32
+_STEPS = 4.0  # times what they turn by
 
 
 def precision_decides(
@@ -58,7 +59,7 @@ def precision_decides(
         unit = max(_TIES, narrow or 0.0) if whole else narrow
         moved = _moved(matched, pair, plain, runs, unit)
         if whole:
-            over = (gap > 0) & (moved == 0)
+            over = gap > _STEPS * moved
         else:
             # a step may be swallowed here and not there: what is usual counts everywhere
             times = _TIMES if narrow is None else _TIMES_NARROW
@@ -139,4 +140,8 @@ def _laid_out(
     if kinds <= set("fc") and len(kinds) == 1:
         wide = (in_reals(one).astype(np.float64) for one in (a, b))
         return mask_sentinels(next(wide)), mask_sentinels(next(wide))
-    return (a, b) if kinds <= set("biu") else None
+    floats = [one for one in (a, b) if one.dtype.kind == "f"]
+    if all(np.isfinite(one).all() and (one == np.rint(one)).all() for one in floats):
+        if kinds <= set("biuf"):  # bins or flags, in one of the models as floating numbers
+            return a.astype(np.float64).astype(np.int64), b.astype(np.float64).astype(np.int64)
+    return None

@@ -45,9 +45,9 @@ def stored_results(
         except ParityError:  # a model takes no samples in this order
             refused += 1
             continue
-        if found:
-            return "diverged", [f"{one}; {_DIFFER}" for one in found]
-        return ("diverged" if by_sample else "unverified"), [_ON_OTHERS]
+        # what mixes samples may differ there for their own sake: a spread of zero, ties
+        told = [f"{one}; {_DIFFER}" for one in found] or [_ON_OTHERS]
+        return ("diverged" if by_sample else "unverified"), told
     if found and refused == len(orders):
         return "unverified", [f"{one}; the models take no other samples" for one in found]
     return "parity", []

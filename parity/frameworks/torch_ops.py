@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -40,10 +41,31 @@ def in_float64(func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     whole = func is aten.full.default and not isinstance(args[1], float)  # integers or booleans
     if func in _FACTORIES and kwargs.get("dtype") is None and not whole:
         kwargs = {**kwargs, "dtype": torch.float64}
+    if func is aten.view.dtype:  # the bits of what was recorded: a float64 has others
+        args = [_of_width(args[0], args[1]), *args[1:]]
     try:
-        return func(*args, **kwargs)
+        with _default_float64():  # a quotient of integers is of the default dtype
+            return func(*args, **kwargs)
     except (RuntimeError, NotImplementedError) as error:  # what kernels raise; others are ours
         raise NoFloat64(str(error).split("\n")[0]) from error
+
+
+@contextmanager
+def _default_float64() -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _of_width(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """A float64 tensor in the floating dtype that is as wide as the bits it is read as."""
+    narrow = {2: torch.float16, 4: torch.float32}.get(dtype.itemsize)
+    if tensor.dtype != torch.float64 or dtype.is_floating_point or narrow is None:
+        return tensor
+    return tensor.to(narrow)
 
 
 def _with_limits_of_float32(args: list[Any]) -> list[Any]:
