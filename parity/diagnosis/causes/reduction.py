@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
@@ -30,7 +33,7 @@ def reduction(case: Case) -> Iterator[Explanation]:
             continue
         if is_weighted(case, one) and change.kind == one.kind:
             continue
-        yield _explanation(case, change)
+        yield replace(_explanation(case, change), unproved=_of_two_numbers(case, one.source))
     for one, some, predict in mixed(case):
         rank = len(case.reference.tape.values[one.source].shape)
         other = "mean" if one.kind == "sum" else "sum"
@@ -53,6 +56,13 @@ def reduction(case: Case) -> Iterator[Explanation]:
             parameters={"kind": kinds},
             cost=_PLAIN,
         )
+
+
+def _of_two_numbers(case: Case, source: int) -> str:
+    """Why a reduction is not proved of one-hot vectors: zeros are their least, and much else."""
+    if len(np.unique(case.repaired.reference.array(source))) > 2:
+        return ""
+    return "what is reduced holds but two numbers: other operations give the same of it"
 
 
 def _explanation(case: Case, change: Change) -> Explanation:

@@ -55,7 +55,9 @@ def missing(case: Case) -> Iterator[Explanation]:
             f"{names}{_brought_in(ours, source, left_out)} is missing",
             predict,
             parameters={"operations": (names, "none")},
-            unproved=_twins(case) or _has_it(case.candidate, case.reference, left_out),
+            unproved=_twins(case)
+            or _has_it(case.candidate, case.reference, left_out)
+            or _gives_constants(ours, left_out),
             cost=_BYPASSED * len(left_out),
         )
         return
@@ -80,7 +82,9 @@ def extra(case: Case) -> Iterator[Explanation]:
             as_it_is,
             mended,
             {"operations": ("none", names)},
-            unproved=_twins(case) or _has_it(case.reference, case.candidate, left_out),
+            unproved=_twins(case)
+            or _has_it(case.reference, case.candidate, left_out)
+            or _gives_constants(theirs, left_out),
             cost=_BYPASSED * len(left_out),
         )
         return
@@ -111,6 +115,15 @@ def _has_it(other: RegionView, own: RegionView, left_out: list[Op]) -> str:
     ]
     if kernels and len({op.kind for op in left_out if op.role != "move"}) > 1:
         return f"the other model computes {kernels[0]}, which may have it inside"
+    return ""
+
+
+def _gives_constants(inside: Inside, left_out: list[Op]) -> str:
+    """Why an operation that computes nothing of what it reads is not what is missing."""
+    for op in left_out:
+        made = [value for value in op.outputs if value in inside.values]
+        if op.role != "move" and made and not any(varies(inside.array(one)) for one in made):
+            return f"{op.kind} gives a constant: what stands in its place may be what is wrong"
     return ""
 
 
