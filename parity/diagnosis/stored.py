@@ -38,16 +38,18 @@ def stored_results(
         try:
             if not _differ_elsewhere(matched, fixed, plain, at, usual):
                 continue
-            by_sample = any(
+            by_sample = [
                 _is_by_sample(one, names, at)
                 for one, names in zip(plain, _names(matched, fixed), strict=True)
-            )
+            ]
         except ParityError:  # a model takes no samples in this order
             refused += 1
             continue
+        if all(by_sample):
+            continue  # what differs there differs here, among samples that hide it
         # what mixes samples may differ there for their own sake: a spread of zero, ties
         told = [f"{one}; {_DIFFER}" for one in found] or [_ON_OTHERS]
-        return ("diverged" if by_sample else "unverified"), told
+        return ("diverged" if any(by_sample) else "unverified"), told
     if found and refused == len(orders):
         return "unverified", [f"{one}; the models take no other samples" for one in found]
     return "parity", []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -123,3 +124,24 @@ def test_without_other_samples_it_would_pass(monkeypatch: pytest.MonkeyPatch) ->
     found = comparison.plain_run
     monkeypatch.setattr(comparison, "plain_run", lambda *given: replace(found(*given), orders=()))
     assert compare(masked, by_a_kept_mask).verdict == "parity"
+
+
+def test_a_sample_that_is_mostly_rounding_is_none_that_was_kept() -> None:
+    """Alone in a batch its rounding shows, which the other samples hide."""
+    logits = np.array([[30, 0, 0, 0], [1, 2, 3, 4], [0.5, 1, 0, 2]], np.float32)[::-1].copy()
+
+    def reference(x: np.ndarray) -> np.ndarray:
+        shifted = x - x.max(1, keepdims=True)
+        logp = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
+        return -(np.exp(logp) * logp).sum(1)
+
+    def port(x: torch.Tensor) -> torch.Tensor:
+        return torch.distributions.Categorical(logits=x).entropy()
+
+    for batch in (logits, logits[::-1].copy()):
+        report = parity.compare(
+            parity.wrap(reference, framework="numpy"),
+            parity.wrap(port, framework="torch"),
+            inputs=batch,
+        )
+        assert report.verdict != "diverged", str(report)
