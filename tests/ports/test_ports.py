@@ -11,15 +11,17 @@ pytest.importorskip("chainer")
 from benchmarks.ports.port import Port, ports  # noqa: E402
 
 PORTS = ports()
-FAULTS = [(port, name) for port in PORTS for name in port.faults]
+# Those of `stacks` and `control` are compared by the benchmark alone.
+SAMPLED = [port for port in PORTS if not port.name.startswith(("stacks/", "control/"))]
+FAULTS = [(port, name) for port in SAMPLED for name in port.faults]
 
 
 def test_the_corpus_is_whole() -> None:
-    assert len(PORTS) == 40
-    assert len(FAULTS) == 160
+    assert len(PORTS) == 60
+    assert sum(len(port.faults) for port in PORTS) == 240
 
 
-@pytest.mark.parametrize("port", PORTS[::3], ids=lambda port: port.name)
+@pytest.mark.parametrize("port", SAMPLED[::3], ids=lambda port: port.name)
 def test_a_right_port_is_parity(port: Port) -> None:
     report = port.compared()
     assert report.verdict == "parity", str(report)
