@@ -60,19 +60,21 @@ class RegionView:
 
     def leaf(self, value: int) -> LeafView | None:
         """The leaf that a value is, but for static operations on the way."""
-        found = [leaf for leaf in self.leaves if leaf.id in self.sources(value)]
+        sources = self.sources(value)
+        found = [leaf for leaf in self.leaves if leaf.id in sources]
         return found[0] if len(found) == 1 else None
 
     def sources(self, value: int) -> set[int]:
         """The leaves that a value is made of by static operations; itself if it is one."""
-        found, stack = set(), [value]
+        found, seen, stack = set(), {value}, [value]
         while stack:
             at = stack.pop()
             op = self.tape.producer(at)
             if op is None:
                 found.add(at)
             elif op.static:
-                stack.extend(op.inputs)
+                stack.extend(one for one in op.inputs if one not in seen)
+                seen.update(op.inputs)  # what is made of itself many times over is walked once
         return found
 
     def readers(self, steps: int = 1) -> tuple[Op, ...]:
