@@ -282,11 +282,12 @@ class Tape:
             if leaf.op >= 0 or leaf.kind == "input" or len(leaf.shape) != 2 or min(leaf.shape) < 2:
                 continue
             readers: set[int] = set()
-            stack = [leaf.id]
+            seen, stack = {leaf.id}, [leaf.id]
             while stack:
                 for index in self.consumers[stack.pop()]:
                     if self.ops[index].static:
-                        stack.extend(self.ops[index].outputs)
+                        stack.extend(one for one in self.ops[index].outputs if one not in seen)
+                        seen.update(self.ops[index].outputs)
                     elif index in self.used:
                         readers.add(index)
             if readers:
