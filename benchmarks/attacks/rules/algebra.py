@@ -12,21 +12,11 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, uniform, weights
+from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, uniform
+from benchmarks.attacks.heads import W, X, tf_head, torch_head
 
 ALGEBRA = "algebra"
 RARE = "outputs-of-rare-kinds"
-
-W = weights(5, 4)
-X = normal(6, 5)
-
-
-def torch_head(x):
-    return torch.tanh(x @ torch.from_numpy(W))
-
-
-def tf_head(x):
-    return tf.tanh(tf.matmul(x, W))
 
 
 @attack(ALGEBRA, "the order of equal numbers when sorted from the largest", 2)

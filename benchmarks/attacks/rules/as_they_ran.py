@@ -7,6 +7,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_, weights
+from benchmarks.attacks.heads import X, tf_head, torch_head
 from parity.frameworks.chainer_numpy import import_chainer
 
 chainer = import_chainer()
@@ -16,17 +17,6 @@ COMPLEX = "complex-as-it-ran"
 BESIDE = "regimes-beside-others"
 HALF = "half-precision-regimes"
 KERNEL = "kernels-by-dtype"
-
-W = weights(5, 4)
-X = normal(6, 5)
-
-
-def torch_head(x):
-    return torch.tanh(x @ torch.from_numpy(W))
-
-
-def tf_head(x):
-    return tf.tanh(tf.matmul(x, W))
 
 
 # --- integers and booleans ------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_, weights
+from benchmarks.attacks.heads import W, X, tf_head, torch_head
 from parity.frameworks.chainer_numpy import import_chainer
 
 chainer = import_chainer()
@@ -19,17 +20,7 @@ LOST = "lost-in-float32"
 ROADS = "other-roads-to-fewer-bits"
 CALLED = "as-it-is-called"
 
-W = weights(5, 4)
-X = normal(6, 5)
 KERNEL = normal(3, 3, 2, 4, scale=0.3)
-
-
-def torch_head(x):
-    return torch.tanh(x @ torch.from_numpy(W))
-
-
-def tf_head(x):
-    return tf.tanh(tf.matmul(x, W))
 
 
 def torch_features(x):

@@ -6,21 +6,11 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, weights
+from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_
+from benchmarks.attacks.heads import W, X, tf_head, torch_head
 
 KEPT = "kept-of-the-first-batch"
 SEEDS = "drawn-by-a-seed"
-
-W = weights(5, 4)
-X = normal(6, 5)
-
-
-def torch_head(x):
-    return torch.tanh(x @ torch.from_numpy(W))
-
-
-def tf_head(x):
-    return tf.tanh(tf.matmul(x, W))
 
 
 @attack(

@@ -7,7 +7,8 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_, weights
+from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_
+from benchmarks.attacks.heads import W, X, tf_head, torch_head
 from parity.frameworks.chainer_numpy import import_chainer
 
 chainer = import_chainer()
@@ -15,17 +16,6 @@ F = chainer.functions
 
 OWN = "own-inputs"
 STORED = "stored-results"
-
-W = weights(5, 4)
-X = normal(6, 5)
-
-
-def torch_head(x):
-    return torch.tanh(x @ torch.from_numpy(W))
-
-
-def tf_head(x):
-    return tf.tanh(tf.matmul(x, W))
 
 
 def half_net(dtype):

@@ -8,23 +8,13 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_, weights
+from benchmarks.attacks.corpus import Case, attack, chainer_, numpy_, tf_, torch_, weights
+from benchmarks.attacks.heads import W, X, tf_head, torch_head
 from parity.frameworks.chainer_numpy import import_chainer
 
 chainer = import_chainer()
 F = chainer.functions
 RULE = "hidden-writes"
-
-W = weights(5, 4)
-X = normal(6, 5)
-
-
-def tf_head(x):
-    return tf.tanh(tf.matmul(x, W))
-
-
-def torch_head(x):
-    return torch.tanh(x @ torch.from_numpy(W))
 
 
 @attack(RULE, "a mask is written through .numpy(), after the activation was computed")

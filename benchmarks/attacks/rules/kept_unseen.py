@@ -6,22 +6,13 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, uniform, weights
+from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, uniform
+from benchmarks.attacks.heads import W, X, tf_head, torch_head
 
 KEPT = "kept-and-not-seen"
 ALARMS = "alarms-on-other-samples"
 
-W = weights(5, 4)
-X = normal(6, 5)
 OTHER = normal(6, 5, seed=9)
-
-
-def torch_head(x):
-    return torch.tanh(x @ torch.from_numpy(W))
-
-
-def tf_head(x):
-    return tf.tanh(tf.matmul(x, W))
 
 
 def _scale(x):

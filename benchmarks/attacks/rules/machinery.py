@@ -6,23 +6,13 @@ import tensorflow as tf
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from benchmarks.attacks.corpus import Case, attack, chainer_, normal, tf_, torch_, weights
+from benchmarks.attacks.corpus import Case, attack, chainer_, normal, tf_, torch_
+from benchmarks.attacks.heads import W, X, tf_head, torch_head
 from parity.frameworks.chainer_numpy import import_chainer
 
 chainer = import_chainer()
 F = chainer.functions
 RULE = "between-line-and-number"
-
-W = weights(5, 4)
-X = normal(6, 5)
-
-
-def torch_head(x):
-    return torch.tanh(x @ torch.from_numpy(W))
-
-
-def tf_head(x):
-    return tf.tanh(tf.matmul(x, W))
 
 
 def _backend(factor):

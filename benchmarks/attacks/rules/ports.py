@@ -20,6 +20,7 @@ from benchmarks.attacks.corpus import (
     uniform,
     weights,
 )
+from benchmarks.attacks.heads import W, X, tf_head, torch_head
 from parity.frameworks.chainer_numpy import import_chainer
 
 chainer = import_chainer()
@@ -31,17 +32,6 @@ DERIVED = "derivatives"
 WRAPPED = "wrapped-tensors"
 STATE = "state-and-sharing"
 DEFAULTS = "defaults-of-libraries"
-
-W = weights(5, 4)
-X = normal(6, 5)
-
-
-def torch_head(x):
-    return torch.tanh(x @ torch.from_numpy(W))
-
-
-def tf_head(x):
-    return tf.tanh(tf.matmul(x, W))
 
 
 # --- sizes ----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_, weights
+from benchmarks.attacks.heads import X, tf_head, torch_head
 from parity.frameworks.chainer_numpy import import_chainer
 
 chainer = import_chainer()
@@ -20,15 +21,6 @@ UNSEEN = "unseen-by-the-recorder"
 ALARMS = "false-alarms"
 
 W, V = weights(5, 4), weights(4, 3, seed=1)
-X = normal(6, 5)
-
-
-def torch_head(x):
-    return torch.tanh(x @ torch.from_numpy(W))
-
-
-def tf_head(x):
-    return tf.tanh(tf.matmul(x, W))
 
 
 @attack(VIEWS, "the mantissa is cut in place through a view as integers", 2)

@@ -19,6 +19,7 @@ from benchmarks.attacks.corpus import (
     uniform,
     weights,
 )
+from benchmarks.attacks.heads import X, tf_head, torch_head
 from parity.frameworks.chainer_numpy import import_chainer
 
 chainer = import_chainer()
@@ -28,17 +29,6 @@ SMALL = "regimes-of-little"
 KERNEL = "kernels-and-their-buffers"
 MASK = "constants-like-masks"
 WIDE = "float64-that-is-none"
-
-W = weights(5, 4)
-X = normal(6, 5)
-
-
-def torch_head(x):
-    return torch.tanh(x @ torch.from_numpy(W))
-
-
-def tf_head(x):
-    return tf.tanh(tf.matmul(x, W))
 
 
 # --- whole numbers --------------------------------------------------------------------------------

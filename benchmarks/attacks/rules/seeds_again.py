@@ -5,17 +5,11 @@ from __future__ import annotations
 import tensorflow as tf
 import torch
 
-from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, weights
+from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_
+from benchmarks.attacks.heads import W, X, torch_head
 
 SEEDS = "seeds-of-few-numbers"
 BESIDE = "traces-beside-draws"
-
-W = weights(5, 4)
-X = normal(6, 5)
-
-
-def torch_head(x):
-    return torch.tanh(x @ torch.from_numpy(W))
 
 
 def _first_seed(wanted):
