@@ -197,6 +197,11 @@ def unaccounted(
     return _exceeding(compared, fixed), effect
 
 
+# `explained` is four times a root mean square, which no element exceeds by more than this again;
+# and at its least it is four roundings, so that a note then excuses no more than rounding does.
+_NOTED = 2.0
+
+
 def _is_of_its_kind(repaired: Match, parting: Parting, kind: str) -> bool:
     """Whether each element by itself differs by no more than the kind of a note allows.
 
@@ -206,7 +211,7 @@ def _is_of_its_kind(repaired: Match, parting: Parting, kind: str) -> bool:
         return False  # without float64 the outputs as they ran are all there is to go by
     if parting.leaves and all(_is_rounded(repaired, leaf) for leaf in parting.leaves):
         return True  # as a support whose middle is zero but for the rounding of its ends
-    limit = CUT if kind == "rounding" else ACCOUNTED * max(U32, parting.explained)
+    limit = CUT if kind == "rounding" else _NOTED * max(U32, parting.explained)
     case = None if kind == "random" else case_of(repaired, parting)
     if case is None or parting.values is None:
         return True
