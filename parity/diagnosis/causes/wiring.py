@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from parity.diagnosis.causes._parts import (
 )
 from parity.diagnosis.region import ancestors
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView, plain_kind
+from parity.diagnosis.view import plain_kind
 from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME
 from parity.numerics.difference import residual
@@ -33,6 +33,7 @@ _BYPASSED = 0.01  # what each operation more that is left out costs
 _OTHER = 0.5
 _TRIES = 24  # a region of many operations has no simple wiring to be told
 _KERNELS = ("softmax", "norm", "attention", "lstm", "gru")  # several operations in one
+_BOUNDS = ("clip", "clamp", "hardtanh", "maximum", "minimum")  # a clip may be one or two operations
 _SWAPS = 4  # values of one shape that are exchanged
 
 
@@ -56,7 +57,7 @@ def missing(case: Case) -> Iterator[Explanation]:
             predict,
             parameters={"operations": (names, "none")},
             unproved=_twins(case)
-            or _has_it(case.candidate, case.reference, left_out)
+            or _has_it(inside_candidate(case), ours, left_out)
             or _gives_constants(ours, left_out),
             cost=_BYPASSED * len(left_out),
         )
@@ -83,7 +84,7 @@ def extra(case: Case) -> Iterator[Explanation]:
             mended,
             {"operations": ("none", names)},
             unproved=_twins(case)
-            or _has_it(case.reference, case.candidate, left_out)
+            or _has_it(inside_reference(case), theirs, left_out)
             or _gives_constants(theirs, left_out),
             cost=_BYPASSED * len(left_out),
         )
@@ -100,12 +101,13 @@ def _brought_in(inside: Inside, source: int, left_out: list[Op]) -> str:
     return ""
 
 
-def _has_it(other: RegionView, own: RegionView, left_out: list[Op]) -> str:
+def _has_it(other: Inside, own: Inside, left_out: list[Op]) -> str:
     """Why an operation may not be what one side has and the other has not; "" if it is.
 
-    The other side computes the same kind elsewhere, or may have it inside a kernel of its own.
+    The other side computes the same kind elsewhere, may have it inside a kernel of its own, or has
+    it with bounds that nothing reaches on these inputs.
     """
-    theirs, ours = (Counter(plain_kind(op) for op in view.ops) for view in (other, own))
+    theirs, ours = (Counter(plain_kind(op) for op in inside.view.ops) for inside in (other, own))
     for op in left_out:
         kind = plain_kind(op)
         if theirs[kind] and theirs[kind] >= ours[kind]:
@@ -115,7 +117,16 @@ def _has_it(other: RegionView, own: RegionView, left_out: list[Op]) -> str:
     ]
     if kernels and len({op.kind for op in left_out if op.role != "move"}) > 1:
         return f"the other model computes {kernels[0]}, which may have it inside"
-    return ""
+    makers = [other.view.tape.producer(value) for value in other.entering]
+    near = [*other.view.ops, *filter(None, makers)]
+    bounds = [op.kind for op in near if _is_bound(op)]
+    if bounds and any(_is_bound(op) for op in left_out):
+        return f"the other model computes {bounds[0]} there, which may have it inside"
+    return next(_unchanging(other, near), "")
+
+
+def _is_bound(op: Op) -> bool:
+    return any(word in plain_kind(op) for word in _BOUNDS)
 
 
 def _gives_constants(inside: Inside, left_out: list[Op]) -> str:
@@ -294,22 +305,27 @@ def _idle(case: Case) -> str:
 
     A product with weights that are all 1 looks like a product that is missing.
     """
-    theirs = inside_candidate(case)
-    for op in case.candidate.ops:
-        live = [value for value in op.inputs if case.candidate.tape.is_live(value)]
-        if op.role != "compute" or len(set(live)) < 2 or op.outputs[0] not in theirs.values:
-            continue
-        made = theirs.array(op.outputs[0])
-        for value in live:
-            if value in theirs.values and varies(made):
-                array = theirs.array(value)
-                if array.shape == made.shape and residual(array, made) <= SAME:
-                    return f"{op.kind} changes nothing there: what it takes may be what is wrong"
+    said = next(_unchanging(inside_candidate(case), case.candidate.ops, least=2), "")
+    if said:
+        return said
     for value in case.candidate_entering:
         if _is_lost(case, value):
             name = _named(case.candidate.tape, value)
             return f"{name} is read and changes nothing there: how it is used may be what is wrong"
     return ""
+
+
+def _unchanging(inside: Inside, ops: Iterable[Op], least: int = 1) -> Iterator[str]:
+    """Operations on `least` values or more that give what they take, as a clip out of reach."""
+    for op in ops:
+        live = [value for value in op.inputs if inside.view.tape.is_live(value)]
+        if op.role != "compute" or len(set(live)) < least:
+            continue
+        made = inside.array(op.outputs[0])
+        for value in live:
+            array = inside.array(value)
+            if array.shape == made.shape and varies(made) and residual(array, made) <= SAME:
+                yield f"{op.kind} changes nothing there: what it takes may be what is wrong"
 
 
 def _is_lost(case: Case, value: int) -> bool:
