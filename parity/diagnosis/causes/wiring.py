@@ -57,6 +57,7 @@ def missing(case: Case) -> Iterator[Explanation]:
             parameters={"operations": (names, "none")},
             unproved=_twins(case)
             or _has_it(case.candidate, case.reference, left_out)
+            or _read_elsewhere(ours, left_out)
             or _gives_constants(ours, left_out),
             cost=_BYPASSED * len(left_out),
         )
@@ -84,6 +85,7 @@ def extra(case: Case) -> Iterator[Explanation]:
             {"operations": ("none", names)},
             unproved=_twins(case)
             or _has_it(case.reference, case.candidate, left_out)
+            or _read_elsewhere(theirs, left_out)
             or _gives_constants(theirs, left_out),
             cost=_BYPASSED * len(left_out),
         )
@@ -115,6 +117,16 @@ def _has_it(other: RegionView, own: RegionView, left_out: list[Op]) -> str:
     ]
     if kernels and len({op.kind for op in left_out if op.role != "move"}) > 1:
         return f"the other model computes {kernels[0]}, which may have it inside"
+    return ""
+
+
+def _read_elsewhere(inside: Inside, left_out: list[Op]) -> str:
+    """Why operations are not too many, or missing, where what they give is needed all the same."""
+    tape, here = inside.view.tape, {op.index for op in left_out}
+    for op in left_out[:-1]:
+        readers = {reader for value in op.outputs for reader in tape.consumers[value]}
+        if readers & set(tape.used) - here:
+            return f"what {op.kind} gives is read elsewhere too"
     return ""
 
 
