@@ -9,7 +9,7 @@ from typing import Any
 
 from parity import budget, channels
 from parity.architecture import structural_differences
-from parity.diagnosis.beside import Beside, by_value, judge_beside, missing
+from parity.diagnosis.beside import Beside, by_value, in_order, judge_beside, missing
 from parity.diagnosis.by_formula import hold_against, record_formula
 from parity.diagnosis.closing import close, doubted
 from parity.diagnosis.draw_notes import with_draws
@@ -336,7 +336,7 @@ def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], li
     ours, theirs = reference.outputs, candidate.outputs
     problems: list[str] = []
     shared = [name for name in ours if name in theirs]
-    if not shared and len(ours) == len(theirs):
+    if in_order(reference, candidate, ours, theirs):
         named = list(zip(ours, ours.values(), theirs.values(), strict=True))
     else:
         named = [(name, ours[name], theirs[name]) for name in shared]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import dis
 import functools
+import inspect
 import sys
 import sysconfig
 import types
@@ -23,6 +24,13 @@ class Setting:
 
     Two objects that both have it must agree; one that has none lacks no output.
     """
+
+    value: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Private:
+    """What an object keeps in a private attribute and shows nowhere: a method may give it."""
 
     value: Any
 
@@ -67,7 +75,7 @@ def shown(thing: Any, ask: bool = True) -> dict[str, Any]:
 
 def shown_beside(container: Any, held: Iterable[Any], ask: bool = True) -> dict[str, Any]:
     """What a container of a class of the user's shows beside the items that it holds."""
-    if not _is_users_class(type(container)):
+    if not is_users_class(type(container)):
         return {}
     known = set(map(id, held))
     found = _asked(container, _names(container, ask))
@@ -92,16 +100,58 @@ def _names(thing: Any, ask: bool) -> list[str]:
     return [*plain, *map(Answer, answers)] if ask else plain
 
 
-def _is_users_class(cls: type) -> bool:
+def is_users_class(cls: type) -> bool:
     """Whether a class, or one that it is made of, is defined by the user's own code."""
-    foreign = (*foreign_paths(), *_INSTALLED)
-    for base in cls.__mro__:
-        file = getattr(sys.modules.get(base.__module__), "__file__", None) or ""
-        if base.__module__.partition(".")[0] in sys.stdlib_module_names:
-            continue  # some have no file
-        if not file.startswith(foreign):
-            return True
-    return False
+    return any(map(_is_defined_by_the_user, cls.__mro__))
+
+
+def _is_defined_by_the_user(cls: type) -> bool:
+    if cls.__module__.partition(".")[0] in sys.stdlib_module_names:
+        return False  # some have no file
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
+    return not file.startswith((*foreign_paths(), *_INSTALLED))
+
+
+def private(thing: Any) -> dict[str, Any]:
+    """The private attributes of an object; of a class of the user's, those that are its own.
+
+    What code of a library's class names, which it is made of, belongs to the library.
+    """
+    bases = type(thing).__mro__
+    slots = [
+        name
+        for base in bases
+        for name, member in vars(base).items()
+        if isinstance(member, types.MemberDescriptorType)
+    ]
+    names = dict.fromkeys((*getattr(thing, "__dict__", {}), *slots))
+    found = {name: getattr(thing, name, None) for name in names if name[:1] == "_"}
+    if not found or not is_users_class(type(thing)):
+        return found
+    library = {
+        name
+        for base in bases
+        if not _is_defined_by_the_user(base)
+        for member in vars(base).values()
+        for name in _names_in(member)
+    }
+    return {name: item for name, item in found.items() if name not in library}
+
+
+def answers_from(cls: type, attribute: str) -> set[str]:
+    """The properties of the user's that read an attribute."""
+    found = _of_the_user(cls)
+    return {name for name in found if attribute in _names_in(getattr(cls, name, None))}
+
+
+def _names_in(member: object) -> set[str]:
+    """The names that the code of a method or a property reads or writes."""
+    member = getattr(member, "fget", getattr(member, "func", getattr(member, "__func__", member)))
+    if not isinstance(member, types.FunctionType):
+        return set()
+    code = inspect.unwrap(member).__code__
+    inner = [one for one in code.co_consts if isinstance(one, types.CodeType)]
+    return {name for one in (code, *inner) for name in one.co_names}
 
 
 def _declared(thing: Any) -> Mapping[str, Any] | None:

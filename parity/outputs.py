@@ -15,7 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from parity.objects import Answer, hung_on, is_plain, shown, shown_beside
+from parity.objects import (
+    Answer,
+    Private,
+    Setting,
+    answers_from,
+    hung_on,
+    is_plain,
+    is_users_class,
+    private,
+    shown,
+    shown_beside,
+)
 
 _NUMBERS = "biufc"  # NumPy's kinds of dtypes that hold numbers
 _DENSE = 1 << 24  # elements up to which a sparse tensor is written out
@@ -27,12 +38,14 @@ class Outputs(dict[str, Any]):
     Attributes:
         others: what holds no numbers, by path: None, strings, members of enums, objects.
         foreign: paths of tensors of another framework, given as arrays.
+        numbers: by path the keys that lead there and are numbers, as ids are: they are values.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.others: dict[str, Any] = {}
         self.foreign: set[str] = set()
+        self.numbers: dict[str, tuple[str, ...]] = {}
 
     def none_of_its_own(self, ops: Sized) -> bool:
         """Whether a model gave no tensors, or only another framework's without an operation."""
@@ -49,6 +62,20 @@ class Repeated:
 @dataclasses.dataclass(frozen=True)
 class _Foreign:
     array: Any
+    tensor: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class _Number:
+    """A key of a dict that is no name."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return str(self.key)
+
+    def __repr__(self) -> str:
+        return repr(self.key)
 
 
 def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
@@ -61,16 +88,20 @@ def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
     Of an object what it shows is visited: public attributes, slots, fields, properties that the
     user's code defines, the parameters that a distribution declares (`parameters`, `params`,
     `arg_constraints`), and properties that only return an attribute. Others are not asked: they may
-    be expensive, or draw. Private attributes are its own affair, unless they hold all its tensors:
-    then the object is a leaf of another kind. A container of the user's own class shows that beside
-    its items, and a tensor the tensors among its attributes.
+    be expensive, or draw. A private attribute is a leaf of another kind where a class of the user's
+    keeps numbers in it that nothing public shows. A container of the user's own class shows its
+    attributes beside its items, a number or a text of such a class too, and a tensor the tensors
+    among its attributes.
 
     Args:
         is_tensor: tells a tensor of the model's framework.
     """
     leaves = list(_leaves((), output, is_tensor, {}))
     found = Outputs()
-    for name, (_, leaf) in zip(_names([keys for keys, _ in leaves]), leaves, strict=True):
+    for name, (keys, leaf) in zip(_names([keys for keys, _ in leaves]), leaves, strict=True):
+        numbers = tuple(str(key) for key in keys if isinstance(key, _Number))
+        if numbers:
+            found.numbers[name] = numbers
         if isinstance(leaf, _Foreign):
             found[name] = leaf.array
             found.foreign.add(name)
@@ -133,11 +164,13 @@ def _leaves(
                     yield leaf
         return
     if parts is None:
-        whole = _as_one_array(thing)
+        whole = thing if isinstance(thing, (str, bytes)) else _as_one_array(thing)
+        ask = type(thing) not in asked
         if whole is not None:
             yield keys, whole
-            return
-        parts = _items(thing, type(thing) not in asked)
+            parts = shown_beside(thing, [thing], ask).items()
+        else:
+            parts = _items(thing, ask)
     if parts is None:
         yield keys, thing
         return
@@ -147,9 +180,9 @@ def _leaves(
         below = (*keys, *key) if isinstance(key, _Path) else (*keys, key)
         led = asked | {type(thing)} if isinstance(key, Answer) else asked
         found += _leaves(below, item, is_tensor, above, led)
-    if _hides_its_tensors(thing, found, is_tensor):
-        found.append((keys, thing))
     yield from found
+    for name, item in _hidden(thing, keys, found, is_tensor):
+        yield (*keys, name), item
 
 
 # --- leaves --------------------------------------------------------------------------------------
@@ -207,6 +240,7 @@ def _of_numbers(things: list[Any]) -> bool:
 
 def _foreign(thing: Any) -> _Foreign | None:
     """A tensor of a framework that is not the model's, as an array."""
+    given = thing
     if not (hasattr(thing, "shape") and hasattr(thing, "dtype")):
         return None
     if hasattr(thing, "detach"):  # torch
@@ -218,7 +252,7 @@ def _foreign(thing: Any) -> _Foreign | None:
     array = np.asarray(thing.numpy() if hasattr(thing, "numpy") else thing)
     if array.dtype.name == "bfloat16" or array.dtype.kind == "V" and not array.dtype.names:
         array = array.astype(np.float32)
-    return _Foreign(array) if array.dtype.kind in _NUMBERS else None
+    return _Foreign(array, given) if array.dtype.kind in _NUMBERS else None
 
 
 # --- containers ----------------------------------------------------------------------------------
@@ -246,6 +280,9 @@ def _parts_of_tensor(thing: Any, is_tensor: Callable[[object], bool]) -> _Items 
         return [(_ITSELF, thing.stack())]
     if kind == "SparseTensor":
         return _sparse_of_tensorflow(thing)
+    scipy: Any = sys.modules.get("scipy.sparse")  # without it there are none of its arrays
+    if scipy is not None and scipy.issparse(thing):
+        return _sparse_of_scipy(thing)
     if not is_tensor(thing):
         return None
     return _parts_of_torch(thing)
@@ -256,6 +293,16 @@ def _sparse_of_tensorflow(thing: Any) -> _Items:
     if int(np.prod(np.asarray(thing.dense_shape, np.float64))) > _DENSE:
         return [("values", thing.values), ("indices", thing.indices)]
     return [(_ITSELF, tf.sparse.to_dense(tf.sparse.reorder(thing)))]
+
+
+def _sparse_of_scipy(thing: Any) -> _Items:
+    """As what it stands for: of the order of its entries nothing depends."""
+    if int(np.prod(np.asarray(thing.shape, np.float64))) <= _DENSE:
+        return [(_ITSELF, thing.toarray())]
+    thing = thing.tocoo(copy=True)
+    thing.sum_duplicates()
+    places = getattr(thing, "coords", (thing.row, thing.col))
+    return [("values", thing.data), ("indices", np.stack(places)), ("shape", np.array(thing.shape))]
 
 
 def _parts_of_torch(thing: Any) -> _Items | None:
@@ -290,7 +337,7 @@ def _items(thing: Any, ask: bool) -> _Items | None:
 def _held(thing: Any) -> list[tuple[Any, Any]] | None:
     """Keys and items of a container; None for what is none."""
     if isinstance(thing, Mapping):
-        return list(thing.items())
+        return [(_Number(key) if _is_number(key) else key, item) for key, item in thing.items()]
     if isinstance(thing, tuple) and hasattr(thing, "_fields"):
         return list(zip(thing._fields, thing, strict=True))
     if isinstance(thing, (tuple, list, deque, ValuesView)):
@@ -302,12 +349,78 @@ def _held(thing: Any) -> list[tuple[Any, Any]] | None:
     return None
 
 
-def _hides_its_tensors(thing: Any, found: list[_Leaf], is_tensor: Callable[[object], bool]) -> bool:
-    """Whether an object that shows no tensor has some in private attributes."""
-    private = [item for name, item in getattr(thing, "__dict__", {}).items() if name[:1] == "_"]
-    if not any(is_tensor(item) or isinstance(item, np.ndarray) for item in private):
-        return False
-    return not any(
-        is_tensor(leaf) or isinstance(leaf, _Foreign) or isinstance(leaf, np.ndarray) and leaf.ndim
-        for _, leaf in found
-    )
+def _is_number(key: Any) -> bool:
+    """Whether a key is data, as an id, a place or a threshold are, and no name."""
+    return key.isdecimal() if isinstance(key, str) else not isinstance(key, Enum)
+
+
+# --- private attributes --------------------------------------------------------------------------
+
+
+def _hidden(
+    thing: Any, keys: tuple[Any, ...], found: list[_Leaf], is_tensor: Callable[[object], bool]
+) -> Iterator[tuple[str, Any]]:
+    """Private attributes with numbers that nothing public shows, of a class of the user's.
+
+    A number is shown if it is a leaf, or if a property that reads the attribute gives as many.
+    Of a library's class, what it keeps to itself counts only where it shows no tensor at all.
+    Whole numbers say how an object works, as public ones do: both objects need not have them.
+    """
+    attributes = private(thing)
+    if not attributes:
+        return
+    leaves = [leaf.tensor if isinstance(leaf, _Foreign) else leaf for _, leaf in found]
+    users = is_users_class(type(thing))
+    if not users and any(_is_array(leaf, is_tensor) and _size(leaf) > 1 for leaf in leaves):
+        return
+    public = {id(leaf) for leaf in leaves}
+    plain = {leaf.item() for leaf in leaves if isinstance(leaf, np.ndarray) and not leaf.ndim}
+    for name, item in attributes.items():
+        held = [
+            one
+            for one in _numbers(item, is_tensor, set())
+            if id(one) not in public and not (isinstance(one, _SCALARS) and one in plain)
+        ]
+        if not users:
+            held = [one for one in held if not isinstance(one, _SCALARS)]
+        read = answers_from(type(thing), name)
+        given = [leaf for path, leaf in found if _answers(path[len(keys) :]) & read]
+        if sum(map(_size, held)) > sum(map(_size, given)):
+            setting = all(isinstance(one, int) for one in held)
+            yield name, Setting(Private(item)) if setting else Private(item)
+
+
+_SCALARS = (int, float, complex)
+
+
+def _answers(path: tuple[Any, ...]) -> set[str]:
+    """The property by which a path begins, if it does."""
+    return {key for key in path[:1] if isinstance(key, Answer)}
+
+
+def _numbers(thing: Any, is_tensor: Callable[[object], bool], seen: set[int]) -> Iterator[Any]:
+    """The tensors and arrays below a thing, and the numbers in containers; nothing is asked."""
+    if id(thing) in seen:
+        return
+    seen.add(id(thing))
+    if isinstance(thing, _SCALARS) or _is_array(thing, is_tensor):
+        yield thing
+        return
+    if is_plain(thing):
+        return
+    for _, item in _held(thing) or ():
+        yield from _numbers(item, is_tensor, seen)
+    for item in list(getattr(thing, "__dict__", {}).values()):
+        for one in _numbers(item, is_tensor, seen):
+            if not isinstance(one, _SCALARS):
+                yield one
+
+
+def _is_array(thing: Any, is_tensor: Callable[[object], bool]) -> bool:
+    return is_tensor(thing) or _is_numeric(thing) or _foreign(thing) is not None
+
+
+def _size(leaf: Any) -> int:
+    """How many numbers a leaf holds; one if it is no array."""
+    leaf = leaf.array if isinstance(leaf, _Foreign) else leaf
+    return int(np.prod(tuple(getattr(leaf, "shape", ())), dtype=np.int64))

@@ -250,6 +250,7 @@ class Recorder:
             baked_leaves=frozenset(self.reads.baked_leaves),
             rounded_ops=frozenset(self.reads.rounded),
             lost_draws=self._lost_draws(model),
+            numbers=returned.numbers if returned is not None else {},
         )
 
     def _is_unknown(self, value: int) -> bool:

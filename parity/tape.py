@@ -215,6 +215,7 @@ class Tape:
         caveats: what keeps this tape from telling everything, in the user's words.
         doubts: why it may not stand for the model at all; with one, nothing is verified.
         other_outputs: what the model returned that holds no numbers, by name.
+        numbers: by name of an output the numbers among the keys of dicts that lead to it.
         by_value: names of outputs that the host computed: what they were is all that is known.
         baked_ops, baked_leaves: operations with settings, and constants, that the host computed
             from values of the run: they stay as they were, whatever enters a replay.
@@ -237,6 +238,7 @@ class Tape:
     baked_leaves: frozenset[int] = frozenset()
     rounded_ops: frozenset[int] = frozenset()
     lost_draws: list[str] = field(default_factory=list)
+    numbers: dict[str, tuple[str, ...]] = field(default_factory=dict)
     kernels: dict[int, bool] = field(default_factory=dict)  # by operation: see `check_kernel`
 
     @property

@@ -8,7 +8,7 @@ then the comparison says that it was left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from enum import Enum
@@ -23,7 +23,7 @@ from parity.diagnosis.replayed import PlainRun
 from parity.errors import ParityError
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
-from parity.objects import Setting
+from parity.objects import Private, Setting
 from parity.outputs import Repeated
 from parity.tape import Array, Tape
 
@@ -162,7 +162,7 @@ def _wide(array: Array) -> Array:
 def _compare_leaves(found: Beside, reference: Tape, candidate: Tape) -> None:
     ours = _held_against(reference, candidate)
     theirs = _held_against(candidate, reference)
-    if not ours.keys() & theirs.keys() and len(ours) == len(theirs):
+    if in_order(reference, candidate, ours, theirs):
         theirs = dict(zip(ours, theirs.values(), strict=True))
     for name in dict.fromkeys((*ours, *theirs)):
         if name in ours and name in theirs:
@@ -175,6 +175,23 @@ def _compare_leaves(found: Beside, reference: Tape, candidate: Tape) -> None:
             found.unverified.append(
                 f"output {name!r} of {holder.model}, {_told(leaf)}, is missing in {other.model}"
             )
+
+
+def in_order(
+    reference: Tape, candidate: Tape, ours: Mapping[str, Any], theirs: Mapping[str, Any]
+) -> bool:
+    """Whether outputs are paired in their order: as many, of other names and equal numbers in keys.
+
+    A key that is a number is data, as an item's id: an item of another id is another item.
+    """
+    return (
+        not set(ours) & set(theirs)
+        and len(ours) == len(theirs)
+        and all(
+            reference.numbers.get(a) == candidate.numbers.get(b)
+            for a, b in zip(ours, theirs, strict=True)
+        )
+    )
 
 
 def _held_against(tape: Tape, other: Tape) -> dict[str, Any]:
@@ -249,6 +266,8 @@ def _equal(a: Any, b: Any) -> bool:
         return named and (not plain or _equal(a.value, b.value))
     if isinstance(a, FunctionType) and isinstance(b, FunctionType):
         return _same_function(a, b)
+    if isinstance(a, Private) and isinstance(b, Private):
+        return _equal(a.value, b.value)
     a, b = _as_text(a), _as_text(b)
     if _dtype_name(a) and _dtype_name(b):
         return _dtype_name(a) == _dtype_name(b)
@@ -301,6 +320,8 @@ def _dtype_name(leaf: Any) -> str:
 def _told(leaf: Any) -> str:
     if _is_plain(leaf):
         return _brief(leaf)
+    if isinstance(leaf, Private):
+        return f"{_told(leaf.value)} in a private attribute"
     kind = type(leaf)
     return f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
 

@@ -58,12 +58,12 @@ def _without_echoes(divergences: list[Divergence]) -> list[Divergence]:
     found: list[Divergence] = []
     for divergence in divergences:
         here = [one for one in found if _one_call(one, divergence)]
-        stronger = next((one for one in here if not _weak(one)), None)
-        if not here or (stronger and not _weak(divergence)):
+        stronger = next((one for one in here if not is_weak(one)), None)
+        if not here or (stronger and not is_weak(divergence)):
             found.append(divergence)
         elif stronger is not None:
             _put(found, stronger, replace(stronger, times=stronger.times + divergence.times))
-        elif _weak(divergence):
+        elif is_weak(divergence):
             first = here[0]
             unsure = replace(first, cause=None, times=first.times + divergence.times)
             _put(found, first, unsure)
@@ -83,7 +83,8 @@ def _one_call(one: Divergence, other: Divergence) -> bool:
     return bool(layers) and _places(one) == _places(other)
 
 
-def _weak(divergence: Divergence) -> bool:
+def is_weak(divergence: Divergence) -> bool:
+    """Whether nothing is said of a divergence but that something is wired otherwise."""
     if divergence.cause is None:
         return True
     return all(one.tier >= _LAST_RESORT for one in causes() if divergence.cause.kind in one.kinds)

@@ -253,13 +253,14 @@ def _unverified(kind: str, parting: Parting) -> str:
     where = " ".join(
         part for part in (site.layer, f"({site.source})" if site.source else "") if part
     )
+    what = f"{site.op} at {where}" if where else site.op  # a NumPy function is all one operation
     if kind == "host-read":
         return (
-            f"{site.op} at {where} computes with numbers that Python made of the model's values, "
+            f"{what} computes with numbers that Python made of the model's values, "
             f"and differs by {parting.residual:.1e}: rounding cannot be told from a fault. Keep "
             "them tensors"
         )
-    return f"{site.op} at {where} has no float64: rounding cannot be told from a fault there"
+    return f"{what} has no float64: rounding cannot be told from a fault there"
 
 
 def _masks(reference: Tape, candidate: Tape, pair: OutputPair) -> str:

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from parity.diagnosis.group import is_weak
 from parity.diagnosis.proof import Proofs
-from parity.diagnosis.region import Parting, Region
+from parity.diagnosis.region import Parting, Region, ancestors
 from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME
 from parity.numerics.difference import residual
@@ -40,6 +41,14 @@ class Finding:
     def place(self) -> tuple[tuple[str, str], ...]:
         """Its layers and lines."""
         return _place(self.divergence)
+
+    @cached_property
+    def behind(self) -> set[int]:
+        """The candidate's values that what enters is made of, and what enters."""
+        region = self.parting.candidate
+        entering = set(region.boundary())
+        made = ancestors(region.tape, list(entering))
+        return entering | {value for index in made for value in region.tape.ops[index].outputs}
 
     @cached_property
     def formula(self) -> set[int]:
@@ -116,19 +125,24 @@ def _may_undo(cause: Cause | None, other: Cause | None) -> bool:
 
 
 def _of_another_repair(at: int, findings: Sequence[Finding]) -> str:
-    """What follows an unexplained divergence in one formula starts from that one's repair."""
+    """What follows an unexplained divergence in one formula starts from that one's repair.
+
+    So does another wiring anywhere behind it: the repair may hold what then seems one too many.
+    """
     here = findings[at]
     if here.divergence.cause is None or not here.divergence.cause.confirmed:
         return ""
     entering = set(here.parting.candidate.boundary())
+    behind = here.behind if is_weak(here.divergence) else entering
     for one in findings:
         cause = one.divergence.cause
         if one is here or (cause is not None and cause.confirmed) or one.told == here.told:
             continue
-        if not entering.isdisjoint(one.formula):
+        repaired = one.parting.values
+        if not entering.isdisjoint(one.formula) or (repaired and repaired[1] in behind):
             return (
-                f"{_name(one.divergence)} before it in the same formula diverges without an "
-                "explanation: the two may be one"
+                f"{_name(one.divergence)} before it diverges without an explanation: the two may "
+                "be one"
             )
     return ""
 

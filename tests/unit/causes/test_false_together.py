@@ -132,3 +132,50 @@ def test_positions_of_a_ring_are_no_channels(pad):
         return run
 
     assert not causes(compared(ring("wrap"), ring(pad), numbers(4, 3, 12))).get("channel-order")
+
+
+def test_an_operation_too_many_behind_what_is_unexplained_is_not_proved():
+    """The repair before it may hold what then seems one too many."""
+    w, u, v, o = (torch.nn.Linear(16, 16) for _ in range(4))
+
+    def run(bent, gated):
+        def model(x):
+            h = w(x)
+            h = torch.cos(h) * torch.erf(h * torch.exp(h / 4)) if bent else torch.tanh(h)
+            g = torch.tanh(u(h))
+            return o(g * v(x) if gated else g)
+
+        return model
+
+    assert causes(compared(run(False, False), run(False, True), X)) == {"op-extra": True}
+    found = compared(run(False, False), run(True, True), X)
+    assert causes(found)["op-extra"] is False
+
+
+def test_what_is_needed_all_the_same_is_not_too_many():
+    """A covariance multiplied from both sides, as in Joseph's form without its last term."""
+    w, v, o = tensor(numbers(16, 9)), tensor(numbers(16, 9)) / 2, tensor(numbers(3, 3))
+    eye = torch.eye(3)
+
+    def covariance(x):
+        root = (x @ v).reshape(-1, 3, 3)
+        return root @ root.mT + eye
+
+    def reference(x, seen):
+        gain, before = torch.tanh(x @ w).reshape(-1, 3, 3), covariance(x)
+        after = (eye - gain) @ before
+        return torch.tanh(torch.where(seen[:, None, None] > 0.5, after, before) @ o)
+
+    def port(both):
+        def run(x, seen):
+            gain = torch.tanh(x @ w).reshape(-1, 3, 3) * seen[:, None, None]
+            left = eye - gain
+            after = left @ covariance(x)
+            return torch.tanh((after @ left.mT if both else after) @ o)
+
+        return run
+
+    seen = np.array([1, 0, 1, 1, 0], "f")
+    assert agree(reference, port(False), X, seen)
+    for one in compared(reference, port(True), X, seen).divergences:
+        assert one.cause is None or not one.cause.confirmed, one.cause.summary

@@ -1,0 +1,139 @@
+"""Why it cannot be told what a model reads, and values in words."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes._parts import (
+    Inside,
+    inside_candidate,
+    varies,
+)
+from parity.diagnosis.region import ancestors
+from parity.errors import ReplayError
+from parity.matching.fingerprint import SAME
+from parity.numerics.difference import residual
+from parity.tape import Op, Tape
+
+_TRIES = 24  # values with the same numbers
+
+
+def twins(case: Case) -> str:
+    """Why it cannot be told what the candidate reads: other values hold the same numbers.
+
+    Half of a value that was doubled is that value, and (mu + s) - mu is s.
+    """
+    idle = _idle(case)
+    if idle:
+        return idle
+    found, tape = case.repaired, case.repaired.side.tape
+    for value in case.candidate_entering:
+        pair = found.pairs.get(value)
+        if pair is None:
+            continue
+        more = _reads_more(case, value, pair.reference)
+        if more:
+            return f"what is read depends on input {more} too, though not on these inputs"
+        ours = found.reference
+        alike = set(itertools.islice(ours.index.look_up(ours.print(pair.reference), SAME), _TRIES))
+        before = {v for index in ancestors(tape, [value]) for v in tape.ops[index].outputs}
+        own = {v for v in before if v in found.pairs and found.pairs[v].reference in alike}
+        for side, one, others in ((ours.tape, pair.reference, alike), (tape, value, own)):
+            for other in others - {one}:
+                if side.is_live(other) and not _is_next_to(side, one, other):
+                    name = named(side, other)
+                    return f"what is read holds the same numbers as {name}: either may be meant"
+    return ""
+
+
+def _depends_on(tape: Tape, value: int) -> set[int]:
+    """The model's inputs that a value is made of."""
+    read = {v for index in ancestors(tape, [value]) for v in tape.ops[index].inputs} | {value}
+    return {one for one in read if tape.values[one].kind == "input"}
+
+
+def _reads_more(case: Case, value: int, partner: int) -> str:
+    """Which inputs the candidate's value depends on and its partner does not; "" if none.
+
+    A product with a mask in which nothing is masked is as large as what is masked.
+    """
+    tapes, pairs = (case.reference.tape, case.candidate.tape), case.repaired.pairs
+    known = _depends_on(tapes[0], partner)
+    more = [
+        tapes[1].values[one].name
+        for one in sorted(_depends_on(tapes[1], value))
+        if one in pairs and pairs[one].reference not in known
+    ]
+    return ", ".join(repr(name) for name in more)
+
+
+def _idle(case: Case) -> str:
+    """Why it cannot be told what the candidate reads: an operation on the way changes nothing.
+
+    A product with weights that are all 1 looks like a product that is missing.
+    """
+    said = next(unchanging(inside_candidate(case), case.candidate.ops, least=2), "")
+    if said:
+        return said
+    for value in case.candidate_entering:
+        if _is_lost(case, value):
+            name = named(case.candidate.tape, value)
+            return f"{name} is read and changes nothing there: how it is used may be what is wrong"
+    return ""
+
+
+def unchanging(inside: Inside, ops: Iterable[Op], least: int = 1) -> Iterator[str]:
+    """Operations on `least` values or more that give what they take, as a clip out of reach."""
+    for op in ops:
+        live = [value for value in op.inputs if inside.view.tape.is_live(value)]
+        if op.role != "compute" or len(set(live)) < least:
+            continue
+        made = inside.array(op.outputs[0])
+        for value in live:
+            array = inside.array(value)
+            if array.shape == made.shape and varies(made) and residual(array, made) <= SAME:
+                yield f"{op.kind} changes nothing there: what it takes may be what is wrong"
+
+
+def _is_lost(case: Case, value: int) -> bool:
+    """Whether the candidate's end is the same for other numbers of what enters, as if masked."""
+    tape, run, end = case.candidate.tape, case.repaired.side.run, case.candidate.end
+    array = run.array(value)
+    if array.dtype.kind != "f" or not np.isfinite(array).all() or value == end:
+        return False
+    step = np.random.default_rng(0).uniform(0.05, 0.1, array.shape) * (array.std() or 1.0)
+    inside = {op.index for op in case.candidate.ops}
+    try:
+        before, after = (
+            tape.replay("float64", {value: fed}, run, only=inside).array(end)
+            for fed in (array, array + step)
+        )
+    except ReplayError:  # outside what an operation takes
+        return False
+    return np.array_equal(before, after)
+
+
+def _is_next_to(tape: Tape, value: int, other: int) -> bool:
+    """Whether one is the other moved, or what an operation gives of it alone, as a clip of none."""
+    roots = tape.before_moves(value), tape.before_moves(other)
+    if roots[0] == roots[1]:
+        return True
+    makers = [(root, tape.producer(root)) for root in roots]
+    for _, op in makers:
+        read = {tape.before_moves(v) for v in op.inputs if tape.is_live(v)} if op else set()
+        if len(read) == 1 and read & set(roots):
+            return True
+    return False
+
+
+def named(tape: Tape, value: int) -> str:
+    value = tape.before_moves(value)
+    op = tape.producer(value)
+    if op is None:
+        return f"the input {tape.values[value].name!r}"
+    where = op.site.layer or op.site.source.rsplit("/", 1)[-1]
+    return f"the result of {op.kind}" + (f" ({where})" if where else "")

@@ -1,0 +1,185 @@
+"""An operation or a branch is missing, or is there and should not be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._parts import (
+    Inside,
+    alone,
+    as_it_is,
+    fits,
+    in_candidate,
+    inside_candidate,
+    inside_reference,
+    varies,
+    with_value,
+)
+from parity.diagnosis.causes._sources import named, twins, unchanging
+from parity.diagnosis.view import plain_kind
+from parity.tape import Op
+
+_BYPASSED = 0.01  # what each operation more that is left out costs
+_TRIES = 24  # a region of many operations has no simple wiring to be told
+_KERNELS = ("softmax", "norm", "attention", "lstm", "gru")  # several operations in one
+_BOUNDS = ("clip", "clamp", "hardtanh", "maximum", "minimum")  # a clip may be one operation or two
+
+
+@cause("op-missing", "branch-missing", tier=2)
+def missing(case: Case) -> Iterator[Explanation]:
+    """An operation, or a branch that is added to another, is missing.
+
+    Looks like: the value before the operation is the one that goes on.
+    Proof: the reference's operations without it give the candidate's value.
+    """
+    ours = inside_reference(case)
+    for value, source, left_out in _bypasses(ours):
+        predict = with_value(case, value, alone, source)
+        if not fits(predict, case.first, case.first.candidate):
+            continue
+        branch = _joins(case, ours, source, left_out)
+        names = ", ".join(dict.fromkeys(op.kind for op in left_out if op.role != "move"))
+        yield Explanation(
+            "branch-missing" if branch else "op-missing",
+            f"{names}{_brought_in(ours, source, left_out)} is missing",
+            predict,
+            parameters={"operations": (names, "none")},
+            unproved=twins(case)
+            or _has_it(inside_candidate(case), ours, left_out)
+            or _read_elsewhere(ours, left_out)
+            or _gives_constants(ours, left_out),
+            cost=_BYPASSED * len(left_out),
+        )
+        return
+
+
+@cause("op-extra", tier=2)
+def extra(case: Case) -> Iterator[Explanation]:
+    """The candidate has an operation that the reference has not.
+
+    Looks like: the value before the operation is the reference's.
+    Proof: the candidate's operations without it give the reference's value.
+    """
+    theirs = inside_candidate(case)
+    for value, source, left_out in _bypasses(theirs):
+        mended = in_candidate(case, value, alone, source)
+        if not fits(mended, case.first, case.first.reference):
+            continue
+        names = ", ".join(dict.fromkeys(op.kind for op in left_out if op.role != "move"))
+        yield Explanation(
+            "op-extra",
+            f"{names}{_brought_in(theirs, source, left_out)} is not in the reference",
+            as_it_is,
+            mended,
+            {"operations": ("none", names)},
+            unproved=twins(case)
+            or _has_it(inside_reference(case), theirs, left_out)
+            or _read_elsewhere(theirs, left_out)
+            or _gives_constants(theirs, left_out),
+            cost=_BYPASSED * len(left_out),
+        )
+        return
+
+
+def _brought_in(inside: Inside, source: int, left_out: list[Op]) -> str:
+    """What the last of some operations takes besides their source: ` of the result of mul`."""
+    tape, last = inside.view.tape, left_out[-1]
+    root = tape.before_moves(source)
+    for value in last.inputs:
+        if last.role != "move" and tape.is_live(value) and tape.before_moves(value) != root:
+            return f" of {named(tape, value)}" if len(last.inputs) > 1 else ""
+    return ""
+
+
+def _has_it(other: Inside, own: Inside, left_out: list[Op]) -> str:
+    """Why an operation may not be what one side has and the other has not; "" if it is.
+
+    The other side computes the same kind elsewhere, may have it inside a kernel of its own, or has
+    it with bounds that nothing reaches on these inputs.
+    """
+    theirs, ours = (Counter(plain_kind(op) for op in inside.view.ops) for inside in (other, own))
+    for op in left_out:
+        kind = plain_kind(op)
+        if theirs[kind] and theirs[kind] >= ours[kind]:
+            return f"the other model computes {op.kind} there as well"
+    kernels = [
+        kind for kind in theirs if any(word in kind for word in _KERNELS) and kind not in ours
+    ]
+    if kernels and len({op.kind for op in left_out if op.role != "move"}) > 1:
+        return f"the other model computes {kernels[0]}, which may have it inside"
+    makers = [other.view.tape.producer(value) for value in other.entering]
+    near = [*other.view.ops, *filter(None, makers)]
+    bounds = [op.kind for op in near if _is_bound(op)]
+    if bounds and any(_is_bound(op) for op in left_out):
+        return f"the other model computes {bounds[0]} there, which may have it inside"
+    return next(unchanging(other, near), "")
+
+
+def _is_bound(op: Op) -> bool:
+    return any(word in plain_kind(op) for word in _BOUNDS)
+
+
+def _read_elsewhere(inside: Inside, left_out: list[Op]) -> str:
+    """Why operations are not too many, or missing, where what they give is needed all the same."""
+    tape, here = inside.view.tape, {op.index for op in left_out}
+    for op in left_out[:-1]:
+        readers = {reader for value in op.outputs for reader in tape.consumers[value]}
+        if readers & set(tape.used) - here:
+            return f"what {op.kind} gives is read elsewhere too"
+    return ""
+
+
+def _gives_constants(inside: Inside, left_out: list[Op]) -> str:
+    """Why an operation that computes nothing of what it reads is not what is missing."""
+    for op in left_out:
+        made = [value for value in op.outputs if value in inside.values]
+        if op.role != "move" and made and not any(varies(inside.array(one)) for one in made):
+            return f"{op.kind} gives a constant: what stands in its place may be what is wrong"
+    return ""
+
+
+def _bypasses(inside: Inside) -> Iterator[tuple[int, int, list[Op]]]:
+    """Values, others of their shape that they are made of, and what lies between; the least first.
+
+    Yields:
+        The id of a value, of the one that may stand in its place, and the operations between.
+    """
+    found = []
+    for value in inside.computed:
+        made = inside.array(value)
+        sources = inside.sources(value)
+        for source in inside.values:
+            if source in sources and inside.array(source).shape == made.shape and varies(made):
+                between = _between(inside, source, value)
+                if any(op.role != "move" for op in between):
+                    found.append((value, source, between))
+    yield from sorted(found, key=lambda one: len(one[2]))[:_TRIES]
+
+
+def _between(inside: Inside, source: int, value: int) -> list[Op]:
+    """The operations that a value needs besides a source of it, in the region."""
+    needed: list[Op] = []
+    stack = [value]
+    inner = {op.index for op in inside.view.ops}
+    while stack:
+        at = stack.pop()
+        op = inside.view.tape.producer(at)
+        if at == source or op is None or op.index not in inner or op.static or op in needed:
+            continue
+        needed.append(op)
+        stack.extend(op.inputs)
+    return sorted(needed, key=lambda op: op.index)
+
+
+def _joins(case: Case, inside: Inside, source: int, left_out: list[Op]) -> bool:
+    """Whether what is left out brings in another value than the source, or adds one made of it."""
+    made = {value for op in left_out for value in op.outputs} | {source}
+    for op in left_out:
+        if any(one in inside.entering and one not in made for one in op.inputs):
+            return True
+    last = left_out[-1]
+    live = [one for one in last.inputs if one in made]
+    return "add" in last.kind.lower() and len(set(live)) > 1
