@@ -9,7 +9,6 @@ WRONG_PASSES: frozenset[str] = frozenset(
         "absorbed-to-a-percent",
         "attribute-on-demand",
         "behind-a-getter",
-        "counted-penalties",
         "dropped-tail",
         "ids-as-keys",
         "kept-batch-size",
@@ -23,7 +22,6 @@ WRONG_PASSES: frozenset[str] = frozenset(
         "seeded-row",
         "seeded-sensors",
         "stateless-choice",
-        "whole-shares",
     ]
 )
 

@@ -20,6 +20,7 @@ import numpy as np
 from parity.diagnosis.case import case_of
 from parity.diagnosis.judge import Verdict
 from parity.diagnosis.low_precision import coarsest_unit
+from parity.diagnosis.masks import are_masks, unwritten_masks
 from parity.diagnosis.outputs import in_reference_layout, is_constant
 from parity.diagnosis.regimes import precision_decides
 from parity.diagnosis.region import Leaf, OutputPair, Parting
@@ -38,7 +39,7 @@ from parity.numerics.accounting import (
     rounding,
 )
 from parity.numerics.difference import residual
-from parity.numerics.moving import hidden, masks_are_constant, moved_by_rounding
+from parity.numerics.moving import moved_by_rounding
 from parity.numerics.rounding import U32
 from parity.numerics.scaling import CUT
 from parity.tape import Array, Replay
@@ -94,6 +95,9 @@ def close(
         return _weaker(
             verdict, found, [one.reason for one in left], [one.name for one in left]
         ), left
+    reasons = unwritten_masks(matched, pairs, plain)
+    if reasons:
+        return _weaker(verdict, "unverified", reasons, names), []
     narrow = any(note.kind == "low-precision" for note in verdict.notes)
     reasons = precision_decides(matched, pairs, plain, coarsest_unit(repaired) if narrow else None)
     if reasons:
@@ -274,7 +278,7 @@ def _compared(
         if theirs is None or replayed is None or ours.shape != reference.shape:
             continue  # another shape is reported as such
         sides = (ours, reference), (theirs, replayed)
-        masks = _are_masks(matched, pair, reference, replayed)
+        masks = are_masks(matched, pair, reference, replayed)
         allowed = allowance(*sides, measured, None, masks)
         if _is_to_be_measured(sides, allowed, measured, masks):
             shown = _shown(matched, pair)
@@ -306,29 +310,6 @@ def _is_to_be_measured(
     none = np.zeros(reference.shape)
     least = allowance(*sides, measured, (none, none), masks)
     return not excess(reference, candidate, least, masks).ratio <= ACCOUNTED
-
-
-def _are_masks(matched: Match, pair: OutputPair, reference: Array, candidate: Array) -> bool:
-    """Whether what looks like a mask's constants is constant, where the two models' differ."""
-    if reference.dtype.kind != "f" or candidate.dtype.kind != "f":
-        return True
-    given: tuple[Mapping[int, Array], ...] = {}, {**matched.inputs, **_draws(matched)}
-    with np.errstate(invalid="ignore"):
-        apart = np.abs(reference - candidate) > _EQUAL * np.abs(reference)
-    for array, tape, value, fed in zip(
-        (reference, candidate),
-        (matched.reference.tape, matched.side.tape),
-        (pair.reference, pair.candidate),
-        given,
-        strict=True,
-    ):
-        if (hidden(array) & apart).any():
-            try:
-                if not masks_are_constant(tape, value, fed):
-                    return False
-            except ParityError:  # other inputs are outside what an operation takes
-                continue
-    return True
 
 
 def _shown(matched: Match, pair: OutputPair) -> tuple[Array, Array] | None:
