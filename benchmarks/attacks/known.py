@@ -6,7 +6,6 @@ The tests expect exactly these to fail (`tests/attacks`); one that is fixed must
 # Faulty candidates that get `parity`.
 WRONG_PASSES: frozenset[str] = frozenset(
     [
-        "absorbed-to-a-percent",
         "attribute-on-demand",
         "behind-a-getter",
         "dropped-tail",

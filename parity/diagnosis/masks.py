@@ -83,8 +83,8 @@ def _apart(reference: Array, candidate: Array) -> Array:
 
 def _is_written(recorded: Replay, value: int) -> bool:
     """Whether a model holds a mask's constant: as a setting, or before any input is known."""
-    large = -recorded.array(_before_scaling(recorded, value)).astype(np.float64)
-    large = float(large[np.isfinite(large)].max(initial=0.0))
+    sizes = -recorded.array(_before_scaling(recorded, value)).astype(np.float64)
+    large = float(sizes[np.isfinite(sizes)].max(initial=0.0))
     return any(
         size <= SENTINEL_SPREAD * large and large <= SENTINEL_SPREAD * size
         for size in _written(recorded)
