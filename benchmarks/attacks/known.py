@@ -8,7 +8,6 @@ WRONG_PASSES: frozenset[str] = frozenset(
     [
         "attribute-on-demand",
         "behind-a-getter",
-        "dropped-tail",
         "ids-as-keys",
         "kept-batch-size",
         "kept-beside-noise",

@@ -193,6 +193,24 @@ def test_a_chainer_function_that_goes_by_the_dtype_is_found() -> None:
     assert against(True) == "diverged"
 
 
+def test_a_kernel_that_loses_what_is_small_in_float32_alone_is_found() -> None:
+    def port(bound: float) -> Callable[..., Any]:
+        def model(x: Any) -> Any:
+            e = np.exp(6 * (x - x.max(1, keepdims=True)))
+            p = e / e.sum(1, keepdims=True)
+            return np.where(p < bound, 0, p).astype(x.dtype) if x.dtype == np.float32 else p
+
+        return model
+
+    def against(bound: float) -> str:
+        reference = parity.wrap(lambda x: torch.softmax(6 * x, 1), framework="torch")
+        return parity.compare(reference, parity.wrap(port(bound), "numpy"), inputs=X).verdict
+
+    assert torch.softmax(6 * torch.from_numpy(X), 1).min() < 1e-6
+    assert against(0.0) == "parity"
+    assert against(1e-6) != "parity"
+
+
 def test_a_numpy_spectrum_with_an_epsilon_of_the_dtype_is_found() -> None:
     def port(times: float) -> Callable[..., Any]:
         def model(x: Any) -> Any:
