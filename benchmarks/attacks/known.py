@@ -6,9 +6,6 @@ The tests expect exactly these to fail (`tests/attacks`); one that is fixed must
 # Faulty candidates that get `parity`.
 WRONG_PASSES: frozenset[str] = frozenset(
     [
-        "absorbed-to-a-percent",
-        "counted-penalties",
-        "dropped-tail",
         "kept-batch-size",
         "kept-beside-noise",
         "kept-list",
@@ -18,7 +15,6 @@ WRONG_PASSES: frozenset[str] = frozenset(
         "seeded-row",
         "seeded-sensors",
         "stateless-choice",
-        "whole-shares",
     ]
 )
 

@@ -33,7 +33,7 @@ from parity.numerics.difference import residual
 from parity.numerics.null import DRAWS, null_test
 from parity.numerics.rounding import UNITS
 from parity.numerics.scaling import is_rounding, working_residual
-from parity.tape import Array
+from parity.tape import Array, Op, Tape
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,11 @@ def _has_fallback(repaired: Match, parting: Parting, side: int) -> bool:
     return any(op in run.fallbacks for op in region.ops)
 
 
+def _is_another(tape: Tape, op: Op) -> bool:
+    """Whether a kernel was seen to be another function in float64 than the one that ran."""
+    return tape.kernels.get(op.index) is False
+
+
 def _without_float64(repaired: Match, parting: Parting) -> Kind:
     """Judged against what rounding does to these operations, if that can be measured."""
     case = case_of(repaired, parting)
@@ -162,6 +167,12 @@ def _without_float64(repaired: Match, parting: Parting) -> Kind:
             f"as they ran they differ by {apart:.1e} of their size; rounding leaves as much "
             "here, and without float64 it cannot be told from a fault",
         )
+    if any(
+        _is_another(side.tape, op)
+        for side in (parting.reference, parting.candidate)
+        for op in side.ops
+    ):
+        return Kind("no-float64")  # it may lose single elements, which count for nothing here
     return Kind("null-distribution", f"no float64 here: no larger than rounding leaves ({rate})")
 
 

@@ -19,11 +19,12 @@ import numpy as np
 
 from parity.diagnosis.case import case_of
 from parity.diagnosis.judge import Verdict
-from parity.diagnosis.low_precision import coarsest_unit
+from parity.diagnosis.low_precision import coarsest_unit, in_half_precision
+from parity.diagnosis.masks import are_masks, unwritten_masks
 from parity.diagnosis.outputs import in_reference_layout, is_constant
-from parity.diagnosis.regimes import precision_decides
+from parity.diagnosis.regimes import moved_outputs, precision_decides
 from parity.diagnosis.region import Leaf, OutputPair, Parting
-from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, tape_doubts, typed
+from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, tape_doubts
 from parity.diagnosis.stored import differ, stored_results
 from parity.errors import ParityError
 from parity.matching.match import Match
@@ -38,7 +39,7 @@ from parity.numerics.accounting import (
     rounding,
 )
 from parity.numerics.difference import residual
-from parity.numerics.moving import hidden, masks_are_constant, moved_by_rounding
+from parity.numerics.moving import moved_by_rounding
 from parity.numerics.rounding import U32
 from parity.numerics.scaling import CUT
 from parity.tape import Array, Replay
@@ -94,8 +95,13 @@ def close(
         return _weaker(
             verdict, found, [one.reason for one in left], [one.name for one in left]
         ), left
-    narrow = any(note.kind == "low-precision" for note in verdict.notes)
-    reasons = precision_decides(matched, pairs, plain, coarsest_unit(repaired) if narrow else None)
+    reasons = unwritten_masks(matched, pairs, plain)
+    if reasons:
+        return _weaker(verdict, "unverified", reasons, names), []
+    noted = any(note.kind == "low-precision" for note in verdict.notes)
+    narrow = coarsest_unit(repaired) if noted else None
+    half = noted or in_half_precision(repaired)
+    reasons = precision_decides(matched, pairs, plain, narrow, half)
     if reasons:
         return _weaker(verdict, "unverified", reasons, names), []
     instead, reasons = stored_results(matched, pairs, plain)
@@ -279,13 +285,12 @@ def _compared(
         if theirs is None or replayed is None or ours.shape != reference.shape:
             continue  # another shape is reported as such
         sides = (ours, reference), (theirs, replayed)
-        masks = _are_masks(matched, pair, reference, replayed)
+        masks = are_masks(matched, pair, reference, replayed)
         allowed = allowance(*sides, measured, None, masks)
         if _is_to_be_measured(sides, allowed, measured, masks):
-            shown = _shown(matched, pair)
-            moved = None if shown is None else lay(shown[1])
-            if shown is not None and moved is not None:
-                allowed = allowance(*sides, measured, (shown[0], moved), masks)
+            moved = moved_outputs(matched, pair)
+            if moved is not None:
+                allowed = allowance(*sides, measured, moved, masks)
         if is_constant(matched, pair) and reference.dtype.kind == "f":
             allowed = allowed + rounded_constants(reference, replayed)
         found.append(_Compared(pair, name, lay, reference, allowed, masks))
@@ -311,43 +316,6 @@ def _is_to_be_measured(
     none = np.zeros(reference.shape)
     least = allowance(*sides, measured, (none, none), masks)
     return not excess(reference, candidate, least, masks).ratio <= ACCOUNTED
-
-
-def _are_masks(matched: Match, pair: OutputPair, reference: Array, candidate: Array) -> bool:
-    """Whether what looks like a mask's constants is constant, where the two models' differ."""
-    if reference.dtype.kind != "f" or candidate.dtype.kind != "f":
-        return True
-    given: tuple[Mapping[int, Array], ...] = {}, {**matched.inputs, **_draws(matched)}
-    with np.errstate(invalid="ignore"):
-        apart = np.abs(reference - candidate) > _EQUAL * np.abs(reference)
-    for array, tape, value, fed in zip(
-        (reference, candidate),
-        (matched.reference.tape, matched.side.tape),
-        (pair.reference, pair.candidate),
-        given,
-        strict=True,
-    ):
-        if (hidden(array) & apart).any():
-            try:
-                if not masks_are_constant(tape, value, fed):
-                    return False
-            except ParityError:  # other inputs are outside what an operation takes
-                continue
-    return True
-
-
-def _shown(matched: Match, pair: OutputPair) -> tuple[Array, Array] | None:
-    """How far rounding moves both outputs of a pair; None where a replay fails on moved numbers."""
-    tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
-    draws = typed(tapes[1], _draws(matched))
-    try:
-        moved = [
-            moved_by_rounding(tape, [value], given)[value]
-            for tape, value, given in zip(tapes, values, ({}, draws), strict=True)
-        ]
-    except ParityError:
-        return None
-    return moved[0], moved[1]
 
 
 def _exceeding(compared: Sequence[_Compared], candidate: Outputs) -> list[Unaccounted]:

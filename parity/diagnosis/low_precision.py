@@ -74,6 +74,11 @@ def low_precision_notes(repaired: Match) -> list[Note]:
     ]
 
 
+def in_half_precision(repaired: Match) -> bool:
+    """Whether one of the models, or both, computes in a narrow format somewhere."""
+    return any(_formats(repaired, one) for one in (repaired.reference.tape, repaired.side.tape))
+
+
 def coarsest_unit(repaired: Match) -> float:
     """The unit roundoff of the narrowest format in which one of the models computes."""
     tapes = repaired.reference.tape, repaired.side.tape

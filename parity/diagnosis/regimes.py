@@ -13,11 +13,12 @@ import numpy as np
 
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, nudged_run
+from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, nudged_run, typed
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import at_least_usual, in_reals
 from parity.numerics.difference import mask_sentinels
+from parity.numerics.moving import moved_by_rounding
 from parity.numerics.rounding import U32
 from parity.tape import Array
 
@@ -26,9 +27,9 @@ _DRAWS = 8
 _TIMES = 64.0
 # In a narrow format, where a unit is as large as all that.
 _TIMES_NARROW = 8.0
-# Of what is usual nearby: less may be rounding that moved inputs do not show, as behind a saturated
-# layer, or in half precision.
-_LARGE = 2.0**-6
+# Of what is usual nearby: less may be rounding that moved inputs do not show, as that of constants.
+_LARGE = 2.0**-12
+_LARGE_NARROW = 2.0**-6
 # Whole numbers are rounded once: what so many units in the last place do not turn was no tie.
 _TIES = 16.0 * U32
 _STEPS = 4.0  # times what they turn by
@@ -39,12 +40,14 @@ def precision_decides(
     pairs: Sequence[OutputPair],
     plain: tuple[PlainRun, PlainRun],
     narrow: float | None = None,
+    half: bool = False,
 ) -> list[str]:
     """Outputs that differ as they ran by more than moved inputs explain; what is said of each.
 
     Args:
         narrow: the unit roundoff of the narrowest format in which one of the models computes, if
-            that is not float32.
+            that is not float32; None if that is no news, as where both are in half precision.
+        half: whether one of them computes in such a format.
     """
     ran = as_ran(plain[0], {}), as_ran(plain[1], matched.draws)
     found = []
@@ -52,7 +55,7 @@ def precision_decides(
         runs = _laid_out(matched, pair, *ran)
         if runs is None:
             continue
-        gap, large = _apart(*runs)
+        gap, large = _apart(*runs, _LARGE_NARROW if half else _LARGE)
         if not (gap > large).any():
             continue
         whole = runs[0].dtype.kind != "f"
@@ -64,6 +67,9 @@ def precision_decides(
             # a step may be swallowed here and not there: what is usual counts everywhere
             times = _TIMES if narrow is None else _TIMES_NARROW
             over = gap > np.maximum(large, times * _usual(moved))
+            curves = moved_outputs(matched, pair, curves=True) if over.any() else None
+            if curves is not None:
+                over &= gap > times * _usual(np.maximum(*curves))
         if over.any():
             index = tuple(int(i) for i in np.unravel_index(int((gap * over).argmax()), gap.shape))
             shown = (f"{one[index]:.9g}" for one in runs)
@@ -77,7 +83,7 @@ def precision_decides(
     return found
 
 
-def _apart(reference: Array, candidate: Array) -> tuple[Array, Array]:
+def _apart(reference: Array, candidate: Array, large: float) -> tuple[Array, Array]:
     """How far elements are apart as the models ran, and how far is not to be looked at."""
     if reference.dtype.kind != "f":
         gap = np.abs(reference.astype(np.float64) - candidate.astype(np.float64))
@@ -86,7 +92,7 @@ def _apart(reference: Array, candidate: Array) -> tuple[Array, Array]:
         gap = np.abs(reference - candidate)
     gap = np.where(np.isfinite(gap), gap, 0.0)
     finite = np.where(np.isfinite(reference), np.abs(reference), 0.0)
-    return gap, _LARGE * _usual(finite)
+    return gap, large * _usual(finite)
 
 
 def _usual(sizes: Array) -> Array:
@@ -119,6 +125,27 @@ def _moved(
                 step = np.abs(before.astype(np.float64) - after.astype(np.float64))
             largest = np.maximum(largest, np.where(np.isfinite(step), step, np.inf))
     return largest
+
+
+def moved_outputs(
+    matched: Match, pair: OutputPair, curves: bool = False
+) -> tuple[Array, Array] | None:
+    """How far rounding moves both outputs of a pair; None where a replay fails on moved numbers.
+
+    Args:
+        curves: see `moved_by_rounding`.
+    """
+    tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
+    draws = typed(tapes[1], matched.draws)
+    try:
+        ours, theirs = (
+            moved_by_rounding(tape, [value], given, curves)[value]
+            for tape, value, given in zip(tapes, values, ({}, draws), strict=True)
+        )
+    except ParityError:
+        return None
+    laid_out = in_reference_layout(matched, pair, theirs)
+    return None if laid_out is None else (ours, laid_out)
 
 
 def _laid_out(

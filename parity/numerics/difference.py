@@ -16,8 +16,8 @@ _LARGE_RATIO = 1e4
 _NEGLIGIBLE = 1e-6
 # Masks are written as -inf, float32.min, -1e9, -1e8; no activation is so large and so constant.
 # A logit that is added to -1e7 moves it by a few of 1e6.
-_SENTINEL = 1e7
-_SENTINEL_SPREAD = 1.0001
+SENTINEL = 1e7
+SENTINEL_SPREAD = 1.0001
 _BLOCK = 1 << 14  # elements that stay in the cache
 
 
@@ -119,7 +119,7 @@ def residual(reference: Array, candidate: Array, extent: Extent | None = None) -
     if squares == 0.0:
         return 0.0
     high = max(float(a.max()), -float(a.min())) if extent is None else extent.high
-    if not high <= _SENTINEL:
+    if not high <= SENTINEL:
         masked = mask_sentinels(a), mask_sentinels(b)
         if masked[0] is not a or masked[1] is not b:
             return residual(*masked, Extent(_finite_norm(masked[0]), 0.0))
@@ -148,11 +148,11 @@ def mask_sentinels(array: Array) -> Array:
     if array.dtype.kind != "f" or array.dtype.itemsize < 4 or not array.size:
         return array
     with np.errstate(invalid="ignore"):
-        large = (array < -_SENTINEL) & np.isfinite(array)
+        large = (array < -SENTINEL) & np.isfinite(array)
         if not large.any():
             return array
         found = array[large]
-        if float(found.min()) < _SENTINEL_SPREAD * float(found.max()):
+        if float(found.min()) < SENTINEL_SPREAD * float(found.max()):
             return array
         rest = np.abs(array[(array != 0) & np.isfinite(array) & ~large])
         if not rest.size or -found.max() < _LARGE_RATIO * float(np.median(rest)):

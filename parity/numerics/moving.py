@@ -7,13 +7,14 @@ between is rounded otherwise too, and the luck is gone.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
 
 import numpy as np
 
 from parity.numerics.accounting import in_reals
 from parity.numerics.difference import mask_sentinels
 from parity.numerics.rounding import U32, UNITS
-from parity.tape import Array, Replay, Tape
+from parity.tape import Array, Op, Replay, Tape
 
 _DRAWS = 4
 _FEW_BITS = 2.0**12
@@ -45,12 +46,16 @@ def masks_are_constant(tape: Tape, value: int, given: Mapping[int, Array]) -> bo
 
 
 def moved_by_rounding(
-    tape: Tape, values: Collection[int], given: Mapping[int, Array] | None = None
+    tape: Tape,
+    values: Collection[int],
+    given: Mapping[int, Array] | None = None,
+    curves: bool = False,
 ) -> dict[int, Array]:
     """How far each element of `values` moves at most, over a few replays as recorded.
 
     Args:
         given: what replaces values of the tape in all of these, such as random draws.
+        curves: whether what a kernel makes of each number by itself moves too.
     """
     given = {} if given is None else given
     recorded = Replay(tape, None, tape.recorded)
@@ -63,10 +68,29 @@ def moved_by_rounding(
         moved = {
             one.id: _moved(recorded.array(one.id), _unit(one.dtype), random) for one in floating
         }
-        again = tape.replay(None, {**moved, **given})
+        after = partial(_move_curve, random=random) if curves else None
+        again = tape.replay(None, {**moved, **given}, after=after)
         for value, largest in found.items():
             np.fmax(largest, _step(base.array(value), again.array(value)), out=largest)
     return found
+
+
+def _move_curve(op: Op, run: Replay, random: np.random.Generator) -> None:
+    """Moves what a kernel makes of one array, such as a tanh: frameworks have each their own.
+
+    Where it saturates, moved inputs move nothing. Sums are rounded alike everywhere: if one of them
+    absorbs a number, that is no rounding.
+    """
+    values = run.tape.values
+    if op.role != "compute" or len(op.inputs) != 1 or len(op.outputs) != 1 or _sums(op):
+        return
+    (read,), (made,) = op.inputs, op.outputs
+    if values[read].dtype == values[made].dtype == "float32":
+        run.replace(made, _moved(run.array(made), U32, random))
+
+
+def _sums(op: Op) -> bool:
+    return any(word in op.kind.lower() for word in ("add", "sub", "sum", "mean"))
 
 
 def _unit(dtype: str) -> float:

@@ -193,6 +193,24 @@ def test_a_chainer_function_that_goes_by_the_dtype_is_found() -> None:
     assert against(True) == "diverged"
 
 
+def test_a_kernel_that_loses_what_is_small_in_float32_alone_is_found() -> None:
+    def port(bound: float) -> Callable[..., Any]:
+        def model(x: Any) -> Any:
+            e = np.exp(6 * (x - x.max(1, keepdims=True)))
+            p = e / e.sum(1, keepdims=True)
+            return np.where(p < bound, 0, p).astype(x.dtype) if x.dtype == np.float32 else p
+
+        return model
+
+    def against(bound: float) -> str:
+        reference = parity.wrap(lambda x: torch.softmax(6 * x, 1), framework="torch")
+        return parity.compare(reference, parity.wrap(port(bound), "numpy"), inputs=X).verdict
+
+    assert torch.softmax(6 * torch.from_numpy(X), 1).min() < 1e-6
+    assert against(0.0) == "parity"
+    assert against(1e-6) != "parity"
+
+
 def test_a_numpy_spectrum_with_an_epsilon_of_the_dtype_is_found() -> None:
     def port(times: float) -> Callable[..., Any]:
         def model(x: Any) -> Any:
@@ -211,3 +229,41 @@ def test_a_numpy_spectrum_with_an_epsilon_of_the_dtype_is_found() -> None:
 
     assert against(0.0) == "parity"
     assert against(1e3) == "diverged"
+
+
+# --- small differences ----------------------------------------------------------------------------
+
+
+def test_an_offset_that_leaves_two_digits_is_no_rounding() -> None:
+    def port(by: float) -> Callable[..., Any]:
+        return lambda x: absorbed(torch.tanh(x @ FIRST), by)
+
+    assert compare(port(0.0), port(100.0)).verdict == "parity"
+    assert compare(port(0.0), port(1e5)).verdict == "unverified"
+
+
+def one_tanh(x: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(x)
+
+
+def other_tanh(x: torch.Tensor) -> torch.Tensor:
+    return 1 - 2 / (torch.exp(2 * x) + 1)
+
+
+@pytest.mark.parametrize("large", [3.0, 5.0, 6.0, 7.0])
+@pytest.mark.parametrize("other", [one_tanh, other_tanh])
+def test_what_is_lost_behind_a_saturated_curve_is_rounding(
+    other: Callable[..., Any], large: float
+) -> None:
+    """A squashed policy's likelihood: one unit in the last place of a tanh of 6 counts for much."""
+    x = np.clip(3 * draw.standard_normal((40, 7)), -large, large).astype("f")
+
+    def likelihood(tanh: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda x: torch.log(1 - tanh(x) ** 2 + 1e-6)
+
+    def exact(x: torch.Tensor) -> torch.Tensor:
+        gentle = torch.exp(-2 * x.abs())
+        return torch.log(4 * gentle / (1 + gentle) ** 2 + 1e-6)
+
+    assert compare(exact, likelihood(other), inputs=x).verdict == "parity"
+    assert compare(likelihood(one_tanh), likelihood(other), inputs=x).verdict == "parity"

@@ -79,6 +79,44 @@ def test_a_single_masked_number_is_one_whatever_hides_it(other: float) -> None:
     assert compare(masked(-1e9, False), masked(other, False)).verdict == "parity"
 
 
+@pytest.mark.parametrize("other", [-float("inf"), -1e8])
+def test_a_mask_may_depend_on_the_inputs_and_be_scaled(other: float) -> None:
+    def hiding(by: float) -> Callable[..., Any]:
+        return lambda x: (x @ FIRST).masked_fill(x[:, :6] < -1, by) / 2.5
+
+    assert compare(hiding(-1e9), hiding(other)).verdict == "parity"
+    assert compare(hiding(other), hiding(-1e9)).verdict == "parity"
+
+
+def penalties(weight: float, penalty: float = 2e7) -> Callable[..., Any]:
+    """A penalty for each limit that is passed, where three of them are; one has a weight."""
+    counts = torch.tensor([1, 1, 1, weight, 0, 0, 0])
+
+    def model(x: torch.Tensor) -> torch.Tensor:
+        passed = ((x > 1).float() * counts).sum(1)
+        return torch.tanh(x.sum(1)) - penalty * torch.where(passed > 2.5, passed, 0.0)
+
+    return model
+
+
+def holdings(price: float) -> Callable[..., Any]:
+    """Whole shares at whole prices, where these come to millions."""
+    prices = torch.tensor([1, 3, 2, price, 7, 5, 1])
+    return lambda x: torch.where(x * prices < -1e6, x * prices, x / 7)
+
+
+def test_a_number_that_is_computed_of_whole_ones_is_no_mask() -> None:
+    x = np.clip(X, -1, 0.5)
+    x[3, 1:4] = 2.0
+    assert compare(penalties(1.0), penalties(1.0), inputs=x).verdict == "parity"
+    report = compare(penalties(1.0), penalties(2.0), inputs=x)
+    assert report.verdict == "unverified" and "mask" in report.worst.reasons[0]
+    shares = draw.integers(1, 40, (6, 7)).astype("f")
+    shares[2, 3] = -25000
+    assert compare(holdings(1000), holdings(1000), inputs=shares).verdict == "parity"
+    assert compare(holdings(1000), holdings(1240), inputs=shares).verdict == "unverified"
+
+
 def test_small_probabilities_in_float64_count_by_their_own_size() -> None:
     weight = 12 * weights(7, 4).double()
 

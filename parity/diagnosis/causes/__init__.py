@@ -51,6 +51,7 @@ FAMILIES = (
     "distribution",
     "logits",
     "precision",
+    "operations",
     "wiring",
 )
 

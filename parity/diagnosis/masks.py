@@ -1,0 +1,121 @@
+"""Outputs that hold large negative constants: are these a mask's, where the two models' differ?
+
+What a mask hides is hidden by any large constant: -1e9 in one model, `float32.min` in the other. A
+loss of 25 million is as large, and is a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from parity.diagnosis.outputs import in_reference_layout
+from parity.diagnosis.region import OutputPair
+from parity.diagnosis.replayed import PlainRun, as_ran
+from parity.errors import ParityError
+from parity.matching.match import Match
+from parity.numerics.difference import SENTINEL, SENTINEL_SPREAD
+from parity.numerics.moving import hidden, masks_are_constant
+from parity.numerics.rounding import U32
+from parity.tape import Array, Replay
+
+_EQUAL = 16 * U32
+
+
+def are_masks(matched: Match, pair: OutputPair, reference: Array, candidate: Array) -> bool:
+    """Whether what looks like a mask's constants is constant, where the two models' differ."""
+    given: tuple[Mapping[int, Array], ...] = {}, {**matched.inputs, **matched.draws}
+    apart = _apart(reference, candidate)
+    tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
+    for array, tape, value, fed in zip((reference, candidate), tapes, values, given, strict=True):
+        if (hidden(array) & apart).any():
+            try:
+                if not masks_are_constant(tape, value, fed):
+                    return False
+            except ParityError:  # other inputs are outside what an operation takes
+                continue
+    return True
+
+
+def unwritten_masks(
+    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+) -> list[str]:
+    """Outputs that differ in what may be a mask's constant or a number; what is said of each.
+
+    A mask's constant is one number that somebody wrote down, or that plus a logit. What a model
+    computes may be as constant: three times a penalty, or whole shares at whole prices.
+    """
+    ran = as_ran(plain[0], {}), as_ran(plain[1], matched.draws)
+    tapes = [one.tape for one in plain]
+    names = [{value: name for name, value in tape.outputs.items()} for tape in tapes]
+    found = []
+    for pair in pairs:
+        reference = ran[0][names[0][pair.reference]]
+        candidate = in_reference_layout(matched, pair, ran[1][names[1][pair.candidate]])
+        if candidate is None or candidate.shape != reference.shape:
+            continue
+        apart = _apart(reference, candidate)
+        for array, tape, value in zip(
+            (reference, candidate), tapes, (pair.reference, pair.candidate), strict=True
+        ):
+            large = hidden(array) & apart
+            if large.any() and not _is_written(Replay(tape, None, tape.recorded), value):
+                index = tuple(int(i) for i in np.argwhere(large)[0])
+                found.append(
+                    f"element {list(index)} of output {pair.name!r} is {reference[index]:.9g} in "
+                    f"the reference and {candidate[index]:.9g} in the candidate: a mask may use "
+                    f"any large number, but {tape.model} is not seen to hold this one, "
+                    "so that it may be a number that is meant"
+                )
+                break
+    return found
+
+
+def _apart(reference: Array, candidate: Array) -> Array:
+    if reference.dtype.kind != "f" or candidate.dtype.kind != "f":
+        return np.zeros(reference.shape, bool)
+    with np.errstate(invalid="ignore"):
+        near = np.abs(reference - candidate) <= _EQUAL * np.abs(reference)
+    found: Array = ~(near & np.isfinite(reference)) & (reference != candidate)
+    return found
+
+
+def _is_written(recorded: Replay, value: int) -> bool:
+    """Whether a model holds a mask's constant: as a setting, or before any input is known."""
+    sizes = -recorded.array(_before_scaling(recorded, value)).astype(np.float64)
+    large = float(sizes[np.isfinite(sizes)].max(initial=0.0))
+    return any(
+        size <= SENTINEL_SPREAD * large and large <= SENTINEL_SPREAD * size
+        for size in _written(recorded)
+    )
+
+
+def _before_scaling(recorded: Replay, value: int) -> int:
+    """The first of a chain of values, each made of the last alone, that hide the same elements."""
+    tape = recorded.tape
+    places = hidden(recorded.array(value))
+    while (op := tape.producer(value)) is not None:
+        live = [one for one in op.inputs if tape.is_live(one)]
+        if len(live) != 1 or tape.values[live[0]].shape != places.shape:
+            break
+        if not np.array_equal(hidden(recorded.array(live[0])), places):
+            break
+        value = live[0]
+    return value
+
+
+def _written(recorded: Replay) -> Iterator[float]:
+    """The sizes of all large numbers that a model holds."""
+    tape = recorded.tape
+    for op in tape.ops:
+        if op.index not in tape.baked_ops:
+            settings = op.attributes.values()
+            yield from (abs(float(one)) for one in settings if isinstance(one, (int, float)))
+    for value in tape.values:
+        if tape.is_live(value.id) or value.id in tape.baked_leaves:
+            continue
+        array = recorded.array(value.id)
+        if array.dtype.kind == "f":
+            sizes = np.abs(array[np.isfinite(array)].astype(np.float64))
+            yield from np.unique(sizes[sizes > SENTINEL]).tolist()
