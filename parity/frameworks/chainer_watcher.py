@@ -214,7 +214,9 @@ class Watch:
             call=Call(node, tuple(held), kept, _settings(), len(draws), changed),
         )
         if masked:
-            self.recorder.reads.rounded.add(op.index)  # which other inputs would not move
+            reads = self.recorder.reads
+            # other inputs would not move it, nor float64 what lies on its edge if it was read of it
+            (reads.rounded if reads.first is None else reads.baked).add(op.index)
 
     def value(self, array: Array) -> int:
         """The id of an array; one not seen yet becomes a leaf, by its name in the model."""

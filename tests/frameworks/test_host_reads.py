@@ -190,3 +190,28 @@ def test_constants_in_bfloat16_can_be_looked_at() -> None:
 
     found = compared(parity.wrap(model, "tensorflow"), parity.wrap(model, "tensorflow"))
     assert found.verdict == "parity"
+
+
+def test_a_mask_that_numpy_made_of_rounding_is_no_divergence() -> None:
+    """In float64 the reference's mask is another, while that of the candidate stays as it was."""
+
+    def reference(rounded: bool, scale: float = 1.0) -> Any:
+        def model(x: Any) -> Any:
+            h = torch.tanh(x @ torch.from_numpy(W))
+            mask = (h + SHIFT) - SHIFT > h if rounded else h > 0.1
+            return torch.where(mask, h, (1 + 1e-5) * h) * scale
+
+        return parity.wrap(model, "torch")
+
+    def port(rounded: bool) -> Any:
+        def model(x: Any) -> Any:
+            h = F.tanh(F.matmul(x, W))
+            mask = ((h + SHIFT) - SHIFT - h).array > 0 if rounded else h.array > 0.1
+            return F.where(mask, h, (1 + 1e-5) * h)
+
+        return parity.wrap(model, "chainer")
+
+    assert compared(port(False), reference(False)).verdict == "parity"
+    assert compared(port(True), reference(True)).verdict == "unverified"
+    assert compared(port(False), reference(False, 1.01)).verdict == "diverged"
+    assert compared(port(True), reference(True, 1.01)).verdict == "diverged"

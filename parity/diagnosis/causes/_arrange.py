@@ -199,3 +199,11 @@ def _from_digits(digits: Sequence[tuple[int, int]], shape: tuple[int, ...]) -> A
         tuple(i for i, (_, stride) in enumerate(digits) if stride < 0),
         shape,
     )
+
+
+def holds_two_numbers(array: Array) -> bool:
+    """Whether an array tells too little to prove an order or a reduction of it.
+
+    One-hot vectors in another order are those of another index, and zeros are their least.
+    """
+    return len(np.unique(array)) <= 2

@@ -23,6 +23,7 @@ from parity.diagnosis.causes._arrange import (
     Arrangement,
     AxisOrder,
     arrangement,
+    holds_two_numbers,
     of_index,
     same_bag_at_a_glance,
 )
@@ -66,11 +67,11 @@ def value_arranged(case: Case) -> Iterator[Explanation]:
 
 
 def _may_be_an_index(case: Case) -> str:
-    """Why an order of one-hot vectors is none that is proved: their indices may be others."""
+    """Why an order of what was computed is not proved; what was only moved has no other index."""
     moves_only = not case.reference.computing and not case.candidate.computing
-    if moves_only or not set(np.unique(case.first.reference)) <= {0.0, 1.0}:
+    if moves_only or not holds_two_numbers(case.first.reference):
         return ""
-    return "every value here is 0 or 1: another index gives what another order gives"
+    return "it holds but two numbers: another index gives what another order gives"
 
 
 def _order(case: Case) -> Arrangement | AxisOrder | None:

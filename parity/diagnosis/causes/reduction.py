@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
+from parity.diagnosis.causes._arrange import holds_two_numbers
 from parity.diagnosis.causes._parts import in_candidate_layout, spell
 from parity.diagnosis.causes._reduced import Change, by_count, changes, mixed
 from parity.diagnosis.causes.distribution import is_log_probability
@@ -59,8 +58,7 @@ def reduction(case: Case) -> Iterator[Explanation]:
 
 
 def _of_two_numbers(case: Case, source: int) -> str:
-    """Why a reduction is not proved of one-hot vectors: zeros are their least, and much else."""
-    if len(np.unique(case.repaired.reference.array(source))) > 2:
+    if not holds_two_numbers(case.repaired.reference.array(source)):
         return ""
     return "what is reduced holds but two numbers: other operations give the same of it"
 

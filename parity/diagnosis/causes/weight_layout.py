@@ -18,6 +18,7 @@ from parity.diagnosis.causes._around import (
 from parity.diagnosis.causes._arrange import (
     AxisOrder,
     arrangement,
+    holds_two_numbers,
     of_index,
 )
 from parity.diagnosis.causes._leaves import Change, changes, same, with_changes
@@ -59,9 +60,7 @@ def weight_arranged(case: Case) -> Iterator[Explanation]:
 
 
 def _may_be_other(change: Change) -> str:
-    """Why an order of a few distinct numbers is none that is proved: others may be meant."""
-    different = np.unique(change.leaf.array)
-    if len(different) > 2:
+    if not holds_two_numbers(change.leaf.array):
         return ""
     return "it holds but two numbers: another index gives what another order gives"
 
