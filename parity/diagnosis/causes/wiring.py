@@ -57,7 +57,6 @@ def missing(case: Case) -> Iterator[Explanation]:
             parameters={"operations": (names, "none")},
             unproved=_twins(case)
             or _has_it(case.candidate, case.reference, left_out)
-            or _read_elsewhere(ours, left_out)
             or _gives_constants(ours, left_out),
             cost=_BYPASSED * len(left_out),
         )
@@ -121,7 +120,7 @@ def _has_it(other: RegionView, own: RegionView, left_out: list[Op]) -> str:
 
 
 def _read_elsewhere(inside: Inside, left_out: list[Op]) -> str:
-    """Why operations are not too many, or missing, where what they give is needed all the same."""
+    """Why operations are not too many where what they give is needed all the same."""
     tape, here = inside.view.tape, {op.index for op in left_out}
     for op in left_out[:-1]:
         readers = {reader for value in op.outputs for reader in tape.consumers[value]}
