@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+import parity
 from parity import comparison
+from parity.diagnosis import classify
 from parity.diagnosis import judge as judging
 from parity.loading import random_inputs
 from parity.matching.fingerprint import fingerprint
@@ -191,3 +193,16 @@ def test_a_search_that_stops_at_the_first_would_be_seen(monkeypatch: pytest.Monk
     monkeypatch.setattr(comparison, "locate", first_only)
     report = compare(deep(), deep(first="sigmoid", second="elu", head=0))
     assert sites(report) == [("tanh", "sigmoid")]
+
+
+def test_a_function_of_numpy_without_float64_is_named_without_a_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def narrow(x: Any) -> Any:
+        return np.tanh(x @ FIRST.numpy()).astype("f")
+
+    monkeypatch.setattr(classify, "_without_float64", lambda *_: classify.Kind("no-float64"))
+    reference = parity.wrap(lambda x: torch.tanh(x @ FIRST), framework="torch")
+    found = parity.compare(reference, parity.wrap(narrow, framework="numpy"), inputs=X)
+    reasons = found.comparisons[0].reasons
+    assert reasons == ("narrow has no float64: rounding cannot be told from a fault there",)

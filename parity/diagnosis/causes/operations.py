@@ -49,7 +49,6 @@ def missing(case: Case) -> Iterator[Explanation]:
             parameters={"operations": (names, "none")},
             unproved=twins(case)
             or _has_it(inside_candidate(case), ours, left_out)
-            or _read_elsewhere(ours, left_out)
             or _gives_constants(ours, left_out),
             cost=_BYPASSED * len(left_out),
         )
@@ -123,7 +122,7 @@ def _is_bound(op: Op) -> bool:
 
 
 def _read_elsewhere(inside: Inside, left_out: list[Op]) -> str:
-    """Why operations are not too many, or missing, where what they give is needed all the same."""
+    """Why operations are not too many where what they give is needed all the same."""
     tape, here = inside.view.tape, {op.index for op in left_out}
     for op in left_out[:-1]:
         readers = {reader for value in op.outputs for reader in tape.consumers[value]}
