@@ -19,10 +19,6 @@ WRONG_PASSES: frozenset[str] = frozenset(
         "kept-of-one-sequence",
         "number-with-unit",
         "own-batch",
-        "seeded-perturbation",
-        "seeded-row",
-        "seeded-sensors",
-        "stateless-choice",
         "whole-shares",
     ]
 )
