@@ -67,6 +67,7 @@ def close(
     matched: Match,
     repaired: Match,
     pairs: Sequence[OutputPair],
+    every: Sequence[OutputPair],
     verdict: Verdict,
     plain: tuple[PlainRun, PlainRun],
 ) -> tuple[Verdict, list[Unaccounted]]:
@@ -74,6 +75,8 @@ def close(
 
     Args:
         repaired: the match in which every divergence is repaired.
+        pairs: the outputs that a tape can replay.
+        every: those and what the host computed.
     """
     names = [pair.name for pair in pairs]
     doubts = tape_doubts(plain)
@@ -98,7 +101,7 @@ def close(
     reasons = precision_decides(matched, pairs, plain, coarsest_unit(repaired) if narrow else None)
     if reasons:
         return _weaker(verdict, "unverified", reasons, names), []
-    instead, reasons = stored_results(matched, pairs, plain)
+    instead, reasons = stored_results(matched, pairs, every, plain)
     return (_weaker(verdict, instead, reasons, names) if reasons else verdict), []
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replayed import Outputs, PlainRun
+from parity.diagnosis.replayed import Outputs, PlainRun, drawn_outputs, recorded_outputs
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import ACCOUNTED
@@ -16,18 +18,25 @@ from parity.tape import Array, Tape
 
 
 def stored_results(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+    matched: Match,
+    pairs: Sequence[OutputPair],
+    every: Sequence[OutputPair],
+    plain: tuple[PlainRun, PlainRun],
 ) -> tuple[str, list[str]]:
     """Whether one model has stored what the other computes from the inputs.
 
     What is stored, as a mask, a list of lengths, a scale, agrees on the inputs that it was computed
     from. So both run on other samples too: on half of them, in another order.
 
+    Args:
+        pairs: the outputs that a tape can replay.
+        every: those and what the host computed.
+
     Returns:
         The verdict that follows, and the reasons; none where the models agree there as well.
     """
     found = _stored(matched, pairs)
-    fixed = [pair for pair in pairs if not _drawn(matched, pair)]
+    fixed = [pair for pair in every if not _drawn(matched, pair, plain)]
     orders = plain[0].orders
     if not fixed or not orders or len(orders) != len(plain[1].orders):
         told = [f"{one}; more than one sample would show it" for one in found]
@@ -36,11 +45,12 @@ def stored_results(
     refused = 0
     for at in range(len(orders)):
         try:
-            if not _differ_elsewhere(matched, fixed, plain, at, usual):
+            seen = _as_they_lie(matched, fixed, plain[0], at)
+            if not _differ_elsewhere(matched, seen, plain, at, usual):
                 continue
             by_sample = [
                 _is_by_sample(one, names, at)
-                for one, names in zip(plain, _names(matched, fixed), strict=True)
+                for one, names in zip(plain, _names(matched, seen), strict=True)
             ]
         except ParityError:  # a model takes no samples in this order
             refused += 1
@@ -62,6 +72,16 @@ _ON_OTHERS = (
 )
 
 
+def _as_they_lie(
+    matched: Match, pairs: Sequence[OutputPair], plain: PlainRun, at: int
+) -> Sequence[OutputPair]:
+    """The outputs that can be held against each other: of fewer samples those of one layout."""
+    if len(plain.orders[at]) == plain.count:
+        return pairs
+    ours, theirs = matched.reference.tape.values, matched.side.tape.values
+    return [pair for pair in pairs if ours[pair.reference].shape == theirs[pair.candidate].shape]
+
+
 def _differ_elsewhere(
     matched: Match,
     pairs: Sequence[OutputPair],
@@ -79,6 +99,19 @@ def _differ_elsewhere(
         for one, names in zip(plain, _names(matched, pairs), strict=True)
         for seed in range(_NUDGES)
     )
+
+
+def _drawn(matched: Match, pair: OutputPair, plain: tuple[PlainRun, PlainRun]) -> bool:
+    """Whether an output is another one in another run, as it is made of random draws."""
+    names = (name for [name] in _names(matched, [pair]))
+    for one, name in zip(plain, names, strict=True):
+        recorded = recorded_outputs(one.tape)
+        if name in drawn_outputs(one.tape, recorded):
+            return True
+        # what the host made of draws is on no tape
+        if name in one.tape.by_value and not np.array_equal(recorded[name], one.run()[name]):
+            return True
+    return False
 
 
 def _names(matched: Match, pairs: Sequence[OutputPair]) -> tuple[list[str], list[str]]:
@@ -107,27 +140,14 @@ def _moved(plain: PlainRun, names: list[str], at: int, seed: int) -> float:
 def _is_by_sample(plain: PlainRun, names: list[str], at: int) -> bool:
     """Whether a model computes each sample by itself: then it takes them in any order."""
     order, here, there = plain.orders[at], plain.run(), _elsewhere(plain, at)
-    return all(
+    return plain.axis == 0 and all(
         name in there
         and here[name].ndim > 0
-        and len(here[name]) == len(order)
-        and here[name].shape == there[name].shape
+        and len(here[name]) == plain.count
+        and here[name][order].shape == there[name].shape
         and residual(here[name][order], there[name]) <= _ONE_BY_ONE
         for name in names
     )
-
-
-def _drawn(matched: Match, pair: OutputPair) -> bool:
-    """Whether an output is made of random draws: another run has other ones."""
-    sides = (matched.reference.tape, pair.reference), (matched.side.tape, pair.candidate)
-    for tape, value in sides:
-        reached: set[int] = set()
-        for op in tape.ops:
-            if op.role == "random" or not reached.isdisjoint(op.inputs):
-                reached.update(op.outputs)
-        if value in reached or tape.lost_draws:
-            return True
-    return False
 
 
 _ELSEWHERE = 64.0  # times what the models differ by on the inputs that were given
