@@ -13,7 +13,6 @@ WRONG_PASSES: frozenset[str] = frozenset(
         "dropped-tail",
         "ids-as-keys",
         "kept-beside-noise",
-        "kept-name",
         "number-with-unit",
         "own-batch",
         "whole-shares",

@@ -177,6 +177,11 @@ def _compare_leaves(found: Beside, reference: Tape, candidate: Tape) -> None:
             )
 
 
+def apart(ours: Any, theirs: Any) -> bool:
+    """Whether two leaves are what they show, and differ."""
+    return _is_plain(ours) and _is_plain(theirs) and not _equal(ours, theirs)
+
+
 def _held_against(tape: Tape, other: Tape) -> dict[str, Any]:
     """The leaves of a model, without the settings that the other one's object has not."""
     return {

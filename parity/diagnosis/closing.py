@@ -24,7 +24,7 @@ from parity.diagnosis.outputs import in_reference_layout, is_constant
 from parity.diagnosis.regimes import precision_decides
 from parity.diagnosis.region import Leaf, OutputPair, Parting
 from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, tape_doubts, typed
-from parity.diagnosis.stored import differ, stored_results
+from parity.diagnosis.stored import differ, stored_leaves, stored_results
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import (
@@ -102,6 +102,8 @@ def close(
     if reasons:
         return _weaker(verdict, "unverified", reasons, names), []
     instead, reasons = stored_results(matched, pairs, every, plain)
+    if not reasons:
+        instead, reasons = "unverified", stored_leaves(plain)
     return (_weaker(verdict, instead, reasons, names) if reasons else verdict), []
 
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from parity.diagnosis.beside import apart
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replayed import Outputs, PlainRun, drawn_outputs, recorded_outputs
+from parity.diagnosis.replayed import (
+    Outputs,
+    PlainRun,
+    drawn_outputs,
+    draws_numbers,
+    recorded_outputs,
+)
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import ACCOUNTED
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
+from parity.outputs import Outputs as Flat
 from parity.tape import Array, Tape
 
 
@@ -38,7 +47,7 @@ def stored_results(
     found = _stored(matched, pairs)
     fixed = [pair for pair in every if not _drawn(matched, pair, plain)]
     orders = plain[0].orders
-    if not fixed or not orders or len(orders) != len(plain[1].orders):
+    if not fixed or not _same_orders(plain):
         told = [f"{one}; more than one sample would show it" for one in found]
         return ("unverified" if found else "parity"), told
     usual = _difference(matched, fixed, plain[0].run(), plain[1].run())
@@ -63,6 +72,41 @@ def stored_results(
     if found and refused == len(orders):
         return "unverified", [f"{one}; the models take no other samples" for one in found]
     return "parity", []
+
+
+def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
+    """Of strings and the like, which both models return alike, those that differ elsewhere."""
+    if any(draws_numbers(one.tape) for one in plain) or not _same_orders(plain):
+        return []
+    found: dict[str, str] = {}
+    for at in range(len(plain[0].orders)):
+        try:
+            ours, theirs = (_others(_elsewhere(one, at)) for one in plain)
+            for name in ours.keys() & theirs.keys():
+                if apart(ours[name], theirs[name]) and _is_steady(plain, name, at):
+                    found[name] = f"output {name!r}: {_ON_OTHERS}"
+        except ParityError:  # a model takes no samples in this order
+            continue
+    return list(found.values())
+
+
+def _is_steady(plain: tuple[PlainRun, PlainRun], name: str, at: int) -> bool:
+    """Whether a leaf is what was recorded when a model runs again, and no rounding changes it."""
+    return not any(
+        apart(one.tape.other_outputs.get(name), _others(one.run()).get(name))
+        or apart(_others(_elsewhere(one, at)).get(name), _others(moved).get(name))
+        for one in plain
+        for moved in (_elsewhere(one, at, seed) for seed in range(_NUDGES))
+    )
+
+
+def _others(outputs: Outputs) -> Mapping[str, Any]:
+    return outputs.others if isinstance(outputs, Flat) else {}
+
+
+def _same_orders(plain: tuple[PlainRun, PlainRun]) -> bool:
+    """Whether both models can be given the same other samples."""
+    return len(plain[0].orders) == len(plain[1].orders) > 0
 
 
 _DIFFER = "on the samples in another order they differ"

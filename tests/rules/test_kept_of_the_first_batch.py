@@ -179,3 +179,15 @@ def test_a_list_that_the_host_made_of_draws_is_another_in_every_run() -> None:
         return masked(x) + noise[:, None], noise.numpy().tolist()
 
     assert compare(model, model).verdict != "diverged"
+
+
+def test_a_name_that_was_kept_is_no_parity() -> None:
+    def model(name):
+        def called(x):
+            h = torch.tanh(x @ FIRST)
+            return h, name or "abcdef"[int(h.sum(0).argmax())]
+
+        return called
+
+    assert compare(model(None), model(None)).verdict == "parity"
+    assert compare(model(None), model(model(None)(GIVEN)[1])).verdict == "unverified"
