@@ -12,7 +12,6 @@ WRONG_PASSES: frozenset[str] = frozenset(
         "counted-penalties",
         "dropped-tail",
         "ids-as-keys",
-        "kept-beside-noise",
         "number-with-unit",
         "own-batch",
         "whole-shares",

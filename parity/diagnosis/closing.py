@@ -25,6 +25,7 @@ from parity.diagnosis.regimes import precision_decides
 from parity.diagnosis.region import Leaf, OutputPair, Parting
 from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, tape_doubts, typed
 from parity.diagnosis.stored import differ, stored_leaves, stored_results
+from parity.diagnosis.stored_noise import stored_beside_draws
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import (
@@ -103,7 +104,8 @@ def close(
         return _weaker(verdict, "unverified", reasons, names), []
     instead, reasons = stored_results(matched, pairs, every, plain)
     if not reasons:
-        instead, reasons = "unverified", stored_leaves(plain)
+        told = (*stored_leaves(plain), *stored_beside_draws(matched, pairs, plain))
+        instead, reasons = "unverified", list(told)
     return (_weaker(verdict, instead, reasons, names) if reasons else verdict), []
 
 

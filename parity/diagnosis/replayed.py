@@ -14,7 +14,7 @@ from parity.model import Inputs, Model, flatten_inputs, map_arrays
 from parity.numerics.accounting import at_least_usual, excess, rounding
 from parity.numerics.difference import residual
 from parity.numerics.null import nudged
-from parity.stages import plain
+from parity.stages import plain, record
 from parity.tape import Array, Replay, Tape
 
 Outputs = Mapping[str, Array]
@@ -36,6 +36,7 @@ class PlainRun:
         elsewhere: on the samples in one of these orders, by its place, and nudged by a seed.
         axis, count: the inputs' axis of samples, and how many there are; 1 for the steps of a
             single sequence.
+        recorded: the tape of the model on the samples in one of these orders.
     """
 
     tape: Tape
@@ -45,6 +46,7 @@ class PlainRun:
     elsewhere: Callable[[int, int | None], Outputs] | None = None
     axis: int = 0
     count: int = 0
+    recorded: Callable[[int], Tape] | None = None
 
 
 def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
@@ -58,17 +60,19 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
         random = np.random.default_rng(seed)
         return run(lambda array: nudged(array, random, unit))
 
+    def ordered(array: Array, at: int) -> Array:
+        is_batch = array.ndim > axis and array.shape[axis] == count
+        return array.take(orders[at], axis) if is_batch else array
+
     def elsewhere(at: int, seed: int | None) -> dict[str, Array]:
         random = np.random.default_rng(seed)
+        return run(lambda one: ordered(one if seed is None else nudged(one, random), at))
 
-        def move(array: Array) -> Array:
-            found = array if seed is None else nudged(array, random)
-            ordered = array.ndim > axis and array.shape[axis] == count
-            return found.take(orders[at], axis) if ordered else found
+    def recorded(at: int) -> Tape:
+        return record(model, map_arrays(lambda array: ordered(array, at), inputs))
 
-        return run(move)
-
-    return PlainRun(tape, cache(run), cache(nudge), orders, cache(elsewhere), axis, count)
+    kept = cache(run), cache(nudge), orders, cache(elsewhere)
+    return PlainRun(tape, *kept, axis, count, recorded)
 
 
 def _orders(arrays: Sequence[Array]) -> tuple[int, int, list[Array]]:

@@ -47,10 +47,10 @@ def stored_results(
     found = _stored(matched, pairs)
     fixed = [pair for pair in every if not _drawn(matched, pair, plain)]
     orders = plain[0].orders
-    if not fixed or not _same_orders(plain):
+    if not fixed or not same_orders(plain):
         told = [f"{one}; more than one sample would show it" for one in found]
         return ("unverified" if found else "parity"), told
-    usual = _difference(matched, fixed, plain[0].run(), plain[1].run())
+    usual = difference(matched, fixed, plain[0].run(), plain[1].run())
     refused = 0
     for at in range(len(orders)):
         try:
@@ -59,7 +59,7 @@ def stored_results(
                 continue
             by_sample = [
                 _is_by_sample(one, names, at)
-                for one, names in zip(plain, _names(matched, seen), strict=True)
+                for one, names in zip(plain, names_of(matched, seen), strict=True)
             ]
         except ParityError:  # a model takes no samples in this order
             refused += 1
@@ -67,7 +67,7 @@ def stored_results(
         if all(by_sample):
             continue  # what differs there differs here, among samples that hide it
         # what mixes samples may differ there for their own sake: a spread of zero, ties
-        told = [f"{one}; {_DIFFER}" for one in found] or [_ON_OTHERS]
+        told = [f"{one}; {_DIFFER}" for one in found] or [ON_OTHERS]
         return ("diverged" if any(by_sample) else "unverified"), told
     if found and refused == len(orders):
         return "unverified", [f"{one}; the models take no other samples" for one in found]
@@ -76,7 +76,7 @@ def stored_results(
 
 def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
     """Of strings and the like, which both models return alike, those that differ elsewhere."""
-    if any(draws_numbers(one.tape) for one in plain) or not _same_orders(plain):
+    if any(draws_numbers(one.tape) for one in plain) or not same_orders(plain):
         return []
     found: dict[str, str] = {}
     for at in range(len(plain[0].orders)):
@@ -84,7 +84,7 @@ def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
             ours, theirs = (_others(_elsewhere(one, at)) for one in plain)
             for name in ours.keys() & theirs.keys():
                 if apart(ours[name], theirs[name]) and _is_steady(plain, name, at):
-                    found[name] = f"output {name!r}: {_ON_OTHERS}"
+                    found[name] = f"output {name!r}: {ON_OTHERS}"
         except ParityError:  # a model takes no samples in this order
             continue
     return list(found.values())
@@ -96,7 +96,7 @@ def _is_steady(plain: tuple[PlainRun, PlainRun], name: str, at: int) -> bool:
         apart(one.tape.other_outputs.get(name), _others(one.run()).get(name))
         or apart(_others(_elsewhere(one, at)).get(name), _others(moved).get(name))
         for one in plain
-        for moved in (_elsewhere(one, at, seed) for seed in range(_NUDGES))
+        for moved in (_elsewhere(one, at, seed) for seed in range(NUDGES))
     )
 
 
@@ -104,13 +104,13 @@ def _others(outputs: Outputs) -> Mapping[str, Any]:
     return outputs.others if isinstance(outputs, Flat) else {}
 
 
-def _same_orders(plain: tuple[PlainRun, PlainRun]) -> bool:
+def same_orders(plain: tuple[PlainRun, PlainRun]) -> bool:
     """Whether both models can be given the same other samples."""
     return len(plain[0].orders) == len(plain[1].orders) > 0
 
 
 _DIFFER = "on the samples in another order they differ"
-_ON_OTHERS = (
+ON_OTHERS = (
     "on the samples in another order the outputs differ: one of the models may hold what it "
     "computed of these inputs, as a mask, lengths or a scale"
 )
@@ -134,20 +134,20 @@ def _differ_elsewhere(
     usual: float,
 ) -> bool:
     """Whether the models differ on samples in another order by more than rounding does there."""
-    gap = _difference(matched, pairs, *(_elsewhere(one, at) for one in plain))
-    if gap <= _ELSEWHERE * max(usual, U32):
+    gap = difference(matched, pairs, *(_elsewhere(one, at) for one in plain))
+    if gap <= ELSEWHERE * max(usual, U32):
         return False
     # half of the samples may leave a matrix singular, or an element between two others
-    return gap > _ELSEWHERE * max(
+    return gap > ELSEWHERE * max(
         _moved(one, names, at, seed)
-        for one, names in zip(plain, _names(matched, pairs), strict=True)
-        for seed in range(_NUDGES)
+        for one, names in zip(plain, names_of(matched, pairs), strict=True)
+        for seed in range(NUDGES)
     )
 
 
 def _drawn(matched: Match, pair: OutputPair, plain: tuple[PlainRun, PlainRun]) -> bool:
     """Whether an output is another one in another run, as it is made of random draws."""
-    names = (name for [name] in _names(matched, [pair]))
+    names = (name for [name] in names_of(matched, [pair]))
     for one, name in zip(plain, names, strict=True):
         recorded = recorded_outputs(one.tape)
         if name in drawn_outputs(one.tape, recorded):
@@ -158,7 +158,7 @@ def _drawn(matched: Match, pair: OutputPair, plain: tuple[PlainRun, PlainRun]) -
     return False
 
 
-def _names(matched: Match, pairs: Sequence[OutputPair]) -> tuple[list[str], list[str]]:
+def names_of(matched: Match, pairs: Sequence[OutputPair]) -> tuple[list[str], list[str]]:
     """The names of outputs in the reference, and in the candidate."""
     tapes = matched.reference.tape, matched.side.tape
     ours, theirs = ({value: name for name, value in tape.outputs.items()} for tape in tapes)
@@ -194,9 +194,9 @@ def _is_by_sample(plain: PlainRun, names: list[str], at: int) -> bool:
     )
 
 
-_ELSEWHERE = 64.0  # times what the models differ by on the inputs that were given
+ELSEWHERE = 64.0  # times what the models differ by on the inputs that were given
 _ONE_BY_ONE = 1e-3  # of its size, and no more, an output may change with where its sample lies
-_NUDGES = 2
+NUDGES = 2
 _ENOUGH = 4  # numbers that are equal by no chance
 
 
@@ -243,15 +243,15 @@ def _is_used(tape: Tape, value: int) -> bool:
 def differ(
     matched: Match, pairs: Sequence[OutputPair], ours: Outputs, theirs: Outputs, limit: float
 ) -> bool:
-    return not _difference(matched, pairs, ours, theirs) <= limit
+    return not difference(matched, pairs, ours, theirs) <= limit
 
 
-def _difference(
+def difference(
     matched: Match, pairs: Sequence[OutputPair], ours: Outputs, theirs: Outputs
 ) -> float:
     """The largest relative difference of outputs of two runs; inf where they cannot be compared."""
     found = [0.0]
-    for pair, name, other in zip(pairs, *_names(matched, pairs), strict=True):
+    for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
         if name not in ours or other not in theirs:
             return float("inf")
         laid_out: Array | None = theirs[other]

@@ -191,3 +191,11 @@ def test_a_name_that_was_kept_is_no_parity() -> None:
 
     assert compare(model(None), model(None)).verdict == "parity"
     assert compare(model(None), model(model(None)(GIVEN)[1])).verdict == "unverified"
+
+
+def test_a_scale_that_was_kept_beside_noise_is_no_parity() -> None:
+    def model(scale):
+        return lambda x: scale(x) + 0.01 * torch.randn(5, 6)
+
+    assert compare(model(scaled), model(scaled)).verdict == "parity"
+    assert compare(model(scaled), model(by_a_kept_scale)).verdict == "unverified"
