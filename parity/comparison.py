@@ -109,7 +109,7 @@ def _compared(
             other = _recorded(model, models[0], arrays)
             theirs = plain_run(other, model, arrays)
             ours = lay_out(fed[0], models[0].input_layout, model.input_layout)
-            if not same_samples(ours, arrays):
+            if not same_samples(fed[0] if run.axis else ours, arrays, run.axis):
                 theirs = replace(theirs, orders=())
             found = _compare(side, other, (run, theirs), book, phases)
             pair, given = (models[0], model), (fed[0], arrays)
@@ -152,7 +152,7 @@ def _compare(
     if verdict.verdict == "diverged":
         verdict = doubted(verdict, matched, pairs, plain_runs)
     else:
-        verdict, left = close(matched, repaired, outputs.traced, verdict, plain_runs)
+        verdict, left = close(matched, repaired, outputs.traced, outputs.pairs, verdict, plain_runs)
         if left:
             # what hides beside larger values is found where each element counts by itself
             sharp = Indexed(reference.tape, reference.run, reference, sharp=True)

@@ -47,6 +47,13 @@ class Outputs(dict[str, Any]):
         self.foreign: set[str] = set()
         self.numbers: dict[str, tuple[str, ...]] = {}
 
+    def as_arrays(self, to_numpy: Callable[[Any], Any]) -> Outputs:
+        """The same outputs with their tensors as arrays of their own."""
+        found = Outputs()
+        found.update({path: np.array(to_numpy(item)) for path, item in self.items()})
+        found.others = self.others
+        return found
+
     def none_of_its_own(self, ops: Sized) -> bool:
         """Whether a model gave no tensors, or only another framework's without an operation."""
         return not self or (len(self.foreign) == len(self) and not len(ops))

@@ -4,19 +4,7 @@ The tests expect exactly these to fail (`tests/attacks`); one that is fixed must
 """
 
 # Faulty candidates that get `parity`.
-WRONG_PASSES: frozenset[str] = frozenset(
-    [
-        "kept-batch-size",
-        "kept-beside-noise",
-        "kept-list",
-        "kept-name",
-        "kept-of-one-sequence",
-        "seeded-perturbation",
-        "seeded-row",
-        "seeded-sensors",
-        "stateless-choice",
-    ]
-)
+WRONG_PASSES: frozenset[str] = frozenset()
 
 # Correct twins that are `diverged`.
 ALARMS: frozenset[str] = frozenset()

@@ -194,6 +194,11 @@ def in_order(
     )
 
 
+def apart(ours: Any, theirs: Any) -> bool:
+    """Whether two leaves are what they show, and differ."""
+    return _is_plain(ours) and _is_plain(theirs) and not _equal(ours, theirs)
+
+
 def _held_against(tape: Tape, other: Tape) -> dict[str, Any]:
     """The leaves of a model, without the settings that the other one's object has not."""
     return {

@@ -25,7 +25,8 @@ from parity.diagnosis.outputs import in_reference_layout, is_constant
 from parity.diagnosis.regimes import moved_outputs, precision_decides
 from parity.diagnosis.region import Leaf, OutputPair, Parting
 from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, tape_doubts
-from parity.diagnosis.stored import differ, stored_results
+from parity.diagnosis.stored import differ, stored_leaves, stored_results
+from parity.diagnosis.stored_noise import stored_beside_draws
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import (
@@ -68,6 +69,7 @@ def close(
     matched: Match,
     repaired: Match,
     pairs: Sequence[OutputPair],
+    every: Sequence[OutputPair],
     verdict: Verdict,
     plain: tuple[PlainRun, PlainRun],
 ) -> tuple[Verdict, list[Unaccounted]]:
@@ -75,6 +77,8 @@ def close(
 
     Args:
         repaired: the match in which every divergence is repaired.
+        pairs: the outputs that a tape can replay.
+        every: those and what the host computed.
     """
     names = [pair.name for pair in pairs]
     doubts = tape_doubts(plain)
@@ -104,7 +108,10 @@ def close(
     reasons = precision_decides(matched, pairs, plain, narrow, half)
     if reasons:
         return _weaker(verdict, "unverified", reasons, names), []
-    instead, reasons = stored_results(matched, pairs, plain)
+    instead, reasons = stored_results(matched, pairs, every, plain)
+    if not reasons:
+        told = (*stored_leaves(plain), *stored_beside_draws(matched, pairs, plain))
+        instead, reasons = "unverified", list(told)
     return (_weaker(verdict, instead, reasons, names) if reasons else verdict), []
 
 

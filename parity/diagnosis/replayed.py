@@ -14,7 +14,7 @@ from parity.model import Inputs, Model, flatten_inputs, map_arrays
 from parity.numerics.accounting import at_least_usual, excess, rounding
 from parity.numerics.difference import residual
 from parity.numerics.null import nudged
-from parity.stages import plain
+from parity.stages import plain, record
 from parity.tape import Array, Replay, Tape
 
 Outputs = Mapping[str, Array]
@@ -34,6 +34,9 @@ class PlainRun:
             or in units of the last place.
         orders: of the samples, each with half of them left out; none where there are no two.
         elsewhere: on the samples in one of these orders, by its place, and nudged by a seed.
+        axis, count: the inputs' axis of samples, and how many there are; 1 for the steps of a
+            single sequence.
+        recorded: the tape of the model on the samples in one of these orders.
     """
 
     tape: Tape
@@ -41,15 +44,14 @@ class PlainRun:
     nudged: Callable[[int, float | None], Outputs] | None = None
     orders: Sequence[Array] = ()
     elsewhere: Callable[[int, int | None], Outputs] | None = None
+    axis: int = 0
+    count: int = 0
+    recorded: Callable[[int], Tape] | None = None
 
 
 def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     """How a model is run as its user runs it; once, whoever asks."""
-    arrays = list(flatten_inputs(inputs).values())
-    lengths = Counter(len(array) for array in arrays if array.ndim and len(array) > 1)
-    count = lengths.most_common(1)[0][0] if lengths else 0  # of a batch beside scalars and tables
-    halves = np.arange(count // 2)[::-1], np.arange(count // 2, count)[::-1]
-    orders = [np.resize(half, count) for half in halves] if count > 1 else []
+    axis, count, orders = _orders(list(flatten_inputs(inputs).values()))
 
     def run(move: Callable[[Array], Array] = lambda array: array) -> dict[str, Array]:
         return plain(model, as_called=True)(map_arrays(move, inputs))
@@ -58,21 +60,53 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
         random = np.random.default_rng(seed)
         return run(lambda array: nudged(array, random, unit))
 
+    def ordered(array: Array, at: int) -> Array:
+        is_batch = array.ndim > axis and array.shape[axis] == count
+        return array.take(orders[at], axis) if is_batch else array
+
     def elsewhere(at: int, seed: int | None) -> dict[str, Array]:
         random = np.random.default_rng(seed)
+        return run(lambda one: ordered(one if seed is None else nudged(one, random), at))
 
-        def move(array: Array) -> Array:
-            found = array if seed is None else nudged(array, random)
-            return found[orders[at]] if array.ndim and len(array) == count else found
+    def recorded(at: int) -> Tape:
+        return record(model, map_arrays(lambda array: ordered(array, at), inputs))
 
-        return run(move)
-
-    return PlainRun(tape, cache(run), cache(nudge), orders, cache(elsewhere))
+    kept = cache(run), cache(nudge), orders, cache(elsewhere)
+    return PlainRun(tape, *kept, axis, count, recorded)
 
 
-def same_samples(reference: Inputs, candidate: Inputs) -> bool:
-    """Whether two models are given the same samples: inputs of one's own may lie in any way."""
+def _orders(arrays: Sequence[Array]) -> tuple[int, int, list[Array]]:
+    """The axis of samples, how many there are, and orders of them.
+
+    The steps of a single sequence stand for samples; what a sample has as its features does not:
+    each feature may have a range of its own.
+    """
+    axis = 0
+    lengths = Counter(len(one) for one in arrays if one.ndim and len(one) > 1)
+    if not lengths:
+        axis = 1
+        lengths = Counter(one.shape[1] for one in arrays if one.ndim > 2 and one.shape[1] > 1)
+    if not lengths:
+        return 0, 0, []
+    count = lengths.most_common(1)[0][0]  # of a batch beside scalars and tables
+    halves = np.arange(count // 2)[::-1], np.arange(count // 2, count)[::-1]
+    orders = [np.resize(half, count) for half in halves]
+    if axis == 0 and count >= _FEW:
+        orders.append(halves[0])  # fewer samples, by which a number of samples shows that was kept
+    return axis, count, orders
+
+
+_FEW = 4  # samples, half of which still have a spread
+
+
+def same_samples(reference: Inputs, candidate: Inputs, axis: int) -> bool:
+    """Whether two models are given the same samples: inputs of one's own may lie in any way.
+
+    The steps of a sequence are the same only where they lie alike.
+    """
     ours, theirs = (list(flatten_inputs(one).values()) for one in (reference, candidate))
+    if axis and [one.shape for one in ours] != [one.shape for one in theirs]:
+        return False
     return len(ours) == len(theirs) and all(map(_hold_the_same, ours, theirs))
 
 
@@ -103,7 +137,7 @@ def tape_doubt(plain: PlainRun) -> str:
     try:
         expected = plain.run()
         if drew:  # what no draw reaches is the same in any run
-            expected = {**expected, **_drawn_outputs(tape, recorded_outputs(tape))}
+            expected = {**expected, **drawn_outputs(tape, recorded_outputs(tape))}
         again = tape.outputs_of()
         if expected.keys() != again.keys():
             return (
@@ -122,15 +156,15 @@ def tape_doubt(plain: PlainRun) -> str:
     return ""
 
 
-def _drawn_outputs(tape: Tape, recorded: Outputs) -> Outputs:
-    """The outputs that random draws reach, as far as that can be followed."""
+def drawn_outputs(tape: Tape, outputs: Outputs) -> Outputs:
+    """Those of the outputs that random draws reach, as far as that can be followed."""
     if tape.lost_draws:
-        return recorded
+        return outputs
     reached: set[int] = set()
     for op in tape.ops:
         if op.role == "random" or not reached.isdisjoint(op.inputs):
             reached.update(op.outputs)
-    return {name: array for name, array in recorded.items() if tape.outputs.get(name) in reached}
+    return {name: array for name, array in outputs.items() if tape.outputs.get(name) in reached}
 
 
 def as_ran(plain: PlainRun, draws: Mapping[int, Array]) -> Outputs:

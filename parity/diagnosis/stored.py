@@ -2,45 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
+
+from parity.diagnosis.beside import apart
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replayed import Outputs, PlainRun
+from parity.diagnosis.replayed import (
+    Outputs,
+    PlainRun,
+    drawn_outputs,
+    draws_numbers,
+    recorded_outputs,
+)
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import ACCOUNTED
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
+from parity.outputs import Outputs as Flat
 from parity.tape import Array, Tape
 
 
 def stored_results(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+    matched: Match,
+    pairs: Sequence[OutputPair],
+    every: Sequence[OutputPair],
+    plain: tuple[PlainRun, PlainRun],
 ) -> tuple[str, list[str]]:
     """Whether one model has stored what the other computes from the inputs.
 
     What is stored, as a mask, a list of lengths, a scale, agrees on the inputs that it was computed
     from. So both run on other samples too: on half of them, in another order.
 
+    Args:
+        pairs: the outputs that a tape can replay.
+        every: those and what the host computed.
+
     Returns:
         The verdict that follows, and the reasons; none where the models agree there as well.
     """
     found = _stored(matched, pairs)
-    fixed = [pair for pair in pairs if not _drawn(matched, pair)]
+    fixed = [pair for pair in every if not _drawn(matched, pair, plain)]
     orders = plain[0].orders
-    if not fixed or not orders or len(orders) != len(plain[1].orders):
+    if not fixed or not same_orders(plain):
         told = [f"{one}; more than one sample would show it" for one in found]
         return ("unverified" if found else "parity"), told
-    usual = _difference(matched, fixed, plain[0].run(), plain[1].run())
+    usual = difference(matched, fixed, plain[0].run(), plain[1].run())
     refused = 0
     for at in range(len(orders)):
         try:
-            if not _differ_elsewhere(matched, fixed, plain, at, usual):
+            seen = _as_they_lie(matched, fixed, plain[0], at)
+            if not _differ_elsewhere(matched, seen, plain, at, usual):
                 continue
             by_sample = [
                 _is_by_sample(one, names, at)
-                for one, names in zip(plain, _names(matched, fixed), strict=True)
+                for one, names in zip(plain, names_of(matched, seen), strict=True)
             ]
         except ParityError:  # a model takes no samples in this order
             refused += 1
@@ -48,18 +67,63 @@ def stored_results(
         if all(by_sample):
             continue  # what differs there differs here, among samples that hide it
         # what mixes samples may differ there for their own sake: a spread of zero, ties
-        told = [f"{one}; {_DIFFER}" for one in found] or [_ON_OTHERS]
+        told = [f"{one}; {_DIFFER}" for one in found] or [ON_OTHERS]
         return ("diverged" if any(by_sample) else "unverified"), told
     if found and refused == len(orders):
         return "unverified", [f"{one}; the models take no other samples" for one in found]
     return "parity", []
 
 
+def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
+    """Of strings and the like, which both models return alike, those that differ elsewhere."""
+    if any(draws_numbers(one.tape) for one in plain) or not same_orders(plain):
+        return []
+    found: dict[str, str] = {}
+    for at in range(len(plain[0].orders)):
+        try:
+            ours, theirs = (_others(_elsewhere(one, at)) for one in plain)
+            for name in ours.keys() & theirs.keys():
+                if apart(ours[name], theirs[name]) and _is_steady(plain, name, at):
+                    found[name] = f"output {name!r}: {ON_OTHERS}"
+        except ParityError:  # a model takes no samples in this order
+            continue
+    return list(found.values())
+
+
+def _is_steady(plain: tuple[PlainRun, PlainRun], name: str, at: int) -> bool:
+    """Whether a leaf is what was recorded when a model runs again, and no rounding changes it."""
+    return not any(
+        apart(one.tape.other_outputs.get(name), _others(one.run()).get(name))
+        or apart(_others(_elsewhere(one, at)).get(name), _others(moved).get(name))
+        for one in plain
+        for moved in (_elsewhere(one, at, seed) for seed in range(NUDGES))
+    )
+
+
+def _others(outputs: Outputs) -> Mapping[str, Any]:
+    return outputs.others if isinstance(outputs, Flat) else {}
+
+
+def same_orders(plain: tuple[PlainRun, PlainRun]) -> bool:
+    """Whether both models can be given the same other samples."""
+    return len(plain[0].orders) == len(plain[1].orders) > 0
+
+
 _DIFFER = "on the samples in another order they differ"
-_ON_OTHERS = (
+ON_OTHERS = (
     "on the samples in another order the outputs differ: one of the models may hold what it "
     "computed of these inputs, as a mask, lengths or a scale"
 )
+
+
+def _as_they_lie(
+    matched: Match, pairs: Sequence[OutputPair], plain: PlainRun, at: int
+) -> Sequence[OutputPair]:
+    """The outputs that can be held against each other: of fewer samples those of one layout."""
+    if len(plain.orders[at]) == plain.count:
+        return pairs
+    ours, theirs = matched.reference.tape.values, matched.side.tape.values
+    return [pair for pair in pairs if ours[pair.reference].shape == theirs[pair.candidate].shape]
 
 
 def _differ_elsewhere(
@@ -70,18 +134,31 @@ def _differ_elsewhere(
     usual: float,
 ) -> bool:
     """Whether the models differ on samples in another order by more than rounding does there."""
-    gap = _difference(matched, pairs, *(_elsewhere(one, at) for one in plain))
-    if gap <= _ELSEWHERE * max(usual, U32):
+    gap = difference(matched, pairs, *(_elsewhere(one, at) for one in plain))
+    if gap <= ELSEWHERE * max(usual, U32):
         return False
     # half of the samples may leave a matrix singular, or an element between two others
-    return gap > _ELSEWHERE * max(
+    return gap > ELSEWHERE * max(
         _moved(one, names, at, seed)
-        for one, names in zip(plain, _names(matched, pairs), strict=True)
-        for seed in range(_NUDGES)
+        for one, names in zip(plain, names_of(matched, pairs), strict=True)
+        for seed in range(NUDGES)
     )
 
 
-def _names(matched: Match, pairs: Sequence[OutputPair]) -> tuple[list[str], list[str]]:
+def _drawn(matched: Match, pair: OutputPair, plain: tuple[PlainRun, PlainRun]) -> bool:
+    """Whether an output is another one in another run, as it is made of random draws."""
+    names = (name for [name] in names_of(matched, [pair]))
+    for one, name in zip(plain, names, strict=True):
+        recorded = recorded_outputs(one.tape)
+        if name in drawn_outputs(one.tape, recorded):
+            return True
+        # what the host made of draws is on no tape
+        if name in one.tape.by_value and not np.array_equal(recorded[name], one.run()[name]):
+            return True
+    return False
+
+
+def names_of(matched: Match, pairs: Sequence[OutputPair]) -> tuple[list[str], list[str]]:
     """The names of outputs in the reference, and in the candidate."""
     tapes = matched.reference.tape, matched.side.tape
     ours, theirs = ({value: name for name, value in tape.outputs.items()} for tape in tapes)
@@ -107,32 +184,19 @@ def _moved(plain: PlainRun, names: list[str], at: int, seed: int) -> float:
 def _is_by_sample(plain: PlainRun, names: list[str], at: int) -> bool:
     """Whether a model computes each sample by itself: then it takes them in any order."""
     order, here, there = plain.orders[at], plain.run(), _elsewhere(plain, at)
-    return all(
+    return plain.axis == 0 and all(
         name in there
         and here[name].ndim > 0
-        and len(here[name]) == len(order)
-        and here[name].shape == there[name].shape
+        and len(here[name]) == plain.count
+        and here[name][order].shape == there[name].shape
         and residual(here[name][order], there[name]) <= _ONE_BY_ONE
         for name in names
     )
 
 
-def _drawn(matched: Match, pair: OutputPair) -> bool:
-    """Whether an output is made of random draws: another run has other ones."""
-    sides = (matched.reference.tape, pair.reference), (matched.side.tape, pair.candidate)
-    for tape, value in sides:
-        reached: set[int] = set()
-        for op in tape.ops:
-            if op.role == "random" or not reached.isdisjoint(op.inputs):
-                reached.update(op.outputs)
-        if value in reached or tape.lost_draws:
-            return True
-    return False
-
-
-_ELSEWHERE = 64.0  # times what the models differ by on the inputs that were given
+ELSEWHERE = 64.0  # times what the models differ by on the inputs that were given
 _ONE_BY_ONE = 1e-3  # of its size, and no more, an output may change with where its sample lies
-_NUDGES = 2
+NUDGES = 2
 _ENOUGH = 4  # numbers that are equal by no chance
 
 
@@ -179,15 +243,15 @@ def _is_used(tape: Tape, value: int) -> bool:
 def differ(
     matched: Match, pairs: Sequence[OutputPair], ours: Outputs, theirs: Outputs, limit: float
 ) -> bool:
-    return not _difference(matched, pairs, ours, theirs) <= limit
+    return not difference(matched, pairs, ours, theirs) <= limit
 
 
-def _difference(
+def difference(
     matched: Match, pairs: Sequence[OutputPair], ours: Outputs, theirs: Outputs
 ) -> float:
     """The largest relative difference of outputs of two runs; inf where they cannot be compared."""
     found = [0.0]
-    for pair, name, other in zip(pairs, *_names(matched, pairs), strict=True):
+    for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
         if name not in ours or other not in theirs:
             return float("inf")
         laid_out: Array | None = theirs[other]

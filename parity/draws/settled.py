@@ -15,6 +15,9 @@ from parity.tape import Op, Replay, Tape
 _BITS = 40.0
 _TURNS = 8
 _OF_A_FLOAT = 20.0
+# Of the state of a generator that is the same again, however little was drawn by it: its seed may
+# itself be drawn from a few. All turns together are enough.
+_OF_A_STATE = _BITS / _TURNS
 
 
 def settle(tape: Tape, again: Callable[[int], Tape]) -> Tape:
@@ -24,11 +27,11 @@ def settle(tape: Tape, again: Callable[[int], Tape]) -> Tape:
         again: records the model anew, at each turn from another random state.
     """
     draws = [op for op in tape.ops if op.role == "random"]
-    from_state = _made_of_state(tape) if draws else set()
+    counting = _seeded_by_state(tape) if draws else set()
     told = {
         at: 0.0
         for at, op in enumerate(draws)
-        if from_state.isdisjoint((*op.inputs, *op.outputs)) and _information(tape, op)
+        if op.index not in counting and _information(tape, op)
     }
     for turn in range(_TURNS):
         if all(bits >= _BITS for bits in told.values()):
@@ -43,6 +46,7 @@ def settle(tape: Tape, again: Callable[[int], Tape]) -> Tape:
         told = {
             at: bits + _information(tape, draws[at])
             for at, bits in told.items()
+            if _state(draws[at]) == _state(others[at])
             if all(map(np.array_equal, _given(tape, draws[at]), _given(other, others[at])))
         }
     settled = {draws[at].index for at, bits in told.items() if bits >= _BITS}
@@ -65,7 +69,15 @@ def _information(tape: Tape, op: Op) -> float:
     Noise that tells more than the result that it was made of was made up beside it: it tells none.
     """
     noise, given = (sum(map(bits_of, found)) for found in (_arrays(tape, op), _given(tape, op)))
-    return noise if noise <= given else 0.0
+    if noise > given:
+        return 0.0
+    return max(given, _OF_A_STATE) if _state(op) else given
+
+
+def _state(op: Op) -> bytes:
+    """The state of the generator that a draw was made by; empty where it is not known."""
+    found: bytes = getattr(op.call, "state", b"")
+    return found
 
 
 def bits_of(array: Array) -> float:
@@ -76,12 +88,20 @@ def bits_of(array: Array) -> float:
     return float(-np.sum(counts * np.log2(counts / max(array.size, 1))))
 
 
-def _made_of_state(tape: Tape) -> set[int]:
-    """Values that are made of what a model holds: the seed that it counts on, which is put back."""
-    found = {value.id for value in tape.values if value.kind in ("parameter", "buffer")}
+def _seeded_by_state(tape: Tape) -> set[int]:
+    """Draws by a seed that is made of what a model holds, as a count of its calls, which is put
+    back. A seed is a whole number: what else a draw reads says how it is shaped or distributed.
+    """
+    held = {value.id for value in tape.values if value.kind in ("parameter", "buffer")}
+    found = set()
     for op in tape.ops:
-        if not found.isdisjoint(op.inputs) or getattr(op.call, "variables", None):
-            found.update(op.outputs)
+        reads = bool(getattr(op.call, "variables", None))
+        if not reads and held.isdisjoint(op.inputs):
+            continue
+        held.update(op.outputs)
+        seeds = [one for one in op.inputs if one in held and "int" in tape.values[one].dtype]
+        if reads or seeds:
+            found.add(op.index)
     return found
 
 

@@ -126,7 +126,7 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
             with chainer.using_config("train", model.mode == "train"):
                 result = run(model, lambda: model.obj(*args, **kwargs))
                 found = run(model, lambda: structure.flatten(result, _is_variable))
-            return {path: np.array(array_of(item)) for path, item in found.items()}
+            return found.as_arrays(array_of)
 
     return lambda inputs: _either(lambda wrapped: outputs(inputs, wrapped))
 

@@ -86,7 +86,7 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
     def outputs(inputs: Inputs) -> dict[str, Array]:
         args, kwargs = bind(model.obj, map_arrays(np.array, inputs), model.mode == "train")
         result = run(model, lambda: model.obj(*args, **kwargs))
-        return {path: np.array(a) for path, a in structure.flatten(result, lambda _: False).items()}
+        return structure.flatten(result, lambda _: False).as_arrays(np.array)
 
     return outputs
 

@@ -144,7 +144,7 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
             with _shorter_messages():
                 result = function(*args, **kwargs)
             flat = structure.flatten(result, _is_tensor)
-            return {path: np.array(to_numpy(tf.convert_to_tensor(a))) for path, a in flat.items()}
+            return flat.as_arrays(lambda item: to_numpy(tf.convert_to_tensor(item)))
 
         eagerly = contextlib.nullcontext() if as_called else state.eagerly()
         with state.as_before(before, changes), eagerly:

@@ -22,6 +22,7 @@ class Call:
         dtypes: of `op.inputs`, as recorded.
         kept: which of the outputs are on the tape.
         variables: that a graph function works on: their handles, and what they held when it ran.
+        state: the seed of a draw that is made of nothing else.
         graph: what TensorFlow calls a graph function by, which is freed with it.
     """
 
@@ -33,6 +34,7 @@ class Call:
     kept: tuple[int, ...]
     variables: tuple[tuple[Native, Native], ...] = ()
     wide: tuple[Any, ...] | None = None
+    state: bytes = b""
     graph: Any = None
 
 

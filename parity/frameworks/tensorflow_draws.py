@@ -61,6 +61,14 @@ def draw_of(kind: str, given: Mapping[str, Array], ids: Mapping[str, int]) -> Dr
     return None
 
 
+def seed_of(kind: str, given: Mapping[str, Array]) -> bytes:
+    """What fixes the numbers that a stateless operation draws; nothing of any other."""
+    if not kind.startswith("Stateless"):
+        return b""
+    names = ("seed", "key", "counter")
+    return b"".join(given[name].tobytes() for name in names if name in given)
+
+
 def _truncated(given: Mapping[str, Array]) -> Draw | None:
     names = (("means",), ("stdevs", "stddevs"), ("minvals",), ("maxvals",))
     found = [next(given[one] for one in some if one in given) for some in names]

@@ -196,6 +196,7 @@ class Watcher:
         found = {name: self._recorder.find(tensor) for name, tensor in given.items()}
         values = {name: value for name, value in found.items() if value is not None}
         draw = draws.draw_of(kind, arrays, values)
+        call.state = draws.seed_of(kind, arrays)
         self._recorder.op(kind, ids, results, role="random", attributes=shown, call=call, draw=draw)
 
     def _caveat(self, text: str) -> None:

@@ -109,7 +109,7 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
         with _left_as_it_was(model, modules, written, eagerly=not as_called):
             result = run(model, lambda: model.obj(*args, **kwargs))
             flat = structure.flatten(result, _is_tensor)
-            found = {path: np.array(to_numpy(_as_tensor(item))) for path, item in flat.items()}
+            found = flat.as_arrays(lambda item: to_numpy(_as_tensor(item)))
             for tensor, before, version in saved:
                 if id(tensor) not in counted or tensor._version != version:
                     written[id(tensor)] = (tensor, before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,14 @@ Given = Mapping[str, Any]  # an operator's arguments by name
 _GUMBEL = Draw("gumbel", {"loc": 0.0, "scale": 1.0})
 _NORMAL = Draw("normal", {"mean": 0.0, "std": 1.0})
 _UNIFORM = Draw("uniform", {"low": 0.0, "high": 1.0})
+
+
+def state_left(given: Given, drawn: torch.Tensor) -> bytes:
+    """A digest of the state in which an operator left the generator that it drew by."""
+    generator = given.get("generator")
+    if generator is None and drawn.device.type == "cpu":
+        generator = torch.default_generator
+    return b"" if generator is None else sha256(generator.get_state().numpy().tobytes()).digest()
 
 
 @dataclass(frozen=True)

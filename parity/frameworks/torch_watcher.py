@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -101,13 +101,14 @@ class Watcher(TorchDispatchMode):
             return result  # a number read by the host, or nothing
         single = func in _COMPARISONS and args[0].dtype == torch.float32
         written_to = tuple(position for position, _ in written)
-        call: Call | Transform = Call(func, *template, written_to, tuple(kept), single)
+        call: Any = Call(func, *template, written_to, tuple(kept), single)
         role, draw = signature.role(args, kwargs), None
         if role == "random":
             given = signature.given(args, kwargs)
             split = self._split(func, signature.kind, given, made)
             if split is None:
                 draw = draws.draw_of(signature.kind, given, inputs)
+                call = replace(call, state=draws.state_left(given, made[0]))
             else:
                 role, call, inputs = "compute", *self._taken_apart(split, made[0])
         op = self.recorder.op(
@@ -318,6 +319,7 @@ class Call:
     written: tuple[int | str, ...]  # positions or names of the arguments that are written to
     kept: tuple[int, ...]  # positions of the results that are tensors of their own
     single: bool = False  # whether it compares float32 with a number, which it rounds to that
+    state: bytes = b""  # in which it left the generator that it drew by
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,3 +147,57 @@ def test_what_a_kernel_chose_alike_twice_was_chosen_by_chance() -> None:
 
     assert verdict(model(1.0), model(1.0)) == "parity"
     assert verdict(model(1.0), model(3.0)) == "diverged"
+
+
+def one_row(x, seed):
+    table = torch.cos(torch.arange(4000.0)).reshape(1000, 4)
+    at = torch.randint(0, 1000, (1,), generator=torch.Generator().manual_seed(seed))
+    return torch.tanh(x[:, :4]) + table[at]
+
+
+def one_of_few(x, seed):
+    experts = tf.reshape(tf.cos(tf.range(64 * 20, dtype=tf.float32)), (64, 5, 4))
+    at = tf.random.stateless_uniform((), (seed, 2), maxval=64, dtype=tf.int32)
+    return tf.tanh(tf.matmul(x, tf.gather(experts, at)))
+
+
+def most_are_kept(x, seed):
+    kept = torch.empty(5)
+    kept.bernoulli_(0.7, generator=torch.Generator().manual_seed(seed))
+    return torch.cumsum(x * kept, 1)
+
+
+@pytest.mark.parametrize("draw", [one_row, one_of_few, most_are_kept])
+def test_few_numbers_by_a_fixed_seed_are_no_chance(draw) -> None:
+    framework = "tensorflow" if draw is one_of_few else "torch"
+
+    def seeded(seed):
+        return lambda x: draw(x, seed), framework
+
+    assert verdict(seeded(1), seeded(1)) == "parity"
+    assert verdict(seeded(1), seeded(3)) == "diverged"
+
+
+class Perturbed(torch.nn.Module):
+    def __init__(self, seed):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.linspace(-1, 1, 20).reshape(5, 4))
+        self.seed = seed
+
+    def forward(self, x):
+        generator = torch.Generator().manual_seed(self.seed)
+        noise = torch.empty_like(self.weight).normal_(generator=generator)
+        return torch.tanh(x @ (self.weight + 0.1 * noise))
+
+
+def test_a_weight_that_gives_noise_its_shape_is_no_seed() -> None:
+    assert verdict((Perturbed(7), None), (Perturbed(7), None)) == "parity"
+    assert verdict((Perturbed(7), None), (Perturbed(8), None)) == "diverged"
+
+
+def test_a_seed_that_is_drawn_from_few_is_chance() -> None:
+    def model(x):
+        seed = int(torch.randint(0, 4, ()))
+        return torch.tanh(x) + torch.rand((), generator=torch.Generator().manual_seed(seed))
+
+    assert verdict((model, "torch"), (model, "torch")) == "unverified"  # Python reads the draw

@@ -145,3 +145,57 @@ def test_a_sample_that_is_mostly_rounding_is_none_that_was_kept() -> None:
         inputs=logits,
     )
     assert report.verdict == "parity", str(report)
+
+
+def test_a_number_of_samples_shows_on_fewer() -> None:
+    def mean(count):
+        return lambda x: torch.tanh(x @ FIRST).sum(0) / (count or len(x))
+
+    assert compare(mean(None), mean(None)).verdict == "parity"
+    assert compare(mean(None), mean(len(X))).verdict == "unverified"
+
+
+def test_a_length_shows_on_the_steps_of_a_single_sequence() -> None:
+    sequence = X.reshape(1, -1, 5) * (np.arange(X.size // 5) < 4)[None, :, None]
+
+    def model(length):
+        return lambda x: x[:, : length or int((x != 0).any(2).sum())].mean(1)
+
+    assert compare(model(None), model(None), inputs=sequence).verdict == "parity"
+    assert compare(model(None), model(4), inputs=sequence).verdict == "unverified"
+
+
+def test_a_list_that_was_kept_is_no_parity() -> None:
+    def model(lengths):
+        return lambda x: (masked(x), lengths or (x > 0).sum(1).tolist())
+
+    assert compare(model(None), model(None)).verdict == "parity"
+    assert compare(model(None), model((GIVEN > 0).sum(1).tolist())).verdict == "diverged"
+
+
+def test_a_list_that_the_host_made_of_draws_is_another_in_every_run() -> None:
+    def model(x):
+        noise = torch.rand(5)
+        return masked(x) + noise[:, None], noise.numpy().tolist()
+
+    assert compare(model, model).verdict != "diverged"
+
+
+def test_a_name_that_was_kept_is_no_parity() -> None:
+    def model(name):
+        def called(x):
+            h = torch.tanh(x @ FIRST)
+            return h, name or "abcdef"[int(h.sum(0).argmax())]
+
+        return called
+
+    assert compare(model(None), model(None)).verdict == "parity"
+    assert compare(model(None), model(model(None)(GIVEN)[1])).verdict == "unverified"
+
+
+def test_a_scale_that_was_kept_beside_noise_is_no_parity() -> None:
+    def model(scale):
+        return lambda x: scale(x) + 0.01 * torch.randn(5, 6)
+
+    assert compare(model(scaled), model(scaled)).verdict == "parity"
+    assert compare(model(scaled), model(by_a_kept_scale)).verdict == "unverified"
