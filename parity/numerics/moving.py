@@ -18,8 +18,7 @@ from parity.tape import Array, Op, Replay, Tape
 
 _DRAWS = 4
 _FEW_BITS = 2.0**12
-
-
+_U64 = 2.0**-53
 _SHARE = 0.03  # by which inputs move, at most
 _CONSTANT = 1e-4  # more than a mask's constant moves with the logit that it swallows
 
@@ -75,6 +74,30 @@ def moved_by_rounding(
     return found
 
 
+def moved_in_float64(
+    tape: Tape, values: Collection[int], given: Mapping[int, Array]
+) -> list[Array]:
+    """How far elements of `values` move where all that is computed does, by a float64 rounding.
+
+    What cancels there, as 1 + erf far below zero, is rounding alone in any precision.
+    """
+
+    def move(op: Op, run: Replay) -> None:
+        for value in op.outputs if op.role == "compute" else ():
+            array = run.array(value)
+            if array.dtype == np.float64:
+                step = 2 * _U64 * random.choice([-1, 1], array.shape)
+                run.replace(value, array * (1 + step))
+
+    random = np.random.default_rng(0)
+    base = tape.replay("float64", given)
+    runs = [tape.replay("float64", given, after=move) for _ in range(_DRAWS)]
+    return [
+        np.maximum.reduce([_step(base.array(value), run.array(value)) for run in runs])
+        for value in values
+    ]
+
+
 def _move_curve(op: Op, run: Replay, random: np.random.Generator) -> None:
     """Moves what a kernel makes of one array, such as a tanh: frameworks have each their own.
 
@@ -94,7 +117,7 @@ def _sums(op: Op) -> bool:
 
 
 def _unit(dtype: str) -> float:
-    return 2.0**-53 if dtype == "float64" else UNITS.get(dtype, U32)
+    return _U64 if dtype == "float64" else UNITS.get(dtype, U32)
 
 
 def _moved(array: Array, unit: float, random: np.random.Generator) -> Array:

@@ -11,7 +11,7 @@ WHY_NO_FAULT = {
     "constant-precision": "as much as constants rounded to float32 explain",
     "rounding": "it shrinks with the precision: the operation is ill-conditioned",
     "low-precision": "as much as rounding to half precision explains",
-    "no-effect": "nothing that reads it changes on these inputs",
+    "no-effect": "no output changes with it on these inputs",
     "random": "the rest was compared with the same draws",
 }
 

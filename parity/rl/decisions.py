@@ -46,9 +46,9 @@ def decide(reference: Array, candidate: Array, exact: Array) -> Decisions | None
         reference, candidate: an output of both models, (..., choices), as they ran.
         exact: the reference's output in float64; what it is off is the rounding of a row.
     """
-    if reference.ndim < 2 or reference.shape[-1] < 2 or reference.shape != candidate.shape:
+    if reference.shape != candidate.shape or reference.ndim < 2 or not reference.size:
         return None
-    if reference.dtype.kind != "f" or candidate.dtype.kind != "f":
+    if reference.shape[-1] < 2 or reference.dtype.kind != "f" or candidate.dtype.kind != "f":
         return None
     rows = [array.reshape(-1, array.shape[-1]) for array in (reference, candidate, exact)]
     step = max(1, _AT_ONCE // reference.shape[-1])

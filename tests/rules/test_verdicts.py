@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -206,3 +207,11 @@ def test_a_function_of_numpy_without_float64_is_named_without_a_place(
     found = parity.compare(reference, parity.wrap(narrow, framework="numpy"), inputs=X)
     reasons = found.comparisons[0].reasons
     assert reasons == ("narrow has no float64: rounding cannot be told from a fault there",)
+
+
+def test_what_no_output_shows_is_put_down_to_rounding_only_where_it_is_small() -> None:
+    (found,) = compare(
+        lambda x: torch.clamp(x, min=-1), lambda x: torch.clamp(x, min=-0.5)
+    ).worst.divergences
+    assert judging._as_note(found, 2e-8).kind == "no-effect"
+    assert judging._as_note(replace(found, residual=2e-8), 2e-8).kind == "constant-precision"

@@ -38,3 +38,8 @@ def test_an_output_without_choices_has_no_decisions():
     assert decide(q[:, 0], q[:, 0], q[:, 0]) is None
     assert decide(q[:, :1], q[:, :1], q[:, :1]) is None
     assert decide(q.astype(int), q.astype(int), q) is None
+
+
+def test_a_table_without_rows_decides_nothing() -> None:
+    nothing = np.zeros((0, 5), np.float32)
+    assert decide(nothing, nothing, nothing.astype(np.float64)) is None
