@@ -123,8 +123,13 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
     found = _called(call, arguments, wide=precision is not None)
     if precision is None:
         return found
-    if any(array.dtype in _NARROWER for array in found):
-        raise NoFloat64(f"{op.kind} gives {found[0].dtype} for {precision}")
+    narrow = [at for at, array in enumerate(found) if array.dtype in _NARROWER]
+    if narrow:
+        # what is made of weights alone, as an entropy of fixed deviations, is a constant
+        moved = _moved_by(call, arguments, found, max(_LARGER))
+        made = [at for at in narrow if moved[at].any()]
+        if made:
+            raise NoFloat64(f"{op.kind} gives {found[made[0]].dtype} for {precision}")
     if call.wide is None:
         call.wide = _is_wide(call, arguments, found)
     if not call.wide:
