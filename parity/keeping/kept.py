@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from parity.keeping.leaf import CannotPutBack
 from parity.keeping.walk import Path, libraries, text, walked
 
+_UNUSUAL = 2_654_435_769  # no seed that anybody gives by hand
+
 
 class Kept:
     """What a thing holds as it is now, through attributes, containers and closures.
@@ -48,7 +50,7 @@ class Kept:
         """Gives each generator another state, at each turn one of its own."""
         for number, (*_, leaf) in enumerate(self._leaves):
             if leaf.move is not None:
-                leaf.move(1 + turn + 1000 * number)
+                leaf.move(_UNUSUAL + turn + 1000 * number)
 
     @contextlib.contextmanager
     def _noting(self, path: Path) -> Iterator[None]:
