@@ -112,7 +112,7 @@ def left_as_it_was(model: object) -> Iterator[None]:
         if comparison is not None:
             comparison.lost.setdefault(id(model), {}).update(kept.lost)
             if built:
-                del comparison.kept[id(model)]
+                comparison.kept.pop(id(model), None)  # it holds more now
 
 
 @contextlib.contextmanager
