@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import inspect
 from collections import deque
-from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, KeysView, Mapping, ValuesView
 from functools import partial
 from typing import Any
 
@@ -30,8 +29,7 @@ def calls(
     `forward(observation)`; those that need none get none, such as `value_function()`. Outputs are
     named by call and step: `"1/forward"`, `"2/value_function"`.
 
-    What the model keeps is put back afterwards: tensors and numbers among its attributes. Of a
-    NumPy object a copy is called.
+    What the model keeps is put back afterwards, as after any run.
 
     Args:
         model: any object with such methods, or `parity.wrap` of a model.
@@ -69,18 +67,16 @@ class _Calls:
     """What `calls` wraps."""
 
     def __init__(self, model: Any, steps: tuple[Step, ...], copied: bool) -> None:
-        self.model, self.steps, self.copied = model, steps, copied
+        self.model, self.steps = model, steps
+        self.as_it_is: Callable[[Any], Any] = copy.deepcopy if copied else _cloned
 
     def __call__(self, *entries: Any) -> dict[str, Any]:
-        model = copy.deepcopy(self.model) if self.copied else self.model
-        as_it_is = copy.deepcopy if self.copied else _cloned
-        with _kept(model):
-            return {
-                str(number): {
-                    _name(step): as_it_is(_run(model, step, entry)) for step in self.steps
-                }
-                for number, entry in enumerate(entries, 1)
+        return {
+            str(number): {
+                _name(step): self.as_it_is(_run(self.model, step, entry)) for step in self.steps
             }
+            for number, entry in enumerate(entries, 1)
+        }
 
 
 def _run(model: Any, step: Step, entry: Any) -> Any:
@@ -117,47 +113,3 @@ def _needs_inputs(function: Callable[..., Any]) -> bool:
 
 def _name(step: Step) -> str:
     return step if isinstance(step, str) else name_of(step)
-
-
-@contextlib.contextmanager
-def _kept(model: Any) -> Iterator[None]:
-    """Puts back the tensors and numbers that calls leave in attributes of a model's layers."""
-    # a layer that is not built yet gets its variables from the first call, and keeps them
-    layers = [layer for layer in _layers(model) if getattr(layer, "built", True)]
-    before = [(vars(layer), dict(vars(layer))) for layer in layers]
-    try:
-        yield
-    finally:
-        for attributes, old in before:
-            for key in [key for key, item in attributes.items() if item is not old.get(key, _NONE)]:
-                if not (_is_state(attributes[key]) or _is_state(old.get(key, _NONE))):
-                    continue
-                if key in old:
-                    attributes[key] = old[key]
-                else:
-                    del attributes[key]
-
-
-_NONE = object()
-
-
-def _layers(model: Any) -> list[Any]:
-    """A model and the layers in it, of whatever framework."""
-    for name in ("modules", "links", "_flatten_layers"):  # torch, Chainer, Keras
-        found = getattr(model, name, None)
-        if callable(found):
-            return [model, *(layer for layer in found() if layer is not model)]
-    return [model] if hasattr(model, "__dict__") else []
-
-
-def _is_state(item: Any) -> bool:
-    """A tensor that is no parameter, a number, or several of them."""
-    if isinstance(item, (tuple, list)):
-        return any(map(_is_state, item))
-    if isinstance(item, dict):
-        return any(map(_is_state, item.values()))
-    if isinstance(item, bool):
-        return False
-    return isinstance(item, (int, float)) or (
-        hasattr(item, "shape") and hasattr(item, "dtype") and not hasattr(item, "assign")
-    )

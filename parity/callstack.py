@@ -18,7 +18,7 @@ from parity.tape import Frame, Site
 
 # Methods through which layers of torch, Keras, tf.Module and Chainer are called.
 _CALLS = frozenset({"__call__", "_call_impl", "forward", "call"})
-_FRAMEWORKS = frozenset(
+FRAMEWORKS = frozenset(
     "torch functorch torchgen tensorflow keras tf_keras chainer chainerx numpy jax parity".split()
 )
 
@@ -153,7 +153,7 @@ def is_users(code: CodeType) -> bool:
 
 def foreign_paths() -> tuple[str, ...]:
     """Folders whose code is nobody's line: the frameworks', Python's own, and this package's."""
-    return _paths_beside(frozenset(sys.modules.keys() & _FRAMEWORKS))
+    return _paths_beside(frozenset(sys.modules.keys() & FRAMEWORKS))
 
 
 @functools.cache
@@ -163,7 +163,7 @@ def _paths_beside(imported: frozenset[str]) -> tuple[str, ...]:
     stdlib = sysconfig.get_path("stdlib")
     folders = [own, *_stdlib_folders(stdlib)]
     for site in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
-        folders += [os.path.join(site, name) + os.sep for name in _FRAMEWORKS]
+        folders += [os.path.join(site, name) + os.sep for name in FRAMEWORKS]
     for name in sorted(imported):
         for path in getattr(sys.modules[name], "__path__", ()) or ():
             folders.append(os.path.abspath(path) + os.sep)

@@ -22,6 +22,7 @@ from parity.diagnosis.unshared import unshared
 from parity.draws.settled import settle
 from parity.errors import InputError
 from parity.frameworks import load
+from parity.keeping import lost, one_comparison, other_generators
 from parity.matching.match import Indexed, Match, match
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
 from parity.progress import Phases
@@ -42,6 +43,7 @@ from parity.tape import Replay, Tape
 # locating, judging, plain runs and replays of both, measuring layers.
 _OF_REFERENCE = (1.0, 2.0)
 _OF_CANDIDATE = (1.0, 4.0, 0.5, 0.5, 3.0, 2.0)
+_NAMED = 5  # of what has changed
 _OF_A_PARTING = (1.0, 2.0)  # to locate, to explain
 
 
@@ -78,7 +80,7 @@ def compare(
         ParityError: a model raised or cannot be recorded, a framework is missing, or the inputs do
             not fit; the message says which and what to do.
     """
-    with budget.limits(seconds, gigabytes):
+    with budget.limits(seconds, gigabytes), one_comparison():
         return _compared(reference, candidates, inputs, formula)
 
 
@@ -113,7 +115,9 @@ def _compared(
                 theirs = replace(theirs, orders=())
             found = _compare(side, other, (run, theirs), book, phases)
             pair, given = (models[0], model), (fed[0], arrays)
-            comparisons.append(explained_on_samples(found, pair, given, (tape, other), compare))
+            found = explained_on_samples(found, pair, given, (tape, other), compare)
+            said = *_changed_for_good(models[0]), *_changed_for_good(model)
+            comparisons.append(replace(found, caveats=(*found.caveats, *said)))
     phases.end()
     return Report(
         reference=ModelSummary(models[0].name, models[0].framework, len(tape.ops)),
@@ -124,6 +128,17 @@ def _compared(
         },
         seconds=time.perf_counter() - started,
     )
+
+
+def _changed_for_good(model: Model) -> list[str]:
+    """What running a model changed and cannot be put back, in the user's words."""
+    found = lost(model.obj)
+    if not found:
+        return []
+    return [
+        f"running {model.name} changed {', '.join(found[:_NAMED])}, which cannot be put back: it "
+        "is no longer as it was. Compare a copy, or make it anew"
+    ]
 
 
 def _compare(
@@ -381,7 +396,8 @@ def _recorded(model: Model, reference: Model, inputs: Inputs) -> Tape:
     """The tape of a model, in which what it draws by a fixed seed is a constant."""
 
     def again(turn: int) -> Tape:
-        with load(model.framework).other_random_state(turn):
+        others = load(model.framework).other_random_state(turn)
+        with others, other_generators(model.obj, turn):
             return channels.record(model, reference, inputs)
 
     return settle(channels.record(model, reference, inputs), again)

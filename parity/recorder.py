@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.callstack import CallStack
+from parity.callstack import FRAMEWORKS, CallStack
 from parity.draws.draw import Draw, Gave, Transform
 from parity.draws.host import Host, HostDraw
 from parity.host_reads import HostReads, is_written
@@ -292,6 +292,12 @@ def _defaults(function: FunctionType) -> dict[str, Any]:
     )
 
 
+# How far off a layer may lie, in attributes, items and cells. Further off than the second number,
+# globals are not looked at any more, nor is what a framework's own objects hold.
+_DEPTH = 7
+_NEAR = 3
+
+
 def discover(callable_: object, is_layer: Callable[[object], bool]) -> dict[str, Any]:
     """The layers that a plain function or object holds, by the names under which it holds them.
 
@@ -302,7 +308,7 @@ def discover(callable_: object, is_layer: Callable[[object], bool]) -> dict[str,
     seen: dict[int, object] = {}  # keeps them alive, so that identities are never reused
 
     def visit(name: str, thing: object, depth: int) -> None:
-        if id(thing) in seen or depth > 3:
+        if id(thing) in seen or depth > _DEPTH:
             return
         seen[id(thing)] = thing
         if is_layer(thing):
@@ -330,15 +336,16 @@ def discover(callable_: object, is_layer: Callable[[object], bool]) -> dict[str,
                 except ValueError:  # an empty cell
                     continue
             visit(name, _defaults(thing), depth)
-            for variable in thing.__code__.co_names:
+            for variable in thing.__code__.co_names if depth <= _NEAR else ():
                 if variable in thing.__globals__:
                     item = thing.__globals__[variable]
                     if is_layer(item) or isinstance(item, (FunctionType, list, tuple, dict)):
                         function = isinstance(item, FunctionType) and not is_layer(item)
                         visit("" if function else variable, item, depth + 1)
-        elif not isinstance(thing, type) and depth <= 2 and hasattr(thing, "__dict__"):
-            home = type(thing).__module__.split(".")[0]
-            if home not in sys.stdlib_module_names or isinstance(thing, SimpleNamespace):
+        elif not isinstance(thing, type) and depth < _DEPTH and hasattr(thing, "__dict__"):
+            home = str(type(thing).__module__).split(".")[0]
+            foreign = home in sys.stdlib_module_names or depth >= _NEAR and home in FRAMEWORKS
+            if not foreign or isinstance(thing, SimpleNamespace):
                 visit(name, dict(vars(thing)), depth)
 
     visit("", callable_, 0)

@@ -6,7 +6,6 @@ judged as any other value, so that a report names the stage at which two chains 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +17,7 @@ import numpy as np
 from parity.errors import ModelError
 from parity.frameworks import load
 from parity.frameworks.running import run
+from parity.keeping import left_as_it_was
 from parity.model import Inputs, Model, Stage, as_arrays, bind, flatten_inputs, map_arrays, name_of
 from parity.tape import Adapter, Array, Frame, Native, Op, Precision, Site, Tape, Value
 
@@ -58,9 +58,9 @@ def _after(model: Model, stage: Stage, inputs: Inputs) -> Inputs:
 
 def _call(stage: Stage, inputs: Inputs) -> Inputs:
     """What a stage gives; its own state, such as running statistics, stays as it was."""
-    fresh = copy.deepcopy(stage)
-    args, kwargs = bind(fresh, map_arrays(np.array, inputs))
-    return as_arrays(fresh(*args, **kwargs))
+    args, kwargs = bind(stage, map_arrays(np.array, inputs))
+    with left_as_it_was(stage):
+        return map_arrays(np.array, as_arrays(stage(*args, **kwargs)))
 
 
 @dataclass(frozen=True)

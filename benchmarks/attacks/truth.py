@@ -108,7 +108,7 @@ def plain(case: Case, side: Side, inputs: Any) -> list[Any]:
     """What a user gets who calls the model."""
     given = side.options.get("inputs", inputs) if case.elsewhere is None else inputs
     for stage in side.options.get("before", ()):
-        given = stage(given)
+        given = stage(_map(np.array, given))  # it may write into what it gets
     if side.options.get("input_layout") == "NHWC":
         given = _map(lambda a: a.transpose(0, 2, 3, 1) if a.ndim == 4 else a, given)
     result = _CALLS[side.framework](side, given)

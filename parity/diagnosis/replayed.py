@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 
 from parity.errors import ParityError
+from parity.keeping import other_generators
 from parity.model import Inputs, Model, flatten_inputs, map_arrays
 from parity.numerics.accounting import at_least_usual, excess, rounding
 from parity.numerics.difference import residual
@@ -54,7 +55,9 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     axis, count, orders = _orders(list(flatten_inputs(inputs).values()))
 
     def run(move: Callable[[Array], Array] = lambda array: array) -> dict[str, Array]:
-        return plain(model, as_called=True)(map_arrays(move, inputs))
+        # what a model draws is no part of what it is: another run draws other numbers
+        with other_generators(model.obj, 0):
+            return plain(model, as_called=True)(map_arrays(move, inputs))
 
     def nudge(seed: int, unit: float | None = None) -> dict[str, Array]:
         random = np.random.default_rng(seed)

@@ -25,7 +25,8 @@ from parity.frameworks.chainer_watcher import (
     path_of,
     state_of,
 )
-from parity.frameworks.running import no_tensors, preserved_random_state, run
+from parity.frameworks.running import no_tensors, run
+from parity.keeping import left_as_it_was
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Native, Op, Precision, Tape
@@ -94,9 +95,8 @@ def _record(model: Model, inputs: Inputs, wrapped: bool) -> Tape:
     watch = Watch(recorder, links, model.obj)
     host = recorder.host.watching(model.obj, *links.values())
     args, kwargs = bind(_signature_of(model.obj), native, model.mode == "train")
-    with _kept(links.values(), watch), chainer.using_config("use_static_graph", False):
-        train = chainer.using_config("train", model.mode == "train")
-        with train, host, watch.applying():
+    with _set_up(model), _updates(watch):
+        with host, watch.applying():
             result = run(model, lambda: model.obj(*args, **kwargs))
             found = run(model, lambda: structure.flatten(result, _is_variable))
         outputs = {
@@ -122,10 +122,9 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
     def outputs(inputs: Inputs, wrapped: bool) -> dict[str, Array]:
         native = map_arrays(lambda array: _as_input(array, dtype, wrapped), inputs)
         args, kwargs = bind(signature, native, model.mode == "train")
-        with _kept(links.values()), chainer.using_config("use_static_graph", False):
-            with chainer.using_config("train", model.mode == "train"):
-                result = run(model, lambda: model.obj(*args, **kwargs))
-                found = run(model, lambda: structure.flatten(result, _is_variable))
+        with _set_up(model):
+            result = run(model, lambda: model.obj(*args, **kwargs))
+            found = run(model, lambda: structure.flatten(result, _is_variable))
             return found.as_arrays(array_of)
 
     return lambda inputs: _either(lambda wrapped: outputs(inputs, wrapped))
@@ -189,50 +188,22 @@ def _signature_of(obj: Any) -> Callable[..., Any]:
 
 
 @contextmanager
-def _kept(links: Any, watch: Watch | None = None) -> Iterator[None]:
-    """Puts back what a call changes in links and random generators.
-
-    Running statistics are changed in place, and so are parameters by an optimizer that the model
-    runs; recurrent states by assignment. What was not yet initialised stays as the first call made
-    it.
-    """
-    attributes = [(link, dict(vars(link))) for link in links]
-    contents = [
-        (array, array.copy())
-        for link, _ in attributes
-        for array in (vars(link)[key] for key in link._persistent)
-        if isinstance(array, np.ndarray)
-    ]
-    try:
-        with preserved_random_state(), _updates(contents, watch):
+def _set_up(model: Model) -> Iterator[None]:
+    """Sets the mode, and leaves all as it was afterwards."""
+    with left_as_it_was(model.obj), chainer.using_config("use_static_graph", False):
+        with chainer.using_config("train", model.mode == "train"):
             yield
-    finally:
-        if watch is not None:
-            watch.settle()
-        for array, content in reversed(contents):
-            array[...] = content
-        for link, before in attributes:
-            now = vars(link)
-            for key in set(now) - set(before) - link._persistent - link._params:
-                if not is_link(now[key]):
-                    del now[key]
-            for key, item in before.items():
-                if now.get(key) is not item and not (item is None and key in link._persistent):
-                    now[key] = item
 
 
 @contextmanager
-def _updates(contents: list[tuple[Array, Array]], watch: Watch | None) -> Iterator[None]:
-    """Notes what parameters hold before an optimizer changes them in place."""
+def _updates(watch: Watch) -> Iterator[None]:
+    """Keeps what is read of arrays that an optimizer, or the model itself, changes in place."""
     rule = chainer.optimizer.UpdateRule
     original = rule.update
 
     def update(own: Any, parameter: Any) -> Any:
-        array = parameter.array
-        if isinstance(array, np.ndarray):
-            contents.append((array, array.copy()))
-            if watch is not None:
-                watch.changing(array)
+        if isinstance(parameter.array, np.ndarray):
+            watch.changing(parameter.array)
         return original(own, parameter)
 
     rule.update = update
@@ -240,6 +211,7 @@ def _updates(contents: list[tuple[Array, Array]], watch: Watch | None) -> Iterat
         yield
     finally:
         rule.update = original
+        watch.settle()
 
 
 # --- tensors -----------------------------------------------------------------------------------

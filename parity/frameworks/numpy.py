@@ -16,6 +16,7 @@ from parity.draws.host import Host
 from parity.errors import NoFloat64
 from parity.frameworks import running
 from parity.frameworks.running import no_tensors, run
+from parity.keeping import left_as_it_was, other_generators
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.numerics.accounting import in_reals
 from parity.recorder import Recorder
@@ -49,13 +50,13 @@ def record(model: Model, inputs: Inputs) -> Tape:
     }
     # copies: a function may write to what it is given
     args, kwargs = bind(model.obj, map_arrays(np.array, inputs), model.mode == "train")
-    with recorder.host.watching(model.obj):
+    with left_as_it_was(model.obj), recorder.host.watching(model.obj):
         result = run(model, lambda: model.obj(*args, **kwargs))
-    outputs = structure.flatten(result, lambda _: False)
+        outputs = structure.flatten(result, lambda _: False)
+        arrays = [np.array(array) for array in outputs.values()]
     if outputs.none_of_its_own(()):
         raise no_tensors(model, result)
     noise = [recorder.draw_by_numpy(drawn) for drawn in recorder.host.draws]
-    arrays = [np.asarray(array) for array in outputs.values()]
     op = recorder.op(
         model.name,
         [*ids.values(), *noise],
@@ -66,7 +67,8 @@ def record(model: Model, inputs: Inputs) -> Tape:
         f"{model.name} is a NumPy function: only its outputs are compared, nothing inside it"
     )
     tape = recorder.tape(model.name, ids, dict(zip(outputs, op.outputs, strict=True)), outputs)
-    again = tape.replay()
+    with other_random_state(0), other_generators(model.obj, 0):
+        again = tape.replay()
     if not all(_equal(again.array(value), tape.recorded[value]) for value in op.outputs):
         tape.lost_draws.append(
             f"{model.name} gives other outputs when it runs again: it draws random numbers that "
@@ -85,8 +87,9 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
         args, kwargs = bind(model.obj, map_arrays(np.array, inputs), model.mode == "train")
-        result = run(model, lambda: model.obj(*args, **kwargs))
-        return structure.flatten(result, lambda _: False).as_arrays(np.array)
+        with left_as_it_was(model.obj):
+            result = run(model, lambda: model.obj(*args, **kwargs))
+            return structure.flatten(result, lambda _: False).as_arrays(np.array)
 
     return outputs
 
@@ -204,15 +207,17 @@ def _called(call: _Call, arguments: Sequence[Native], wide: bool = True) -> list
 
     refilled = map_arrays(lambda _: np.array(next(replaced)), inputs)
     args, kwargs = bind(function, refilled, call.training)
-    try:
-        with Host(arguments[count:]).watching(function) if call.draws else nullcontext():
-            found = function(*args, **kwargs)
-    except Exception as error:  # the user's code may say anything to float64
-        if not wide:
-            raise
-        raise NoFloat64(f"{type(error).__name__}: {error}") from error
-    result = structure.flatten(found, lambda _: False)
-    return [np.asarray(array) for array in result.values()]
+    host = Host(arguments[count:]).watching(function) if call.draws else nullcontext()
+    with left_as_it_was(function):
+        try:
+            with host:
+                found = function(*args, **kwargs)
+        except Exception as error:  # the user's code may say anything to float64
+            if not wide:
+                raise
+            raise NoFloat64(f"{type(error).__name__}: {error}") from error
+        result = structure.flatten(found, lambda _: False)
+        return [np.array(array) for array in result.values()]
 
 
 def cast(array: Native, precision: Precision) -> Native:

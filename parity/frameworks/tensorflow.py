@@ -33,6 +33,7 @@ from parity.frameworks.running import other_random_state as other_state_of_numpy
 from parity.frameworks.tensorflow_call import Call
 from parity.frameworks.tensorflow_watcher import Watcher
 from parity.frameworks.threads import followed
+from parity.keeping import left_as_it_was
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.numerics.difference import residual
 from parity.recorder import Recorder
@@ -93,7 +94,7 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
 
     recorder = Recorder(_ADAPTER, is_layer, held.layers, root, separator="/")
     before = state.snapshot(held)
-    watcher = Watcher(recorder, {handle: contents for handle, (_, contents) in before.items()})
+    watcher = Watcher(recorder, before)
 
     floating = state.float_dtype(model.obj, held)
     tensors = map_arrays(lambda array: _input(array, floating), inputs)
@@ -111,8 +112,8 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
         return result, flat, found
 
     host = recorder.host.watching(model.obj)
-    kept = state.as_before(before, watcher)
-    with kept, state.eagerly(), state.uncollected(), host, _watched(watcher):
+    kept = left_as_it_was(model.obj), state.as_made(watcher)
+    with kept[0], kept[1], state.eagerly(), state.uncollected(), host, _watched(watcher):
         result, flat, outputs = run(model, call)
     if flat.none_of_its_own(recorder.ops):
         raise no_tensors(model, result)
@@ -137,8 +138,6 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
         args, kwargs = _arguments(
             model, function, map_arrays(lambda a: _input(a, floating), inputs)
         )
-        before = state.snapshot(held)
-        changes = state.Changes()
 
         def call() -> dict[str, Array]:
             with _shorter_messages():
@@ -147,11 +146,8 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
             return flat.as_arrays(lambda item: to_numpy(tf.convert_to_tensor(item)))
 
         eagerly = contextlib.nullcontext() if as_called else state.eagerly()
-        with state.as_before(before, changes), eagerly:
-            try:
-                return run(model, call)
-            finally:
-                changes.written |= state.written_since(before)
+        with left_as_it_was(model.obj), eagerly:
+            return run(model, call)
 
     return outputs
 
@@ -175,7 +171,8 @@ def _check_the_graph(model: Model, inputs: Inputs, tape: Tape) -> None:
         return
     floating = state.float_dtype(model.obj, held)
     args, kwargs = _arguments(model, model.obj, map_arrays(lambda a: _input(a, floating), inputs))
-    result = run(model, lambda: model.obj(*args, **kwargs))
+    with left_as_it_was(model.obj):
+        result = run(model, lambda: model.obj(*args, **kwargs))
     for path, tensor in structure.flatten(result, _is_tensor).items():
         eager = to_numpy(tape.recorded[tape.outputs[path]])
         apart = residual(eager, to_numpy(tf.convert_to_tensor(tensor)))

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-import numpy as np
 import tensorflow as tf
-from tensorflow.python import pywrap_tfe
 from tensorflow.python.eager import context
 from tensorflow.python.ops.gen_resource_variable_ops import assign_variable_op, read_variable_op
 
+from parity.keeping.of_tensorflow import forget_streams, global_seeds
 from parity.recorder import discover
 from parity.tape import Native
 from parity.weights.tensors import distinct
@@ -194,6 +192,20 @@ def float_dtype(obj: Any, held: Holdings) -> Any:
 # --- how it is left as it was --------------------------------------------------------------------
 
 
+def snapshot(held: Holdings) -> dict[int, Native]:
+    """What variables contain, by their handles' `id`; a later write does not reach it.
+
+    TensorFlow writes into a buffer only where nobody else holds it, so nothing is copied here.
+    """
+    variables = [one.variable for one in held.variables]
+    variables += [getattr(one, "_value", one) for one in global_seeds()]
+    found: dict[int, Native] = {}
+    for one in variables:
+        with contextlib.suppress(tf.errors.FailedPreconditionError):  # it has no contents yet
+            found[id(one.handle)] = read_variable_op(one.handle, one.dtype)
+    return found
+
+
 class Watched(Protocol):
     """What a run did: the variables it wrote, by their handles' `id`; whether it drew numbers."""
 
@@ -202,71 +214,16 @@ class Watched(Protocol):
     initial: dict[int, tuple[Native, Native]]  # the handles and contents of variables it made
 
 
-def snapshot(held: Holdings) -> dict[int, tuple[Any, Native]]:
-    """The variables and their contents, by their handles' `id`; a later write does not reach these.
-
-    TensorFlow writes into a buffer only where nobody else holds it, so nothing is copied here.
-    """
-    variables = [one.variable for one in held.variables]
-    generators = [_keras_global("global_seed_generator")]
-    generators += [getattr(_generators(), "global_generator", None)]
-    for generator in generators:
-        state = getattr(generator, "state", None)
-        if state is not None:
-            variables.append(getattr(state, "_value", state))
-    found: dict[int, tuple[Any, Native]] = {}
-    for one in variables:
-        with contextlib.suppress(tf.errors.FailedPreconditionError):  # it has no contents yet
-            found[id(one.handle)] = (one, read_variable_op(one.handle, one.dtype))
-    return found
-
-
-@dataclass
-class Changes:
-    """What a run that nobody watched did; it drew no random numbers and made no variables."""
-
-    written: set[int] = field(default_factory=set)
-    drew: bool = False
-    initial: dict[int, tuple[Native, Native]] = field(default_factory=dict)
-
-
-def written_since(before: Mapping[int, tuple[Any, Native]]) -> set[int]:
-    """The handles of variables that lie elsewhere now: a write leaves what a snapshot holds."""
-    return {
-        handle
-        for handle, (variable, contents) in before.items()
-        if address(read_variable_op(variable.handle, variable.dtype)) != address(contents)
-    }
-
-
-def address(tensor: Native) -> int:
-    """Where a tensor's numbers lie in memory; those of a scalar too."""
-    return int(np.frombuffer(tensor, np.uint8).__array_interface__["data"][0])
-
-
 @contextlib.contextmanager
-def as_before(before: Mapping[int, tuple[Any, Native]], watched: Watched) -> Iterator[None]:
-    """Puts back, also after an error, what a run changes: variables and random states."""
-    eager = context.context()
-    tensorflow_state = eager._rng.getstate() if hasattr(eager, "_rng") else None
-    python_state, numpy_state = random.getstate(), np.random.get_state()
-    keras_generator = _keras_global("global_seed_generator")
+def as_made(watched: Watched) -> Iterator[None]:
+    """Gives variables that a run makes what they contained at first, also after an error."""
     try:
         yield
     finally:
-        for handle in watched.written & before.keys():
-            variable, contents = before[handle]
-            variable.assign(contents)
         for handle in watched.written & watched.initial.keys():
             assign_variable_op(*watched.initial[handle])
-        random.setstate(python_state)
-        np.random.set_state(numpy_state)
-        if keras_generator is None:  # made by the run: whoever comes next makes it anew
-            _set_keras_global("global_seed_generator", None)
-        if tensorflow_state is not None:
-            eager._rng.setstate(tensorflow_state)
-            if watched.drew:  # kernels keep a place in their stream of numbers
-                pywrap_tfe.TFE_ContextClearCaches(eager._context_handle)
+        if watched.drew:
+            forget_streams()
 
 
 @contextlib.contextmanager
@@ -328,18 +285,3 @@ def eagerly() -> Iterator[None]:
         tf.config.run_functions_eagerly(functions)
         if filtered:
             keras.config.enable_traceback_filtering()
-
-
-def _generators() -> Any:
-    return sys.modules.get("tensorflow.python.ops.stateful_random_ops")
-
-
-def _keras_global(name: str) -> Any:
-    state = sys.modules.get("keras.src.backend.common.global_state")
-    return getattr(state.GLOBAL_STATE_TRACKER, name, None) if state else None
-
-
-def _set_keras_global(name: str, value: Any) -> None:
-    state = sys.modules.get("keras.src.backend.common.global_state")
-    if state:
-        state.set_global_attribute(name, value)

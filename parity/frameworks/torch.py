@@ -18,10 +18,11 @@ import torch
 from parity import outputs as structure
 from parity.errors import ModelError
 from parity.frameworks import running
-from parity.frameworks.running import no_tensors, preserved_random_state, run
+from parity.frameworks.running import no_tensors, run
 from parity.frameworks.torch_ops import in_float64
 from parity.frameworks.torch_reads import seen
 from parity.frameworks.torch_watcher import Ref, SharedMemory, Watcher, name_of
+from parity.keeping import left_as_it_was
 from parity.model import bind, flatten_inputs, map_arrays
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Native, Op, Precision, Tape
@@ -80,15 +81,19 @@ def record(model: Model, inputs: Inputs) -> Tape:
     args, kwargs = bind(target, tensors, model.mode == "train")
     mode = Watcher(recorder, _named_tensors(modules))
     host = recorder.host.watching(model.obj, *modules.values())
-    with _left_as_it_was(model, modules, mode.saved), host, seen(mode), mode:
-        result = run(model, lambda: model.obj(*args, **kwargs))
-        outputs = run(model, lambda: structure.flatten(result, _is_tensor))
+    with _set_up(model, modules):
+        with host, seen(mode), mode:
+            result = run(model, lambda: model.obj(*args, **kwargs))
+            outputs = run(model, lambda: structure.flatten(result, _is_tensor))
+        found = {
+            path: recorder.output(item, lambda one: mode.value_of(_as_tensor(one)))
+            for path, item in outputs.items()
+        }
+        for value in found.values():
+            if recorder.values[value].kind != "computed":  # it may lie where all is put back
+                recorder.recorded[value] = recorder.recorded[value].detach().clone()
     if outputs.none_of_its_own(recorder.ops):
         raise no_tensors(model, result)
-    found = {
-        path: recorder.output(item, lambda one: mode.value_of(_as_tensor(one)))
-        for path, item in outputs.items()
-    }
     return recorder.tape(model.name, ids, found, outputs)
 
 
@@ -97,23 +102,14 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
     modules = _modules(model.obj)
     dtype, device = _dtype_and_device(modules.values())
     target = model.obj.forward if _is_layer(model.obj) else model.obj
-    held = [tensor for _, _, tensor in _named_tensors(modules).values()]
-    # autograd counts the writes to a tensor, but not those of a batch norm to its statistics
-    counted = {id(tensor) for module in modules.values() for tensor in module.parameters(False)}
-    saved = [(tensor, tensor.detach().clone(), tensor._version) for tensor in held]
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
         tensors = map_arrays(lambda array: _to_input(array, dtype, device), inputs)
         args, kwargs = bind(target, tensors, model.mode == "train")
-        written: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-        with _left_as_it_was(model, modules, written, eagerly=not as_called):
+        with _set_up(model, modules, eagerly=not as_called):
             result = run(model, lambda: model.obj(*args, **kwargs))
             flat = structure.flatten(result, _is_tensor)
-            found = flat.as_arrays(lambda item: to_numpy(_as_tensor(item)))
-            for tensor, before, version in saved:
-                if id(tensor) not in counted or tensor._version != version:
-                    written[id(tensor)] = (tensor, before)
-        return found
+            return flat.as_arrays(lambda item: to_numpy(_as_tensor(item)))
 
     return outputs
 
@@ -190,33 +186,17 @@ def _to_input(array: Array, dtype: torch.dtype, device: torch.device) -> torch.T
 
 
 @contextlib.contextmanager
-def _left_as_it_was(
-    model: Model,
-    modules: dict[str, torch.nn.Module],
-    saved: dict[int, tuple[torch.Tensor, torch.Tensor]],
-    eagerly: bool = True,
+def _set_up(
+    model: Model, modules: dict[str, torch.nn.Module], eagerly: bool = True
 ) -> Iterator[None]:
-    """Sets the mode, and afterwards puts back flags, random state, and the tensors in `saved`."""
-    flags = [(module, module.training) for module in modules.values()]
-    buffers = [(module._buffers, dict(module._buffers)) for module in modules.values()]
-    random = torch.get_rng_state()
+    """Sets the mode, and leaves all as it was afterwards."""
     eager: Any = contextlib.nullcontext()
     if eagerly and "torch._dynamo" in sys.modules:
         eager = torch.compiler.set_stance("force_eager")
-    try:
-        for module, _ in flags:
+    with left_as_it_was(model.obj), eager:
+        for module in modules.values():
             module.training = model.mode == "train"
-        with preserved_random_state(), eager:
-            yield
-    finally:
-        torch.set_rng_state(random)
-        for module, flag in flags:
-            module.training = flag
-        for current, before in buffers:
-            current.update(before)
-        with torch.no_grad():
-            for tensor, before_write in saved.values():
-                tensor.detach().copy_(before_write)
+        yield
 
 
 # --- tensors -----------------------------------------------------------------------------------

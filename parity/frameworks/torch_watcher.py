@@ -33,8 +33,7 @@ class Watcher(TorchDispatchMode):
         super().__init__()
         self.recorder = recorder
         self.named = named
-        self.saved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # state before a write to it
-        self._state = {t.untyped_storage().data_ptr(): t for _, _, t in named.values()}
+        self._state = {t.untyped_storage().data_ptr() for _, _, t in named.values()}
         self._known: dict[int, torch.Tensor] = {}  # by value id, to find those that share memory
         self._writes: dict[int, list[_Write]] = {}  # by storage
         self._seen: dict[int, int] = {}  # value id: how many of its storage's writes it holds
@@ -207,12 +206,9 @@ class Watcher(TorchDispatchMode):
             self._busy = busy
 
     def _before_write(self, tensor: torch.Tensor) -> None:
-        """Saves what a write would destroy: the model's own state, and recorded values."""
+        """Saves what a write would destroy: recorded values."""
         storage = _storage(tensor)
-        state = self._state.get(storage)
         with torch.no_grad():
-            if state is not None and id(state) not in self.saved:
-                self.saved[id(state)] = (state, state.detach().clone())
             for value, known in self._known.items():
                 if self.recorder.recorded[value] is known and _storage(known) == storage:
                     self.recorder.recorded[value] = known.detach().clone()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from parity.errors import InputError, ParityError, UsageError
+from parity.keeping import one_comparison
 from parity.model import Inputs, Model, as_arrays, flatten_inputs
 from parity.observations.company import (
     ROWS,
@@ -160,6 +161,19 @@ def search(
         HypothesisException: as hypothesis has it, such as for a strategy that gives nothing.
     """
     _check(models)
+    with one_comparison():
+        return _search(models, compare, observations, max_examples, name, key, decorations)
+
+
+def _search(
+    models: Sequence[Model],
+    compare: Compare,
+    observations: SearchStrategy[Any],
+    max_examples: int | None,
+    name: str,
+    key: str,
+    decorations: Mapping[str, Any] | None,
+) -> Found:
     seen = sample(observations)
     run = _Search(models, compare, seen)
     property_ = _property(run, observations, max_examples, name, key, decorations or {})

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import parity
-from parity.frameworks import tensorflow_state
+from parity.keeping.kept import Kept
 from parity.stages import plain
 
 keras = pytest.importorskip("keras")
@@ -102,7 +102,7 @@ def test_states_are_none_of_the_weights() -> None:
 
 
 def test_states_that_are_not_kept_would_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensorflow_state, "_untracked", lambda *_: ())
+    monkeypatch.setattr(Kept, "put_back", lambda _: False)
     one = model("LSTM")
     before = contents(one)
     assert parity.compare(one, one, inputs=X).verdict != "parity"

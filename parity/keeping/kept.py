@@ -1,0 +1,135 @@
+"""A model as it was: what it holds is noted before it runs, and put back afterwards.
+
+Two kinds of things are noted. Of whatever has a structure (attributes, lists, dicts, cells of
+closures, the globals that a function reads) which things it held; of arrays, tensors, variables and
+generators their contents. A structure that comes to hold weights or layers was built by a first
+call: it stays built.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from parity.keeping.leaf import CannotPutBack
+from parity.keeping.walk import Path, libraries, text, walked
+
+_UNUSUAL = 2_654_435_769  # no seed that anybody gives by hand
+
+
+class Kept:
+    """What a thing holds as it is now, through attributes, containers and closures.
+
+    Attributes:
+        lost: what had changed and could not be put back, by its path; each once.
+    """
+
+    def __init__(self, root: object) -> None:
+        self.root = root  # kept alive: it is known by its identity
+        self.lost: dict[str, None] = {}
+        self.running = False
+        self._structures, self._leaves, self._known = walked(root)
+
+    def put_back(self) -> bool:
+        """Puts all back; whether the run built something that stays."""
+        changed = [one for one in self._structures if one.changed()]
+        built = {id(one.owner) for one in changed if one.makes(self._known)}
+        for structure in changed:
+            if id(structure.owner) not in built:
+                with self._noting(structure.path):
+                    structure.put_back(numbers_alone=bool(built))
+        for path, owner, leaf in self._leaves:
+            if not (built and any(library.fills(owner) for library in libraries())):
+                with self._noting(path):
+                    leaf.put_back()
+        return bool(built)
+
+    def move(self, turn: int) -> None:
+        """Gives each generator another state, at each turn one of its own."""
+        for number, (*_, leaf) in enumerate(self._leaves):
+            if leaf.move is not None:
+                leaf.move(_UNUSUAL + turn + 1000 * number)
+
+    @contextlib.contextmanager
+    def _noting(self, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except CannotPutBack:
+            self.lost[text(path)] = None
+        except Exception as error:  # an object of the user's may refuse anything
+            self.lost[f"{text(path)} ({type(error).__name__}: {error})"] = None
+
+
+@dataclass
+class _Comparison:
+    """What is known of models while they are compared, by their `id`."""
+
+    kept: dict[int, Kept] = field(default_factory=dict)
+    lost: dict[int, dict[str, None]] = field(default_factory=dict)
+
+
+_now: ContextVar[_Comparison | None] = ContextVar("comparison", default=None)
+
+
+@contextlib.contextmanager
+def one_comparison() -> Iterator[None]:
+    """Within it a model is looked through once, however often it runs."""
+    if _now.get() is not None:
+        yield
+        return
+    token = _now.set(_Comparison())
+    try:
+        yield
+    finally:
+        _now.reset(token)
+
+
+def lost(model: object) -> list[str]:
+    """What running a model changed for good in this comparison."""
+    comparison = _now.get()
+    return list(comparison.lost.get(id(model), ())) if comparison else []
+
+
+@contextlib.contextmanager
+def left_as_it_was(model: object) -> Iterator[None]:
+    """Puts back afterwards what a run changes, and what it changes of the whole process."""
+    kept = _of(model)
+    if kept.running:
+        yield
+        return
+    settings = [put for library in libraries() for put in library.settings()]
+    kept.running = True
+    try:
+        yield
+    finally:
+        kept.running = False
+        built = kept.put_back()
+        for put in settings:
+            put()
+        comparison = _now.get()
+        if comparison is not None:
+            comparison.lost.setdefault(id(model), {}).update(kept.lost)
+            if built:
+                comparison.kept.pop(id(model), None)  # it holds more now
+
+
+@contextlib.contextmanager
+def other_generators(model: object, turn: int) -> Iterator[None]:
+    """Within it the generators that a model holds draw other numbers, at each turn others."""
+    kept = _of(model)
+    kept.move(turn)
+    try:
+        yield
+    finally:
+        kept.put_back()
+
+
+def _of(model: object) -> Kept:
+    comparison = _now.get()
+    if comparison is None:
+        return Kept(model)
+    if id(model) not in comparison.kept:
+        comparison.kept[id(model)] = Kept(model)
+    return comparison.kept[id(model)]

@@ -1,0 +1,47 @@
+"""What one kind of thing needs to be put back: arrays, tensors, variables, generators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+Put = Callable[[], object]
+
+
+class CannotPutBack(Exception):
+    """A thing has changed, and what it was before cannot be put back."""
+
+
+class Leaf(NamedTuple):
+    """How a thing is put back.
+
+    Attributes:
+        put_back: puts its contents back; raises `CannotPutBack`.
+        inside: by name, what else it holds.
+        move: gives a generator another state, by a number.
+    """
+
+    put_back: Put
+    inside: tuple[tuple[str, Any], ...] = ()
+    move: Callable[[int], object] | None = None
+
+
+class Library(Protocol):
+    """What has to be known of a library whose objects models hold."""
+
+    packages: tuple[str, ...]  # its objects hold nothing that changes, but for `holders`
+
+    def holders(self) -> tuple[type, ...]:
+        """Classes whose objects' attributes are put back, and their subclasses."""
+
+    def leaf(self, thing: Any) -> Leaf | None:
+        """How a thing of its own is put back; None where it is none, or holds attributes alone."""
+
+    def settings(self) -> list[Put]:
+        """How what it keeps for the whole process is put back: random states, modes."""
+
+    def makes(self, owner: Any, name: Any, before: Any, now: Any) -> bool:
+        """Whether an item that was not there is what a first call makes for good: weights."""
+
+    def fills(self, owner: Any) -> bool:
+        """Whether a first call may fill an array of this object for good, in place."""

@@ -1,0 +1,139 @@
+"""Arrays, and the random generators of NumPy and Python."""
+
+from __future__ import annotations
+
+import array
+import itertools
+import operator
+import random
+import types
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from parity.keeping.leaf import CannotPutBack, Leaf, Put
+
+packages = ("numpy",)
+# Larger arrays are not copied: a checksum tells whether they have changed.
+_LARGEST = 2**30
+
+
+def holders() -> tuple[type, ...]:
+    return ()
+
+
+def makes(owner: Any, name: Any, before: Any, now: Any) -> bool:
+    return False  # an array may be anything: it is put back
+
+
+def fills(owner: Any) -> bool:
+    return False
+
+
+def settings() -> list[Put]:
+    python, numpy, errors = random.getstate(), np.random.get_state(), np.geterr()
+
+    def put_back() -> None:
+        random.setstate(python)
+        np.random.set_state(numpy)
+        np.seterr(**errors)
+
+    return [put_back]
+
+
+def leaf(thing: Any) -> Leaf | None:
+    if isinstance(thing, np.ndarray):
+        return Leaf(_array(thing)) if not thing.dtype.hasobject else None
+    if isinstance(thing, np.random.Generator):
+        return leaf(thing.bit_generator)
+    if isinstance(thing, np.random.BitGenerator):
+        return _bit_generator(thing)
+    if isinstance(thing, np.random.RandomState):
+        state = thing.get_state()
+        move = lambda seed: thing.set_state(np.random.RandomState(seed).get_state())  # noqa: E731
+        return Leaf(lambda: thing.set_state(state), move=move)
+    if isinstance(thing, random.Random) and not isinstance(thing, random.SystemRandom):
+        python = thing.getstate()
+        return Leaf(lambda: thing.setstate(python), move=thing.seed)
+    if isinstance(thing, (bytearray, array.array)):
+        return Leaf(_sequence(thing))
+    if isinstance(thing, Iterator) and type(thing).__module__ in ("builtins", "itertools"):
+        return Leaf(_iterator(thing))
+    return None
+
+
+def same_bytes(a: Any, b: Any) -> bool:
+    """Whether two arrays hold the same bits: -0.0 is not 0.0, and NaN is itself."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    ours, theirs = (np.ascontiguousarray(one).reshape(-1).view(np.uint8) for one in (a, b))
+    return bool(np.array_equal(ours, theirs))
+
+
+def _array(thing: Any) -> Put:
+    if thing.nbytes > _LARGEST:
+        before = _checksum(thing)
+
+        def unchanged() -> None:
+            if _checksum(thing) != before:
+                raise CannotPutBack
+
+        return unchanged
+    contents, shape = np.array(thing, copy=True, subok=False), thing.shape
+
+    def put_back() -> None:
+        if same_bytes(np.asarray(thing), contents):
+            return
+        if thing.shape != shape or not thing.flags.writeable:
+            raise CannotPutBack
+        np.asarray(thing)[...] = contents
+
+    return put_back
+
+
+def _checksum(thing: Any) -> int:
+    return zlib.crc32(np.ascontiguousarray(thing).reshape(-1).view(np.uint8).data)
+
+
+def _bit_generator(thing: Any) -> Leaf:
+    state, seeds = thing.state, thing.seed_seq
+    spawned = getattr(seeds, "n_children_spawned", 0)
+
+    def put_back() -> None:
+        thing.state = state
+        if getattr(seeds, "n_children_spawned", 0) != spawned:
+            raise CannotPutBack
+
+    return Leaf(put_back, move=lambda seed: setattr(thing, "state", type(thing)(seed).state))
+
+
+def _sequence(thing: Any) -> Put:
+    contents = thing[:]
+
+    def put_back() -> None:
+        if thing != contents:
+            thing[:] = contents
+
+    return put_back
+
+
+def _iterator(thing: Any) -> Put:
+    """An iterator goes on and never back: it is seen where it stands."""
+    before = _place(thing)
+
+    def unchanged() -> None:
+        if _place(thing) != before:
+            raise CannotPutBack
+
+    return unchanged
+
+
+def _place(thing: Any) -> object:
+    if isinstance(thing, types.GeneratorType):
+        frame = thing.gi_frame
+        held = frame.f_locals if frame else {}
+        numbers = {key: item for key, item in held.items() if isinstance(item, (int, float))}
+        return frame and frame.f_lasti, repr(numbers)
+    return repr(thing) if isinstance(thing, itertools.count) else operator.length_hint(thing, -1)

@@ -1,0 +1,129 @@
+"""TensorFlow and Keras: variables, what graphs are made of, and seeds."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python import pywrap_tfe
+from tensorflow.python.eager import context
+from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
+from tensorflow.python.trackable.data_structures import TrackableDataStructure
+
+from parity.keeping.leaf import Leaf, Put
+from parity.tape import Native
+
+packages = ("tensorflow", "keras", "tf_keras")
+
+
+def holders() -> tuple[type, ...]:
+    found = [tf.__internal__.tracking.AutoTrackable, TrackableDataStructure]
+    for keras in _kerases():
+        found += [keras.layers.Layer, keras.metrics.Metric, keras.optimizers.Optimizer]
+        found += [made for made in [getattr(keras.random, "SeedGenerator", None)] if made]
+    return tuple(found)
+
+
+def _kerases() -> list[Any]:
+    found = [sys.modules.get(name) for name in ("keras", "tf_keras")]
+    return [keras for keras in found if hasattr(keras, "optimizers")]
+
+
+def makes(owner: Any, name: Any, before: Any, now: Any) -> bool:
+    layers = [keras.layers.Layer for keras in _kerases()]
+    return isinstance(now, (tf.Module, *layers)) or _variable(now) is not None
+
+
+def fills(owner: Any) -> bool:
+    return False
+
+
+def settings() -> list[Put]:
+    eager = context.context()
+    seeds = eager._rng.getstate() if hasattr(eager, "_rng") else None
+    keras = keras_generator()
+
+    def put_back() -> None:
+        if keras is None:  # made by the run: whoever comes next makes it anew
+            _set_keras_generator(None)
+        if seeds is not None and eager._rng.getstate() != seeds:
+            eager._rng.setstate(seeds)
+            forget_streams()
+
+    states = map(leaf, global_seeds())
+    return [put_back, *(found.put_back for found in states if found)]
+
+
+def forget_streams() -> None:
+    """Kernels keep a place in their stream of random numbers; they start again."""
+    pywrap_tfe.TFE_ContextClearCaches(context.context()._context_handle)
+
+
+def global_seeds() -> list[Any]:
+    """The variables from which Keras's layers and `tf.random`'s global generator draw."""
+    module = sys.modules.get("tensorflow.python.ops.stateful_random_ops")
+    generators = keras_generator(), getattr(module, "global_generator", None)
+    return [one.state for one in generators if one is not None]
+
+
+def keras_generator() -> Any:
+    """The generator of layers that were given no seed; None where nobody asked for it yet."""
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    return getattr(state.GLOBAL_STATE_TRACKER, "global_seed_generator", None) if state else None
+
+
+def _set_keras_generator(value: Any) -> None:
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    if state:
+        state.set_global_attribute("global_seed_generator", value)
+
+
+def leaf(thing: Any) -> Leaf | None:
+    variable = _variable(thing)
+    if variable is not None:
+        return Leaf(_contents(variable))
+    inside = [
+        ("", getattr(thing, name, None))
+        for kind, name in _INSIDE
+        if isinstance(thing, kind) and name
+    ]
+    return Leaf(lambda: None, tuple(inside)) if inside else None
+
+
+_INSIDE = (
+    (tf.types.experimental.PolymorphicFunction, "python_function"),
+    (tf.types.experimental.ConcreteFunction, "variables"),
+)
+
+
+def _variable(thing: Any) -> Any:
+    """The TensorFlow variable that a thing is, or that a variable of Keras's is made of."""
+    if isinstance(thing, tf.Variable):
+        return thing
+    keras = getattr(sys.modules.get("keras"), "Variable", None)
+    held = getattr(thing, "_value", None) if keras and isinstance(thing, keras) else None
+    return held if isinstance(held, tf.Variable) else None
+
+
+def _contents(variable: Any) -> Put:
+    """TensorFlow writes into a buffer only where nobody else holds it, so nothing is copied."""
+    contents: Native = None
+    with contextlib.suppress(tf.errors.FailedPreconditionError):  # it has no contents yet
+        contents = read_variable_op(variable.handle, variable.dtype)
+
+    def put_back() -> None:
+        if contents is None:
+            return
+        now = read_variable_op(variable.handle, variable.dtype)
+        if variable.dtype == tf.string or address(now) != address(contents):
+            variable.assign(contents)
+
+    return put_back
+
+
+def address(tensor: Native) -> int:
+    """Where a tensor's numbers lie in memory; those of a scalar too."""
+    return int(np.frombuffer(tensor, np.uint8).__array_interface__["data"][0])

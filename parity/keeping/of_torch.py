@@ -1,0 +1,85 @@
+"""torch: tensors, written in whatever way, their gradients, and generators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from parity.keeping.leaf import Leaf, Put
+
+packages = ("torch",)
+
+
+def holders() -> tuple[type, ...]:
+    return (torch.nn.Module, torch.optim.Optimizer)
+
+
+def makes(owner: Any, name: Any, before: Any, now: Any) -> bool:
+    return isinstance(now, (torch.nn.Module, torch.nn.Parameter))
+
+
+def fills(owner: Any) -> bool:
+    return False
+
+
+def settings() -> list[Put]:
+    random, grad, dtype = torch.get_rng_state(), torch.is_grad_enabled(), torch.get_default_dtype()
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+
+    def put_back() -> None:
+        torch.set_rng_state(random)
+        torch.set_grad_enabled(grad)
+        torch.set_default_dtype(dtype)
+        if cuda:
+            torch.cuda.set_rng_state_all(cuda)
+
+    return [put_back]
+
+
+def leaf(thing: Any) -> Leaf | None:
+    if isinstance(thing, torch.Generator):
+        state = thing.get_state()
+        return Leaf(lambda: thing.set_state(state), move=thing.manual_seed)
+    if not isinstance(thing, torch.Tensor):
+        return None
+    grad = thing.grad if thing.is_leaf else None
+    inside = (("grad", grad), ("", getattr(thing, "__dict__", None)))
+    return Leaf(_tensor(thing, grad), inside)
+
+
+def _tensor(thing: torch.Tensor, grad: torch.Tensor | None) -> Put:
+    if torch.nn.parameter.is_lazy(thing) or thing.is_meta:
+        return lambda: None  # it has no contents yet
+    place, contents = thing.detach(), thing.detach().clone()
+    leaf, trains = thing.is_leaf, thing.requires_grad
+
+    def put_back() -> None:
+        if not _at(thing, place):  # `.data` was given another tensor
+            thing.data = place
+        if not _same_bytes(place, contents):
+            with torch.inference_mode(thing.is_inference()), torch.no_grad():
+                place.copy_(contents)
+        if leaf and thing.grad is not grad:
+            thing.grad = grad
+        if leaf and thing.requires_grad != trains:
+            thing.requires_grad_(trains)
+
+    return put_back
+
+
+def _at(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors are the same memory."""
+    if a.layout != torch.strided or b.layout != torch.strided:
+        return bool(a.layout == b.layout)
+    same = a.shape == b.shape and a.dtype == b.dtype and a.stride() == b.stride()
+    return bool(same and a.data_ptr() == b.data_ptr())
+
+
+def _same_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors hold the same bits; False where that cannot be told."""
+    try:
+        ours, theirs = (one.contiguous().reshape(-1).view(torch.uint8) for one in (a, b))
+        return bool(torch.equal(ours, theirs))
+    except RuntimeError:  # sparse, quantised, conjugate
+        return False

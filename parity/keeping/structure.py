@@ -1,0 +1,191 @@
+"""Which things something holds: attributes, items, cells, globals; noted and put back."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Mapping
+from types import CellType
+from typing import Any
+
+from parity.keeping.leaf import Library
+
+_NONE = object()
+Items = Mapping[Any, Any]
+
+
+class Structure:
+    """What something holds, by name, key or place.
+
+    Args:
+        owner: the object that it belongs to.
+        path: how the owner is reached.
+        read: what it holds now.
+        write: gives it other items; those it holds now come first.
+        library: the one that the owner is of.
+    """
+
+    def __init__(
+        self,
+        owner: Any,
+        path: Any,
+        read: Callable[[], Items],
+        write: Callable[[Items, Items], object],
+        libraries: Collection[Library],
+    ) -> None:
+        self.owner, self.path = owner, path
+        self._read, self._write, self._libraries = read, write, libraries
+        self.before = dict(read())
+
+    def changed(self) -> bool:
+        now = self._read()
+        return len(now) != len(self.before) or any(
+            item is not held or not _same_key(ours, theirs)
+            for (ours, held), (theirs, item) in zip(self.before.items(), now.items(), strict=True)
+        )
+
+    def makes(self, known: Mapping[int, object]) -> bool:
+        """Whether something that was not there is what a first call makes: weights, layers."""
+        return any(
+            self._is_made(name, old, one)
+            for name, item in self._read().items()
+            if (old := self.before.get(name)) is not item and _was_empty(old)
+            for one in _several(item)
+            if id(one) not in known
+        )
+
+    def _is_made(self, name: Any, old: Any, item: Any) -> bool:
+        return any(library.makes(self.owner, name, old, item) for library in self._libraries)
+
+    def put_back(self, numbers_alone: bool) -> None:
+        """Gives it what it held.
+
+        Args:
+            numbers_alone: whether to leave what may belong to what a first call has built.
+        """
+        now, items = dict(self._read()), self.before
+        if numbers_alone:
+            kept = {name: _kept(items.get(name, _NONE), item) for name, item in now.items()}
+            gone = {name: item for name, item in items.items() if name not in now}
+            items = {name: item for name, item in kept.items() if item is not _NONE}
+            items |= {name: item for name, item in gone.items() if _is_number(item)}
+        self._write(now, items)
+
+
+def _same_key(a: Any, b: Any) -> bool:
+    """Whether two keys are one; tensors that are keys have an equality of their own."""
+    return a is b or isinstance(a, (int, str)) and isinstance(b, (int, str)) and a == b
+
+
+def _was_empty(item: Any) -> bool:
+    """Whether there was nothing yet, or a container that may hold more now."""
+    return item is _NONE or item is None or isinstance(item, (Mapping, list, tuple))
+
+
+def _several(item: Any) -> Collection[Any]:
+    """A thing, and what it holds where it is a container."""
+    if isinstance(item, Mapping):
+        return [item, *item.values()]
+    return [item, *item] if isinstance(item, (list, tuple)) else [item]
+
+
+def _kept(before: Any, now: Any) -> Any:
+    return before if _is_number(before) or _is_number(now) else now
+
+
+def _is_number(item: Any) -> bool:
+    """A tensor that is no parameter, a number, or several of them."""
+    if isinstance(item, (tuple, list)):
+        return any(map(_is_number, item))
+    if isinstance(item, dict):
+        return any(map(_is_number, item.values()))
+    if isinstance(item, bool):
+        return False
+    return isinstance(item, (int, float)) or (
+        hasattr(item, "shape") and hasattr(item, "dtype") and not hasattr(item, "assign")
+    )
+
+
+# --- how each kind is read and written -----------------------------------------------------------
+
+Ways = tuple[Callable[[], Items], Callable[[Items, Items], object]]
+
+
+def of_container(thing: Any) -> Ways | None:
+    """A dict, list, set or deque, of a subclass too: by what Python's own class holds of it."""
+    kind = next((kind for kind in _CONTAINERS if issubclass(type(thing), kind)), None)
+    if kind is None:
+        return None
+
+    def write(_: Items, items: Items) -> None:
+        kind.clear(thing)
+        if issubclass(kind, dict):
+            kind.update(thing, items)
+        else:
+            (kind.update if kind is set else kind.extend)(thing, items.values())
+
+    if issubclass(kind, dict):
+        return lambda: dict(kind.items(thing)), write
+    return lambda: dict(enumerate(kind.__iter__(thing))), write
+
+
+_CONTAINERS: tuple[Any, ...] = (OrderedDict, dict, list, deque, set)
+
+
+def of_attributes(thing: Any, names: Collection[str]) -> Ways:
+    """Attributes that are set one by one: slots, those of a class or a function."""
+
+    def read() -> Items:
+        return {name: getattr(thing, name) for name in names if hasattr(thing, name)}
+
+    return read, lambda now, items: _rewrite(
+        now, items, lambda name, item: setattr(thing, name, item), lambda name: delattr(thing, name)
+    )
+
+
+def of_globals(places: dict[str, Any], names: Collection[str]) -> Ways:
+    """The globals that a function reads or sets."""
+    return lambda: {
+        name: places[name] for name in names if name in places
+    }, lambda now, items: _rewrite(now, items, places.__setitem__, places.__delitem__)
+
+
+def of_cells(cells: Collection[CellType]) -> Ways:
+    """What a function was made with."""
+    places = list(cells)
+
+    def write(now: Items, items: Items) -> None:
+        for at, item in items.items():
+            places[at].cell_contents = item
+
+    return lambda: {at: cell.cell_contents for at, cell in enumerate(places) if _full(cell)}, write
+
+
+def _full(cell: CellType) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
+
+
+def of_objects(array: Any) -> Ways:
+    """An array of Python objects."""
+
+    def write(_: Items, items: Items) -> None:
+        for at, item in items.items():
+            array.flat[at] = item
+
+    return lambda: dict(enumerate(array.flat)), write
+
+
+def _rewrite(
+    now: Items,
+    items: Items,
+    put: Callable[[Any, Any], object],
+    drop: Callable[[Any], object],
+) -> None:
+    for name, item in items.items():
+        if now.get(name, _NONE) is not item:
+            put(name, item)
+    for name in now:
+        if name not in items:
+            drop(name)
