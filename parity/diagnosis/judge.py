@@ -245,7 +245,7 @@ def _as_note(divergence: Divergence, whole: float) -> Note:
     if cause is not None and cause.kind in _OTHER_WEIGHTS:
         detail = f"{cause.summary}; {agree}, on other inputs they may not"
         return Note("parameter-differs", *sites, divergence.residual, detail)
-    if divergence.residual > _ROUNDING:
+    if not divergence.residual <= _ROUNDING:
         detail = f"{agree}, on other inputs they may not"
         return Note("no-effect", *sites, divergence.residual, detail)
     return Note("constant-precision", *sites, divergence.residual, agree)
