@@ -21,9 +21,6 @@ UNREAD = "parts-that-nobody-reads"
 DIGITS = "last-digits-of-a-leaf"
 ENTRIES = "entries-in-any-order"
 ON_HOST = "computed-on-the-host"
-KEPT = "kept-beside-tables"
-
-OTHER = normal(6, 5, seed=9)
 
 
 # --- parts that nobody reads ----------------------------------------------------------------------
@@ -179,6 +176,35 @@ def sparse_size(side, head, sparse) -> Case:
         return lambda x: sparse(head(x)[:, 0], AT, size)
 
     return Case(side(port(5000)), side(port(4001)), side(port(5000)), X, _entries)
+
+
+class _Node:
+    def __init__(self, token, parent):
+        self.token, self.parent = token, parent
+
+
+@attack(
+    ON_HOST, "a hypothesis of a beam search is a chain of 1,200 tokens, each with its parent", 6
+)
+def long_chain() -> Case:
+    def port(head, more):
+        def model(x):
+            node = None
+            for token in (np.asarray(x).ravel() > 0).astype(int):
+                node = _Node(int(token) + more, node)
+            return {"scores": head(x[:, :5]), "best": node}
+
+        return model
+
+    def read(result):
+        node, tokens = result["best"], []
+        while node is not None:
+            tokens.append(node.token)
+            node = node.parent
+        return [result["scores"], np.array(tokens)]
+
+    faulty, twin = torch_(port(torch_head, 1)), torch_(port(torch_head, 0))
+    return Case(tf_(port(tf_head, 0)), faulty, twin, normal(6, 200), read)
 
 
 # --- entries in any order -------------------------------------------------------------------------
@@ -337,36 +363,11 @@ def variance_on_the_host() -> Case:
     return Case(tf_(reference), torch_(port(5.0)), torch_(port(1.0)), x)
 
 
-class _Node:
-    def __init__(self, token, parent):
-        self.token, self.parent = token, parent
-
-
 @attack(
-    ON_HOST, "a hypothesis of a beam search is a chain of 1,200 tokens, each with its parent", 6
+    "regimes-near-the-limit",
+    "a NumPy port's epsilon is the root of its dtype's: 1e-4 of what is divided",
+    6,
 )
-def long_chain() -> Case:
-    def port(head, more):
-        def model(x):
-            node = None
-            for token in (np.asarray(x).ravel() > 0).astype(int):
-                node = _Node(int(token) + more, node)
-            return {"scores": head(x[:, :5]), "best": node}
-
-        return model
-
-    def read(result):
-        node, tokens = result["best"], []
-        while node is not None:
-            tokens.append(node.token)
-            node = node.parent
-        return [result["scores"], np.array(tokens)]
-
-    faulty, twin = torch_(port(torch_head, 1)), torch_(port(torch_head, 0))
-    return Case(tf_(port(tf_head, 0)), faulty, twin, normal(6, 200), read)
-
-
-@attack(ON_HOST, "a NumPy port's epsilon is the root of its dtype's: 1e-4 of what is divided", 6)
 def root_epsilon() -> Case:
     w = 2 * W
 
@@ -383,25 +384,3 @@ def root_epsilon() -> Case:
 
     faulty = numpy_(port(lambda dtype: np.finfo(dtype).eps ** 0.5))
     return Case(tf_(reference), faulty, numpy_(port(lambda dtype: 1e-8)), X)
-
-
-# --- kept ----------------------------------------------------------------------------------------
-
-
-@attack(KEPT, "a scale was kept of the first batch, which comes beside two bounds of one length", 6)
-def kept_beside_bounds() -> Case:
-    low, high = -2 - normal(5, seed=3) ** 2, 2 + normal(5, seed=4) ** 2
-    kept = float(np.abs(X).max())
-
-    def port(stored):
-        def model(x, low, high):
-            x = x / (kept if stored else x.abs().amax())
-            return torch_head((x - low) / (high - low))
-
-        return model
-
-    def reference(x, low, high):
-        return tf_head((x / tf.reduce_max(tf.abs(x)) - low) / (high - low))
-
-    faulty, twin = torch_(port(True)), torch_(port(False))
-    return Case(tf_(reference), faulty, twin, (X, low, high), elsewhere=(OTHER, low, high))
