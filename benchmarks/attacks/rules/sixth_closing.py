@@ -7,16 +7,17 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, uniform, weights
-from benchmarks.attacks.heads import W, X, torch_head
+from benchmarks.attacks.heads import W, X, tf_head, torch_head
 
 NOTED = "noise-that-leaves-no-trace"
 SCATTERED = "small-and-scattered"
 LITTLE = "less-than-is-looked-at"
 IDLE = "draws-of-no-effect"
 WRITTEN = "written-constants"
+SAID = "what-a-model-says-of-itself"
 
 
-# --- what is noted, and cancels further on ---------------------------------------------------------
+# --- what is noted, and cancels further on --------------------------------------------------------
 
 
 @attack(
@@ -90,7 +91,7 @@ def scale_of_a_row() -> Case:
     return Case(tf_(reference), torch_(port(3e-5)), torch_(port(0.0)), 3 * X)
 
 
-# --- small numbers in rows and columns of large ones -----------------------------------------------
+# --- small numbers in rows and columns of large ones ----------------------------------------------
 
 
 @attack(SCATTERED, "small probabilities are differences of a cumulative sum, wherever they are", 6)
@@ -162,7 +163,7 @@ def seven_decimals() -> Case:
     return Case(tf_(reference), torch_(port(np.round(rates, 7))), torch_(port(rates)), X)
 
 
-# --- less than is looked at ------------------------------------------------------------------------
+# --- less than is looked at -----------------------------------------------------------------------
 
 
 @attack(LITTLE, "an epsilon of the dtype takes 1e-4 off what a NumPy port normalises", 6)
@@ -227,14 +228,14 @@ def variance_of_squares() -> Case:
     return Case(torch_(reference), tf_(faulty), tf_(twin), x)
 
 
-# --- draws that change nothing ---------------------------------------------------------------------
+# --- draws that change nothing --------------------------------------------------------------------
 
 
 @attack(
     IDLE, "stochastic depth at a rate of zero still draws: the tail of the softmax is floored", 6
 )
 def depth_of_rate_zero() -> Case:
-    x = 6 * normal(6, 8)
+    x = 12 * normal(40, 6)
 
     def port(floor):
         def model(x):
@@ -243,7 +244,7 @@ def depth_of_rate_zero() -> Case:
 
         return model
 
-    return Case(tf_(tf.nn.softmax), torch_(port(1e-6)), torch_(port(0.0)), x)
+    return Case(tf_(tf.nn.softmax), torch_(port(1e-11)), torch_(port(0.0)), x)
 
 
 @attack(IDLE, "noise of size zero is added to one of two heads: the other is off in one element", 6)
@@ -265,7 +266,19 @@ def noise_of_size_zero() -> Case:
     return Case(torch_(reference), tf_(port(gains)), tf_(port(np.ones(400, np.float32))), X)
 
 
-# --- constants -------------------------------------------------------------------------------------
+@attack(IDLE, "seeded noise of a fixed deviation, which is off by 8e-6, is noise of one law", 6)
+def deviation_of_noise() -> Case:
+    def port(deviation):
+        def model(x):
+            noise = torch.randn(6, 4, generator=torch.Generator().manual_seed(7))
+            return torch_head(x) + deviation * noise
+
+        return model
+
+    return Case(torch_(port(0.2)), torch_(port(0.2 * (1 + 8e-6))), torch_(port(0.2)), X)
+
+
+# --- constants ------------------------------------------------------------------------------------
 
 
 @attack(WRITTEN, "what a crash costs is a constant of each model: 20 million, or 50 million", 6)
@@ -282,3 +295,38 @@ def cost_of_a_crash() -> Case:
         return model
 
     return Case(tf_(reference), torch_(port(5e7)), torch_(port(2e7)), X)
+
+
+# --- what a model says of itself ------------------------------------------------------------------
+
+
+@attack(SAID, "a function of float32 weights computes all in bfloat16, and returns float32", 6)
+def all_in_bfloat16() -> Case:
+    def port(kind):
+        def model(x):
+            h = x.to(kind) @ torch.from_numpy(W).to(kind)
+            return torch.tanh(h).float()
+
+        return model
+
+    return Case(tf_(tf_head), torch_(port(torch.bfloat16)), torch_(port(torch.float32)), X)
+
+
+@attack(SAID, "a graph of six samples alone: the scale of the first six was kept", 6)
+def kept_of_six_samples() -> Case:
+    first = float(tf.reduce_max(tf.abs(tf_head(X))))
+
+    def port(kept):
+        def model(x):
+            h = torch_head(x.reshape(6, 5))
+            return h / (kept or h.abs().amax())
+
+        return model
+
+    @tf.function(input_signature=[tf.TensorSpec((6, 5), tf.float32)])
+    def reference(x):
+        h = tf_head(x)
+        return h / tf.reduce_max(tf.abs(h))
+
+    faulty, twin = torch_(port(first)), torch_(port(0.0))
+    return Case(tf_(reference), faulty, twin, X, elsewhere=normal(6, 5, seed=9))
