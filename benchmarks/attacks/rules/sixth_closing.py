@@ -20,75 +20,68 @@ SAID = "what-a-model-says-of-itself"
 # --- what is noted, and cancels further on --------------------------------------------------------
 
 
+def _halved(off):
+    """Half of a kernel whose first columns are off, and the kernel."""
+    gains = 1 + off * (np.arange(8) < 4)
+    kernel = weights(5, 8)
+    return torch.from_numpy(0.5 * kernel * gains).float(), kernel
+
+
 @attack(
-    NOTED, "an offset of each row is mostly rounding; the softmax takes it off, not the fault", 6
+    NOTED, "an offset of each row is rounding alone; the softmax takes it off, not the fault", 6
 )
 def offset_of_a_row() -> Case:
-    kernel = weights(5, 8)
-
     def port(off):
-        half = torch.from_numpy(0.5 * kernel * (1 + off)).float()
-
-        def model(x):
-            since = (0.5 * x + 5e6).sum(1, keepdim=True) - 2.5e7
-            return torch.softmax(2 * (x @ half + since), 1)
-
-        return model
-
-    def reference(x):
-        since = tf.reduce_sum(x + 1e7, 1, keepdims=True) - 5e7
-        return tf.nn.softmax(tf.matmul(x, kernel) + since)
-
-    return Case(tf_(reference), torch_(port(3e-5)), torch_(port(0.0)), X)
-
-
-@attack(
-    NOTED, "two large constants cancel in an offset of each row, which the softmax takes off", 6
-)
-def constants_of_a_row() -> Case:
-    kernel = weights(5, 8)
-    rates = np.float32(123456.789), np.float32(123455.789)
-
-    def port(off):
-        half = torch.from_numpy(0.5 * kernel * (1 + off)).float()
-        up, down = (torch.nn.Parameter(torch.tensor(0.5 * rate)) for rate in rates)
+        half, _ = _halved(off)
 
         def model(x):
             total = x.sum(1, keepdim=True)
-            return torch.softmax(2 * (x @ half + (up * total - down * total)), 1)
+            return torch.softmax(2 * (x @ half + ((total + 1e7) - 1e7 - total)), 1)
 
         return model
 
-    up, down = (tf.Variable(rate) for rate in rates)
+    def reference(x):
+        return tf.nn.softmax(tf.matmul(x, _halved(0)[1]))
+
+    return Case(tf_(reference), torch_(port(2e-5)), torch_(port(0.0)), X)
+
+
+@attack(NOTED, "two constants cancel in an offset of each row, which the softmax takes off", 6)
+def constants_of_a_row() -> Case:
+    rate = np.float32(1234.5677)
+
+    def port(off):
+        half, _ = _halved(off)
+        up, down = (torch.nn.Parameter(torch.tensor(one)) for one in (rate, rate - np.float32(1)))
+
+        def model(x):
+            total = x.sum(1, keepdim=True)
+            return torch.softmax(2 * (x @ half + (up * total - down * total - total)), 1)
+
+        return model
 
     def reference(x):
-        total = tf.reduce_sum(x, 1, keepdims=True)
-        return tf.nn.softmax(tf.matmul(x, kernel) + (up * total - down * total))
+        return tf.nn.softmax(tf.matmul(x, _halved(0)[1]))
 
-    return Case(tf_(reference), torch_(port(1e-3)), torch_(port(0.0)), X)
+    return Case(tf_(reference), torch_(port(5e-5)), torch_(port(0.0)), X)
 
 
 @attack(NOTED, "the scale of each row is mostly rounding; the norm behind it takes that off", 6)
 def scale_of_a_row() -> Case:
-    kernel = weights(5, 8)
-
     def port(off):
-        bias = torch.from_numpy(normal(8) * (1 + off)).float()
-        half = torch.from_numpy(0.5 * kernel)
+        half, _ = _halved(off)
 
         def model(x):
-            scale = (0.25 * x * x + 4e6).sum(1, keepdim=True) - 2e7
-            h = 4 * scale * (2 * (x @ half) + bias)
+            total = x.sum(1, keepdim=True)
+            h = (x @ half) * ((total + 4e6) - 4e6 - total + 2)
             return h / torch.linalg.vector_norm(h, dim=1, keepdim=True)
 
         return model
 
     def reference(x):
-        scale = tf.reduce_sum(x * x + 1.6e7, 1, keepdims=True) - 8e7
-        h = scale * (tf.matmul(x, kernel) + normal(8))
-        return h / tf.norm(h, axis=1, keepdims=True)
+        return tf.math.l2_normalize(tf.matmul(x, _halved(0)[1]), 1)
 
-    return Case(tf_(reference), torch_(port(3e-5)), torch_(port(0.0)), 3 * X)
+    return Case(tf_(reference), torch_(port(2e-5)), torch_(port(0.0)), X)
 
 
 # --- small numbers in rows and columns of large ones ----------------------------------------------
@@ -276,6 +269,53 @@ def deviation_of_noise() -> Case:
         return model
 
     return Case(torch_(port(0.2)), torch_(port(0.2 * (1 + 8e-6))), torch_(port(0.2)), X)
+
+
+@attack(IDLE, "a rate of zero still draws, in one model: an offset takes half of the digits", 6)
+def absorbed_behind_idle_draws() -> Case:
+    def port(by):
+        def model(x):
+            keep = (torch.rand(len(x), 1) < 1.0).float()
+            return (torch_head(x) * keep + by) - by
+
+        return model
+
+    return Case(tf_(tf_head), torch_(port(5e4)), torch_(port(0.0)), X)
+
+
+@attack(IDLE, "a rate of zero still draws, in one model: its scale is that of the first batch", 6)
+def kept_behind_idle_draws() -> Case:
+    first = float(tf.reduce_max(tf.abs(tf_head(X))))
+
+    def port(kept):
+        def model(x):
+            h = torch_head(x) * (torch.rand(len(x), 1) < 1.0).float()
+            return h / (kept or h.abs().amax())
+
+        return model
+
+    def reference(x):
+        h = tf_head(x)
+        return h / tf.reduce_max(tf.abs(h))
+
+    faulty, twin = torch_(port(first)), torch_(port(0.0))
+    return Case(tf_(reference), faulty, twin, X, elsewhere=normal(6, 5, seed=9))
+
+
+@attack(IDLE, "a tf.function draws noise of size zero, and is a stale trace", 6)
+def stale_behind_idle_draws() -> Case:
+    def port(first):
+        config = {"scale": first}
+
+        @tf.function
+        def head(x):
+            return config["scale"] * tf_head(x) + 0.0 * tf.random.normal((6, 4))
+
+        head(tf.constant(X))
+        config["scale"] = 1.5
+        return lambda x: head(x)
+
+    return Case(torch_(lambda x: 1.5 * torch_head(x)), tf_(port(1.0)), tf_(port(1.5)), X)
 
 
 # --- constants ------------------------------------------------------------------------------------
