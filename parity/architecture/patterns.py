@@ -10,6 +10,7 @@ from typing import Any
 
 from parity.architecture.graph import Graph
 from parity.architecture.step import BIAS, CELLS, DENSE, KINDS, SUMS, Step, axes_of, plain
+from parity.once import Once
 from parity.tape import Op, Tape
 
 _FUSED_ATTENTION = "scaleddotproduct"
@@ -82,15 +83,15 @@ def _called(graph: Graph, link: str, products: Collection[int]) -> Iterator[int]
 
 def _products_before(graph: Graph, op: Op) -> Iterator[int]:
     """The products that feed a cell's gates through nothing but sums, and the sums."""
-    stack = list(op.inputs)
-    while stack:
-        producer = graph.tape.producer(stack.pop())
+    todo = Once(op.inputs)
+    for value in todo:
+        producer = graph.tape.producer(value)
         if producer is None or producer.index not in graph.live:
             continue
         if plain(producer) in DENSE | BIAS:
             yield producer.index
         if plain(producer) in BIAS:
-            stack.extend(producer.inputs)
+            todo.add(producer.inputs)
 
 
 def _between(tape: Tape, first: int, last: int) -> set[int]:

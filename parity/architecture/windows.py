@@ -8,6 +8,7 @@ from typing import Any
 
 from parity.architecture.graph import Graph
 from parity.architecture.step import Read, first, plain, text
+from parity.once import Once
 from parity.tape import Op
 
 Sizes = tuple[int, ...]
@@ -258,15 +259,14 @@ def _dilated(graph: Graph, before: Op, op: Op, spatial: Sizes, windows: Windows)
 
 def _cut_afterwards(graph: Graph, op: Op) -> bool:
     """Whether a part of the result is taken, which may stand for a stride or less padding."""
-    tape, stack = graph.tape, [op.outputs[0]]
-    while stack:
-        value = stack.pop()
+    tape, todo = graph.tape, Once(op.outputs[:1])
+    for value in todo:
         for reader in (tape.ops[i] for i in tape.consumers[value] if i in graph.live):
             if reader.role != "move":
                 continue
             if any(tape.values[v].size < tape.values[value].size for v in reader.outputs):
                 return True
-            stack.extend(reader.outputs)
+            todo.add(reader.outputs)
     return False
 
 

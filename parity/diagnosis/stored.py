@@ -54,7 +54,7 @@ def stored_results(
     refused = 0
     for at in range(len(orders)):
         try:
-            seen = _as_they_lie(matched, fixed, plain[0], at)
+            seen = _as_they_lie(matched, fixed, plain, at)
             if not _differ_elsewhere(matched, seen, plain, at, usual):
                 continue
             by_sample = [
@@ -117,13 +117,22 @@ ON_OTHERS = (
 
 
 def _as_they_lie(
-    matched: Match, pairs: Sequence[OutputPair], plain: PlainRun, at: int
+    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun], at: int
 ) -> Sequence[OutputPair]:
-    """The outputs that can be held against each other: of fewer samples those of one layout."""
-    if len(plain.orders[at]) == plain.count:
+    """The outputs that can be held against each other: of fewer samples those of one shape.
+
+    A model that gives as many samples as before is built for a batch of that size.
+    """
+    if len(plain[0].orders[at]) == plain[0].count:
         return pairs
-    ours, theirs = matched.reference.tape.values, matched.side.tape.values
-    return [pair for pair in pairs if ours[pair.reference].shape == theirs[pair.candidate].shape]
+    ours, theirs = (tape.values for tape in (matched.reference.tape, matched.side.tape))
+    alike = [pair for pair in pairs if ours[pair.reference].shape == theirs[pair.candidate].shape]
+    there = [_elsewhere(one, at) for one in plain]
+    return [
+        pair
+        for pair, *names in zip(alike, *names_of(matched, alike), strict=True)
+        if len({one[name].shape for one, name in zip(there, names, strict=True) if name in one}) < 2
+    ]
 
 
 def _differ_elsewhere(

@@ -275,6 +275,7 @@ def _named_arrays(links: Mapping[str, Any], obj: object) -> Iterator[tuple[Array
         }
         for held, item in discover(own, _is_array).items():
             yield array_of(item), "constant", path + path_of(held)
+    for path, link in links.items():  # afterwards: a link's closure may hold another's parameters
         for key in link._persistent:
             if isinstance(vars(link)[key], np.ndarray):
                 yield vars(link)[key], "buffer", f"{path}/{key}"

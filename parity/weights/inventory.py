@@ -9,6 +9,7 @@ from typing import Any
 from parity.channels import record
 from parity.frameworks import load
 from parity.model import Inputs, full_name, wrap
+from parity.once import Once
 from parity.report.heads import Heads, heads_of, outputs_lines
 from parity.report.visible import on_one_line
 from parity.weights.feeding import drawn, fed
@@ -152,14 +153,13 @@ def _operations(side: Side, tensor: Tensor) -> tuple[str, ...]:
     tape = side.tape
     book = side.addresses
     number = book.tensors.index(tensor)
-    stack = [leaf for leaf, own in book.leaves.items() if own == number]
+    todo = Once(leaf for leaf, own in book.leaves.items() if own == number)
     found: dict[str, None] = {}
-    while stack:
-        value = stack.pop()
+    for value in todo:
         for index in tape.consumers[value]:
             op = tape.ops[index]
             if op.role == "move":
-                stack.extend(op.outputs)
+                todo.add(op.outputs)
             found[f"{op.kind} at {op.site.layer}" if op.site.layer else op.kind] = None
     return tuple(found)
 

@@ -494,7 +494,7 @@ def loss_sum_as_mean_times_count(random: np.random.Generator) -> Pair:
     def candidate(x: tf.Tensor, target: tf.Tensor) -> dict[str, tf.Tensor]:
         y = tf.tanh(first.in_tf(x))
         mean = tf.reduce_mean(tf.math.squared_difference(y, target))
-        return {"y": y, "loss": mean * float(batch * outputs)}
+        return {"y": y, "loss": mean * tf.cast(tf.size(target), tf.float32)}
 
     inputs = normal(random, batch, features), normal(random, batch, outputs)
     return Pair(Side("torch", reference), Side("tensorflow", candidate), inputs)

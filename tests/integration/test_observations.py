@@ -12,12 +12,14 @@ from hypothesis import settings
 from hypothesis.database import InMemoryExampleDatabase
 
 NETS = """
+import queue
+
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 WEIGHT = np.random.default_rng(1).normal(size=(7, 3)).astype("float32")
-CALLS = []
+CALLS = queue.SimpleQueue()  # a list would be as it was before, after each run
 STRATEGY = arrays(np.float32, (2, 7), elements=st.floats(-2, 2, width=32))
 ALONE = arrays(np.float32, (1, 7), elements=st.floats(-2, 2, width=32))
 BATCHES = st.integers(1, 4).flatmap(
@@ -26,8 +28,12 @@ ZEROS = st.just(np.zeros((2, 7), "float32"))
 
 
 def reference(x):
-    CALLS.append(x)
+    CALLS.put(bytes(x))
     return np.tanh(x @ WEIGHT)
+
+
+def calls():
+    return [CALLS.get() for _ in range(CALLS.qsize())]
 
 
 def port(x):
@@ -81,7 +87,7 @@ def one(candidate, strategy="STRATEGY", decorators="", more=""):
 
 def test_models_that_agree_pass_and_the_report_is_given(searched):
     code = one("port") + "    assert report.verdict == 'parity'\n"
-    code += "    assert len(nets.CALLS) > 100\n"
+    code += "    assert nets.CALLS.qsize() > 100\n"
     searched(code).assert_outcomes(passed=1)
 
 
@@ -106,7 +112,7 @@ def test_a_failure_shows_the_observation_the_report_and_one_on_random_inputs(sea
 
 # --- hypothesis as its users know it -------------------------------------------------------------
 
-COUNT = "    assert len(set(map(bytes, nets.CALLS))) <= {}, len(nets.CALLS)\n"
+COUNT = "    seen = set(nets.calls())\n    assert 0 < len(seen) <= {}\n"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +144,7 @@ def test_without_the_phase_that_draws_the_test_is_skipped_as_hypothesis_does(sea
 
 def test_a_seed_repeats_the_run(searched):
     code = one("port", more=", max_examples=30")
-    code += "    import zlib; print('RAN', zlib.crc32(b''.join(map(bytes, nets.CALLS))))\n"
+    code += "    import zlib; print('RAN', zlib.crc32(b''.join(nets.calls())))\n"
 
     def ran(seed):
         result = searched(code, "-s", f"--hypothesis-seed={seed}")

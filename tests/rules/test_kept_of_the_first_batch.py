@@ -155,6 +155,14 @@ def test_a_number_of_samples_shows_on_fewer() -> None:
     assert compare(mean(None), mean(len(X))).verdict == "unverified"
 
 
+def test_a_model_that_is_built_for_its_batch_size_is_compared_on_that_size() -> None:
+    def laid_out(*shape):
+        return lambda x: torch.tanh(x @ FIRST).reshape(*shape)
+
+    six = np.concatenate([X, X[:1] / 2])
+    assert compare(laid_out(-1, 6), laid_out(6, -1), inputs=six).verdict == "parity"
+
+
 def test_a_length_shows_on_the_steps_of_a_single_sequence() -> None:
     sequence = X.reshape(1, -1, 5) * (np.arange(X.size // 5) < 4)[None, :, None]
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.view import LeafView, plain_kind
+from parity.once import Once
 from parity.tape import Array, Tape
 
 _GATES = (4, 3)  # of an LSTM and of a GRU
@@ -165,11 +166,11 @@ def step_axes(case: Case) -> set[int]:
 
 def is_read_by_steps(tape: Tape, leaf: int) -> bool:
     """Whether several operations read a leaf, as the steps of a loop do, or a recurrent one."""
-    readers, stack = [], [leaf]
-    while stack:
-        for index in tape.consumers[stack.pop()]:
+    readers, todo = [], Once([leaf])
+    for value in todo:
+        for index in tape.consumers[value]:
             if tape.ops[index].static:
-                stack.extend(tape.ops[index].outputs)
+                todo.add(tape.ops[index].outputs)
             else:
                 readers.append(tape.ops[index])
     words = ("rnn", "lstm", "gru")

@@ -14,6 +14,7 @@ from parity.diagnosis.causes._parts import on_side
 from parity.diagnosis.region import ancestors, descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
+from parity.once import Once
 from parity.tape import Array, Tape
 
 _HELD = ("parameter", "buffer", "constant")  # what a model holds, and is not computed
@@ -122,13 +123,12 @@ def _is_between_readers(tape: Tape, value: int) -> bool:
 
 def _is_held(tape: Tape, value: int) -> bool:
     """Whether a value is what the model holds, moved or joined: a first state is made of more."""
-    stack = [value]
-    while stack:
-        at = stack.pop()
+    todo = Once([value])
+    for at in todo:
         op = tape.producer(at)
         if op is None and tape.values[at].kind not in _HELD or op and op.role != "move":
             return False
-        stack.extend(op.inputs if op is not None else ())
+        todo.add(op.inputs if op is not None else ())
     return True
 
 

@@ -25,6 +25,7 @@ from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView, plain_kind
 from parity.matching.match import Side
 from parity.matching.order import orders
+from parity.once import Once
 from parity.tape import Array, Op
 
 _FACTOR = 1e6  # no one scales a weight by more
@@ -342,16 +343,15 @@ def _added(view: RegionView, leaf: LeafView) -> bool:
     if any("add" in plain_kind(op) and leaf.id in op.inputs for op in static_ops(view)):
         return True
     for op in view.ops:
-        stack = [] if "sub" in plain_kind(op) else _not_multiplied(op)
-        while stack:
-            value = stack.pop()
+        todo = Once([] if "sub" in plain_kind(op) else _not_multiplied(op))
+        for value in todo:
             if value == leaf.id:
                 return True
             maker = view.tape.producer(value)
             # a bias may be added to what no input reaches, such as a first state's product
             if maker is not None and maker.static:
                 if maker.role == "move" or "add" in plain_kind(maker):
-                    stack.extend(maker.inputs)
+                    todo.add(maker.inputs)
     return False
 
 
