@@ -139,7 +139,7 @@ class Recorder:
         noise = np.ascontiguousarray(drawn.noise).reshape(drawn.noise.shape)
         output = (self.adapter.from_numpy(noise), noise.shape, noise.dtype.name)
         kind = f"numpy.random.{drawn.name}"
-        gave = Gave(drawn.result)
+        gave = Gave(drawn.result, drawn.state)
         op = self.op(kind, (), [output], role="random", draw=drawn.draw, call=gave)
         drawn.value = op.outputs[0]
         return drawn.value

@@ -47,6 +47,7 @@ class Value:
     dtype: str  # NumPy's name; "bfloat16" where NumPy has none
     name: str = ""  # of a leaf: its path in the model, or the input's name
     op: int = -1  # of a computed value: the index of its operation
+    written: bool = False  # of a leaf: whether the run changes what holds it
 
     @property
     def size(self) -> int:

@@ -253,9 +253,15 @@ class Case:
         return self.as_reference(found)
 
     def as_reference(self, array: Array) -> Array:
-        """An array like the candidate's end, laid out as the reference's."""
+        """An array like the candidate's end, laid out as the reference's.
+
+        Raises:
+            ReplayError: it is of another size, as where random draws decide how many there are.
+        """
         if self.order is None:
             return array
+        if array.size != self.reference.value.size:
+            raise ReplayError(f"{array.shape} is none of the layouts of the recorded value")
         return self.order.revert(array, self.reference.value.shape)
 
     def reference_axis(self, axis: int) -> int:
@@ -376,7 +382,12 @@ def case_of(repaired: Match, parting: Parting, ends: tuple[int, int] | None = No
         )
         order = next(iter(orders(*shapes)), None)
     sides = parting.reference, parting.candidate
-    return Case(repaired, *sides, values, order, parting.handed_on)
+    case = Case(repaired, *sides, values, order, parting.handed_on)
+    try:
+        next(case.trials())
+    except ReplayError:  # on the reference's draws the candidate's value is of another size
+        return None
+    return case
 
 
 def _as_finite(trial: Trial, first: Trial) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from parity.diagnosis.group import is_weak
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Parting, Region, ancestors
@@ -199,6 +201,6 @@ def _name(divergence: Divergence) -> str:
 
 
 def _apart(a: Array, b: Array) -> float:
-    if a.dtype.kind != "f":
-        return float((a != b).any())
-    return residual(a, b)
+    if a.shape != b.shape:  # as where draws decide how many there are
+        return np.inf
+    return residual(a, b) if a.dtype.kind == "f" else float((a != b).any())

@@ -39,9 +39,14 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Gave:
-    """What a kernel gave that draws and transforms in one: its noise was made of that."""
+    """What a kernel gave that draws and transforms in one: its noise was made of that.
+
+    Attributes:
+        state: of the generator that it drew by, or the seed; empty where that is not known.
+    """
 
     result: Array
+    state: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

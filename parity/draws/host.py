@@ -12,6 +12,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
@@ -34,6 +35,7 @@ class HostDraw:
         result: what it returned.
         noise: what it drew; see `Kernel`.
         make: the result of noise.
+        state: a digest of the generator's, before it drew.
         found: whether the tape has it.
         value: of its noise on the tape.
     """
@@ -43,6 +45,7 @@ class HostDraw:
     draw: Draw | None
     noise: Array
     make: Callable[[Array], Any] = field(default=lambda noise: noise)
+    state: bytes = b""
     found: bool = False
     value: int | None = None
 
@@ -78,12 +81,15 @@ class Host:
             known = kernel is not None and kernel.draw(given) is not None
             return _as_called(kernel.make(noise, given) if kernel and known else noise)
         self._busy = True
+        state = _state(getattr(function, "__self__", None))
         try:
             result = function(*args, **kwargs)
             if name == "shuffle":  # in place
-                self.draws.append(HostDraw(name, np.array(args[0]), None, np.array(args[0])))
+                drawn = HostDraw(name, np.array(args[0]), None, np.array(args[0]))
             else:
-                self.draws.append(self._drawn(name, kernel, np.array(result), given))
+                drawn = self._drawn(name, kernel, np.array(result), given)
+            drawn.state = state
+            self.draws.append(drawn)
         finally:
             self._busy = False
         return result
@@ -150,6 +156,24 @@ class Host:
             return self.call(LEGACY, name, function, args, kwargs)
 
         return drawing
+
+
+def _state(generator: Any) -> bytes:
+    """A digest of a generator's state; empty where it has none that can be had."""
+    if isinstance(generator, np.random.Generator):
+        state = generator.bit_generator.state
+    elif isinstance(generator, np.random.RandomState):
+        state = generator.get_state(legacy=False)
+    else:
+        return b""
+    return sha256(repr(_plain(state)).encode()).digest()
+
+
+def _plain(state: Any) -> Any:
+    """Arrays as lists, of which `repr` leaves nothing out."""
+    if isinstance(state, dict):
+        return {name: _plain(item) for name, item in state.items()}
+    return state.tolist() if isinstance(state, np.ndarray) else state
 
 
 def _on_line(

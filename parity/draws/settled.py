@@ -67,10 +67,11 @@ def _information(tape: Tape, op: Op) -> float:
     """About how many bits the numbers tell that an operation drew.
 
     Noise that tells more than the result that it was made of was made up beside it: it tells none.
+    A kernel may give the same by what it reads alone; then the generator's state tells all.
     """
     noise, given = (sum(map(bits_of, found)) for found in (_arrays(tape, op), _given(tape, op)))
     if noise > given:
-        return 0.0
+        return _OF_A_STATE if _state(op) else 0.0
     return max(given, _OF_A_STATE) if _state(op) else given
 
 
@@ -89,10 +90,10 @@ def bits_of(array: Array) -> float:
 
 
 def _seeded_by_state(tape: Tape) -> set[int]:
-    """Draws by a seed that is made of what a model holds, as a count of its calls, which is put
+    """Draws by a seed that is made of what a run changes, as a count of its calls, which is put
     back. A seed is a whole number: what else a draw reads says how it is shaped or distributed.
     """
-    held = {value.id for value in tape.values if value.kind in ("parameter", "buffer")}
+    held = {value.id for value in tape.values if value.written}
     found = set()
     for op in tape.ops:
         reads = bool(getattr(op.call, "variables", None))

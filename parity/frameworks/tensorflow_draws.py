@@ -87,7 +87,12 @@ def _bare(kind: str) -> str:
 
 
 def add_categorical(
-    recorder: Recorder, kind: str, logits: int, results: Sequence[Any], shown: Mapping[str, Any]
+    recorder: Recorder,
+    kind: str,
+    logits: int,
+    results: Sequence[Any],
+    shown: Mapping[str, Any],
+    seed: bytes,
 ) -> None:
     """Records a categorical draw as noise, log-probabilities, and what is the largest of both."""
     to_numpy = recorder.adapter.to_numpy
@@ -100,7 +105,7 @@ def add_categorical(
         return [(recorder.adapter.from_numpy(array), array.shape, "float64")]
 
     drawn = recorder.op(
-        "gumbel_draw", (), output(noise), role="random", draw=_GUMBEL, call=Gave(chosen)
+        "gumbel_draw", (), output(noise), role="random", draw=_GUMBEL, call=Gave(chosen, seed)
     )
     call = Transform(fused.log_softmax)
     known = recorder.op("log_softmax", (logits,), output(shares), call=call)

@@ -185,19 +185,20 @@ class Watcher:
         known = table.facts(kind)
         names = [name for name, _ in known.arguments] if known else []
         given = dict(zip(names, inputs, strict=False))
-        if draws.is_categorical(kind):
-            logits = self.value(given["logits"])
-            draws.add_categorical(self._recorder, kind, logits, results, shown)
-            return
         arrays = {
             name: tensor._numpy()
             for name, tensor in given.items()
             if tensor._datatype_enum() in _NUMERIC
         }
+        seed = draws.seed_of(kind, arrays)
+        if draws.is_categorical(kind):
+            logits = self.value(given["logits"])
+            draws.add_categorical(self._recorder, kind, logits, results, shown, seed)
+            return
         found = {name: self._recorder.find(tensor) for name, tensor in given.items()}
         values = {name: value for name, value in found.items() if value is not None}
         draw = draws.draw_of(kind, arrays, values)
-        call.state = draws.seed_of(kind, arrays)
+        call.state = seed
         self._recorder.op(kind, ids, results, role="random", attributes=shown, call=call, draw=draw)
 
     def _caveat(self, text: str) -> None:
@@ -385,6 +386,7 @@ class Watcher:
                 leaf = self._recorder.values[value]
                 leaf.name = found.name
                 leaf.kind = "parameter" if found.trainable else "buffer"
+                leaf.written = handle in self.written
 
 
 _SPECIAL = {

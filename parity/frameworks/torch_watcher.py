@@ -109,7 +109,8 @@ class Watcher(TorchDispatchMode):
                 draw = draws.draw_of(signature.kind, given, inputs)
                 call = replace(call, state=draws.state_left(given, made[0]))
             else:
-                role, call, inputs = "compute", *self._taken_apart(split, made[0])
+                state = draws.state_left(given, made[0])
+                role, call, inputs = "compute", *self._taken_apart(split, made[0], state)
         op = self.recorder.op(
             signature.kind,
             inputs,
@@ -256,7 +257,9 @@ class Watcher(TorchDispatchMode):
     ) -> draws.Split | None:
         return draws.split(kind, func._overloadname, given, made, len(self.recorder.ops))
 
-    def _taken_apart(self, split: draws.Split, result: torch.Tensor) -> tuple[Transform, list[int]]:
+    def _taken_apart(
+        self, split: draws.Split, result: torch.Tensor, state: bytes
+    ) -> tuple[Transform, list[int]]:
         """Records the draw of a kernel and what comes before its last step, which is returned."""
 
         def add(kind: str, inputs: list[int], made: Array, **more: Any) -> int:
@@ -264,7 +267,7 @@ class Watcher(TorchDispatchMode):
             output = (tensor, tensor.shape, name_of(tensor.dtype))
             return self.recorder.op(kind, inputs, [output], **more).outputs[0]
 
-        gave = Gave(np.array(self.recorder.adapter.to_numpy(result)))
+        gave = Gave(np.array(self.recorder.adapter.to_numpy(result)), state)
         kind = f"{split.draw.name}_draw"
         noise = add(kind, [], split.noise, role="random", draw=split.draw, call=gave)
         read = [noise]

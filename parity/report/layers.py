@@ -143,7 +143,7 @@ def _local_errors(repaired: Match, values: Collection[int]) -> dict[int, float]:
             recorded = tapes[0].adapter.to_numpy(tapes[0].recorded[pair.reference])
             ours = pair.order.apply(recorded)
             theirs = run.array(value)
-            if ours.dtype.kind == "f" and theirs.dtype.kind == "f":
+            if ours.dtype.kind == "f" and theirs.dtype.kind == "f" and ours.shape == theirs.shape:
                 found[value] = measure(ours, theirs).relative
                 if found[value]:
                     with np.errstate(over="ignore"):  # float16 may not hold it
@@ -174,7 +174,9 @@ def _measure(repaired: Match, a: int, b: int) -> Difference | None:
     tapes = repaired.reference.tape, repaired.side.tape
     ours = tapes[0].adapter.to_numpy(tapes[0].recorded[a])
     theirs = tapes[1].adapter.to_numpy(tapes[1].recorded[b])
-    return measure(repaired.pairs[b].order.apply(ours), theirs)
+    laid_out = repaired.pairs[b].order.apply(ours)
+    # how many a random draw picks may depend on what was drawn
+    return measure(laid_out, theirs) if laid_out.shape == theirs.shape else None
 
 
 def _measure_plain(repaired: Match, a: int, b: int) -> Difference | None:

@@ -278,3 +278,17 @@ def test_a_mask_of_booleans_does_not_end_the_cause():
             dropped(0.3), dropped(0.5), reference_in="tensorflow", candidate_in="tensorflow"
         )
     assert found.verdict == "diverged"
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_how_many_are_kept_may_depend_on_what_is_drawn(rate) -> None:
+    def model(rate):
+        def kept(x):
+            coins = torch.bernoulli(torch.full((len(x),), rate))
+            return torch.tanh(x)[coins.nonzero()[:3, 0]]
+
+        return parity.wrap(kept, framework="torch")
+
+    rows = np.random.default_rng(0).standard_normal((12, 5)).astype("f")
+    report = parity.compare(model(0.5), model(rate), inputs=rows)
+    assert (report.verdict == "parity") == (rate == 0.5)

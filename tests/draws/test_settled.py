@@ -11,6 +11,7 @@ from parity.draws.settled import bits_of
 
 tf = pytest.importorskip("tensorflow")
 keras = pytest.importorskip("keras")
+chainer = pytest.importorskip("chainer")
 
 X = np.random.default_rng(0).standard_normal((6, 5)).astype("f")
 
@@ -201,3 +202,72 @@ def test_a_seed_that_is_drawn_from_few_is_chance() -> None:
         return torch.tanh(x) + torch.rand((), generator=torch.Generator().manual_seed(seed))
 
     assert verdict((model, "torch"), (model, "torch")) == "unverified"  # Python reads the draw
+
+
+def a_member(seed):
+    def model(x):
+        np.random.seed(seed)
+        return np.tanh(x) * np.float32(1 + np.random.randint(64))
+
+    return model, "numpy"
+
+
+def some_features(seed):
+    def model(x):
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            chosen = torch.multinomial(torch.arange(1.0, 6), 2)
+        return torch.tanh(x)[:, chosen]
+
+    return model, "torch"
+
+
+def some_coins(seed):
+    def model(x):
+        np.random.seed(seed)
+        return chainer.functions.tanh(x * np.random.binomial(1, 0.5, 5).astype("f"))
+
+    return model, "chainer"
+
+
+def some_categories(seed):
+    def model(x):
+        shares = tf.math.log(tf.range(1.0, 6))[None]
+        chosen = keras.random.categorical(shares, 2, seed=seed)
+        return tf.gather(tf.tanh(x), chosen[0], axis=1)
+
+    return model, "tensorflow"
+
+
+class SeedInAVariable(tf.Module):
+    def __init__(self, seed):
+        super().__init__()
+        self.seed = tf.Variable([seed, 2], trainable=False)
+
+    def __call__(self, x):
+        return tf.tanh(x) * tf.random.stateless_uniform((5,), self.seed)
+
+
+class CountedSeed(SeedInAVariable):
+    def __call__(self, x):
+        self.seed.assign_add([1, 0])
+        return super().__call__(x)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        a_member,
+        some_features,
+        some_coins,
+        some_categories,
+        lambda seed: (SeedInAVariable(seed), None),
+    ],
+)
+def test_a_seed_that_is_set_by_the_model_is_no_chance(model) -> None:
+    assert verdict(model(1), model(1)) == "parity"
+    assert verdict(model(1), model(5)) == "diverged"
+
+
+def test_a_seed_that_the_model_counts_up_is_chance() -> None:
+    assert verdict((CountedSeed(1), None), (CountedSeed(5), None)) == "parity"
