@@ -25,7 +25,7 @@ from parity.diagnosis.outputs import in_reference_layout, is_constant
 from parity.diagnosis.regimes import moved_outputs, precision_decides
 from parity.diagnosis.region import Leaf, OutputPair, Parting
 from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, tape_doubts
-from parity.diagnosis.stored import differ, stored_leaves, stored_results
+from parity.diagnosis.stored import differ, names_of, stored_leaves, stored_results
 from parity.diagnosis.stored_noise import stored_beside_draws
 from parity.errors import ParityError
 from parity.matching.match import Match
@@ -85,7 +85,11 @@ def close(
     if doubts:
         return _weaker(verdict, "unverified", doubts, names), []
     if _draws_by_itself(matched) or verdict.verdict == "unverified" and _draws(matched):
-        return verdict, []  # samples that are others: there is nothing to subtract
+        # samples that are others: there is nothing to subtract where they show
+        pairs, every = (_not_drawn(matched, some, plain) for some in (pairs, every))
+        if not pairs:
+            return verdict, []
+        names = [pair.name for pair in pairs]
     left, effect = unaccounted(matched, repaired, pairs, verdict.noted, plain)
     if effect:
         said = f"together with the other notes it changes the outputs by {effect:.1e} of their size"
@@ -368,6 +372,15 @@ def _exact(matched: Match, substituted: Mapping[int, Array]) -> Outputs:
     if matched.alone and not substituted:
         return {name: run.array(value) for name, value in tape.outputs.items()}
     return tape.outputs_of("float64", {**matched.inputs, **_draws(matched), **substituted})
+
+
+def _not_drawn(
+    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+) -> list[OutputPair]:
+    """The outputs that random draws change in neither model."""
+    named = zip(pairs, *names_of(matched, pairs), strict=True)
+    drawn = [one.drawn for one in plain]
+    return [pair for pair, a, b in named if a not in drawn[0] and b not in drawn[1]]
 
 
 def _draws_by_itself(matched: Match) -> bool:

@@ -5,24 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
+from parity.diagnosis.drawn_outputs import drawn_outputs, is_kernel_rounding
 from parity.errors import ParityError
 from parity.keeping import other_generators
 from parity.model import Inputs, Model, flatten_inputs, map_arrays
-from parity.numerics.accounting import at_least_usual, excess, rounding
 from parity.numerics.difference import residual
 from parity.numerics.null import nudged
 from parity.stages import plain, record
 from parity.tape import Array, Replay, Tape
 
 Outputs = Mapping[str, Array]
-
-# A kernel that is run again may round otherwise, by where an array lies in memory: not more than
-# this many times what rounding does to the same output anyway.
-_KERNELS = 8.0
 
 
 @dataclass(frozen=True)
@@ -49,10 +45,16 @@ class PlainRun:
     count: int = 0
     recorded: Callable[[int], Tape] | None = None
 
+    @cached_property
+    def drawn(self) -> frozenset[str]:
+        """The outputs that random draws change."""
+        return drawn_outputs(self.tape)
+
 
 def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     """How a model is run as its user runs it; once, whoever asks."""
-    axis, count, orders = _orders(list(flatten_inputs(inputs).values()))
+    outputs = [tape.values[value].shape for value in tape.outputs.values()]
+    axis, count, orders = _orders(list(flatten_inputs(inputs).values()), outputs)
 
     def run(move: Callable[[Array], Array] = lambda array: array) -> dict[str, Array]:
         # what a model draws is no part of what it is: another run draws other numbers
@@ -78,11 +80,14 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     return PlainRun(tape, *kept, axis, count, recorded)
 
 
-def _orders(arrays: Sequence[Array]) -> tuple[int, int, list[Array]]:
+def _orders(
+    arrays: Sequence[Array], outputs: Sequence[tuple[int, ...]]
+) -> tuple[int, int, list[Array]]:
     """The axis of samples, how many there are, and orders of them.
 
-    The steps of a single sequence stand for samples; what a sample has as its features does not:
-    each feature may have a range of its own.
+    A batch may come beside scalars and tables: its length is one that outputs have, too. The steps
+    of a single sequence stand for samples; what a sample has as its features does not: each feature
+    may have a range of its own.
     """
     axis = 0
     lengths = Counter(len(one) for one in arrays if one.ndim and len(one) > 1)
@@ -91,7 +96,8 @@ def _orders(arrays: Sequence[Array]) -> tuple[int, int, list[Array]]:
         lengths = Counter(one.shape[1] for one in arrays if one.ndim > 2 and one.shape[1] > 1)
     if not lengths:
         return 0, 0, []
-    count = lengths.most_common(1)[0][0]  # of a batch beside scalars and tables
+    kept = Counter(shape[axis] for shape in outputs if len(shape) > axis)
+    count = max(lengths, key=lambda length: (min(kept[length], 1), lengths[length]))
     halves = np.arange(count // 2)[::-1], np.arange(count // 2, count)[::-1]
     orders = [np.resize(half, count) for half in halves]
     if axis == 0 and count >= _FEW:
@@ -132,15 +138,13 @@ def tape_doubts(plain: Sequence[PlainRun]) -> list[str]:
 def tape_doubt(plain: PlainRun) -> str:
     """Why a tape does not stand for its model; "" if it does.
 
-    A model that draws random numbers draws others in another run: its tape is held against the
-    run that was recorded.
+    An output that random draws change is another one in another run: it is held against the run
+    that was recorded.
     """
     tape = plain.tape
-    drew = draws_numbers(tape)
+    drew = bool(plain.drawn)
     try:
-        expected = plain.run()
-        if drew:  # what no draw reaches is the same in any run
-            expected = {**expected, **drawn_outputs(tape, recorded_outputs(tape))}
+        expected = _with_drawn(plain, recorded_outputs(tape))
         again = tape.outputs_of()
         if expected.keys() != again.keys():
             return (
@@ -152,30 +156,25 @@ def tape_doubt(plain: PlainRun) -> str:
             if np.array_equal(array, again[name], equal_nan=array.dtype.kind in "fc"):
                 continue
             exact = exact or tape.outputs_of("float64")
-            if not _is_kernel_rounding(array, again[name], exact[name]):
+            if not is_kernel_rounding(array, again[name], exact[name]):
                 return _not_the_model(tape, name, array, again[name], drew)
     except ParityError as error:
         return f"{tape.model} could not be run again as its user calls it: {error}"
     return ""
 
 
-def drawn_outputs(tape: Tape, outputs: Outputs) -> Outputs:
-    """Those of the outputs that random draws reach, as far as that can be followed."""
-    if tape.lost_draws:
-        return outputs
-    reached: set[int] = set()
-    for op in tape.ops:
-        if op.role == "random" or not reached.isdisjoint(op.inputs):
-            reached.update(op.outputs)
-    return {name: array for name, array in outputs.items() if tape.outputs.get(name) in reached}
-
-
 def as_ran(plain: PlainRun, draws: Mapping[int, Array]) -> Outputs:
     """A model's outputs as it runs, on the reference's random draws where there are some."""
     tape = plain.tape
-    if not draws_numbers(tape):
+    if not plain.drawn:
         return plain.run()
-    return tape.outputs_of(None, typed(tape, draws)) if draws else recorded_outputs(tape)
+    drawn = tape.outputs_of(None, typed(tape, draws)) if draws else recorded_outputs(tape)
+    return _with_drawn(plain, drawn)
+
+
+def _with_drawn(plain: PlainRun, outputs: Outputs) -> Outputs:
+    """A run as its user has it, with those of the outputs that draws change."""
+    return {**plain.run(), **{name: one for name, one in outputs.items() if name in plain.drawn}}
 
 
 def nudged_run(
@@ -183,7 +182,7 @@ def nudged_run(
 ) -> Outputs | None:
     """The same where the inputs, and all that is drawn, move by one rounding."""
     tape = plain.tape
-    if not draws_numbers(tape):
+    if not plain.drawn:
         return None if plain.nudged is None else plain.nudged(seed, unit)
     random = np.random.default_rng(seed)
     recorded = Replay(tape, None, tape.recorded)
@@ -206,21 +205,6 @@ def typed(tape: Tape, draws: Mapping[int, Array]) -> dict[int, Array]:
 def recorded_outputs(tape: Tape) -> Outputs:
     recorded = Replay(tape, None, tape.recorded)
     return {name: recorded.array(value) for name, value in tape.outputs.items()}
-
-
-def _is_kernel_rounding(ran: Array, again: Array, exact: Array) -> bool:
-    """Whether two runs differ by no more than rounding does, as the replay measures it."""
-    if ran.shape != again.shape:
-        return False
-    if ran.dtype.kind not in "fc":
-        differ = ran != again
-        return bool((again[differ] != exact[differ]).all())  # rounding decides there
-    unit = float(np.finfo(again.dtype).eps)
-    usual = at_least_usual(rounding(again, exact))
-    size = np.abs(np.nan_to_num(again))
-    allowed = _KERNELS * (usual + unit * (size[..., None] if again.dtype.kind == "c" else size))
-    wide = np.complex128 if ran.dtype.kind == "c" else np.float64
-    return excess(again.astype(wide), ran.astype(wide), allowed).ratio <= 1.0
 
 
 def _not_the_model(tape: Tape, name: str, ran: Array, again: Array, drew: bool) -> str:
@@ -254,7 +238,7 @@ def _first_changed(tape: Tape) -> str:
             arrays = recorded.array(value), run.array(value), exact.array(value)
             if np.array_equal(*arrays[:2], equal_nan=arrays[0].dtype.kind in "fc"):
                 continue
-            if not _is_kernel_rounding(*arrays):
+            if not is_kernel_rounding(*arrays):
                 place = op.site.source or op.site.layer
                 return f"{op.site.op} at {place}" if place else op.site.op
     return ""

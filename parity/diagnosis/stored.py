@@ -13,7 +13,6 @@ from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import (
     Outputs,
     PlainRun,
-    drawn_outputs,
     draws_numbers,
     recorded_outputs,
 )
@@ -159,7 +158,7 @@ def _drawn(matched: Match, pair: OutputPair, plain: tuple[PlainRun, PlainRun]) -
     names = (name for [name] in names_of(matched, [pair]))
     for one, name in zip(plain, names, strict=True):
         recorded = recorded_outputs(one.tape)
-        if name in drawn_outputs(one.tape, recorded):
+        if name in one.drawn:
             return True
         # what the host made of draws is on no tape
         if name in one.tape.by_value and not np.array_equal(recorded[name], one.run()[name]):

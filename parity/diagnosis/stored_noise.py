@@ -10,10 +10,8 @@ from parity.diagnosis.replayed import (
     Outputs,
     PlainRun,
     as_ran,
-    drawn_outputs,
     draws_numbers,
     nudged_run,
-    recorded_outputs,
 )
 from parity.diagnosis.stored import ELSEWHERE, NUDGES, ON_OTHERS, difference, names_of, same_orders
 from parity.errors import ParityError
@@ -59,10 +57,7 @@ def stored_beside_draws(
 
 def _is_drawn(matched: Match, pair: OutputPair, plain: Sequence[PlainRun]) -> bool:
     names = (name for [name] in names_of(matched, [pair]))
-    return all(
-        name in drawn_outputs(one.tape, recorded_outputs(one.tape))
-        for one, name in zip(plain, names, strict=True)
-    )
+    return all(name in one.drawn for one, name in zip(plain, names, strict=True))
 
 
 def _drawn_by(tape: Tape) -> _Draws:
