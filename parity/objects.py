@@ -144,6 +144,16 @@ def answers_from(cls: type, attribute: str) -> set[str]:
     return {name for name in found if attribute in _names_in(getattr(cls, name, None))}
 
 
+def methods_from(cls: type, attribute: str) -> set[str]:
+    """The public methods of the user's that read an attribute: they may give what it holds."""
+    return {
+        name
+        for base in cls.__mro__
+        for name, member in vars(base).items()
+        if name[:1] != "_" and _is_users_function(member) and attribute in _names_in(member)
+    }
+
+
 def _names_in(member: object) -> set[str]:
     """The names that the code of a method or a property reads or writes."""
     member = getattr(member, "fget", getattr(member, "func", getattr(member, "__func__", member)))
@@ -205,16 +215,17 @@ class _Raised:
 def _asked(thing: Any, names: Iterable[str]) -> dict[str, Any]:
     """Attributes by name that are there and public, and say more than how or where it works.
 
-    Modules (`xp`), devices and functions hold no values, but for functions of the user's that were
-    made with some.
+    Modules (`xp`), devices and the methods of the object's own class hold no values. A function of
+    the user's that somebody gave the object is a part of it.
     """
     found = {}
+    given = getattr(thing, "__dict__", {})
     for name in dict.fromkeys(names):
         try:
             item = _BEHAVIOUR if name.startswith("_") else getattr(thing, name, _BEHAVIOUR)
         except Exception as error:  # the user's code may say anything
             item = _Raised(type(error).__name__)
-        works = isinstance(item, _BEHAVIOUR) and not _holds_values(item)
+        works = isinstance(item, _BEHAVIOUR) and not (name in given and _is_of_the_user(item))
         works = works or type(item).__name__.lower().endswith("device")
         if item is not _BEHAVIOUR and not works:
             declared = dataclasses.is_dataclass(thing) or isinstance(item, float)
@@ -223,11 +234,11 @@ def _asked(thing: Any, names: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def _holds_values(thing: object) -> bool:
-    """Whether a function of the user's was made with values: in a closure, or as defaults."""
-    return _is_users_function(thing) and bool(
-        thing.__closure__ or thing.__defaults__ or thing.__kwdefaults__  # type: ignore[attr-defined]
-    )
+def _is_of_the_user(thing: object) -> bool:
+    """Whether a function is the user's own, or a method of an object of the user's."""
+    if isinstance(thing, types.MethodType):
+        return is_users_class(type(thing.__self__)) and _is_users_function(thing.__func__)
+    return _is_users_function(thing)
 
 
 def _returned(cls: type) -> list[str]:

@@ -23,6 +23,7 @@ from parity.objects import (
     hung_on,
     is_plain,
     is_users_class,
+    methods_from,
     private,
     shown,
     shown_beside,
@@ -96,9 +97,9 @@ def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
     user's code defines, the parameters that a distribution declares (`parameters`, `params`,
     `arg_constraints`), and properties that only return an attribute. Others are not asked: they may
     be expensive, or draw. A private attribute is a leaf of another kind where a class of the user's
-    keeps numbers in it that nothing public shows. A container of the user's own class shows its
-    attributes beside its items, a number or a text of such a class too, and a tensor the tensors
-    among its attributes.
+    keeps numbers in it that nothing public shows, or that a method may give as they are. A
+    container of the user's own class shows its attributes beside its items, a number or a text of
+    such a class too, and a tensor the tensors among its attributes.
 
     Args:
         is_tensor: tells a tensor of the model's framework.
@@ -272,7 +273,8 @@ def _parts_of_tensor(thing: Any, is_tensor: Callable[[object], bool]) -> _Items 
     kind = type(thing).__name__
     if isinstance(thing, np.ma.MaskedArray):
         mask = np.broadcast_to(np.asarray(thing.mask, bool), thing.shape)
-        return [("data", np.where(mask, 0, thing.data)), ("mask", mask)]
+        filled = Setting(np.asarray(thing.fill_value).item())  # what its user reads there
+        return [("data", np.where(mask, 0, thing.data)), ("mask", mask), ("fill_value", filled)]
     if isinstance(thing, np.ndarray) and thing.dtype.fields:
         return [(name, thing[name]) for name in thing.dtype.fields]
     if kind in ("RaggedTensor", "RaggedTensorValue"):
@@ -282,7 +284,7 @@ def _parts_of_tensor(thing: Any, is_tensor: Callable[[object], bool]) -> _Items 
             *((_Path(("row_splits", depth)), split) for depth, split in splits),
         ]
     if kind == "IndexedSlices":
-        return [("values", thing.values), ("indices", thing.indices)]
+        return _rows_of_tensorflow(thing)
     if kind == "TensorArray" and callable(getattr(thing, "stack", None)):
         return [(_ITSELF, thing.stack())]
     if kind == "SparseTensor":
@@ -297,9 +299,25 @@ def _parts_of_tensor(thing: Any, is_tensor: Callable[[object], bool]) -> _Items 
 
 def _sparse_of_tensorflow(thing: Any) -> _Items:
     tf: Any = sys.modules["tensorflow"]  # which made it
+    thing = tf.sparse.reorder(thing)
     if int(np.prod(np.asarray(thing.dense_shape, np.float64))) > _DENSE:
-        return [("values", thing.values), ("indices", thing.indices)]
-    return [(_ITSELF, tf.sparse.to_dense(tf.sparse.reorder(thing)))]
+        places = ("indices", tf.transpose(thing.indices))
+        return [("values", thing.values), places, ("shape", thing.dense_shape)]
+    return [(_ITSELF, tf.sparse.to_dense(thing))]
+
+
+def _rows_of_tensorflow(thing: Any) -> _Items:
+    """Rows of a gradient, as what they stand for: in any order, and some of them several times."""
+    tf: Any = sys.modules["tensorflow"]
+    shape = None if thing.dense_shape is None else np.asarray(thing.dense_shape, np.float64)
+    if shape is not None and int(np.prod(shape)) <= _DENSE:
+        return [(_ITSELF, tf.convert_to_tensor(thing))]
+    places = tf.unique(tf.sort(thing.indices))[0]
+    rows = tf.math.unsorted_segment_sum(
+        thing.values, tf.searchsorted(places, thing.indices), tf.size(places)
+    )
+    found = [("values", rows), ("indices", places)]
+    return found if shape is None else [*found, ("shape", thing.dense_shape)]
 
 
 def _sparse_of_scipy(thing: Any) -> _Items:
@@ -328,7 +346,8 @@ def _parts_of_torch(thing: Any) -> _Items | None:
     if thing.numel() <= _DENSE or layout != "torch.sparse_coo":
         return [(_ITSELF, thing.to_dense())]
     thing = thing.coalesce()
-    return [("values", thing.values()), ("indices", thing.indices())]
+    shape = ("shape", np.array(thing.shape))
+    return [("values", thing.values()), ("indices", thing.indices()), shape]
 
 
 def _items(thing: Any, ask: bool) -> _Items | None:
@@ -395,6 +414,8 @@ def _hidden(
         if sum(map(_size, held)) > sum(map(_size, given)):
             setting = all(isinstance(one, int) for one in held)
             yield name, Setting(Private(item)) if setting else Private(item)
+        elif users and held and methods_from(type(thing), name):
+            yield name, Private(_as_array(item, is_tensor))
 
 
 _SCALARS = (int, float, complex)
@@ -425,6 +446,12 @@ def _numbers(thing: Any, is_tensor: Callable[[object], bool], seen: set[int]) ->
 
 def _is_array(thing: Any, is_tensor: Callable[[object], bool]) -> bool:
     return is_tensor(thing) or _is_numeric(thing) or _foreign(thing) is not None
+
+
+def _as_array(thing: Any, is_tensor: Callable[[object], bool]) -> Any:
+    """A tensor as an array of NumPy's; anything else as it is."""
+    foreign = _foreign(thing) if _is_array(thing, is_tensor) else None
+    return thing if foreign is None else foreign.array
 
 
 def _size(leaf: Any) -> int:

@@ -13,22 +13,26 @@ from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from enum import Enum
 from pathlib import PurePath
-from types import CellType, FunctionType
+from types import CellType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import PlainRun
+from parity.diagnosis.written_numbers import equal_but_for_digits
 from parity.errors import ParityError
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
 from parity.objects import Private, Setting
+from parity.outputs import Outputs as Flat
 from parity.outputs import Repeated
 from parity.tape import Array, Tape
 
 # Equal but for the last bits of float32, as a constant that is rounded once more.
 _EQUAL = 4 * U32
+# So far apart are numbers that two frameworks compute in float32, but for chaotic models.
+_COMPUTED = 64 * U32
 # More than rounding leaves in float32 but for chaotic models; what lies between is not told.
 _APART = 2.0**-10
 _SHOWN = 60  # characters of a leaf in a message
@@ -74,7 +78,7 @@ def judge_beside(
     for pair in pairs:
         if by_value(reference, candidate, pair):
             _compare_recorded(found, reference, candidate, pair, plain)
-    _compare_leaves(found, reference, candidate)
+    _compare_leaves(found, reference, candidate, plain)
     _nothing_dropped(found, reference, candidate, pairs)
     return found
 
@@ -96,21 +100,23 @@ def _compare_recorded(
         return
     gap = residual(_wide(ours), _wide(theirs))
     beside = max(gap, _of_one_element(ours, theirs))
-    if beside <= _EQUAL:
+    covered = _is_covered(ours, theirs, pair, plain)
+    if beside <= _EQUAL and covered is not False:
         found.verdicts[pair.name] = "parity"
         return
     who = reference if pair.reference in _by_host(reference) else candidate
     values = pair.reference, pair.candidate
     runs = zip(plain, values, strict=False)
     changing = next((run.tape for run, value in runs if _changes(run, value)), None)
-    if changing is not None or gap <= _APART:
+    if changing is not None or covered or gap <= _APART:
         found.verdicts[pair.name] = "unverified"
         found.doubts.append(
             f"output {pair.name!r} of {changing.model} is another one in every run, as a time that "
             "was taken: it cannot be compared. Leave it out, or return what it is made of"
             if changing is not None
             else f"output {pair.name!r} of {who.model} is computed by Python or NumPy, where it "
-            f"cannot be followed, and differs by {beside:.1e} of its size: rounding cannot be told "
+            f"cannot be followed, and differs by {beside:.1e} of its size, or by more in a small "
+            "element: rounding cannot be told "
             "from a fault. Compute it with the framework's operations, or return what it is made of"
         )
         return
@@ -133,6 +139,45 @@ def _of_one_element(ours: Array, theirs: Array) -> float:
         return 0.0
     least = float(np.median(size)) or float(size.max())
     return float(np.max(gap / np.maximum(size, least))) if least else float("inf")
+
+
+def _is_covered(
+    ours: Array, theirs: Array, pair: OutputPair, plain: Sequence[PlainRun]
+) -> bool | None:
+    """Whether each element differs by no more than it does where the inputs move by a rounding.
+
+    Returns:
+        None where that cannot be measured.
+    """
+    if ours.dtype.kind != "f" or theirs.dtype.kind != "f" or not plain:
+        return None
+    moved = np.zeros(ours.shape)
+    for one, value, recorded in zip(
+        plain, (pair.reference, pair.candidate), (ours, theirs), strict=True
+    ):
+        names = [name for name, number in one.tape.outputs.items() if number == value]
+        for again in _nudged(one):
+            array = again.get(names[0])
+            if array is None or array.shape != recorded.shape:
+                return None
+            moved = np.fmax(moved, np.abs(_wide(array) - _wide(recorded)))
+    a, b = _wide(ours), _wide(theirs)
+    allowed = _ROUNDINGS * moved + _COMPUTED * np.maximum(np.abs(a), np.abs(b))
+    return bool(((a == b) | (np.abs(a - b) <= allowed) | (np.isnan(a) & np.isnan(b))).all())
+
+
+# A computation rounds as often as this, where its inputs were rounded once.
+_ROUNDINGS = 64.0
+
+
+def _nudged(plain: PlainRun) -> Sequence[Mapping[str, Any]]:
+    """Runs of a model whose inputs moved by a rounding."""
+    if plain.nudged is None:
+        return []
+    try:
+        return [plain.nudged(seed, None) for seed in range(_NUDGES)]
+    except ParityError:  # moved inputs are outside what it takes
+        return []
 
 
 def _changes(plain: PlainRun, value: int) -> bool:
@@ -159,14 +204,18 @@ def _wide(array: Array) -> Array:
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
-def _compare_leaves(found: Beside, reference: Tape, candidate: Tape) -> None:
-    ours = _held_against(reference, candidate)
-    theirs = _held_against(candidate, reference)
+def _compare_leaves(
+    found: Beside, reference: Tape, candidate: Tape, plain: Sequence[PlainRun]
+) -> None:
+    runs = plain or (None, None)
+    ours = _held_against(reference, candidate, runs[0])
+    theirs = _held_against(candidate, reference, runs[1])
     if in_order(reference, candidate, ours, theirs):
         theirs = dict(zip(ours, theirs.values(), strict=True))
     for name in dict.fromkeys((*ours, *theirs)):
         if name in ours and name in theirs:
-            _compare_leaf(found, name, (reference, ours[name]), (candidate, theirs[name]))
+            sides = (reference, ours[name]), (candidate, theirs[name])
+            _compare_leaf(found, name, *sides, plain)
             continue
         holder, other = (reference, candidate) if name in ours else (candidate, reference)
         leaf = ours.get(name, theirs.get(name))
@@ -196,22 +245,52 @@ def in_order(
 
 def apart(ours: Any, theirs: Any) -> bool:
     """Whether two leaves are what they show, and differ."""
-    return _is_plain(ours) and _is_plain(theirs) and not _equal(ours, theirs)
+    plain = _is_plain(ours) and _is_plain(theirs)
+    return plain and not _equal(ours, theirs) and not equal_but_for_digits(ours, theirs)
 
 
-def _held_against(tape: Tape, other: Tape) -> dict[str, Any]:
-    """The leaves of a model, without the settings that the other one's object has not."""
+def _held_against(tape: Tape, other: Tape, plain: PlainRun | None) -> dict[str, Any]:
+    """The leaves of a model, without the settings that the other one's object has not.
+
+    What is another number for other samples, as an action, is no setting.
+    """
     return {
         name: leaf.value if isinstance(leaf, Setting) else leaf
         for name, leaf in tape.other_outputs.items()
-        if not isinstance(leaf, Setting) or name in other.other_outputs
+        if not isinstance(leaf, Setting)
+        or name in other.other_outputs
+        or plain is not None
+        and _follows_the_inputs(plain, name, leaf)
     }
 
 
+def _follows_the_inputs(plain: PlainRun, name: str, leaf: Setting) -> bool:
+    for at in range(len(plain.orders)):
+        try:
+            found = plain.elsewhere(at, None) if plain.elsewhere is not None else None
+        except ParityError:  # it takes no samples in this order
+            continue
+        if isinstance(found, Flat) and found.others.get(name, leaf) != leaf:
+            return True
+    return False
+
+
 def _compare_leaf(
-    found: Beside, name: str, ours: tuple[Tape, Any], theirs: tuple[Tape, Any]
+    found: Beside,
+    name: str,
+    ours: tuple[Tape, Any],
+    theirs: tuple[Tape, Any],
+    plain: Sequence[PlainRun],
 ) -> None:
     if _equal(ours[1], theirs[1]):
+        return
+    if equal_but_for_digits(ours[1], theirs[1]):
+        # bytes may be anything: they are numbers if the last digits of the inputs change them
+        if isinstance(ours[1], bytes) and not all(_is_of_digits(one, name) for one in plain):
+            found.unverified.append(
+                f"output {name!r} is bytes that are equal if they hold numbers, but for rounding: "
+                "return the numbers"
+            )
         return
     if _is_plain(ours[1]) and _is_plain(theirs[1]):
         found.apart[name] = (
@@ -224,6 +303,16 @@ def _compare_leaf(
         f"output {name!r} of {tape.model} is {_told(leaf)}, which is not compared: return the "
         "tensors that it holds, by name or as a tuple"
     )
+
+
+def _is_of_digits(plain: PlainRun, name: str) -> bool:
+    """Whether a leaf is another one where the inputs move by a rounding."""
+    leaf = plain.tape.other_outputs.get(name)
+    runs = [one for one in _nudged(plain) if isinstance(one, Flat)]
+    return any(not _equal(leaf, one.others.get(name)) for one in runs)
+
+
+_NUDGES = 2
 
 
 def _nothing_dropped(
@@ -271,7 +360,12 @@ def _equal(a: Any, b: Any) -> bool:
         return named and (not plain or _equal(a.value, b.value))
     if isinstance(a, FunctionType) and isinstance(b, FunctionType):
         return _same_function(a, b)
+    if isinstance(a, MethodType) and isinstance(b, MethodType):
+        return a.__func__ is b.__func__ and _hold_the_same(a.__self__, b.__self__)
     if isinstance(a, Private) and isinstance(b, Private):
+        arrays = [one for one in (a.value, b.value) if isinstance(one, np.ndarray)]
+        if len(arrays) == 2 and all(one.dtype.kind == "f" for one in arrays):
+            return residual(_wide(arrays[0]), _wide(arrays[1])) <= _COMPUTED
         return _equal(a.value, b.value)
     a, b = _as_text(a), _as_text(b)
     if _dtype_name(a) and _dtype_name(b):
@@ -305,6 +399,14 @@ def _same_function(a: FunctionType, b: FunctionType) -> bool:
         x is y or not isinstance(x, FunctionType) and _equal(x, y)
         for x, y in zip(ours, theirs, strict=True)
     )
+
+
+def _hold_the_same(a: object, b: object) -> bool:
+    """Whether two objects of one class have equal attributes; what else they hold is not known."""
+    if type(a) is not type(b) or not all(hasattr(one, "__dict__") for one in (a, b)):
+        return a is b
+    ours, theirs = vars(a), vars(b)
+    return ours.keys() == theirs.keys() and all(_equal(ours[name], theirs[name]) for name in ours)
 
 
 def _made_with(function: FunctionType) -> list[Any]:

@@ -131,12 +131,17 @@ def test_a_function_of_an_object_counts_by_what_it_was_made_with() -> None:
         assert "rate" in found.reasons[0] and "is not compared" in found.reasons[0]
 
 
-def test_a_function_without_values_is_how_an_object_works() -> None:
+def test_a_function_without_values_is_compared_with_itself_alone() -> None:
     def held(function: Any) -> Build:
         return lambda h: types.SimpleNamespace(q=h, activation=function)
 
+    def squashed(x: Any) -> Any:
+        return np.tanh(x)
+
+    assert compared(in_torch(held(squashed)), in_tensorflow(held(squashed))).verdict == "parity"
+    assert compared(in_torch(held(torch.tanh)), in_tensorflow(held(np.tanh))).verdict == "parity"
     pair = in_torch(held(lambda x: torch.tanh(x))), in_tensorflow(held(lambda x: np.tanh(x)))
-    assert compared(*pair).verdict == "parity"
+    assert compared(*pair).verdict == "unverified"
 
 
 @pytest.mark.parametrize(
@@ -195,7 +200,9 @@ def test_what_is_all_rounding_beside_the_rest_is_rounding() -> None:
     def noise(size: float) -> Build:
         return lambda h: np.array([1.0, 2.0, 3.0, size])
 
-    assert compared(in_torch(noise(1e-9)), in_tensorflow(noise(-3e-9))).verdict == "parity"
+    assert compared(in_torch(noise(1e-9)), in_tensorflow(noise(1e-9))).verdict == "parity"
+    # a constant of the host's has no rounding that could be measured
+    assert compared(in_torch(noise(1e-9)), in_tensorflow(noise(-3e-9))).verdict == "unverified"
 
 
 def test_settings_are_as_they_were() -> None:
