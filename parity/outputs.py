@@ -273,8 +273,11 @@ def _parts_of_tensor(thing: Any, is_tensor: Callable[[object], bool]) -> _Items 
     kind = type(thing).__name__
     if isinstance(thing, np.ma.MaskedArray):
         mask = np.broadcast_to(np.asarray(thing.mask, bool), thing.shape)
-        filled = Setting(np.asarray(thing.fill_value).item())  # what its user reads there
-        return [("data", np.where(mask, 0, thing.data)), ("mask", mask), ("fill_value", filled)]
+        parts = [("data", np.where(mask, 0, thing.data)), ("mask", mask)]
+        if thing is np.ma.masked:  # which takes none
+            return parts
+        # what its user reads there
+        return [*parts, ("fill_value", Setting(np.asarray(thing.fill_value).item()))]
     if isinstance(thing, np.ndarray) and thing.dtype.fields:
         return [(name, thing[name]) for name in thing.dtype.fields]
     if kind in ("RaggedTensor", "RaggedTensorValue"):

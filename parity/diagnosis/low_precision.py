@@ -215,10 +215,15 @@ def _is_narrow(tape: Tape, value: int) -> bool:
 
 
 def _declared(tape: Tape) -> bool:
-    """Whether the parameters themselves, or all that is computed, are in half precision."""
-    parameters = {value.dtype for value in tape.values if value.kind == "parameter"}
-    if parameters and all(dtype.startswith(_NARROW) for dtype in parameters):
-        return True
+    """Whether the weights themselves, or where there are none all computed, are in half precision.
+
+    Of a function its constants are the weights: float32 ones that it casts do not say so.
+    """
+    for kind in ("parameter", "constant"):
+        held = [one.dtype for one in tape.values if one.kind == kind and one.size > 1]
+        floats = [dtype for dtype in held if "float" in dtype or dtype.startswith(_NARROW)]
+        if floats:
+            return all(dtype.startswith(_NARROW) for dtype in floats)
     return not any(
         tape.values[value].dtype in ("float32", "float64")
         for op in tape.ops

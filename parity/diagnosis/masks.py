@@ -65,8 +65,9 @@ def unwritten_masks(
                 found.append(
                     f"element {list(index)} of output {pair.name!r} is {reference[index]:.9g} in "
                     f"the reference and {candidate[index]:.9g} in the candidate: a mask may use "
-                    f"any large number, but {tape.model} is not seen to hold this one, "
-                    "so that it may be a number that is meant"
+                    f"any large number, but {tape.model} is not seen to hold this one as masks "
+                    "are written (a power of ten or of two, the lowest of a dtype), so that it may "
+                    "be a number that is meant"
                 )
                 break
     return found
@@ -86,9 +87,18 @@ def _is_written(recorded: Replay, value: int) -> bool:
     sizes = -recorded.array(_before_scaling(recorded, value)).astype(np.float64)
     large = float(sizes[np.isfinite(sizes)].max(initial=0.0))
     return any(
-        size <= SENTINEL_SPREAD * large and large <= SENTINEL_SPREAD * size
+        size <= SENTINEL_SPREAD * large and large <= SENTINEL_SPREAD * size and _is_round(size)
         for size in _written(recorded)
     )
+
+
+def _is_round(size: float) -> bool:
+    """Whether a large number says no more than that it is large."""
+    lowest = (float(np.finfo(dtype).max) for dtype in (np.float16, np.float32, np.float64))
+    powers = (float(base) ** round(np.log(size) / np.log(base)) for base in (2, 10))
+    # half of the lowest, and JAX's mask in attention, leave room to add to them
+    halves = (share * one for one in lowest for share in (1.0, 0.5, 0.7))
+    return any(abs(size - one) <= _EQUAL * one for one in (*powers, *halves))
 
 
 def _before_scaling(recorded: Replay, value: int) -> int:
