@@ -219,8 +219,8 @@ def _declared(tape: Tape) -> bool:
 
     Of a function its constants are the weights: float32 ones that it casts do not say so.
     """
-    for kind in ("parameter", "constant"):
-        held = [one.dtype for one in tape.values if one.kind == kind and one.size > 1]
+    for kind, least in (("parameter", 1), ("constant", 2)):
+        held = [one.dtype for one in tape.values if one.kind == kind and one.size >= least]
         floats = [dtype for dtype in held if "float" in dtype or dtype.startswith(_NARROW)]
         if floats:
             return all(dtype.startswith(_NARROW) for dtype in floats)
