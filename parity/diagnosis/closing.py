@@ -203,9 +203,6 @@ def unaccounted(
     found = _exceeding(compared, own)
     if not found:
         return [], 0.0
-    if any(kind in _MEASURED for _, kind in noted):
-        # what such a note leaves at an output shows there where all that it is of moves a little
-        compared = _as_moved(matched, compared)
     substituted = {
         parting.values[1]: parting.order.apply(matched.reference.array(parting.values[0]))
         for parting, kind in noted
@@ -213,14 +210,16 @@ def unaccounted(
         if _is_of_its_kind(repaired, parting, kind)
     }
     if not substituted:
-        return _exceeding(compared, own), 0.0
+        return found, 0.0
     fixed = _exact(matched, substituted)
     effect = max(
         (residual(own[one.name], fixed[one.name]) for one in compared if one.is_float), default=0.0
     )
-    if all(kind in _MEASURED for _, kind in noted):
-        return _exceeding(compared, own), effect
-    return _exceeding(compared, fixed), effect
+    left = _exceeding(compared, fixed)
+    if not left and all(kind in _MEASURED for _, kind in noted):
+        # what such a note leaves at an output shows there where all that it is of moves a little
+        left = _exceeding(_as_moved(matched, compared), own)
+    return left, effect
 
 
 # Kinds of notes that say no more than that numbers are rounded, at a place or all over it.
