@@ -216,22 +216,30 @@ def _asked(thing: Any, names: Iterable[str]) -> dict[str, Any]:
     """Attributes by name that are there and public, and say more than how or where it works.
 
     Modules (`xp`), devices and the methods of the object's own class hold no values. A function of
-    the user's that somebody gave the object is a part of it.
+    the user's, or a method of another object, that somebody gave the object is a part of it.
     """
     found = {}
     given = getattr(thing, "__dict__", {})
+    users = is_users_class(type(thing)) or isinstance(thing, types.SimpleNamespace)
     for name in dict.fromkeys(names):
         try:
             item = _BEHAVIOUR if name.startswith("_") else getattr(thing, name, _BEHAVIOUR)
         except Exception as error:  # the user's code may say anything
             item = _Raised(type(error).__name__)
-        works = isinstance(item, _BEHAVIOUR) and not (name in given and _is_of_the_user(item))
+        offered = name in given and (_is_of_the_user(item) or users and _is_bound(item))
+        works = isinstance(item, _BEHAVIOUR) and not offered
         works = works or type(item).__name__.lower().endswith("device")
         if item is not _BEHAVIOUR and not works:
             declared = dataclasses.is_dataclass(thing) or isinstance(item, float)
             setting = isinstance(item, _SETTINGS) and not declared
             found[name] = Setting(item) if setting else item
     return found
+
+
+def _is_bound(thing: object) -> bool:
+    """Whether a callable is a method of an object, in which it may read anything."""
+    owner = getattr(thing, "__self__", None)
+    return owner is not None and not isinstance(owner, (type, types.ModuleType))
 
 
 def _is_of_the_user(thing: object) -> bool:

@@ -72,6 +72,10 @@ class Table:
         return self.rows[at]
 
 
+TABLE = Table(W)
+LAYERS = [torch.nn.Linear(3, 2) for _ in range(2)]
+
+
 def squashed(action):
     return np.tanh(action)
 
@@ -82,14 +86,19 @@ def clipped(action):
 
 @pytest.mark.parametrize(
     ("right", "wrong"),
-    [(squashed, clipped), (Table(W).row, Table(W[::-1]).row)],
-    ids=["a function", "a method"],
+    [
+        (squashed, clipped),
+        (TABLE.row, Table(W[::-1]).row),
+        (W.take, W[::-1].take),
+        (LAYERS[0].forward, LAYERS[1].forward),
+    ],
+    ids=["a function", "a method", "a method of an array", "a method of a layer"],
 )
 def test_what_a_result_offers_is_a_part_of_it(right, wrong) -> None:
     def offering(head, offered):
         return of(head, lambda q: SimpleNamespace(q=q, offered=offered))
 
-    same = Table(W.copy()).row if right is not squashed else right
+    same = Table(W.copy()).row if right == TABLE.row else right
     assert verdict(offering(in_tensorflow, right), offering(in_torch, same)) == "parity"
     assert verdict(offering(in_tensorflow, right), offering(in_torch, wrong)) == "unverified"
 
