@@ -215,21 +215,22 @@ def _is_narrow(tape: Tape, value: int) -> bool:
 
 
 def _declared(tape: Tape) -> bool:
-    """Whether the weights themselves, or where there are none all computed, are in half precision.
+    """Whether the weights themselves, or all that is computed and returned, are narrow.
 
-    Of a function its constants are the weights: float32 ones that it casts do not say so.
+    Of a function its constants are the weights.
     """
     for kind, least in (("parameter", 1), ("constant", 2)):
         held = [one.dtype for one in tape.values if one.kind == kind and one.size >= least]
-        floats = [dtype for dtype in held if "float" in dtype or dtype.startswith(_NARROW)]
+        floats = [dtype for dtype in held if "float" in dtype]
+        if floats and all(dtype.startswith(_NARROW) for dtype in floats):
+            return True
         if floats:
-            return all(dtype.startswith(_NARROW) for dtype in floats)
-    return not any(
-        tape.values[value].dtype in ("float32", "float64")
-        for op in tape.ops
-        if op.role == "compute" and not op.static
-        for value in op.outputs
-    )
+            break
+    made = {
+        value for op in tape.ops if op.role == "compute" and not op.static for value in op.outputs
+    }
+    wide = {"float32", "float64"}
+    return all(tape.values[value].dtype not in wide for value in (*made, *tape.outputs.values()))
 
 
 def _first(repaired: Match, tape: Tape) -> Op | None:
