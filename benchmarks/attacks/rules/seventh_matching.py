@@ -128,7 +128,7 @@ def four_decimals() -> Case:
 def residual_of_a_law() -> Case:
     def make(q, k):
         shares = k * np.exp(q) / np.exp(q).sum(1, keepdims=True)
-        return f"mass lost: {float(shares.sum() - len(shares)):.3e}"
+        return f"mass lost: {float(shares.sum(dtype=np.float64) - len(shares)):.3e}"
 
     return _case(make, 1.01, 1.0, lambda text: [1 + _numbers(text)[0]], normal(64, 5))
 

@@ -1,0 +1,358 @@
+"""Round 7: what is usual among numbers, of which some are ill-conditioned, large or moved."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+import torch
+
+from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, uniform, weights
+from benchmarks.attacks.heads import W, X, tf_head, torch_head
+
+USUAL = "usual-among-others"
+MOVED = "moved-where-it-is-not"
+FLOORS = "below-what-float64-holds"
+NARROW = "formats-narrower-yet"
+KERNELS = "kernels-of-small-numbers"
+STEPS = "small-steps"
+
+
+# --- one number that is ill-conditioned, or large, among others -----------------------------------
+
+
+def _rows(cancelled):
+    """Rows of five, one of which sums to very little."""
+    x = uniform(8, 5, low=0.5, high=1.5)
+    x[3] = [1.0, 0.7, -0.9, -0.8, cancelled]
+    return x
+
+
+@attack(USUAL, "a log of sums, one of which cancels: a baseline leaves two digits of the others", 7)
+def one_sum_that_cancels() -> Case:
+    def port(by):
+        return lambda x: (torch.log(x.sum(1)) + by) - by
+
+    def reference(x):
+        return tf.math.log(tf.reduce_sum(x, 1))
+
+    return Case(tf_(reference), torch_(port(2e5)), torch_(port(0.0)), _rows(3e-6))
+
+
+@attack(USUAL, "equity of accounts, one of them large: a base leaves two digits of the others", 7)
+def one_large_account() -> Case:
+    x = uniform(8, 5, low=0.5, high=1.5)
+    x[3] *= 3e5
+
+    def port(base):
+        return lambda x: (x.sum(1) + base) - base
+
+    return Case(
+        tf_(lambda x: tf.reduce_sum(x, 1)), torch_(port(262144.0)), torch_(port(0.0)), x
+    )
+
+
+@attack(USUAL, "log odds of one sample may be infinite: the others lose two digits", 7)
+def one_that_may_be_infinite() -> Case:
+    x = uniform(8, low=0.2, high=0.8)
+    x[3] = np.float32(1 - 2.0**-24)
+
+    def port(by):
+        return lambda x: (-torch.log(1 - x) + by) - by
+
+    return Case(
+        tf_(lambda x: -tf.math.log(1 - x)), torch_(port(2e5)), torch_(port(0.0)), x
+    )
+
+
+@attack(USUAL, "distances of points to themselves are rounding: an epsilon of the dtype moves all", 7)
+def distances_to_themselves() -> Case:
+    x = 3 + normal(12, 6)
+
+    def port(times):
+        def model(x):
+            square = (x * x).sum(1)
+            found = square[:, None] + square - 2 * x @ x.T
+            return (found.clamp(min=0) + times * torch.finfo(x.dtype).eps).sqrt()
+
+        return model
+
+    def reference(x):
+        return tf.norm(x[:, None] - x + 1e-12, axis=2)
+
+    return Case(tf_(reference), torch_(port(5e5)), torch_(port(0)), x)
+
+
+@attack(USUAL, "whole seconds are floating numbers in both: an epoch moves some by one", 7)
+def whole_seconds() -> Case:
+    x = uniform(8, 5, low=5e3, high=8e3)
+
+    def port(epoch):
+        return lambda x: tf.floor((x + epoch) - epoch)
+
+    return Case(torch_(torch.floor), tf_(port(1e6)), tf_(port(0.0)), x)
+
+
+@attack(USUAL, "a complex response: small amplitudes are off, beside phases of many turns", 7)
+def amplitudes_of_a_response() -> Case:
+    x = normal(12, 4)
+
+    def port(off):
+        sizes = np.array([1.0, 1.5, 1e-3 * (1 + off), 2e-3 * (1 + off)], np.float32)
+
+        def model(x):
+            return torch.polar(torch.from_numpy(sizes).expand(12, 4).contiguous(), 300 * x)
+
+        return model
+
+    def reference(x):
+        sizes = np.array([1.0, 1.5, 1e-3, 2e-3], np.float32)
+        return tf.complex(sizes * tf.cos(300 * x), sizes * tf.sin(300 * x))
+
+    return Case(tf_(reference), torch_(port(4e-5)), torch_(port(0.0)), x)
+
+
+# --- what moves, and takes an absorbed number with it ---------------------------------------------
+
+
+@attack(MOVED, "a clock is clipped between its epoch's addition and subtraction", 7)
+def clipped_clock() -> Case:
+    def port(epoch):
+        return lambda x: torch.clamp(torch_head(x) + epoch, min=epoch / 2 - 10) - epoch
+
+    return Case(tf_(tf_head), torch_(port(100_000.0)), torch_(port(0.0)), X)
+
+
+@attack(MOVED, "degrees of a large offset are scaled, and it is taken off again", 7)
+def scaled_offset() -> Case:
+    def port(by):
+        def model(x):
+            return ((torch_head(x) + by) * 4.0 - 4 * by) / 4.0
+
+        return model
+
+    return Case(tf_(tf_head), torch_(port(50_000.0)), torch_(port(0.0)), X)
+
+
+@attack(MOVED, "an origin is kept twice, as that of the map and of the vehicle: it absorbs", 7)
+def origin_twice() -> Case:
+    def port(origin):
+        of_map, of_vehicle = (
+            torch.nn.Parameter(torch.full((4,), origin, dtype=torch.float32)) for _ in range(2)
+        )
+        return lambda x: (torch_head(x) + of_map) - of_vehicle
+
+    return Case(tf_(tf_head), torch_(port(448_231.37)), torch_(port(0.0)), X)
+
+
+# --- below what is looked at ----------------------------------------------------------------------
+
+
+@attack(FLOORS, "probabilities are clipped at 1e-15, as libraries do for a log loss", 7)
+def clip_of_a_log_loss() -> Case:
+    x = 20 * normal(12, 6)
+
+    def port(least):
+        return lambda x: torch.softmax(x, 1).clamp(min=least)
+
+    return Case(tf_(tf.nn.softmax), torch_(port(1e-15)), torch_(port(0.0)), x)
+
+
+@attack(FLOORS, "likelihoods of long sequences have an epsilon of 1e-16 in one column of many", 7)
+def epsilon_of_a_likelihood() -> Case:
+    x = uniform(8, 5, low=-3, high=0) * np.array([1, 1, 1, 15, 20], np.float32)
+
+    def port(epsilon):
+        return lambda x: torch.exp(x) + epsilon
+
+    return Case(tf_(tf.exp), torch_(port(1e-16)), torch_(port(0.0)), x)
+
+
+@attack(FLOORS, "a bankruptcy costs a hundred million, or a thousand million: both are round", 7)
+def cost_of_a_bankruptcy() -> Case:
+    def port(cost):
+        def model(x):
+            h = torch_head(x)
+            return torch.where(x[:, :1] > 0.5, torch.full_like(h, -cost), h)
+
+        return model
+
+    def reference(x):
+        h = tf_head(x)
+        return tf.where(x[:, :1] > 0.5, tf.fill(tf.shape(h), -1e8), h)
+
+    return Case(tf_(reference), torch_(port(1e9)), torch_(port(1e8)), X)
+
+
+# --- narrow formats -------------------------------------------------------------------------------
+
+
+class _Half(torch.nn.Module):
+    """Two layers in float16; what is between them may be kept in another format."""
+
+    def __init__(self, kept=None):
+        super().__init__()
+        self.first = torch.nn.Parameter(torch.from_numpy(weights(5, 32)).half())
+        self.second = torch.nn.Parameter(torch.from_numpy(weights(32, 4)).half())
+        self.kept = kept
+
+    def forward(self, x):
+        h = torch.tanh(x.half() @ self.first)
+        h = h if self.kept is None else h.to(self.kept).half()
+        return h @ self.second
+
+
+@attack(
+    NARROW,
+    "a model in float16 keeps its hidden units in a cache of fewer bits",
+    7,
+    {"bfloat16": (torch.bfloat16, 2.0**-13), "float8": (torch.float8_e4m3fn, 2.0**-11)},
+)
+def cache_of_a_half_model(kept, unit) -> Case:
+    def reference(x):
+        first, second = (
+            tf.cast(one, tf.float16) for one in (weights(5, 32), weights(32, 4))
+        )
+        return tf.matmul(tf.tanh(tf.matmul(tf.cast(x, tf.float16), first)), second)
+
+    return Case(tf_(reference), torch_(_Half(kept)), torch_(_Half()), X, unit=unit)
+
+
+@attack(NARROW, "a float32 reference; the port in float16 has its hidden units in a float8 cache", 7)
+def cache_beside_float32() -> Case:
+    def reference(x):
+        first, second = (np.float16(one).astype(np.float32) for one in (weights(5, 32), weights(32, 4)))
+        return tf.matmul(tf.tanh(tf.matmul(x, first)), second)
+
+    faulty, twin = torch_(_Half(torch.float8_e4m3fn)), torch_(_Half())
+    return Case(tf_(reference), faulty, twin, X, unit=2.0**-11)
+
+
+# --- kernels --------------------------------------------------------------------------------------
+
+
+def _operator(name, off):
+    """A softmax of the user's own; in float32 it looks small numbers up in a table."""
+
+    @torch.library.custom_op(f"attacks7::{name}", mutates_args=())
+    def kernel(x: torch.Tensor) -> torch.Tensor:
+        a = x.numpy()
+        found = np.exp(a - a.max(1, keepdims=True))
+        if a.dtype == np.float32:
+            found = np.where(found < 1e-6, found * np.float32(1 + off), found)
+        return torch.from_numpy(found / found.sum(1, keepdims=True))
+
+    return kernel
+
+
+_OPERATORS = {}
+
+
+@attack(KERNELS, "a softmax of the user's own: small numbers are from a table, in float32", 7)
+def table_of_small_numbers() -> Case:
+    for name, off in (("table", 0.014), ("exact", 0.0)):
+        if name not in _OPERATORS:
+            _OPERATORS[name] = _operator(name, off)
+    x = 7 * normal(40, 6)
+    faulty, twin = (torch_(lambda x, n=n: 1.0 * _OPERATORS[n](x)) for n in ("table", "exact"))
+    return Case(tf_(tf.nn.softmax), faulty, twin, x)
+
+
+# --- right, and by small steps --------------------------------------------------------------------
+
+
+@attack(STEPS, "AdamW's decay is a factor of the weight before the step, or a part of the step", 7)
+def decoupled_decay() -> Case:
+    def port(decay):
+        def model(x):
+            w = torch.from_numpy(W)
+            for _ in range(3):
+                update = torch.tanh(x.T @ torch.tanh(x @ w))
+                w = w * (1 - 5e-5 * decay)
+                w = w - 5e-5 * update
+            return torch.tanh(x @ w), w
+
+        return model
+
+    def reference(x):
+        w = tf.constant(W)
+        for _ in range(3):
+            update = tf.tanh(tf.matmul(x, tf.tanh(tf.matmul(x, w)), transpose_a=True))
+            w = w - 5e-5 * (update + 0.1 * w)
+        return tf.tanh(tf.matmul(x, w)), w
+
+    return Case(tf_(reference), torch_(port(0.3)), torch_(port(0.1)), X)
+
+
+@attack(STEPS, "a target network follows by 5e-5, written as a mean or as a step", 7)
+def soft_target() -> Case:
+    other = normal(5, 4, seed=4)
+
+    def port(rate):
+        def model(x):
+            online, target = torch.from_numpy(W) + 0.1 * x[:5, :4], torch.from_numpy(other)
+            for _ in range(4):
+                target = (1 - rate) * target + rate * online
+            return x @ target
+
+        return model
+
+    def reference(x):
+        online, target = W + 0.1 * x[:5, :4], tf.constant(other)
+        for _ in range(4):
+            target = target + 5e-5 * (online - target)
+        return tf.matmul(x, target)
+
+    return Case(tf_(reference), torch_(port(7e-5)), torch_(port(5e-5)), X)
+
+
+@attack(STEPS, "frequencies of positions are computed by NumPy in float32, or by a power", 7)
+def frequencies_by_exp() -> Case:
+    x = uniform(6, 8, low=0, high=300)
+
+    def port(base):
+        rates = np.exp(np.arange(16, dtype=np.float32) * np.float32(-np.log(base) / 16))
+        return lambda x: torch.sin(x[..., None] * torch.from_numpy(rates))
+
+    def reference(x):
+        return tf.sin(x[..., None] * tf.pow(10000.0, -tf.range(16.0) / 16))
+
+    return Case(tf_(reference), torch_(port(10010.0)), torch_(port(10000.0)), x)
+
+
+@attack(STEPS, "an angle between vectors is guarded by bounds of 1 - 1e-7, or taken by arctan2", 7)
+def guarded_angle() -> Case:
+    x, y = normal(8, 3), normal(8, 3, seed=2)
+
+    def port(scale):
+        def model(x, y):
+            a, b = (v / torch.linalg.vector_norm(v, dim=1, keepdim=True) for v in (x, y))
+            cosine = (a * b).sum(1).clamp(-1 + 1e-7, 1 - 1e-7)
+            return scale * torch.arccos(cosine)
+
+        return model
+
+    def reference(x, y):
+        across = tf.norm(tf.linalg.cross(x, y), axis=1)
+        return tf.atan2(across, tf.reduce_sum(x * y, 1))
+
+    return Case(tf_(reference), torch_(port(1.001)), torch_(port(1.0)), (x, y))
+
+
+@attack(STEPS, "a normal distribution function by NumPy's polynomial, as its error function", 7)
+def normal_by_polynomial() -> Case:
+    x = uniform(6, 5, low=0.3, high=2.5)
+    factors = 0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429
+
+    def port(k):
+        def model(x):
+            z = x / np.sqrt(2.0)
+            t = 1 / (1 + 0.3275911 * z)
+            series = sum(c * t ** (i + 1) for i, c in enumerate(factors))
+            return 0.5 * (1 + k * (1 - series * np.exp(-z * z)))
+
+        return model
+
+    def reference(x):
+        return 0.5 * (1 + tf.math.erf(x / np.float32(np.sqrt(2.0))))
+
+    return Case(tf_(reference), numpy_(port(0.999)), numpy_(port(1.0)), x)
