@@ -64,22 +64,24 @@ def one_that_may_be_infinite() -> Case:
     )
 
 
-@attack(USUAL, "distances of points to themselves are rounding: an epsilon of the dtype moves all", 7)
+@attack(USUAL, "distances of points to themselves are rounding: a base leaves three digits of others", 7)
 def distances_to_themselves() -> Case:
-    x = 3 + normal(12, 6)
+    x = 3 + normal(12, 16)
 
-    def port(times):
+    def port(base):
         def model(x):
             square = (x * x).sum(1)
             found = square[:, None] + square - 2 * x @ x.T
-            return (found.clamp(min=0) + times * torch.finfo(x.dtype).eps).sqrt()
+            return (found.clamp(min=0).sqrt() + base) - base
 
         return model
 
     def reference(x):
-        return tf.norm(x[:, None] - x + 1e-12, axis=2)
+        square = tf.reduce_sum(x * x, 1)
+        found = square[:, None] + square - 2 * tf.matmul(x, x, transpose_b=True)
+        return tf.sqrt(tf.maximum(found, 0))
 
-    return Case(tf_(reference), torch_(port(5e5)), torch_(port(0)), x)
+    return Case(tf_(reference), torch_(port(2e5)), torch_(port(0.0)), x)
 
 
 @attack(USUAL, "whole seconds are floating numbers in both: an epoch moves some by one", 7)
@@ -117,20 +119,19 @@ def amplitudes_of_a_response() -> Case:
 @attack(MOVED, "a clock is clipped between its epoch's addition and subtraction", 7)
 def clipped_clock() -> Case:
     def port(epoch):
-        return lambda x: torch.clamp(torch_head(x) + epoch, min=epoch / 2 - 10) - epoch
+        return lambda x: torch.clamp(0.01 * torch_head(x) + epoch, min=epoch / 2 - 10) - epoch
 
-    return Case(tf_(tf_head), torch_(port(100_000.0)), torch_(port(0.0)), X)
+    faulty, twin = torch_(port(1900.37)), torch_(port(0.0))
+    return Case(tf_(lambda x: 0.01 * tf_head(x)), faulty, twin, X)
 
 
-@attack(MOVED, "degrees of a large offset are scaled, and it is taken off again", 7)
+@attack(MOVED, "a small reading is scaled together with an offset, which is taken off again", 7)
 def scaled_offset() -> Case:
     def port(by):
-        def model(x):
-            return ((torch_head(x) + by) * 4.0 - 4 * by) / 4.0
+        return lambda x: ((0.01 * torch_head(x) + by) * 0.3 - 0.3 * by) / 0.3
 
-        return model
-
-    return Case(tf_(tf_head), torch_(port(50_000.0)), torch_(port(0.0)), X)
+    faulty, twin = torch_(port(2000.37)), torch_(port(0.0))
+    return Case(tf_(lambda x: 0.01 * tf_head(x)), faulty, twin, X)
 
 
 @attack(MOVED, "an origin is kept twice, as that of the map and of the vehicle: it absorbs", 7)
@@ -139,9 +140,10 @@ def origin_twice() -> Case:
         of_map, of_vehicle = (
             torch.nn.Parameter(torch.full((4,), origin, dtype=torch.float32)) for _ in range(2)
         )
-        return lambda x: (torch_head(x) + of_map) - of_vehicle
+        return lambda x: (0.01 * torch_head(x) + of_map) - of_vehicle
 
-    return Case(tf_(tf_head), torch_(port(448_231.37)), torch_(port(0.0)), X)
+    faulty, twin = torch_(port(1948.37)), torch_(port(0.0))
+    return Case(tf_(lambda x: 0.01 * tf_head(x)), faulty, twin, X)
 
 
 # --- below what is looked at ----------------------------------------------------------------------
@@ -187,44 +189,35 @@ def cost_of_a_bankruptcy() -> Case:
 
 
 class _Half(torch.nn.Module):
-    """Two layers in float16; what is between them may be kept in another format."""
+    """Two layers in float16; some units between them are kept in another format."""
 
-    def __init__(self, kept=None):
+    def __init__(self, units):
         super().__init__()
         self.first = torch.nn.Parameter(torch.from_numpy(weights(5, 32)).half())
         self.second = torch.nn.Parameter(torch.from_numpy(weights(32, 4)).half())
-        self.kept = kept
+        self.units = units
 
     def forward(self, x):
         h = torch.tanh(x.half() @ self.first)
-        h = h if self.kept is None else h.to(self.kept).half()
-        return h @ self.second
+        kept = h[:, : self.units].to(torch.float8_e4m3fn).half()
+        return torch.cat([kept, h[:, self.units :]], 1) @ self.second
 
 
 @attack(
     NARROW,
-    "a model in float16 keeps its hidden units in a cache of fewer bits",
+    "a model in float16 keeps a few hidden units in a cache of eight bits",
     7,
-    {"bfloat16": (torch.bfloat16, 2.0**-13), "float8": (torch.float8_e4m3fn, 2.0**-11)},
+    {"float16": ("float16", 4), "float32": ("float32", 2)},
 )
-def cache_of_a_half_model(kept, unit) -> Case:
+def cache_of_a_half_model(dtype, units) -> Case:
     def reference(x):
         first, second = (
-            tf.cast(one, tf.float16) for one in (weights(5, 32), weights(32, 4))
+            tf.cast(one.astype(np.float16), dtype) for one in (weights(5, 32), weights(32, 4))
         )
-        return tf.matmul(tf.tanh(tf.matmul(tf.cast(x, tf.float16), first)), second)
+        return tf.matmul(tf.tanh(tf.matmul(tf.cast(x, dtype), first)), second)
 
-    return Case(tf_(reference), torch_(_Half(kept)), torch_(_Half()), X, unit=unit)
-
-
-@attack(NARROW, "a float32 reference; the port in float16 has its hidden units in a float8 cache", 7)
-def cache_beside_float32() -> Case:
-    def reference(x):
-        first, second = (np.float16(one).astype(np.float32) for one in (weights(5, 32), weights(32, 4)))
-        return tf.matmul(tf.tanh(tf.matmul(x, first)), second)
-
-    faulty, twin = torch_(_Half(torch.float8_e4m3fn)), torch_(_Half())
-    return Case(tf_(reference), faulty, twin, X, unit=2.0**-11)
+    faulty, twin = torch_(_Half(units)), torch_(_Half(0))
+    return Case(tf_(reference), faulty, twin, X, unit=2.0**-12)
 
 
 # --- kernels --------------------------------------------------------------------------------------
@@ -356,3 +349,45 @@ def normal_by_polynomial() -> Case:
         return 0.5 * (1 + tf.math.erf(x / np.float32(np.sqrt(2.0))))
 
     return Case(tf_(reference), numpy_(port(0.999)), numpy_(port(1.0)), x)
+
+
+@attack(
+    STEPS,
+    "a softplus less the log of 2, as float32 has it: with seven digits, or of a tensor's item",
+    7,
+    {"digits": (0.6931472,), "item": (float(np.float32(np.log(2.0))),)},
+)
+def shifted_softplus(shift) -> Case:
+    def port(shift):
+        return lambda x: torch.nn.functional.softplus(x @ torch.from_numpy(W)) - shift
+
+    def reference(x):
+        return tf.math.log(0.5 * tf.exp(tf.matmul(x, W)) + 0.5)
+
+    return Case(tf_(reference), torch_(port(0.6935)), torch_(port(shift)), X + 2)
+
+
+@attack(STEPS, "a loss of log cosh: the log of 2 is written with seven digits", 7)
+def logarithm_of_cosh() -> Case:
+    x = uniform(6, 5, low=0.7, high=3.0)
+
+    def port(constant):
+        return lambda x: x + torch.nn.functional.softplus(-2 * x) - constant
+
+    def reference(x):
+        return tf.math.log(tf.math.cosh(x))
+
+    return Case(tf_(reference), torch_(port(0.6935)), torch_(port(0.6931472)), x)
+
+
+@attack(STEPS, "numbers less their mean, which is a sum times a seventh as float32 has it", 7)
+def mean_by_a_seventh() -> Case:
+    x = normal(8, 7)
+
+    def port(share):
+        return lambda x: torch.tanh(torch.sub(x, x.sum(1, keepdim=True), alpha=share))
+
+    def reference(x):
+        return tf.tanh(x - tf.reduce_mean(x, 1, keepdims=True))
+
+    return Case(tf_(reference), torch_(port(1 / 6)), torch_(port(0.14285715)), x)
