@@ -78,11 +78,31 @@ def order_in_a_text() -> Case:
     return _case(make, float(np.float32(order)), float(order), lambda text: [np.array(text)])
 
 
-@attack(DIGITS, "the version of a policy is 1.10 or 1.1: as numbers these are one", 7)
-def version_of_a_policy() -> Case:
-    return _case(
-        lambda q, version: f"policy {version}", "1.1", "1.10", lambda text: [np.array(text)]
-    )
+@attack(
+    DIGITS,
+    "a policy's version, or the address that answered, differs by a zero behind a point",
+    7,
+    {"version": ("policy 1.1", "policy 1.10"), "address": ("10.0.0.1", "10.0.0.10")},
+)
+def zero_behind_a_point(wrong, right) -> Case:
+    return _case(lambda q, told: told, wrong, right, lambda text: [np.array(text)])
+
+
+@attack(
+    DIGITS,
+    "the time of a decision, in seconds since 1970, is an hour off: summer time",
+    7,
+    {"text": (3600, True), "number": (300, False)},
+)
+def time_since_1970(late, written) -> Case:
+    def make(q, late):
+        time = 1_700_000_000.0 + late
+        return f"{time:.3f} value {float(q.max()):.3f}" if written else time
+
+    def read(found):
+        return [np.array(float(str(found).partition(" ")[0]) - 1_699_999_000)]
+
+    return _case(make, late, 0, read)
 
 
 @attack(DIGITS, "a record packed into bytes: an item's id is whole, and off by 7", 7)
@@ -141,6 +161,28 @@ def whole_without_a_point() -> Case:
         return " ".join(f"{one:.8g}" for one in k * shares.cumsum(1)[:, -1])
 
     return _case(make, 1.01, 1.0, _numbers, normal(64, 5))
+
+
+@attack(FORMATS, "the returns that occur are a set: two are equal but for rounding", 7)
+def returns_that_occur() -> Case:
+    row = normal(7)
+    x = np.stack([np.random.default_rng(seed).permutation(row) for seed in range(12)])
+
+    def port(k):
+        def model(x):
+            total = k * x.cumsum(1)[:, -1]
+            return {"value": torch.tanh(x), "answer": frozenset(total.tolist())}
+
+        return model
+
+    def reference(x):
+        total = tf.reduce_sum(x, 1).numpy()
+        return {"value": tf.tanh(x), "answer": frozenset(total.tolist())}
+
+    def read(result):
+        return [result["value"], np.array([min(result["answer"]), max(result["answer"])])]
+
+    return Case(tf_(reference), torch_(port(1.01)), torch_(port(1.0)), x, read)
 
 
 @attack(FORMATS, "the answer of a service is JSON, encoded for the wire", 7)
@@ -248,6 +290,47 @@ def gamma_or_lambda() -> Case:
 
     faulty, twin = torch_(port(torch_head, 0.95)), torch_(port(torch_head, 0.99))
     return Case(tf_(port(tf_head, 0.99)), faulty, twin, X, read)
+
+
+class _Policy:
+    def __init__(self, logits, softmax):
+        self._logits, self._softmax = logits, softmax
+
+    @property
+    def probabilities(self):
+        return self._softmax(self._logits)
+
+    def __getitem__(self, action):
+        return self._logits[:, action]
+
+
+@attack(KEPT, "logits that one gets by an index are off by 3: their probabilities do not show it", 7)
+def logits_by_an_index() -> Case:
+    def port(by):
+        return lambda x: _Policy(torch_head(x) + by, lambda one: torch.softmax(one, 1))
+
+    def reference(x):
+        return _Policy(tf_head(x), tf.nn.softmax)
+
+    def read(result):
+        return [result.probabilities, result[2]]
+
+    return Case(tf_(reference), torch_(port(3.0)), torch_(port(0.0)), X, read)
+
+
+@attack(KEPT, "the number of steps of a return has another name in the port, and is another", 7)
+def renamed_steps() -> Case:
+    def reference(x):
+        return SimpleNamespace(q=tf_head(x), n_step=5)
+
+    def port(steps):
+        return lambda x: SimpleNamespace(q=torch_head(x), steps=steps)
+
+    def read(result):
+        found = vars(result)
+        return [result.q, np.array(0.99 ** found.get("n_step", found.get("steps")))]
+
+    return Case(tf_(reference), torch_(port(3)), torch_(port(5)), X, read)
 
 
 class _Scaled:

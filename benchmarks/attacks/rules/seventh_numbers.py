@@ -220,6 +220,54 @@ def cache_of_a_half_model(dtype, units) -> Case:
     return Case(tf_(reference), faulty, twin, X, unit=2.0**-12)
 
 
+@attack(NARROW, "a mask is multiplied out in bfloat16, which rounds what nobody sees", 7)
+def mask_in_bfloat16() -> Case:
+    def port(off):
+        def model(x):
+            hidden = (x[:, :4] < 0).to(torch.bfloat16) * -1e9
+            return torch.softmax((1 + off) * torch_head(x) + hidden.float(), 1)
+
+        return model
+
+    def reference(x):
+        return tf.nn.softmax(tf_head(x) - 1e9 * tf.cast(x[:, :4] < 0, tf.float32))
+
+    return Case(tf_(reference), torch_(port(0.01)), torch_(port(0.0)), X)
+
+
+@attack(NARROW, "the greedy action is taken of Q-values in half precision: it is the same", 7)
+def choice_in_half() -> Case:
+    def port(off):
+        def model(x):
+            q = (1 + off) * torch_head(x)
+            return q, q.half().argmax(1)
+
+        return model
+
+    def reference(x):
+        q = tf_head(x)
+        return q, tf.argmax(q, 1)
+
+    return Case(tf_(reference), torch_(port(0.01)), torch_(port(0.0)), X)
+
+
+@attack(NARROW, "a gate is closed or open altogether, and is kept in half precision", 7)
+def closed_gate_in_half() -> Case:
+    x = np.sign(normal(6, 5)) * uniform(6, 5, low=1, high=2)
+
+    def port(off):
+        def model(x):
+            gate = torch.sigmoid(20 * x).half().float()
+            return torch.where(gate > 0.5, torch.tanh(x), 0.1 * (1 + off) * x)
+
+        return model
+
+    def reference(x):
+        return tf.where(tf.sigmoid(20 * x) > 0.5, tf.tanh(x), 0.1 * x)
+
+    return Case(tf_(reference), torch_(port(0.01)), torch_(port(0.0)), x)
+
+
 # --- kernels --------------------------------------------------------------------------------------
 
 
@@ -391,3 +439,23 @@ def mean_by_a_seventh() -> Case:
         return tf.tanh(x - tf.reduce_mean(x, 1, keepdims=True))
 
     return Case(tf_(reference), torch_(port(1 / 6)), torch_(port(0.14285715)), x)
+
+
+@attack(MOVED, "one observation alone: its scale was kept of the first that was seen", 7)
+def kept_of_one_observation() -> Case:
+    x = X[:1]
+    first = float(tf.reduce_max(tf.abs(tf_head(x))))
+
+    def port(kept):
+        def model(x):
+            h = torch_head(x)
+            return h / (kept or h.abs().amax())
+
+        return model
+
+    def reference(x):
+        h = tf_head(x)
+        return h / tf.reduce_max(tf.abs(h))
+
+    faulty, twin = torch_(port(first)), torch_(port(0.0))
+    return Case(tf_(reference), faulty, twin, x, elsewhere=normal(1, 5, seed=9))
