@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import numpy as np
 import tensorflow as tf
 import torch
@@ -12,6 +14,7 @@ from benchmarks.attacks.heads import W, X, tf_head, torch_head
 ALLOWED = "allowed-to-others"
 HOST = "host-numbers-near-a-tie"
 STEPS = "small-steps"
+FORMATS = "formats-of-a-leaf"
 
 
 def _standardised(x):
@@ -79,7 +82,7 @@ def advantage_beside_returns() -> Case:
 
 @attack(HOST, "prices are whole numbers of Python's: a few lie near a half", 7)
 def whole_prices() -> Case:
-    x = normal(400, 5, seed=1)
+    x = normal(400, 5, seed=11)
 
     def make(q, k):
         return [round(10_000 * k * float(one)) for one in q.ravel()]
@@ -242,3 +245,86 @@ def mean_by_a_seventh() -> Case:
         return tf.tanh(x - tf.reduce_mean(x, 1, keepdims=True))
 
     return Case(tf_(reference), torch_(port(1 / 6)), torch_(port(0.14285715)), x)
+
+
+# --- texts that are right -------------------------------------------------------------------------
+
+
+def _of_base64(text):
+    return np.frombuffer(base64.b64decode(text), "<f4")
+
+
+def _of_words(convert):
+    return lambda text: np.array([convert(one) for one in text.split()])
+
+
+@attack(
+    FORMATS,
+    "Q-values as a text: base64 of their bytes, with decimal commas, or in hexadecimals",
+    7,
+    {
+        "base64": (lambda q: base64.b64encode(q.astype("<f4").tobytes()).decode(), _of_base64),
+        "comma": (
+            lambda q: " ".join(f"{one:.9f}".replace(".", ",") for one in q.ravel()),
+            _of_words(lambda one: float(one.replace(",", "."))),
+        ),
+        "hexadecimal": (
+            lambda q: " ".join(float(one).hex() for one in q.ravel()),
+            _of_words(float.fromhex),
+        ),
+    },
+)
+def text_of_numbers(write, parse) -> Case:
+    def port(k):
+        def model(x):
+            q = k * torch_head(x)
+            return {"value": q.amax(1), "answer": write(q.numpy())}
+
+        return model
+
+    def reference(x):
+        q = tf_head(x)
+        return {"value": tf.reduce_max(q, 1), "answer": write(q.numpy())}
+
+    def read(result):
+        return [result["value"], parse(result["answer"])]
+
+    return Case(tf_(reference), torch_(port(1.01)), torch_(port(1.0)), normal(40, 5), read)
+
+
+@attack(FORMATS, "the levels that occur are a set, one of which is a whole 0", 7)
+def levels_and_zero() -> Case:
+    def port(k):
+        def model(x):
+            q = k * torch_head(x)
+            return {"q": q, "levels": frozenset([0, *q.amax(1).tolist()])}
+
+        return model
+
+    def reference(x):
+        q = tf_head(x)
+        return {"q": q, "levels": frozenset([0, *tf.reduce_max(q, 1).numpy().tolist()])}
+
+    def read(result):
+        return [result["q"], np.array(sorted(result["levels"]))]
+
+    return Case(tf_(reference), torch_(port(1.01)), torch_(port(1.0)), normal(40, 5), read)
+
+
+@attack(FORMATS, "a mean and a deviation have other names in the port, and come in another order", 7)
+def names_in_another_order() -> Case:
+    def reference(x):
+        h = tf_head(x)
+        return {"mean": h, "scale": tf.exp(h)}
+
+    def port(k):
+        def model(x):
+            h = torch_head(x)
+            return {"sigma": k * torch.exp(h), "mu": h}
+
+        return model
+
+    def read(result):
+        return [result.get("mean", result.get("mu")), result.get("scale", result.get("sigma"))]
+
+    return Case(tf_(reference), torch_(port(1.01)), torch_(port(1.0)), X, read)
