@@ -58,7 +58,9 @@ def small_gains_behind_a_py_function() -> Case:
     return Case(torch_(reference), tf_(port(2e-4)), tf_(port(0.0)), x)
 
 
-@attack(HOST, "an advantage in a list of the host's, beside large returns: its baseline is stale", 7)
+@attack(
+    HOST, "an advantage in a list of the host's, beside large returns: its baseline is stale", 7
+)
 def advantage_beside_returns() -> Case:
     x = uniform(6, 5, low=0.5, high=1.5)
 
@@ -311,7 +313,9 @@ def levels_and_zero() -> Case:
     return Case(tf_(reference), torch_(port(1.01)), torch_(port(1.0)), normal(40, 5), read)
 
 
-@attack(FORMATS, "a mean and a deviation have other names in the port, and come in another order", 7)
+@attack(
+    FORMATS, "a mean and a deviation have other names in the port, and come in another order", 7
+)
 def names_in_another_order() -> Case:
     def reference(x):
         h = tf_head(x)

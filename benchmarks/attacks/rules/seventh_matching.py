@@ -261,7 +261,9 @@ def hashes_and_none() -> Case:
     return _case(make, 300, 0, lambda found: [np.array([str(one) for one in found])])
 
 
-@attack(LISTED, "a batch is described by its number of steps and a rate: the steps are off by one", 7)
+@attack(
+    LISTED, "a batch is described by its number of steps and a rate: the steps are off by one", 7
+)
 def steps_and_rate() -> Case:
     def make(q, late):
         return [10_000_000 + late, 0.1 * round(float(q.max()))]
@@ -304,7 +306,9 @@ class _Policy:
         return self._logits[:, action]
 
 
-@attack(KEPT, "logits that one gets by an index are off by 3: their probabilities do not show it", 7)
+@attack(
+    KEPT, "logits that one gets by an index are off by 3: their probabilities do not show it", 7
+)
 def logits_by_an_index() -> Case:
     def port(by):
         return lambda x: _Policy(torch_head(x) + by, lambda one: torch.softmax(one, 1))

@@ -45,9 +45,7 @@ def one_large_account() -> Case:
     def port(base):
         return lambda x: (x.sum(1) + base) - base
 
-    return Case(
-        tf_(lambda x: tf.reduce_sum(x, 1)), torch_(port(262144.0)), torch_(port(0.0)), x
-    )
+    return Case(tf_(lambda x: tf.reduce_sum(x, 1)), torch_(port(262144.0)), torch_(port(0.0)), x)
 
 
 @attack(USUAL, "log odds of one sample may be infinite: the others lose two digits", 7)
@@ -58,12 +56,12 @@ def one_that_may_be_infinite() -> Case:
     def port(by):
         return lambda x: (-torch.log(1 - x) + by) - by
 
-    return Case(
-        tf_(lambda x: -tf.math.log(1 - x)), torch_(port(2e5)), torch_(port(0.0)), x
-    )
+    return Case(tf_(lambda x: -tf.math.log(1 - x)), torch_(port(2e5)), torch_(port(0.0)), x)
 
 
-@attack(USUAL, "distances of points to themselves are rounding: a base leaves three digits of others", 7)
+@attack(
+    USUAL, "distances of points to themselves are rounding: a base leaves three digits of others", 7
+)
 def distances_to_themselves() -> Case:
     x = 3 + normal(12, 16)
 
@@ -110,6 +108,28 @@ def amplitudes_of_a_response() -> Case:
         return tf.complex(sizes * tf.cos(300 * x), sizes * tf.sin(300 * x))
 
     return Case(tf_(reference), torch_(port(4e-5)), torch_(port(0.0)), x)
+
+
+@attack(
+    USUAL,
+    "small amplitudes are off beside phases of many turns, where some of the phases are small",
+    7,
+    {"little": (300, 1e-3, 1.7e-4, 1.0), "percent": (1e4, 1e-5, 0.003, 1e-5)},
+)
+def amplitudes_beside_turns(rate, size, off, small) -> Case:
+    x = normal(40, 4) * np.where(uniform(40, 4) < 0.3, np.float32(small), np.float32(1))
+
+    def sizes(off):
+        return np.array([1.0, 1.5, size * (1 + off), 2 * size * (1 + off)], np.float32)
+
+    def port(off):
+        kept = torch.from_numpy(sizes(off))
+        return lambda x: kept * torch.cos(rate * x)
+
+    def reference(x):
+        return sizes(0.0) * tf.cos(rate * x)
+
+    return Case(tf_(reference), torch_(port(off)), torch_(port(0.0)), x)
 
 
 # --- what moves, and takes an absorbed number with it ---------------------------------------------
