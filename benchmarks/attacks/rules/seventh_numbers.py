@@ -6,8 +6,8 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, uniform, weights
-from benchmarks.attacks.heads import W, X, tf_head, torch_head
+from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, uniform, weights
+from benchmarks.attacks.heads import X, tf_head, torch_head
 
 USUAL = "usual-among-others"
 MOVED = "moved-where-it-is-not"
