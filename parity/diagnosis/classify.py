@@ -43,10 +43,12 @@ class Kind:
     Attributes:
         name: `"divergence"`, or one of the kinds above.
         detail: a sentence for the report, or "".
+        elsewhere: whether it is a divergence on other inputs than those that were given.
     """
 
     name: str
     detail: str = ""
+    elsewhere: bool = False
 
 
 _INDEPENDENT_INPUTS = 3
@@ -96,7 +98,7 @@ def _deterministic(repaired: Match, parting: Parting, outputs: Sequence[OutputPa
         # numbers that the host made stay as they were, and say nothing on other inputs
         detail = "" if baked or rounded else amplified(repaired, parting, outputs)
         if detail:
-            return Kind("divergence", detail)
+            return Kind("divergence", detail, elsewhere=True)
         other = other_parameters(repaired, parting)
         if other:
             return Kind("parameter-differs", other)

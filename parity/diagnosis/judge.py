@@ -27,7 +27,7 @@ from parity.diagnosis.whole import (
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences, mask_sentinels
 from parity.report.summary import Coverage, Divergence, Note
-from parity.tape import Array, Tape
+from parity.tape import Array, Site, Tape
 
 _OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
 _ROUNDING = 1e-6  # in float64: what no rounding of float32 constants leaves of a value
@@ -95,6 +95,10 @@ def judge(
         if whole is not None:
             found.demote(divergences, whole)
             divergences = []
+    if divergences and not shapes and not masks and found.is_elsewhere(divergences):
+        unverified += [_seen_elsewhere(one) for one in divergences]
+        found.rename("divergence", "constant-precision")
+        divergences = []
     divergences += low_precision_divergences(repaired)  # in float64 these agree
     found.notes += low_precision_notes(repaired)
     if not divergences and not budget.current().all_places:
@@ -123,6 +127,7 @@ class _Sorted:
     Attributes:
         faults: divergences, with what else is known of each.
         unverified: reasons why something could not be told.
+        elsewhere: where other inputs than those that were given show a divergence.
     """
 
     faults: list[tuple[Parting, str]] = field(default_factory=list)
@@ -130,6 +135,7 @@ class _Sorted:
     notes: list[Note] = field(default_factory=list)
     unverified: list[str] = field(default_factory=list)
     ends: dict[int, str] = field(default_factory=dict)
+    elsewhere: set[tuple[Site, Site]] = field(default_factory=set)
 
     @classmethod
     def of(
@@ -152,11 +158,13 @@ class _Sorted:
                     continue
                 if any(parting.random) or not beyond_rounding(matched, outputs):
                     continue
-                kind, detail = "divergence", ""
+                told, kind, detail = Kind("divergence"), "divergence", ""
             if parting.values is not None:
                 found.ends[parting.values[1]] = kind
             if kind == "divergence":
                 found.faults.append((parting, detail))
+                if told.elsewhere:
+                    found.elsewhere.add(sites_of(parting))
             elif kind == "unlocated":
                 continue
             elif kind == "unpaired-random":
@@ -183,6 +191,13 @@ class _Sorted:
         differ, said = _of_unpaired(matched, outputs, kind.detail)
         return "divergence" if differ else kind.name, said
 
+    def is_elsewhere(self, divergences: Sequence[Divergence]) -> bool:
+        """Whether nothing explains them, and on the given inputs they are within rounding."""
+        return all(
+            one.cause is None and (one.reference, one.candidate) in self.elsewhere
+            for one in divergences
+        )
+
     def note(self, parting: Parting, note: Note) -> None:
         """Makes a note of a divergence that changes nothing on these inputs."""
         self.notes.append(note)
@@ -192,10 +207,11 @@ class _Sorted:
     def demote(self, divergences: Sequence[Divergence], whole: float) -> None:
         """Makes notes of divergences that no output shows."""
         self.notes += [_as_note(divergence, whole) for divergence in divergences]
-        instead = self.notes[-1].kind
-        self.ends = {
-            end: instead if kind == "divergence" else kind for end, kind in self.ends.items()
-        }
+        self.rename("divergence", self.notes[-1].kind)
+
+    def rename(self, kind: str, instead: str) -> None:
+        """Has another kind where a parting of one kind ended."""
+        self.ends = {end: instead if one == kind else one for end, one in self.ends.items()}
 
 
 def _seen_in_no_output(
@@ -251,12 +267,23 @@ def _as_note(divergence: Divergence, whole: float) -> Note:
     return Note("constant-precision", *sites, divergence.residual, agree)
 
 
-def _unverified(kind: str, parting: Parting) -> str:
-    site = site_of(parting.candidate)
-    where = " ".join(
-        part for part in (site.layer, f"({site.source})" if site.source else "") if part
+def _seen_elsewhere(divergence: Divergence) -> str:
+    return (
+        f"{_described(divergence.candidate)} is the reference's but for rounding on these inputs, "
+        f"and may be another function on others: {divergence.detail}. Compare on inputs like those "
+        "too, if the models are to take them"
     )
-    what = f"{site.op} at {where}" if where else site.op  # a NumPy function is all one operation
+
+
+def _described(site: Site) -> str:
+    """An operation and where it is; a NumPy function is all one operation."""
+    where = f"{site.layer} ({site.source})" if site.layer and site.source else ""
+    where = where or site.layer or site.source
+    return f"{site.op} at {where}" if where else site.op
+
+
+def _unverified(kind: str, parting: Parting) -> str:
+    what = _described(site_of(parting.candidate))
     if kind == "host-read":
         return (
             f"{what} computes with numbers that Python made of the model's values, "

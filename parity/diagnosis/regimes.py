@@ -68,8 +68,8 @@ def precision_decides(
             if units is None:
                 units = _moved(matched, pair, plain, runs, narrow)
             ours, theirs = (_typical(one) + least for one in units)
-            # what is said of a narrow format is that one of the models rounds more than the other
-            allowed = np.maximum(ours, theirs) if narrow else np.minimum(ours, theirs)
+            # in half precision one of the models rounds more than the other, and that is noted
+            allowed = np.maximum(ours, theirs) if half else np.minimum(ours, theirs)
             over = gap > times * allowed
         if over.any():
             index = tuple(int(i) for i in np.unravel_index(int((gap * over).argmax()), gap.shape))
@@ -109,8 +109,9 @@ def _typical(sizes: Array) -> Array:
             along = np.median(sizes, axis=others, keepdims=True)
             typical = along if typical is None else np.minimum(typical, along)
     if typical is None:
-        typical = np.median(sizes) if sizes.size else sizes
-    return np.maximum(sizes, typical)
+        typical = np.asarray(np.median(sizes)) if sizes.size else sizes
+    found: Array = np.maximum(sizes, typical)
+    return found
 
 
 def _moved(
