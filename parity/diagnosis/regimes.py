@@ -18,7 +18,7 @@ from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, nudged_run, typed
 from parity.errors import ParityError
 from parity.matching.match import Match
-from parity.numerics.accounting import in_reals
+from parity.numerics.accounting import in_reals, rounding
 from parity.numerics.difference import mask_sentinels
 from parity.numerics.moving import moved_by_rounding
 from parity.numerics.rounding import U32
@@ -40,12 +40,14 @@ def precision_decides(
     matched: Match,
     pairs: Sequence[OutputPair],
     plain: tuple[PlainRun, PlainRun],
+    exact: Outputs,
     narrow: float | None = None,
     half: bool = False,
 ) -> list[str]:
     """Outputs that differ as they ran by more than rounding explains; what is said of each.
 
     Args:
+        exact: the candidate's outputs in float64, by itself.
         narrow: the unit roundoff of the narrowest format in which one of the models computes, if
             that is not float32; None if that is no news, as where both are in half precision.
         half: whether one of them computes in such a format.
@@ -67,7 +69,10 @@ def precision_decides(
             units = moved_outputs(matched, pair, everywhere=True)
             if units is None:
                 units = _moved(matched, pair, plain, runs, narrow)
-            ours, theirs = (_typical(one) + least for one in units)
+            errors = _errors(matched, pair, runs, exact)
+            ours, theirs = (
+                _typical(np.maximum(*one)) + least for one in zip(units, errors, strict=True)
+            )
             # in half precision one of the models rounds more than the other, and that is noted
             allowed = np.maximum(ours, theirs) if half else np.minimum(ours, theirs)
             over = gap > times * allowed
@@ -95,6 +100,21 @@ def _apart(reference: Array, candidate: Array) -> tuple[Array, Array]:
     gap = np.where(np.isfinite(gap), gap, 0.0)
     sizes = [np.where(np.isfinite(one), np.abs(one), 0.0) for one in (reference, candidate)]
     return gap, U32 * np.minimum(*sizes) + _TINY
+
+
+def _errors(
+    matched: Match, pair: OutputPair, runs: tuple[Array, Array], exact: Outputs
+) -> list[Array]:
+    """How far each model is from its own float64, which knows of what one operation hides inside."""
+    laid_out = _laid_out(matched, pair, _in_float64(matched), exact)
+    if laid_out is None:
+        return [np.zeros(run.shape) for run in runs]
+    return [rounding(*one) for one in zip(runs, laid_out, strict=True)]
+
+
+def _in_float64(matched: Match) -> Outputs:
+    reference = matched.reference
+    return {name: reference.array(value) for name, value in reference.tape.outputs.items()}
 
 
 def _typical(sizes: Array) -> Array:
