@@ -74,7 +74,8 @@ def no_repair_shows(
         models, or a repair brings the outputs nearer. A constant that is the reference's but for
         its last digits may differ by what the closing checks take for rounding.
     """
-    if all(one.cause and one.cause.kind == "constant-precision" for one in divergences):
+    last_digits = (one.cause and one.cause.kind == "constant-precision" for one in divergences)
+    if all(last_digits) and not any(one.detail for one in divergences):
         return _accounted(matched, outputs, ACCOUNTED)
     for one in divergences:
         before, after = one.output_before, one.output_after

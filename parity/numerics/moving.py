@@ -48,15 +48,13 @@ def moved_by_rounding(
     tape: Tape,
     values: Collection[int],
     given: Mapping[int, Array] | None = None,
-    everywhere: bool = False,
+    curves: bool = False,
 ) -> dict[int, Array]:
     """How far each element of `values` moves at most, over a few replays as recorded.
 
     Args:
         given: what replaces values of the tape in all of these, such as random draws.
-        everywhere: whether all that is computed moves too, as it does where each operation rounds
-            (stochastic arithmetic: Vignes, "A stochastic arithmetic for reliable scientific
-            computation", 1993). What is in float64 moves by a rounding of float32 then.
+        curves: whether what a kernel makes of each number by itself moves too.
     """
     given = {} if given is None else given
     recorded = Replay(tape, None, tape.recorded)
@@ -67,10 +65,9 @@ def moved_by_rounding(
     found = {value: np.zeros(in_reals(base.array(value)).shape) for value in values}
     for _ in range(_DRAWS):
         moved = {
-            one.id: _moved(recorded.array(one.id), _unit(one.dtype, everywhere), random)
-            for one in floating
+            one.id: _moved(recorded.array(one.id), _unit(one.dtype), random) for one in floating
         }
-        after = partial(_move_results, random=random) if everywhere else None
+        after = partial(_move_curve, random=random) if curves else None
         again = tape.replay(None, {**moved, **given}, after=after)
         for value, largest in found.items():
             np.fmax(largest, _step(base.array(value), again.array(value)), out=largest)
@@ -101,26 +98,26 @@ def moved_in_float64(
     ]
 
 
-def _move_results(op: Op, run: Replay, random: np.random.Generator) -> None:
-    """Moves what an operation computed by one rounding of its format, where it is not exact."""
-    for value in op.outputs if op.role == "compute" else ():
-        dtype = run.tape.values[value].dtype
-        if dtype in _ROUNDED:
-            array, unit = run.array(value), _unit(dtype, True)
-            bits = 2.0 ** (1 - np.log2(unit) // 2)  # half of the digits, and one
-            with np.errstate(all="ignore"):
-                exact = np.frexp(array.astype(np.float64))[0] * bits
-                step = 2 * unit * random.integers(-1, 2, array.shape)
-                moved = (array * (1 + step)).astype(array.dtype)
-                run.replace(value, np.where(exact == np.round(exact), array, moved))
+def _move_curve(op: Op, run: Replay, random: np.random.Generator) -> None:
+    """Moves what a kernel makes of one array, such as a tanh: frameworks have each their own.
+
+    Where it saturates, moved inputs move nothing. Sums are rounded alike everywhere: if one of them
+    absorbs a number, that is no rounding.
+    """
+    values = run.tape.values
+    if op.role != "compute" or len(op.inputs) != 1 or len(op.outputs) != 1 or _sums(op):
+        return
+    (read,), (made,) = op.inputs, op.outputs
+    if values[read].dtype == values[made].dtype == "float32":
+        run.replace(made, _moved(run.array(made), U32, random))
 
 
-_ROUNDED = ("float64", *UNITS)
+def _sums(op: Op) -> bool:
+    return any(word in op.kind.lower() for word in ("add", "sub", "sum", "mean"))
 
 
-def _unit(dtype: str, single: bool = False) -> float:
-    """The unit roundoff of a format, or of float32 if it is finer and `single`."""
-    return _U64 if dtype == "float64" and not single else UNITS.get(dtype, U32)
+def _unit(dtype: str) -> float:
+    return _U64 if dtype == "float64" else UNITS.get(dtype, U32)
 
 
 def _moved(array: Array, unit: float, random: np.random.Generator) -> Array:
