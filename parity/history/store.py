@@ -165,11 +165,14 @@ def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
         raise FileError(f"{path} {what}: {error}. {_ADVICE}") from error
 
 
+_STATE = """SELECT (SELECT application_id FROM pragma_application_id),
+    (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"""
+
+
 def _check(database: sqlite3.Connection, path: Path) -> bool:
     """Refuses what is no history of ours; whether the file is empty, and may become one."""
-    (ours,) = database.execute("PRAGMA application_id").fetchone()
-    (schema,) = database.execute("PRAGMA user_version").fetchone()
-    (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    # in one statement: another process may make the history between two
+    ours, schema, tables = database.execute(_STATE).fetchone()
     if not ours and not schema and not tables:
         return True
     if ours != _OURS:

@@ -209,6 +209,24 @@ def test_eight_writers_at_once_lose_nothing(tmp_path):
     assert os.listdir(tmp_path) == ["history.sqlite"]
 
 
+def test_a_file_that_another_makes_meanwhile_is_a_history(tmp_path, monkeypatch):
+    path, connect = tmp_path / "history.sqlite", sqlite3.connect
+    made = []
+
+    class Slow(sqlite3.Connection):
+        def execute(self, statement, *words):
+            if "user_version" in statement and not made:
+                made.append(statement)
+                monkeypatch.setattr(sqlite3, "connect", connect)
+                add(path, "first", "0.1.0", {"a": ENTRY})
+            return super().execute(statement, *words)
+
+    slow = lambda *words, **more: connect(*words, factory=Slow, **more)  # noqa: E731
+    monkeypatch.setattr(sqlite3, "connect", slow)
+    add(path, "second", "0.1.0", {"a": ENTRY})
+    assert made and all_of(path) == [("first", ["a"]), ("second", ["a"])]
+
+
 KILLED = """
 import os, signal, sqlite3, sys
 from pathlib import Path
