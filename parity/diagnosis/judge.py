@@ -13,7 +13,11 @@ from parity.diagnosis.beside import Beside
 from parity.diagnosis.classify import Kind, classify
 from parity.diagnosis.distributed import distributed
 from parity.diagnosis.divergences import explained, site_of, sites_of
-from parity.diagnosis.low_precision import low_precision_divergences, low_precision_notes
+from parity.diagnosis.low_precision import (
+    low_precision_divergences,
+    low_precision_doubts,
+    low_precision_notes,
+)
 from parity.diagnosis.outputs import output_matches, output_verdicts
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import OutputPair, Parting
@@ -101,6 +105,7 @@ def judge(
         divergences = []
     divergences += low_precision_divergences(repaired)  # in float64 these agree
     found.notes += low_precision_notes(repaired)
+    unverified += low_precision_doubts(repaired)
     if not divergences and not budget.current().all_places:
         unverified += budget.current().said
     if divergences or shapes or masks:

@@ -25,15 +25,13 @@ _SMALL_SHARE = 0.01  # of the difference that is left in float64
 _FLOAT8, _TF32 = 2.0**-4, 2.0**-11  # units roundoff
 _TF32_BITS = np.uint32(0xFFFFE000)
 _SHOWS = 2.0**-13  # of the outputs
+_ROUNDED = 16 * UNITS["float32"]  # of the outputs: float32 leaves as much
 
 
 def low_precision_divergences(repaired: Match) -> list[Divergence]:
     """The first operation in half precision of a model that does not say so."""
-    tape = _odd_one(repaired)
-    if tape is None or _declared(tape):
-        return []
-    op = _first(repaired, tape)
-    if op is None:
+    tape, op = _undeclared(repaired)
+    if tape is None or op is None or not _is_seen(repaired):
         return []
     other = _counterpart(repaired, tape, op)
     ours, theirs = (op.site, other) if tape is repaired.reference.tape else (other, op.site)
@@ -49,6 +47,45 @@ def low_precision_divergences(repaired: Match) -> list[Divergence]:
             cause=_cause(repaired, effect),
         )
     ]
+
+
+def low_precision_doubts(repaired: Match) -> list[str]:
+    """The same, where no output shows it: a gate that is closed altogether, or a greedy action."""
+    tape, op = _undeclared(repaired)
+    if tape is None or op is None or _is_seen(repaired):
+        return []
+    dtype = " and ".join(sorted(_formats(repaired, tape)))
+    where = f" at {op.site.source or op.site.layer}" if op.site.source or op.site.layer else ""
+    return [
+        f"{tape.model} computes in {dtype} from {op.site.op}{where} on, the other model does not. "
+        "No output shows it on these inputs; on others it may: compare on more of them"
+    ]
+
+
+def _undeclared(repaired: Match) -> tuple[Tape | None, Op | None]:
+    """The model that computes in half precision and does not say so, and where it first does."""
+    tape = _odd_one(repaired)
+    if tape is None or _declared(tape):
+        return None, None
+    return tape, _first(repaired, tape)
+
+
+def _is_seen(repaired: Match) -> bool:
+    """Whether some output differs, as the models ran, by more than float32 rounding."""
+    ours, theirs = repaired.reference.tape, repaired.side.tape
+    if ours.outputs.keys() != theirs.outputs.keys():
+        return True
+    for name, value in ours.outputs.items():
+        a = ours.adapter.to_numpy(ours.recorded[value])
+        b = theirs.adapter.to_numpy(theirs.recorded[theirs.outputs[name]])
+        if a.shape != b.shape:
+            return True
+        if a.dtype.kind == b.dtype.kind == "f":
+            if not residual(a.astype(np.float64), b.astype(np.float64)) <= _ROUNDED:
+                return True
+        elif not np.array_equal(a, b):
+            return True
+    return False
 
 
 def low_precision_notes(repaired: Match) -> list[Note]:

@@ -33,6 +33,7 @@ _LARGE_NARROW = 2.0**-6
 # Whole numbers are rounded once: what so many units in the last place do not turn was no tie.
 _TIES = 16.0 * U32
 _POOL = 4  # fewer elements do not tell what is typical of them
+_WHOLE = 2.0**23  # float32 has no digits behind the point from here on
 _STEPS = 4.0  # times what they turn by
 
 
@@ -182,11 +183,19 @@ def _laid_out(
     if b is None or a.shape != b.shape:
         return None
     kinds = {one.dtype.kind for one in (a, b)}
+    floats = [one for one in (a, b) if one.dtype.kind == "f"]
+    if kinds <= set("biuf") and all(map(_are_whole, floats)):
+        # bins, flags or whole seconds, whatever holds them
+        return a.astype(np.float64).astype(np.int64), b.astype(np.float64).astype(np.int64)
     if kinds <= set("fc") and len(kinds) == 1:
         wide = (in_reals(one).astype(np.float64) for one in (a, b))
         return mask_sentinels(next(wide)), mask_sentinels(next(wide))
-    floats = [one for one in (a, b) if one.dtype.kind == "f"]
-    if all(np.isfinite(one).all() and (one == np.rint(one)).all() for one in floats):
-        if kinds <= set("biuf"):  # bins or flags, in one of the models as floating numbers
-            return a.astype(np.float64).astype(np.int64), b.astype(np.float64).astype(np.int64)
     return None
+
+
+def _are_whole(array: Array) -> bool:
+    """Whether floating numbers are whole, and not because they are too large for digits behind."""
+    with np.errstate(invalid="ignore"):
+        return bool(
+            (np.isfinite(array) & (array == np.rint(array)) & (np.abs(array) < _WHOLE)).all()
+        )

@@ -267,3 +267,21 @@ def test_what_is_lost_behind_a_saturated_curve_is_rounding(
 
     assert compare(exact, likelihood(other), inputs=x).verdict == "parity"
     assert compare(likelihood(one_tanh), likelihood(other), inputs=x).verdict == "parity"
+
+
+def test_whole_seconds_in_floating_numbers_are_bins() -> None:
+    x = draw.uniform(5e3, 8e3, (8, 5)).astype("f")
+    reference = lambda x: torch.floor(x)  # noqa: E731
+    assert compare(reference, lambda x: x - torch.remainder(x, 1), inputs=x).verdict == "parity"
+    late = lambda x: torch.floor(absorbed(x, 5e7))  # noqa: E731
+    assert compare(reference, late, inputs=x).verdict == "unverified"
+
+
+def test_a_cast_that_no_output_shows_is_unverified() -> None:
+    def signs(kind: torch.dtype) -> Callable[..., Any]:
+        return lambda x: (1.3 * torch.stack([x, -x], 1)).to(kind).argmax(1)
+
+    report = compare(signs(torch.float32), signs(torch.bfloat16))
+    assert report.verdict == "unverified" and "bfloat16" in " ".join(report.comparisons[0].reasons)
+    seen = lambda x: (1.3 * x).to(torch.bfloat16).to(x.dtype)  # noqa: E731
+    assert compare(lambda x: 1.3 * x, seen).verdict == "diverged"

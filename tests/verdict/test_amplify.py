@@ -107,3 +107,12 @@ def test_what_a_clip_lets_through_is_fed_from_before_it():
 
     assert compare(twice, in_one, x).verdict == "parity"
     assert compare(in_one, twice, x).verdict == "parity"
+
+
+def test_what_other_inputs_alone_show_and_nothing_explains_is_unverified():
+    def series(x):
+        return x - x**3 / 6 + x**5 / 120 - x**7 / 5040
+
+    report = compare(torch.sin, series)
+    assert report.verdict == "unverified" and not report.divergences
+    assert "it grows to" in " ".join(report.comparisons[0].reasons)
