@@ -84,6 +84,11 @@ class Budget:
         return self.missed.keys().isdisjoint((PLACES, KINDS))
 
     @property
+    def all_explained(self) -> bool:
+        """Whether it was tried to explain every place."""
+        return self.missed.keys().isdisjoint((EXPLANATIONS, MEMORY))
+
+    @property
     def said(self) -> tuple[str, ...]:
         """What was left out, in the user's words; () where nothing was."""
         if not self.missed:

@@ -42,6 +42,13 @@ class Site:
         return str(self.frames[0]) if self.frames else ""
 
     @property
+    def described(self) -> str:
+        """The operation and where it is; a NumPy function is all one operation, and has no line."""
+        where = f"{self.layer} ({self.source})" if self.layer and self.source else ""
+        where = where or self.layer or self.source
+        return f"{self.op} at {where}" if where else self.op
+
+    @property
     def code(self) -> str:
         """The text of that line, or ""."""
         return self.frames[0].code if self.frames else ""

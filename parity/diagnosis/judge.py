@@ -94,8 +94,12 @@ def judge(
     doubts += [doubt for tape in tapes for doubt in tape.lost_draws]
     unverified = [*dict.fromkeys(doubts), *_vacuous(matched, outputs)]
     # where each element counts by itself, the outputs are known to differ
+    complete = budget.current().all_places
     if divergences and not shapes and not masks and not matched.reference.sharp:
-        whole = _seen_in_no_output(matched, outputs, divergences)
+        whole = agree_as_a_whole(matched, outputs)
+        if whole is None:
+            whole = _seen_in_no_output(matched, outputs, divergences)
+            complete &= whole is None or budget.current().all_explained
         if whole is not None:
             found.demote(divergences, whole)
             divergences = []
@@ -106,7 +110,7 @@ def judge(
     divergences += low_precision_divergences(repaired)  # in float64 these agree
     found.notes += low_precision_notes(repaired)
     unverified += low_precision_doubts(repaired)
-    if not divergences and not budget.current().all_places:
+    if not divergences and not complete:
         unverified += budget.current().said
     if divergences or shapes or masks:
         told = [f"{len(divergences)} divergence{'s' * (len(divergences) != 1)}"] * bool(divergences)
@@ -222,10 +226,11 @@ class _Sorted:
 def _seen_in_no_output(
     matched: Match, outputs: Sequence[OutputPair], divergences: Sequence[Divergence]
 ) -> float | None:
-    """How far the outputs differ, where none shows any of the divergences; else None."""
-    whole = agree_as_a_whole(matched, outputs)
-    if whole is None:
-        whole = repairs_harm(divergences)
+    """How far the outputs differ, where none shows any of the divergences; else None.
+
+    It hangs on what repairs do: where the budget left some of them out it is no more than likely.
+    """
+    whole = repairs_harm(divergences)
     return no_repair_shows(matched, outputs, divergences) if whole is None else whole
 
 
@@ -274,21 +279,14 @@ def _as_note(divergence: Divergence, whole: float) -> Note:
 
 def _seen_elsewhere(divergence: Divergence) -> str:
     return (
-        f"{_described(divergence.candidate)} is the reference's but for rounding on these inputs, "
+        f"{divergence.candidate.described} is the reference's but for rounding on these inputs, "
         f"and may be another function on others: {divergence.detail}. Compare on inputs like those "
         "too, if the models are to take them"
     )
 
 
-def _described(site: Site) -> str:
-    """An operation and where it is; a NumPy function is all one operation."""
-    where = f"{site.layer} ({site.source})" if site.layer and site.source else ""
-    where = where or site.layer or site.source
-    return f"{site.op} at {where}" if where else site.op
-
-
 def _unverified(kind: str, parting: Parting) -> str:
-    what = _described(site_of(parting.candidate))
+    what = site_of(parting.candidate).described
     if kind == "host-read":
         return (
             f"{what} computes with numbers that Python made of the model's values, "

@@ -101,8 +101,8 @@ class _Places:
             pair = near.pop(0)
             if pair.candidate in self._looked_at:
                 continue
-            self._looked_at.add(pair.candidate)
             parting, repaired = parting_of_near(search, pair)
+            self._looked_at.add(pair.candidate)  # not before: the budget may end while it is
             self.partings.append(parting)
             if repaired is not self.found:
                 self.found = repaired

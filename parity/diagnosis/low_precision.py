@@ -55,9 +55,8 @@ def low_precision_doubts(repaired: Match) -> list[str]:
     if tape is None or op is None or _is_seen(repaired):
         return []
     dtype = " and ".join(sorted(_formats(repaired, tape)))
-    where = f" at {op.site.source or op.site.layer}" if op.site.source or op.site.layer else ""
     return [
-        f"{tape.model} computes in {dtype} from {op.site.op}{where} on, the other model does not. "
+        f"{tape.model} computes in {dtype} from {op.site.described} on, the other model does not. "
         "No output shows it on these inputs; on others it may: compare on more of them"
     ]
 

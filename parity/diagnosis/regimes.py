@@ -7,7 +7,7 @@ shows as well where the inputs move by one unit in the last place. What moves no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, nudged_run, typed
 from parity.errors import ParityError
 from parity.matching.match import Match
-from parity.numerics.accounting import at_least_usual, in_reals
+from parity.numerics.accounting import at_least_usual, in_reals, root_mean_square
 from parity.numerics.difference import mask_sentinels
 from parity.numerics.moving import moved_by_rounding
 from parity.numerics.rounding import U32
@@ -32,7 +32,6 @@ _LARGE = 2.0**-12
 _LARGE_NARROW = 2.0**-6
 # Whole numbers are rounded once: what so many units in the last place do not turn was no tie.
 _TIES = 16.0 * U32
-_POOL = 4  # fewer elements do not tell what is typical of them
 _WHOLE = 2.0**23  # float32 has no digits behind the point from here on
 _STEPS = 4.0  # times what they turn by
 
@@ -66,12 +65,13 @@ def precision_decides(
         if whole:  # both models turn at a tie; where one alone turns by much, it lost digits
             over = gap > _STEPS * np.minimum(*moved)
         else:
-            # a step may be swallowed here and not there: what is typical counts everywhere
+            # a step may be swallowed here and not there: what is usual counts everywhere, as a
+            # median: a few noisy elements excuse no other
             times = _TIMES if narrow is None else _TIMES_NARROW
-            over = gap > np.maximum(large, times * _typical(np.maximum(*moved)))
+            over = gap > np.maximum(large, times * _usual(np.maximum(*moved), np.median))
             curves = moved_outputs(matched, pair, curves=True) if over.any() else None
             if curves is not None:
-                over &= gap > times * _typical(np.maximum(*curves))
+                over &= gap > times * _usual(np.maximum(*curves), np.median)
         if over.any():
             index = tuple(int(i) for i in np.unravel_index(int((gap * over).argmax()), gap.shape))
             shown = (f"{one[index]:.9g}" for one in runs)
@@ -97,28 +97,11 @@ def _apart(reference: Array, candidate: Array, large: float) -> tuple[Array, Arr
     return gap, large * _usual(finite)
 
 
-def _usual(sizes: Array) -> Array:
+def _usual(sizes: Array, usual_of: Callable[..., Array] = root_mean_square) -> Array:
     """What is usual along some axis; of a few numbers, among all of them."""
-    found = at_least_usual(sizes)
+    found = at_least_usual(sizes, usual_of)
     pooled = found is not sizes or not sizes.size
-    return found if pooled else np.maximum(sizes, np.sqrt(np.mean(np.square(sizes))))
-
-
-def _typical(sizes: Array) -> Array:
-    """Each number, or if it is larger the median of its neighbours along some axis.
-
-    An element may be right by luck, and a few noisy ones excuse no other.
-    """
-    typical: Array | None = None
-    for axis in range(sizes.ndim):
-        if sizes.size >= _POOL * sizes.shape[axis]:
-            others = tuple(i for i in range(sizes.ndim) if i != axis)
-            along = np.median(sizes, axis=others, keepdims=True)
-            typical = along if typical is None else np.minimum(typical, along)
-    if typical is None:
-        typical = np.asarray(np.median(sizes)) if sizes.size else sizes
-    found: Array = np.maximum(sizes, typical)
-    return found
+    return found if pooled else np.maximum(sizes, usual_of(sizes))
 
 
 def _moved(

@@ -239,6 +239,5 @@ def _first_changed(tape: Tape) -> str:
             if np.array_equal(*arrays[:2], equal_nan=arrays[0].dtype.kind in "fc"):
                 continue
             if not is_kernel_rounding(*arrays):
-                place = op.site.source or op.site.layer
-                return f"{op.site.op} at {place}" if place else op.site.op
+                return op.site.described
     return ""

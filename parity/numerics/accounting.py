@@ -15,6 +15,7 @@ own size.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -168,18 +169,29 @@ def _without_luck(error: Array, size: Array, moved: Array | None) -> Array:
     return found
 
 
-def at_least_usual(sizes: Array) -> Array:
+def root_mean_square(
+    sizes: Array, axis: tuple[int, ...] | None = None, keepdims: bool = False
+) -> Array:
+    """Of an array, along some of its axes; the arguments are those of `np.median`."""
+    found: Array = np.sqrt(np.mean(np.square(sizes), axis=axis, keepdims=keepdims))
+    return found
+
+
+def at_least_usual(sizes: Array, usual_of: Callable[..., Array] = root_mean_square) -> Array:
     """Each number, or if it is larger what is usual among its neighbours along some axis.
 
     An element may be right by luck. The least of the axes' root mean squares counts, so that a
     column beside a larger one has its own.
+
+    Args:
+        usual_of: gives that of numbers; of `np.median`, a few noisy ones excuse no other.
     """
     finite = np.where(np.isfinite(sizes), sizes, 0.0)
     usual: Array | None = None
     for axis in range(sizes.ndim):
         if sizes.size >= _POOL * sizes.shape[axis]:
             others = tuple(i for i in range(sizes.ndim) if i != axis)
-            along = np.sqrt(np.mean(np.square(finite), axis=others, keepdims=True))
+            along = usual_of(finite, axis=others, keepdims=True)
             usual = along if usual is None else np.minimum(usual, along)
     return sizes if usual is None else np.maximum(sizes, usual)
 

@@ -285,3 +285,12 @@ def test_a_cast_that_no_output_shows_is_unverified() -> None:
     assert report.verdict == "unverified" and "bfloat16" in " ".join(report.comparisons[0].reasons)
     seen = lambda x: (1.3 * x).to(torch.bfloat16).to(x.dtype)  # noqa: E731
     assert compare(lambda x: 1.3 * x, seen).verdict == "diverged"
+
+
+def test_last_digits_of_a_constant_are_a_note() -> None:
+    def gelu(constant: float) -> Callable[..., Any]:
+        return lambda x: 0.5 * x * (1 + torch.tanh(constant * (x + 0.044715 * x**3)))
+
+    exact = lambda x: torch.nn.functional.gelu(x, approximate="tanh")  # noqa: E731
+    assert compare(exact, gelu(0.797885)).verdict == "parity"
+    assert compare(exact, gelu(0.7979)).verdict == "diverged"

@@ -154,3 +154,36 @@ def test_what_is_too_large_is_explained_on_a_few_samples(
     assert found.cause.kind == "softmax-axis" and not found.cause.confirmed
     assert "explained on the first 3 of 5 samples" in found.cause.unproved
     assert "not explained" not in found.detail
+
+
+# --- nothing passes because the time was over -----------------------------------------------------
+
+
+def with_epsilon(epsilon: float) -> Callable[[Any], Any]:
+    """A norm; of the two epsilons below the difference is within rounding on these inputs."""
+
+    def model(x: Any) -> Any:
+        variance, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
+        return torch.tanh((x - mean) * torch.rsqrt(variance + epsilon))
+
+    return model
+
+
+@pytest.mark.parametrize(
+    "step", ["parity.diagnosis.locate.parting_of_near", "parity.diagnosis.divergences.diagnose"]
+)
+def test_a_small_difference_that_was_not_looked_at_to_the_end_is_unverified(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compare() -> parity.Report:
+        models = [parity.wrap(with_epsilon(one), "torch") for one in (1e-5, 1.0005e-5)]
+        return parity.compare(*models, inputs=0.3 * INPUTS)
+
+    def spent(*_: Any) -> None:
+        raise budget.Spent
+
+    assert compare().verdict == "diverged"
+    monkeypatch.setattr(step, spent)
+    report = compare()
+    assert report.verdict == "unverified"
+    assert "the budget of" in str(report)
