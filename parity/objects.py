@@ -145,13 +145,17 @@ def answers_from(cls: type, attribute: str) -> set[str]:
 
 
 def methods_from(cls: type, attribute: str) -> set[str]:
-    """The public methods of the user's that read an attribute: they may give what it holds."""
+    """The methods of the user's that callers use and read an attribute: they may give it as it is."""
     return {
         name
         for base in cls.__mro__
         for name, member in vars(base).items()
-        if name[:1] != "_" and _is_users_function(member) and attribute in _names_in(member)
+        if (name[:1] != "_" or name in _OFFERED) and _is_users_function(member) and attribute in _names_in(member)
     }
+
+
+# Of a special name, and part of what a result offers to its callers.
+_OFFERED = ("__call__", "__getitem__", "__iter__", "__array__", "__float__")
 
 
 def _names_in(member: object) -> set[str]:

@@ -223,6 +223,7 @@ def _as_one_array(thing: Any) -> Any:
         return None
     if isinstance(thing, (bool, int, float, complex)):
         array = np.asarray(thing)  # an integer beyond 64 bits makes no array of numbers
+        array = array.astype(np.uint64) if array.dtype.kind == "u" else array  # of two of one size
         return array if array.dtype.kind in _NUMBERS else None
     if isinstance(thing, range) or type(thing).__name__ in ("Size", "TensorShape"):
         return np.asarray(list(thing), np.int64) if None not in list(thing) else None
@@ -231,7 +232,8 @@ def _as_one_array(thing: Any) -> Any:
             array = np.asarray(thing)
         except ValueError:  # of several lengths: each list by itself
             return None
-        return array if array.dtype.kind in _NUMBERS else None
+        exact = array.dtype.kind != "f" or not _holds_long_integers(thing)
+        return array if array.dtype.kind in _NUMBERS and exact else None
     if isinstance(thing, np.ndarray) or isinstance(thing, type):
         return None
     return _foreign(thing)
@@ -244,6 +246,16 @@ def _of_numbers(things: list[Any]) -> bool:
         else isinstance(item, (bool, int, float, complex)) and not isinstance(item, Enum)
         for item in things
     )
+
+
+def _holds_long_integers(things: Any) -> bool:
+    """Whether a float64 would round an integer among numbers, as an id."""
+    if isinstance(things, list):
+        return any(map(_holds_long_integers, things))
+    return isinstance(things, int) and abs(things) > _EXACT
+
+
+_EXACT = 2**53
 
 
 def _foreign(thing: Any) -> _Foreign | None:
@@ -405,11 +417,8 @@ def _hidden(
     public = {id(leaf) for leaf in leaves}
     plain = {leaf.item() for leaf in leaves if isinstance(leaf, np.ndarray) and not leaf.ndim}
     for name, item in attributes.items():
-        held = [
-            one
-            for one in _numbers(item, is_tensor, set())
-            if id(one) not in public and not (isinstance(one, _SCALARS) and one in plain)
-        ]
+        kept = [one for one in _numbers(item, is_tensor, set()) if id(one) not in public]
+        held = [one for one in kept if not (isinstance(one, _SCALARS) and one in plain)]
         if not users:
             held = [one for one in held if not isinstance(one, _SCALARS)]
         read = answers_from(type(thing), name)
@@ -417,7 +426,7 @@ def _hidden(
         if sum(map(_size, held)) > sum(map(_size, given)):
             setting = all(isinstance(one, int) for one in held)
             yield name, Setting(Private(item)) if setting else Private(item)
-        elif users and held and methods_from(type(thing), name):
+        elif users and kept and methods_from(type(thing), name):
             yield name, Private(_as_array(item, is_tensor))
 
 

@@ -110,7 +110,7 @@ def close(
     noted = any(note.kind == "low-precision" for note in verdict.notes)
     narrow = coarsest_unit(repaired) if noted else None
     half = noted or in_half_precision(repaired)
-    reasons = precision_decides(matched, pairs, plain, narrow, half)
+    reasons = precision_decides(matched, pairs, plain, _exact(matched, {}), narrow, half)
     if reasons:
         return _weaker(verdict, "unverified", reasons, names), []
     instead, reasons = stored_results(matched, pairs, every, plain)

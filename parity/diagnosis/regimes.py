@@ -16,7 +16,7 @@ from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, nudged_run, typed
 from parity.errors import ParityError
 from parity.matching.match import Match
-from parity.numerics.accounting import at_least_usual, in_reals, root_mean_square
+from parity.numerics.accounting import at_least_usual, in_reals, root_mean_square, rounding
 from parity.numerics.difference import mask_sentinels
 from parity.numerics.moving import moved_by_rounding
 from parity.numerics.rounding import U32
@@ -28,7 +28,7 @@ _TIMES = 64.0
 # In a narrow format, where a unit is as large as all that.
 _TIMES_NARROW = 8.0
 # Of what is usual nearby: less may be rounding that moved inputs do not show, as that of constants.
-_LARGE = 2.0**-12
+_LARGE = 2.0**-16
 _LARGE_NARROW = 2.0**-6
 # Whole numbers are rounded once: what so many units in the last place do not turn was no tie.
 _TIES = 16.0 * U32
@@ -40,12 +40,14 @@ def precision_decides(
     matched: Match,
     pairs: Sequence[OutputPair],
     plain: tuple[PlainRun, PlainRun],
+    exact: Outputs,
     narrow: float | None = None,
     half: bool = False,
 ) -> list[str]:
-    """Outputs that differ as they ran by more than moved inputs explain; what is said of each.
+    """Outputs that differ as they ran by more than rounding explains; what is said of each.
 
     Args:
+        exact: the candidate's outputs in float64, by itself.
         narrow: the unit roundoff of the narrowest format in which one of the models computes, if
             that is not float32; None if that is no news, as where both are in half precision.
         half: whether one of them computes in such a format.
@@ -56,7 +58,7 @@ def precision_decides(
         runs = _laid_out(matched, pair, *ran)
         if runs is None:
             continue
-        gap, large = _apart(*runs, _LARGE_NARROW if half else _LARGE)
+        gap, large = _apart(*runs, half)
         if not (gap > large).any():
             continue
         whole = runs[0].dtype.kind != "f"
@@ -65,13 +67,14 @@ def precision_decides(
         if whole:  # both models turn at a tie; where one alone turns by much, it lost digits
             over = gap > _STEPS * np.minimum(*moved)
         else:
+            # of a narrow format it is noted that the one model rounds more than the other
+            units = moved if half else _units(matched, pair, runs, exact) or moved
             # a step may be swallowed here and not there: what is usual counts everywhere, as a
             # median: a few noisy elements excuse no other
+            ours, theirs = (_usual(one, np.median) for one in units)
+            allowed = np.maximum(ours, theirs) if half else np.minimum(ours, theirs)
             times = _TIMES if narrow is None else _TIMES_NARROW
-            over = gap > np.maximum(large, times * _usual(np.maximum(*moved), np.median))
-            curves = moved_outputs(matched, pair, curves=True) if over.any() else None
-            if curves is not None:
-                over &= gap > times * _usual(np.maximum(*curves), np.median)
+            over = gap > np.maximum(large, times * allowed)
         if over.any():
             index = tuple(int(i) for i in np.unravel_index(int((gap * over).argmax()), gap.shape))
             shown = (f"{one[index]:.9g}" for one in runs)
@@ -85,7 +88,7 @@ def precision_decides(
     return found
 
 
-def _apart(reference: Array, candidate: Array, large: float) -> tuple[Array, Array]:
+def _apart(reference: Array, candidate: Array, half: bool) -> tuple[Array, Array]:
     """How far elements are apart as the models ran, and how far is not to be looked at."""
     if reference.dtype.kind != "f":
         gap = np.abs(reference.astype(np.float64) - candidate.astype(np.float64))
@@ -94,7 +97,9 @@ def _apart(reference: Array, candidate: Array, large: float) -> tuple[Array, Arr
         gap = np.abs(reference - candidate)
     gap = np.where(np.isfinite(gap), gap, 0.0)
     finite = np.where(np.isfinite(reference), np.abs(reference), 0.0)
-    return gap, large * _usual(finite)
+    if half:  # a unit is of what was added up, not of what is left of it
+        return gap, _LARGE_NARROW * _usual(finite)
+    return gap, _LARGE * _usual(finite, np.median)
 
 
 def _usual(sizes: Array, usual_of: Callable[..., Array] = root_mean_square) -> Array:
@@ -129,19 +134,37 @@ def _moved(
     return largest
 
 
+def _units(
+    matched: Match, pair: OutputPair, runs: tuple[Array, Array], exact: Outputs
+) -> tuple[Array, Array] | None:
+    """What rounding does to each element of either output: measured twice, and the larger.
+
+    All that is computed moves by one rounding; and the error of the run, which knows of what one
+    operation does inside. None where a replay fails on moved numbers.
+    """
+    moved = moved_outputs(matched, pair, everywhere=True)
+    tape = matched.reference.tape
+    ours = {name: matched.reference.array(value) for name, value in tape.outputs.items()}
+    laid_out = _laid_out(matched, pair, ours, exact)
+    if moved is None or laid_out is None:
+        return moved
+    errors = (rounding(*one) for one in zip(runs, laid_out, strict=True))
+    return np.maximum(moved[0], next(errors)), np.maximum(moved[1], next(errors))
+
+
 def moved_outputs(
-    matched: Match, pair: OutputPair, curves: bool = False
+    matched: Match, pair: OutputPair, everywhere: bool = False
 ) -> tuple[Array, Array] | None:
     """How far rounding moves both outputs of a pair; None where a replay fails on moved numbers.
 
     Args:
-        curves: see `moved_by_rounding`.
+        everywhere: see `moved_by_rounding`.
     """
     tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
     draws = typed(tapes[1], matched.draws)
     try:
         ours, theirs = (
-            moved_by_rounding(tape, [value], given, curves)[value]
+            moved_by_rounding(tape, [value], given, everywhere)[value]
             for tape, value, given in zip(tapes, values, ({}, draws), strict=True)
         )
     except ParityError:

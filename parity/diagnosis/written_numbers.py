@@ -1,54 +1,244 @@
-"""Numbers that are written into a text, into bytes, a duration or a set: equal but for rounding."""
+"""Numbers that the host computed, in arrays or written into texts, bytes, times and sets.
+
+They have no history on a tape. What rounding does to them is seen where the inputs move by one unit
+in the last place: what does not change then has no rounding, and is equal or not.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from datetime import timedelta
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, Literal
 
 import numpy as np
 
-from parity.numerics.rounding import U32
+from parity.numerics.accounting import in_reals
+from parity.numerics.rounding import U32, UNITS
+from parity.tape import Array
 
-# So far apart are numbers that two frameworks compute in float32, of their own size.
-_COMPUTED = 64 * U32
-_MICROSECOND = 1e-6  # the smallest step of a duration, in seconds
-_NUMBER = re.compile(r"[-+]?(?:\d+\.\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)")
+Found = Literal["equal", "unclear", "apart"]
+
+# A computation rounds as often as this, where its inputs were rounded once.
+_ROUNDINGS = 64.0
+_EQUAL = 4 * U32  # as a constant that is rounded once more
+_COMPUTED = 64 * U32  # so far apart are numbers that two frameworks compute, but for chaotic models
+# More than rounding leaves in float32 but for chaotic models; what lies between is not claimed.
+_APART = 2.0**-10
+_FAULTY = 1000.0  # times what rounding moves
+_WHOLE = 2.0**23  # float32 has no digits behind the point from here on
+_COARSE = 16.0  # steps: what moves by fewer was rounded to them
+_TIE = 1.5  # steps, by more than which no number is apart for a tie
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_POWER = 300  # of ten, in which float64 ends
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What a leaf holds: numbers, and all that lies between them.
+
+    Attributes:
+        rest: what has to be equal.
+        written: each number as it is written; two that are written alike are the same.
+        numbers: in float64.
+        steps: between one number that can be written and the next.
+    """
+
+    rest: Any
+    written: tuple[Any, ...]
+    numbers: Array
+    steps: Array
+
+
+def compare_arrays(ours: Array, theirs: Array, again: Sequence[Sequence[Array | None]]) -> Found:
+    """Compares numbers that the host computed; whether rounding is what they differ by.
+
+    Args:
+        ours, theirs: of one shape.
+        again: those of either model where its inputs were moved, run by run.
+    """
+    readings = _of_array(ours), _of_array(theirs)
+    moved = [[None if one is None else _of_array(one) for one in runs] for runs in again]
+    return _compare(readings, moved)
+
+
+def compare_leaves(ours: Any, theirs: Any, again: Sequence[Sequence[Any]]) -> Found:
+    """The same of texts, bytes, times and sets that are not equal."""
+    if all(one == mine for mine, runs in zip((ours, theirs), again, strict=True) for one in runs):
+        alike = _reading(ours), _reading(theirs)
+        return "unclear" if _may_be_rounded(alike) else "apart"
+    if isinstance(ours, bytes) and isinstance(theirs, bytes) and not _is_text(ours):
+        return _compare_bytes(ours, theirs, again)
+    readings = _reading(ours), _reading(theirs)
+    return _compare(readings, [[_reading(one) for one in runs] for runs in again], rounded=False)
 
 
 def equal_but_for_digits(a: Any, b: Any) -> bool:
-    """Whether two leaves hold the same but for the last digits of computed numbers."""
-    if isinstance(a, str) and isinstance(b, str):
-        ours, theirs = ([float(one) for one in _NUMBER.findall(text)] for text in (a, b))
-        return _NUMBER.sub("", a) == _NUMBER.sub("", b) and _near(ours, theirs)
-    if isinstance(a, bytes) and isinstance(b, bytes):
-        return any(_near(_as_numbers(a, one), _as_numbers(b, one)) for one in ("<f4", "<f8"))
-    if isinstance(a, timedelta) and isinstance(b, timedelta):
-        return _near([a.total_seconds()], [b.total_seconds()], _MICROSECOND)
-    sets = (set, frozenset)
-    if isinstance(a, sets) and isinstance(b, sets):
-        return all(isinstance(one, float) for one in a | b) and _near(sorted(a), sorted(b))
+    """Whether two leaves may hold the same but for the last digits of computed numbers."""
+    return _may_be_rounded((_reading(a), _reading(b)))
+
+
+def _may_be_rounded(readings: tuple[_Reading | None, _Reading | None]) -> bool:
+    ours, theirs = readings
+    if ours is None or theirs is None or ours.rest != theirs.rest or not ours.written:
+        return False
+    apart = _differ(ours, theirs)
+    size = np.maximum(np.abs(ours.numbers), np.abs(theirs.numbers))
+    return bool((~apart | (np.abs(ours.numbers - theirs.numbers) <= _COMPUTED * size)).all())
+
+
+def _compare(
+    readings: tuple[_Reading | None, _Reading | None],
+    again: Sequence[Sequence[_Reading | None]],
+    rounded: bool = True,
+) -> Found:
+    """What two readings differ by, where `rounded` says that float32 may round what never moves."""
+    ours, theirs = readings
+    if ours is None or theirs is None or ours.rest != theirs.rest:
+        return "unclear"  # as a number without a point, or a member that rounding makes two
+    apart = _differ(ours, theirs)
+    if not apart.any():
+        return "equal"
+    with np.errstate(all="ignore"):
+        gap = np.abs(ours.numbers - theirs.numbers)
+        size = np.maximum(np.abs(ours.numbers), np.abs(theirs.numbers))
+    gap = np.where(np.isnan(gap), np.inf, gap)
+    steps = np.maximum(ours.steps, theirs.steps)
+    moved = np.zeros(gap.shape)
+    for mine, runs in zip(readings, again, strict=True):
+        for one in runs:
+            if mine is None or one is None or one.rest != mine.rest:
+                return "unclear"
+            with np.errstate(all="ignore"):
+                moved = np.fmax(moved, np.abs(one.numbers - mine.numbers))
+    # a number that was rounded to few places moves by one of them, whatever it was
+    times = np.where(moved >= _COARSE * steps, _ROUNDINGS, 1.0)
+    plain = (size < _WHOLE) & ~_both_whole(ours.numbers, theirs.numbers) & (steps == 0)
+    least = np.where(plain & rounded, _EQUAL * size, 0.0)
+    covered = ~apart | ((gap <= times * moved + least) & (moved + least > 0))
+    if covered.all():
+        return "equal"
+    far = (gap > _APART * size) & (gap > _FAULTY * moved) & (gap > _TIE * steps * (moved.max() > 0))
+    # what nothing moves is constant: no further apart than float32 rounds it, or another constant
+    constant = any(map(len, again)) and not moved.any()
+    far |= constant & (gap > _COMPUTED * size)
+    return "apart" if (far & ~covered).any() else "unclear"
+
+
+def _differ(ours: _Reading, theirs: _Reading) -> Array:
+    return np.array([a != b for a, b in zip(ours.written, theirs.written, strict=True)], bool)
+
+
+def _both_whole(a: Array, b: Array) -> Array:
+    found: Array = (a == np.rint(a)) & (b == np.rint(b))
+    return found
+
+
+# --- readings -------------------------------------------------------------------------------------
+
+
+def _of_array(array: Array) -> _Reading:
+    flat = in_reals(array).ravel()
+    written = tuple(None if one != one else one for one in flat.tolist())  # NaN is NaN
+    whole = flat.dtype.kind != "f"
+    numbers = flat.astype(np.float64)
+    return _Reading(array.shape, written, numbers, np.full(numbers.shape, float(whole)))
+
+
+def _reading(leaf: Any) -> _Reading | None:
+    """The numbers in a leaf; None where there are none."""
+    if isinstance(leaf, bytes) and _is_text(leaf):
+        leaf = leaf.decode()
+    if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "SU":
+        leaf = "\0".join(map(str, leaf.ravel().tolist()))
+    if isinstance(leaf, str):
+        return _of_text(leaf)
+    if isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind in "mM":
+        whole = np.asarray(leaf).astype(f"{leaf.dtype.kind}8[us]").astype(np.int64)
+        return _of_array(whole)
+    if isinstance(leaf, timedelta):
+        return _of_array(np.array([leaf // _MICROSECOND]))
+    if isinstance(leaf, datetime):
+        since = leaf - datetime(1970, 1, 1, tzinfo=leaf.tzinfo)
+        return _of_array(np.array([since // _MICROSECOND]))
+    if isinstance(leaf, date):
+        return _of_array(np.array([leaf.toordinal()]))
+    if isinstance(leaf, (set, frozenset)):
+        numbers = sorted(one for one in leaf if isinstance(one, (int, float)))
+        rest = frozenset(one for one in leaf if not isinstance(one, (int, float)))
+        steps = np.array([float(isinstance(one, int)) for one in numbers])
+        return _Reading((rest, len(numbers)), tuple(numbers), np.array(numbers, float), steps)
+    return None
+
+
+def _is_text(given: bytes) -> bool:
+    try:
+        return given.decode().isprintable()
+    except UnicodeDecodeError:
+        return False
+
+
+def _of_text(text: str) -> _Reading:
+    written = tuple(_NUMBER.findall(text))
+    numbers = np.array([float(one) for one in written])
+    return _Reading(_NUMBER.sub("#", text), written, numbers, np.array(list(map(_step, written))))
+
+
+def _step(written: str) -> float:
+    """One unit in the last place of a number that is written out."""
+    digits, _, power = written.lower().partition("e")
+    places = len(digits.partition(".")[2])
+    return float(10.0 ** max(min(int(power or 0), _POWER) - places, -_POWER))
+
+
+# --- bytes ----------------------------------------------------------------------------------------
+
+
+def _compare_bytes(ours: bytes, theirs: bytes, again: Sequence[Sequence[Any]]) -> Found:
+    """Of bytes it is not known what numbers they hold: the first format in which they look like it.
+
+    Halves look like float32, too; what is a unit or two of halves apart is not claimed to be more.
+    """
+    if len(ours) != len(theirs):
+        return "apart"
+    every = [ours, theirs, *(one for runs in again for one in runs if isinstance(one, bytes))]
+    dtype = next((one for one in _FORMATS if all(_look_like(given, one) for given in every)), None)
+    if dtype is None:
+        return "unclear"
+
+    def read(given: Any) -> _Reading | None:
+        is_alike = isinstance(given, bytes) and len(given) == len(ours)
+        return _of_array(np.frombuffer(given, dtype)) if is_alike else None
+
+    moved = [[read(one) for one in runs] for runs in again]
+    found = _compare((read(ours), read(theirs)), moved, rounded=False)  # it may be no number
+    return "unclear" if found == "apart" and _are_near_halves(ours, theirs) else found
+
+
+_FORMATS = ("<f4", ">f4", "<f8", ">f8", "<f2", ">f2")
+_LEAST, _LARGEST = 2.0**-40, 2.0**40
+
+
+def _look_like(given: bytes, dtype: str) -> bool:
+    """Whether bytes hold numbers of ordinary sizes, if they are of that format."""
+    if not given or len(given) % np.dtype(dtype).itemsize:
+        return False
+    size = np.abs(np.frombuffer(given, dtype).astype(np.float64))
+    return bool(((size == 0) | (size > _LEAST) & (size < _LARGEST)).all())
+
+
+def _are_near_halves(ours: bytes, theirs: bytes) -> bool:
+    for a, b in _as_halves(ours, theirs):
+        with np.errstate(all="ignore"):
+            near = np.abs(a - b) <= 4 * UNITS["float16"] * np.maximum(np.abs(a), np.abs(b))
+        if near.all():
+            return True
     return False
 
 
-def _as_numbers(given: bytes, dtype: str) -> Sequence[float]:
-    """The numbers that bytes hold, if they look like some: ordinary sizes."""
-    if not given or len(given) % np.dtype(dtype).itemsize:
-        return []
-    found = np.frombuffer(given, dtype)
-    size = np.abs(found)
-    ordinary = np.isfinite(found) & ((size == 0) | (size > _LEAST) & (size < _LARGEST))
-    return found.tolist() if ordinary.all() else []
-
-
-_LEAST, _LARGEST = 1e-20, 1e20
-
-
-def _near(ours: Sequence[float], theirs: Sequence[float], least: float = 0.0) -> bool:
-    if len(ours) != len(theirs) or not ours:
-        return False
-    a, b = np.array(ours), np.array(theirs)
-    size = np.maximum(np.abs(a), np.abs(b))
-    allowed = _COMPUTED * size + 2 * U32 * size.max() + least
-    return bool(((a == b) | (np.abs(a - b) <= allowed)).all())
+def _as_halves(ours: bytes, theirs: bytes) -> Iterator[tuple[Array, Array]]:
+    for dtype in _FORMATS[-2:] if not len(ours) % 2 else ():
+        a, b = (np.frombuffer(one, dtype).astype(np.float64) for one in (ours, theirs))
+        yield a, b

@@ -48,13 +48,15 @@ def moved_by_rounding(
     tape: Tape,
     values: Collection[int],
     given: Mapping[int, Array] | None = None,
-    curves: bool = False,
+    everywhere: bool = False,
 ) -> dict[int, Array]:
     """How far each element of `values` moves at most, over a few replays as recorded.
 
     Args:
         given: what replaces values of the tape in all of these, such as random draws.
-        curves: whether what a kernel makes of each number by itself moves too.
+        everywhere: whether all that is computed moves too, as it does where each operation rounds
+            (stochastic arithmetic: Vignes, "A stochastic arithmetic for reliable scientific
+            computation", 1993).
     """
     given = {} if given is None else given
     recorded = Replay(tape, None, tape.recorded)
@@ -67,7 +69,7 @@ def moved_by_rounding(
         moved = {
             one.id: _moved(recorded.array(one.id), _unit(one.dtype), random) for one in floating
         }
-        after = partial(_move_curve, random=random) if curves else None
+        after = partial(_move_results, random=random) if everywhere else None
         again = tape.replay(None, {**moved, **given}, after=after)
         for value, largest in found.items():
             np.fmax(largest, _step(base.array(value), again.array(value)), out=largest)
@@ -98,22 +100,12 @@ def moved_in_float64(
     ]
 
 
-def _move_curve(op: Op, run: Replay, random: np.random.Generator) -> None:
-    """Moves what a kernel makes of one array, such as a tanh: frameworks have each their own.
-
-    Where it saturates, moved inputs move nothing. Sums are rounded alike everywhere: if one of them
-    absorbs a number, that is no rounding.
-    """
-    values = run.tape.values
-    if op.role != "compute" or len(op.inputs) != 1 or len(op.outputs) != 1 or _sums(op):
-        return
-    (read,), (made,) = op.inputs, op.outputs
-    if values[read].dtype == values[made].dtype == "float32":
-        run.replace(made, _moved(run.array(made), U32, random))
-
-
-def _sums(op: Op) -> bool:
-    return any(word in op.kind.lower() for word in ("add", "sub", "sum", "mean"))
+def _move_results(op: Op, run: Replay, random: np.random.Generator) -> None:
+    """Moves what an operation computed by one rounding of its format, where it is not exact."""
+    for value in op.outputs if op.role == "compute" else ():
+        dtype = run.tape.values[value].dtype
+        if dtype == "float64" or dtype in UNITS:
+            run.replace(value, _moved(run.array(value), _unit(dtype), random))
 
 
 def _unit(dtype: str) -> float:

@@ -1,0 +1,132 @@
+"""Leaves of outputs that hold no numbers: are two equal, and what is said of them."""
+
+from __future__ import annotations
+
+from datetime import date, time, timedelta
+from enum import Enum
+from pathlib import PurePath
+from types import CellType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from parity.numerics.rounding import U32
+from parity.objects import Private
+from parity.outputs import Repeated
+from parity.tape import Array
+
+_COMPUTED = 64 * U32  # so far apart are numbers that two frameworks compute, but for chaotic models
+_SHOWN = 60  # characters of a leaf in a message
+
+_PLAIN = (str, bytes, bool, int, float, complex, date, time, timedelta, PurePath, Enum, Repeated)
+
+
+def is_plain(leaf: Any) -> bool:
+    """Whether a leaf is what it shows: two that differ are a difference."""
+    if isinstance(leaf, (set, frozenset)):
+        return all(map(is_plain, leaf))
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf.dtype.kind in "SUMm"
+    return leaf is None or isinstance(leaf, _PLAIN) or _dtype_name(leaf) != ""
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Whether two leaves are the same; what cannot be compared is not."""
+    if isinstance(a, Enum) and isinstance(b, Enum) and type(a) is not type(b):
+        named = (type(a).__name__, a.name) == (type(b).__name__, b.name)
+        plain = all(type(one.value) is not object for one in (a, b))
+        return named and (not plain or equal(a.value, b.value))
+    if isinstance(a, FunctionType) and isinstance(b, FunctionType):
+        return _same_function(a, b)
+    if isinstance(a, MethodType) and isinstance(b, MethodType):
+        return a.__func__ is b.__func__ and _hold_the_same(a.__self__, b.__self__)
+    if isinstance(a, Private) and isinstance(b, Private):
+        arrays = [one for one in (a.value, b.value) if isinstance(one, np.ndarray)]
+        if len(arrays) == 2 and all(one.dtype.kind == "f" for one in arrays):
+            return _near(*arrays)
+        return equal(a.value, b.value)
+    a, b = _as_text(a), _as_text(b)
+    if _dtype_name(a) and _dtype_name(b):
+        return _dtype_name(a) == _dtype_name(b)
+    if isinstance(a, (np.ndarray, np.generic)) or isinstance(b, (np.ndarray, np.generic)):
+        ours, theirs = np.asarray(a), np.asarray(b)
+        times = ours.dtype.kind in "mM" and theirs.dtype.kind in "mM"  # NaT is NaT
+        return bool(np.array_equal(ours, theirs, equal_nan=times))
+    try:
+        return bool(a is b or a == b)
+    except (TypeError, ValueError, RuntimeError):  # of an object that compares element by element
+        return False
+
+
+def _near(a: Array, b: Array) -> bool:
+    """Whether each number is another but for the rounding of a computation, of its own size."""
+    if a.shape != b.shape:
+        return False
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    with np.errstate(all="ignore"):
+        near = np.abs(a - b) <= _COMPUTED * np.maximum(np.abs(a), np.abs(b))
+    return bool((near | (a == b) | (np.isnan(a) & np.isnan(b))).all())
+
+
+def _as_text(leaf: Any) -> Any:
+    """Bytes as the text that they are, as in TensorFlow's tensors of strings."""
+    try:
+        if isinstance(leaf, bytes):
+            return leaf.decode()
+        if isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind == "S":
+            return np.char.decode(leaf, "utf-8")
+    except UnicodeDecodeError:
+        pass
+    return leaf
+
+
+def _same_function(a: FunctionType, b: FunctionType) -> bool:
+    """Whether two functions are one piece of code made with equal values."""
+    ours, theirs = _made_with(a), _made_with(b)
+    return (a.__code__ is b.__code__ and len(ours) == len(theirs)) and all(
+        x is y or not isinstance(x, FunctionType) and equal(x, y)
+        for x, y in zip(ours, theirs, strict=True)
+    )
+
+
+def _hold_the_same(a: object, b: object) -> bool:
+    """Whether two objects of one class have equal attributes; what else they hold is not known."""
+    if type(a) is not type(b) or not all(hasattr(one, "__dict__") for one in (a, b)):
+        return a is b
+    ours, theirs = vars(a), vars(b)
+    return ours.keys() == theirs.keys() and all(equal(ours[name], theirs[name]) for name in ours)
+
+
+def _made_with(function: FunctionType) -> list[Any]:
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    cells = [cell for cell in function.__closure__ or () if cell != CellType()]  # or it is empty
+    return [*defaults, *(cell.cell_contents for cell in cells)]
+
+
+def _dtype_name(leaf: Any) -> str:
+    """The name of a framework's dtype, as `float32`; "" of anything else."""
+    if isinstance(leaf, np.dtype):
+        return str(leaf.name)
+    if type(leaf).__name__ not in ("dtype", "DType"):
+        return ""
+    return str(getattr(leaf, "name", leaf)).removeprefix("torch.")
+
+
+def told(leaf: Any) -> str:
+    """A leaf in a message: what it is, or what kind of thing."""
+    if is_plain(leaf):
+        return brief(leaf)
+    if isinstance(leaf, Private):
+        return f"{told(leaf.value)} in a private attribute"
+    kind = type(leaf)
+    return f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
+
+
+def brief(leaf: Any) -> str:
+    """What a leaf is, cut short."""
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        leaf = leaf.item() if np.ndim(leaf) == 0 else leaf
+    array = isinstance(leaf, np.ndarray)
+    text = np.array2string(leaf, threshold=6, precision=6) if array else repr(leaf)
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
