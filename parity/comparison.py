@@ -9,7 +9,14 @@ from typing import Any
 
 from parity import budget, channels
 from parity.architecture import structural_differences
-from parity.diagnosis.beside import Beside, by_value, in_order, judge_beside, missing
+from parity.diagnosis.beside import (
+    Beside,
+    by_value,
+    in_order,
+    judge_beside,
+    missing,
+    reordered,
+)
 from parity.diagnosis.by_formula import hold_against, record_formula
 from parity.diagnosis.closing import close, doubted
 from parity.diagnosis.draw_notes import with_draws
@@ -352,7 +359,7 @@ def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], li
     problems: list[str] = []
     shared = [name for name in ours if name in theirs]
     if in_order(reference, candidate, ours, theirs):
-        named = list(zip(ours, ours.values(), theirs.values(), strict=True))
+        named = list(zip(ours, ours.values(), reordered(reference, candidate), strict=True))
     else:
         named = [(name, ours[name], theirs[name]) for name in shared]
         for name in ours:

@@ -150,7 +150,9 @@ def methods_from(cls: type, attribute: str) -> set[str]:
         name
         for base in cls.__mro__
         for name, member in vars(base).items()
-        if (name[:1] != "_" or name in _OFFERED) and _is_users_function(member) and attribute in _names_in(member)
+        if (name[:1] != "_" or name in _OFFERED)
+        and _is_users_function(member)
+        and attribute in _names_in(member)
     }
 
 

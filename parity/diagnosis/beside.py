@@ -27,6 +27,8 @@ from parity.tape import Array, Tape
 
 _ALIKE = 4 * U32  # equal but for the last bits of float32
 _NUDGES = 8
+_NEAR = 1e-3  # but for chaotic models, outputs that belong together
+_FEW = 16  # outputs, which are tried in another order
 
 
 @dataclass
@@ -66,12 +68,29 @@ def judge_beside(
         plain: how both are run without being recorded.
     """
     found = Beside()
+    names = _in_another_order(reference, candidate, pairs)
+    if names:
+        found.unverified.append(
+            f"the outputs of both models have no name in common, and hold the same in another "
+            f"order than they come in ({names}): give them the same names"
+        )
     for pair in pairs:
         if by_value(reference, candidate, pair):
             _compare_recorded(found, reference, candidate, pair, plain)
     _compare_leaves(found, reference, candidate, plain)
     _nothing_dropped(found, reference, candidate, pairs)
     return found
+
+
+def _in_another_order(reference: Tape, candidate: Tape, pairs: Sequence[OutputPair]) -> str:
+    """Which outputs were paired by what they hold; "" if none were."""
+    if set(reference.outputs) & set(candidate.outputs):
+        return ""
+    numbers = list(candidate.outputs.values())
+    if [pair.candidate for pair in pairs] == [n for n in numbers][: len(pairs)]:
+        return ""
+    named = {value: name for name, value in candidate.outputs.items()}
+    return ", ".join(f"{pair.name!r} and {named[pair.candidate]!r}" for pair in pairs)
 
 
 def _recorded(tape: Tape, value: int) -> Array:
@@ -167,6 +186,7 @@ def _compare_leaves(
     if in_order(reference, candidate, ours, theirs):
         other_name = dict(zip(ours, theirs, strict=True))
         theirs = dict(zip(ours, theirs.values(), strict=True))
+    _compare_renamed(found, reference, candidate)
     for name in dict.fromkeys((*ours, *theirs)):
         if name in ours and name in theirs:
             sides = (reference, ours[name]), (candidate, theirs[name])
@@ -180,6 +200,31 @@ def _compare_leaves(
             found.unverified.append(
                 f"output {name!r} of {holder.model}, {told(leaf)}, is missing in {other.model}"
             )
+
+
+def _compare_renamed(found: Beside, reference: Tape, candidate: Tape) -> None:
+    """Settings of one model that the other has not, under any name: as many, and others.
+
+    One that has another name in the port, as a number of steps, may be the same or not.
+    """
+    ours, theirs = (
+        {
+            name: leaf.value
+            for name, leaf in one.other_outputs.items()
+            if isinstance(leaf, Setting) and type(leaf.value) is int
+            if name not in other.other_outputs and name not in other.outputs
+        }
+        for one, other in ((reference, candidate), (candidate, reference))
+    )
+    if ours and len(ours) == len(theirs) and sorted(ours.values()) != sorted(theirs.values()):
+        found.unverified.append(
+            f"{_listed(ours)} of {reference.model} and {_listed(theirs)} of {candidate.model} have "
+            "no name in common, and differ: if they say the same, give them the same names"
+        )
+
+
+def _listed(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in settings.items())
 
 
 def in_order(
@@ -197,6 +242,28 @@ def in_order(
             for a, b in zip(ours, theirs, strict=True)
         )
     )
+
+
+def reordered(reference: Tape, candidate: Tape) -> list[int]:
+    """The candidate's outputs in the reference's order, where no name says what belongs together.
+
+    As they come, unless they hold the same numbers in one other order.
+    """
+    ours, theirs = ([*tape.outputs.values()] for tape in (reference, candidate))
+    a, b = (
+        [_recorded(*one) for one in zip([t] * len(v), v, strict=True)]
+        for t, v in ((reference, ours), (candidate, theirs))
+    )
+    if all(map(_is_near, a, b)) or len(a) > _FEW:
+        return theirs
+    found = [[j for j, other in enumerate(b) if _is_near(one, other)] for one in a]
+    if all(len(one) == 1 for one in found) and len({j for [j] in found}) == len(b):
+        return [theirs[j] for [j] in found]
+    return theirs
+
+
+def _is_near(a: Array, b: Array) -> bool:
+    return a.shape == b.shape and residual(_wide(a), _wide(b)) <= _NEAR
 
 
 def apart(ours: Any, theirs: Any) -> bool:

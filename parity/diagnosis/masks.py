@@ -60,17 +60,34 @@ def unwritten_masks(
             (reference, candidate), tapes, (pair.reference, pair.candidate), strict=True
         ):
             large = hidden(array) & apart
-            if large.any() and not _is_written(Replay(tape, None, tape.recorded), value):
-                index = tuple(int(i) for i in np.argwhere(large)[0])
-                found.append(
-                    f"element {list(index)} of output {pair.name!r} is {reference[index]:.9g} in "
-                    f"the reference and {candidate[index]:.9g} in the candidate: a mask may use "
-                    f"any large number, but {tape.model} is not seen to hold this one as masks "
-                    "are written (a power of ten or of two, the lowest of a dtype), so that it may "
-                    "be a number that is meant"
+            whole = large & _of_whole_rows(array)
+            if not large.any():
+                continue
+            if whole.any():
+                large = whole
+                why = "a mask leaves some of a row, and these fill one"
+            elif not _is_written(Replay(tape, None, tape.recorded), value):
+                why = (
+                    f"{tape.model} is not seen to hold this one as masks are written (a power of "
+                    "ten or of two, the lowest of a dtype)"
                 )
-                break
+            else:
+                continue
+            index = tuple(int(i) for i in np.argwhere(large)[0])
+            found.append(
+                f"element {list(index)} of output {pair.name!r} is {reference[index]:.9g} in "
+                f"the reference and {candidate[index]:.9g} in the candidate: a mask may use "
+                f"any large number, but {why}, so that it may be a number that is meant"
+            )
+            break
     return found
+
+
+def _of_whole_rows(array: Array) -> Array:
+    """Which elements lie in a row, along the last axis, of which nothing is left."""
+    if not array.ndim:
+        return np.ones((), bool)
+    return np.broadcast_to(hidden(array).all(-1, keepdims=True), array.shape)
 
 
 def _apart(reference: Array, candidate: Array) -> Array:

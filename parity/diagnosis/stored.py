@@ -18,7 +18,6 @@ from parity.diagnosis.replayed import (
 )
 from parity.errors import ParityError
 from parity.matching.match import Match
-from parity.numerics.accounting import ACCOUNTED
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
 from parity.outputs import Outputs as Flat
@@ -214,6 +213,7 @@ def _is_by_sample(plain: PlainRun, names: list[str], at: int) -> bool:
 ELSEWHERE = 64.0  # times what the models differ by on the inputs that were given
 _ONE_BY_ONE = 1e-3  # of its size, and no more, an output may change with where its sample lies
 NUDGES = 2
+_ALIKE = 8 * U32
 _ENOUGH = 4  # numbers that are equal by no chance
 
 
@@ -232,7 +232,7 @@ def _stored(matched: Match, pairs: Sequence[OutputPair]) -> list[str]:
             )
     for one in matched.pairs.values():
         values = one.reference, one.candidate
-        if tapes[0].values[values[0]].size < _ENOUGH or not one.residual <= ACCOUNTED * U32:
+        if tapes[0].values[values[0]].size < _ENOUGH or not one.residual <= _ALIKE:
             continue
         if not matched.reference.informative(values[0]):
             continue

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from parity.diagnosis.region import OutputPair
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
-from parity.numerics.accounting import ACCOUNTED, FAULTY, allowance, excess
+from parity.numerics.accounting import FAULTY, allowance, excess
 from parity.numerics.difference import residual
 from parity.numerics.rounding import UNITS
 from parity.report.summary import Divergence
@@ -24,6 +24,7 @@ from parity.tape import Replay
 
 _WORSE = 10.0  # times as far apart: a repair of something that is none
 _NEARER = 0.9  # times as far apart
+_LAST_DIGITS = 8.0  # times rounding: what a constant's last digits leave
 _FARTHER = 1e4  # times as far apart at the place as at the outputs
 
 
@@ -76,7 +77,7 @@ def no_repair_shows(
     """
     last_digits = (one.cause and one.cause.kind == "constant-precision" for one in divergences)
     if all(last_digits) and not any(one.detail for one in divergences):
-        return _accounted(matched, outputs, ACCOUNTED)
+        return _accounted(matched, outputs, _LAST_DIGITS)
     for one in divergences:
         before, after = one.output_before, one.output_after
         if before is None or after is None or not after < _NEARER * before:

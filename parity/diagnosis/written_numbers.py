@@ -21,7 +21,7 @@ from parity.tape import Array
 Found = Literal["equal", "unclear", "apart"]
 
 # A computation rounds as often as this, where its inputs were rounded once.
-_ROUNDINGS = 64.0
+_ROUNDINGS = 16.0
 _EQUAL = 4 * U32  # as a constant that is rounded once more
 _COMPUTED = 64 * U32  # so far apart are numbers that two frameworks compute, but for chaotic models
 # More than rounding leaves in float32 but for chaotic models; what lies between is not claimed.

@@ -26,7 +26,7 @@ from parity.tape import Array
 
 # Of 77 correct pairs written apart the largest ratio was 1.12 (a constant rounded to float32), of
 # 42 faulty ones the smallest 49,704. Between the two limits nothing is claimed.
-ACCOUNTED = 8.0
+ACCOUNTED = 3.0
 FAULTY = 1000.0
 # Fewer elements do not tell what rounding is usual among them.
 _POOL = 4
@@ -96,10 +96,24 @@ def allowance(
             own = _WIDE / ACCOUNTED * sizes[0] + _FLOOR * at_least_usual(sizes[0])
         allowed: Array = own + errors[0] + errors[1]
         if not measured:
-            allowed = allowed + _UNMEASURED * at_least_usual(np.maximum(*errors))
+            unmeasured = np.maximum(*errors)
+            usual = at_least_usual(unmeasured)
+            if moved is not None:
+                usual = np.maximum(
+                    unmeasured, np.minimum(usual, sum(map(_usually_moved, moved, sizes)))
+                )
+            allowed = allowed + _UNMEASURED * usual
         if moved is not None and (wide or not measured):  # replays measure nothing there
-            allowed = allowed + at_least_usual(moved[0]) + at_least_usual(moved[1])
+            allowed = allowed + sum(map(_usually_moved, moved, sizes))
         return allowed
+
+
+def _usually_moved(moved: Array, size: Array) -> Array:
+    """How far rounding moves elements, of which few moves may miss some: those of their own size."""
+    share = np.where(size > 0, moved / size, 0.0)
+    usual = np.minimum(at_least_usual(moved), at_least_usual(share, np.median) * size)
+    found: Array = np.maximum(moved, usual)
+    return found
 
 
 def rounded_constants(reference: Array, candidate: Array) -> Array:
