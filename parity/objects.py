@@ -145,7 +145,7 @@ def answers_from(cls: type, attribute: str) -> set[str]:
 
 
 def methods_from(cls: type, attribute: str) -> set[str]:
-    """The methods of the user's that callers use and read an attribute: they may give it as it is."""
+    """The methods that a user's class offers and read an attribute: they may give what it holds."""
     return {
         name
         for base in cls.__mro__

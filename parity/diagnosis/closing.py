@@ -103,7 +103,7 @@ def close(
         found = "diverged" if left[0].excess.ratio > FAULTY else "unverified"
         return _weaker(
             verdict, found, [one.reason for one in left], [one.name for one in left]
-        ), left
+        ), [one for one in left if not one.excess.ratio <= ACCOUNTED]
     reasons = unwritten_masks(matched, pairs, plain)
     if reasons:
         return _weaker(verdict, "unverified", reasons, names), []
@@ -197,12 +197,12 @@ def unaccounted(
     """
     compared = _compared(matched, pairs, plain)
     own = _exact(matched, {})
-    if not _exceeding(compared, own):
+    if not _exceeding(compared, own, _SURE):
         return [], 0.0
     compared = _beyond_float64(matched, compared)
     found = _exceeding(compared, own)
     if not found:
-        return [], 0.0
+        return _exceeding(_as_moved(matched, compared), own, _SURE), 0.0
     substituted = {
         parting.values[1]: parting.order.apply(matched.reference.array(parting.values[0]))
         for parting, kind in noted
@@ -218,10 +218,12 @@ def unaccounted(
     left = _exceeding(compared, fixed)
     if not left and all(kind in _MEASURED for _, kind in noted):
         # what such a note leaves at an output shows there where all that it is of moves a little
-        left = _exceeding(_as_moved(matched, compared), own)
+        left = _exceeding(_as_moved(matched, compared), own, _SURE)
     return left, effect
 
 
+# Where moved inputs and constants account for no more, correct pairs differ by less than this.
+_SURE = 3.0
 # Kinds of notes that say no more than that numbers are rounded, at a place or all over it.
 _MEASURED = ("rounding", "constant-precision")
 
@@ -374,14 +376,16 @@ def _is_to_be_measured(
     return not excess(reference, candidate, least, masks).ratio <= ACCOUNTED
 
 
-def _exceeding(compared: Sequence[_Compared], candidate: Outputs) -> list[Unaccounted]:
+def _exceeding(
+    compared: Sequence[_Compared], candidate: Outputs, limit: float = ACCOUNTED
+) -> list[Unaccounted]:
     found = []
     for one in compared:
         laid_out = one.lay(candidate[one.name])
         if laid_out is not None:
             over = excess(one.reference, laid_out, one.allowed, one.masks)
             found.append(Unaccounted(one.pair.name, over))
-    found = [one for one in found if not one.excess.ratio <= ACCOUNTED]
+    found = [one for one in found if not one.excess.ratio <= limit]
     return sorted(found, key=lambda one: -one.excess.ratio)
 
 

@@ -26,7 +26,7 @@ from parity.tape import Array
 
 # Of 77 correct pairs written apart the largest ratio was 1.12 (a constant rounded to float32), of
 # 42 faulty ones the smallest 49,704. Between the two limits nothing is claimed.
-ACCOUNTED = 3.0
+ACCOUNTED = 8.0
 FAULTY = 1000.0
 # Fewer elements do not tell what rounding is usual among them.
 _POOL = 4
@@ -109,7 +109,7 @@ def allowance(
 
 
 def _usually_moved(moved: Array, size: Array) -> Array:
-    """How far rounding moves elements, of which few moves may miss some: those of their own size."""
+    """How far rounding moves elements; few moves may miss some, which count by their own size."""
     share = np.where(size > 0, moved / size, 0.0)
     usual = np.minimum(at_least_usual(moved), at_least_usual(share, np.median) * size)
     found: Array = np.maximum(moved, usual)
