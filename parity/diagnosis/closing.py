@@ -101,9 +101,9 @@ def close(
         verdict = replace(verdict, notes=tuple(notes))
     if left:
         found = "diverged" if left[0].excess.ratio > FAULTY else "unverified"
-        return _weaker(
-            verdict, found, [one.reason for one in left], [one.name for one in left]
-        ), [one for one in left if not one.excess.ratio <= ACCOUNTED]
+        return _weaker(verdict, found, [one.reason for one in left], [one.name for one in left]), [
+            one for one in left if not one.excess.ratio <= ACCOUNTED
+        ]
     reasons = unwritten_masks(matched, pairs, plain)
     if reasons:
         return _weaker(verdict, "unverified", reasons, names), []

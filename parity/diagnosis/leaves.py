@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from parity.numerics.rounding import U32
 from parity.objects import Private
 from parity.outputs import Repeated
-from parity.tape import Array
 
-_COMPUTED = 64 * U32  # so far apart are numbers that two frameworks compute, but for chaotic models
 _SHOWN = 60  # characters of a leaf in a message
 
 _PLAIN = (str, bytes, bool, int, float, complex, date, time, timedelta, PurePath, Enum, Repeated)
@@ -30,6 +27,12 @@ def is_plain(leaf: Any) -> bool:
     return leaf is None or isinstance(leaf, _PLAIN) or _dtype_name(leaf) != ""
 
 
+def is_array(leaf: Any) -> bool:
+    """Whether a leaf is a private array of numbers that are rounded."""
+    array = leaf.value if isinstance(leaf, Private) else None
+    return isinstance(array, np.ndarray) and array.dtype.kind in "fc"
+
+
 def equal(a: Any, b: Any) -> bool:
     """Whether two leaves are the same; what cannot be compared is not."""
     if isinstance(a, Enum) and isinstance(b, Enum) and type(a) is not type(b):
@@ -41,9 +44,6 @@ def equal(a: Any, b: Any) -> bool:
     if isinstance(a, MethodType) and isinstance(b, MethodType):
         return a.__func__ is b.__func__ and _hold_the_same(a.__self__, b.__self__)
     if isinstance(a, Private) and isinstance(b, Private):
-        arrays = [one for one in (a.value, b.value) if isinstance(one, np.ndarray)]
-        if len(arrays) == 2 and all(one.dtype.kind == "f" for one in arrays):
-            return _near(*arrays)
         return equal(a.value, b.value)
     a, b = _as_text(a), _as_text(b)
     if _dtype_name(a) and _dtype_name(b):
@@ -56,16 +56,6 @@ def equal(a: Any, b: Any) -> bool:
         return bool(a is b or a == b)
     except (TypeError, ValueError, RuntimeError):  # of an object that compares element by element
         return False
-
-
-def _near(a: Array, b: Array) -> bool:
-    """Whether each number is another but for the rounding of a computation, of its own size."""
-    if a.shape != b.shape:
-        return False
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    with np.errstate(all="ignore"):
-        near = np.abs(a - b) <= _COMPUTED * np.maximum(np.abs(a), np.abs(b))
-    return bool((near | (a == b) | (np.isnan(a) & np.isnan(b))).all())
 
 
 def _as_text(leaf: Any) -> Any:

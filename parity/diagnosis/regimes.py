@@ -1,8 +1,10 @@
 """Outputs that differ as the models ran and agree in float64: is it rounding that does it?
 
 Rounding is what the float64 replay is off by; but a model may be another function there: an epsilon
-that follows the dtype, a large constant that absorbs what is added to it in float32 alone. Rounding
-shows as well where the inputs move by one unit in the last place. What moves nothing is none.
+that follows the dtype, a large constant that absorbs what is added to it in float32 alone, a sum of
+large terms that cancel. So rounding is measured, of each model by itself, where all that it
+computes moves by one unit in the last place; and outputs are held to the model that loses fewer
+digits. What both lose, as chaotic models do, is rounding.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import at_least_usual, in_reals, root_mean_square, rounding
 from parity.numerics.difference import mask_sentinels
-from parity.numerics.moving import moved_by_rounding
+from parity.numerics.moving import most_lost, moved_by_rounding
 from parity.numerics.rounding import U32
 from parity.tape import Array
 
@@ -80,12 +82,27 @@ def precision_decides(
             shown = (f"{one[index]:.9g}" for one in runs)
             found.append(
                 f"element {list(index)} of output {pair.name!r} is {next(shown)} in the "
-                f"reference and {next(shown)} in the candidate as they ran; in float64 "
-                "they agree, but inputs moved by one unit in the last place do not account for it: "
-                "what one of them computes depends on the precision, as by an epsilon of the "
-                "dtype, a cast, or a large constant that absorbs what is added to it"
+                f"reference and {next(shown)} in the candidate as they ran; in float64 they "
+                "agree, but the rounding of the model that loses fewer digits does not account for "
+                "it: the other one loses digits that this one keeps, as where large terms cancel "
+                "or a large constant absorbs what is added to it, or what it computes depends on "
+                f"the precision, as by an epsilon of the dtype or a cast{_where(matched)}"
             )
     return found
+
+
+def _where(matched: Match) -> str:
+    """The operation at which most digits are lost, in words; "" if there is none."""
+    tapes = matched.reference.tape, matched.side.tape
+    found = []
+    for tape, given in zip(tapes, ({}, typed(tapes[1], matched.draws)), strict=True):
+        try:
+            lost = most_lost(tape, given)
+        except ParityError:  # moved numbers are outside what an operation takes
+            continue
+        if lost is not None:
+            found.append((lost[0], f"{lost[1].site.described} of {tape.model}"))
+    return f". Most digits are lost by {max(found)[1]}" if found else ""
 
 
 def _apart(reference: Array, candidate: Array, half: bool) -> tuple[Array, Array]:

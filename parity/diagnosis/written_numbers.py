@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from parity.diagnosis.leaves import equal
 from parity.numerics.accounting import in_reals
 from parity.numerics.rounding import U32, UNITS
 from parity.tape import Array
@@ -66,13 +67,14 @@ def compare_arrays(ours: Array, theirs: Array, again: Sequence[Sequence[Array | 
 
 def compare_leaves(ours: Any, theirs: Any, again: Sequence[Sequence[Any]]) -> Found:
     """The same of texts, bytes, times and sets that are not equal."""
-    if all(one == mine for mine, runs in zip((ours, theirs), again, strict=True) for one in runs):
+    sides = zip((ours, theirs), again, strict=True)
+    if all(equal(one, mine) for mine, runs in sides for one in runs):
         alike = _reading(ours), _reading(theirs)
         return "unclear" if _may_be_rounded(alike) else "apart"
     if isinstance(ours, bytes) and isinstance(theirs, bytes) and not _is_text(ours):
         return _compare_bytes(ours, theirs, again)
     readings = _reading(ours), _reading(theirs)
-    return _compare(readings, [[_reading(one) for one in runs] for runs in again], rounded=False)
+    return _compare(readings, [[_reading(one) for one in runs] for runs in again])
 
 
 def equal_but_for_digits(a: Any, b: Any) -> bool:
@@ -94,7 +96,11 @@ def _compare(
     again: Sequence[Sequence[_Reading | None]],
     rounded: bool = True,
 ) -> Found:
-    """What two readings differ by, where `rounded` says that float32 may round what never moves."""
+    """What two readings differ by.
+
+    Args:
+        rounded: whether what never moves may be rounded, as what saturates: bytes may be no number.
+    """
     ours, theirs = readings
     if ours is None or theirs is None or ours.rest != theirs.rest:
         return "unclear"  # as a number without a point, or a member that rounding makes two
@@ -115,15 +121,15 @@ def _compare(
                 moved = np.fmax(moved, np.abs(one.numbers - mine.numbers))
     # a number that was rounded to few places moves by one of them, whatever it was
     times = np.where(moved >= _COARSE * steps, _ROUNDINGS, 1.0)
-    plain = (size < _WHOLE) & ~_both_whole(ours.numbers, theirs.numbers) & (steps == 0)
-    least = np.where(plain & rounded, _EQUAL * size, 0.0)
-    covered = ~apart | ((gap <= times * moved + least) & (moved + least > 0))
+    digits = (size < _WHOLE) & ~_both_whole(ours.numbers, theirs.numbers) & (steps < _EQUAL * size)
+    least = np.where(digits & rounded, _EQUAL * size, 0.0)
+    covered = ~apart | (moved > 0) & (gap <= times * moved) | (gap > 0) & (gap <= least)
     if covered.all():
         return "equal"
-    far = (gap > _APART * size) & (gap > _FAULTY * moved) & (gap > _TIE * steps * (moved.max() > 0))
+    far = (gap > _FAULTY * moved) & ((gap > _APART * size) | (moved > 0))
+    far &= gap > _TIE * steps * (moved.max() > 0)
     # what nothing moves is constant: no further apart than float32 rounds it, or another constant
-    constant = any(map(len, again)) and not moved.any()
-    far |= constant & (gap > _COMPUTED * size)
+    far |= (any(map(len, again)) and not moved.any()) & (gap > _COMPUTED * size)
     return "apart" if (far & ~covered).any() else "unclear"
 
 
@@ -225,7 +231,8 @@ def _look_like(given: bytes, dtype: str) -> bool:
     """Whether bytes hold numbers of ordinary sizes, if they are of that format."""
     if not given or len(given) % np.dtype(dtype).itemsize:
         return False
-    size = np.abs(np.frombuffer(given, dtype).astype(np.float64))
+    with np.errstate(invalid="ignore"):
+        size = np.abs(np.frombuffer(given, dtype).astype(np.float64))
     return bool(((size == 0) | (size > _LEAST) & (size < _LARGEST)).all())
 
 

@@ -19,6 +19,7 @@ from parity.tape import Array, Op, Replay, Tape
 _DRAWS = 4
 _FEW_BITS = 2.0**12
 _U64 = 2.0**-53
+_MUCH = 32.0  # times by which an operation magnifies what its inputs are off by
 _SHARE = 0.03  # by which inputs move, at most
 _CONSTANT = 1e-4  # more than a mask's constant moves with the logit that it swallows
 
@@ -76,6 +77,26 @@ def moved_by_rounding(
     return found
 
 
+def most_lost(tape: Tape, given: Mapping[int, Array]) -> tuple[float, Op] | None:
+    """The operation that magnifies rounding most, and how many times; None if none does by much."""
+    ops = [op for op in tape.ops if op.index in tape.used and op.role == "compute" and op.outputs]
+    every = {one for op in ops for one in (*op.inputs, *op.outputs)}
+    moved = moved_by_rounding(tape, every, given, everywhere=True)
+    base = tape.replay(None, given)
+
+    def lost(value: int) -> float:
+        """How much of its size an element of a value moves by, most of them or more."""
+        size = np.abs(in_reals(base.array(value)))
+        with np.errstate(all="ignore"):
+            known = np.isfinite(size) & (size > 0) & np.isfinite(moved[value])
+            shares = moved[value][known] / size[known]
+        return float(min(np.median(shares), 1.0)) if shares.size else 0.0
+
+    found = [(max(map(lost, op.outputs)) / max([U32, *map(lost, op.inputs)]), op) for op in ops]
+    most = max(found, key=lambda one: one[0], default=None)
+    return most if most is not None and most[0] > _MUCH else None
+
+
 def moved_in_float64(
     tape: Tape, values: Collection[int], given: Mapping[int, Array]
 ) -> list[Array]:
@@ -101,22 +122,31 @@ def moved_in_float64(
 
 
 def _move_results(op: Op, run: Replay, random: np.random.Generator) -> None:
-    """Moves what an operation computed by one rounding of its format, where it is not exact."""
+    """Moves what an operation computed by one rounding of its format.
+
+    What has no more than half of the format's digits was not rounded.
+    """
     for value in op.outputs if op.role == "compute" else ():
         dtype = run.tape.values[value].dtype
         if dtype == "float64" or dtype in UNITS:
-            run.replace(value, _moved(run.array(value), _unit(dtype), random))
+            array, unit = run.array(value), _unit(dtype)
+            half = 2.0 ** (-np.log2(unit) // 2)
+            digits = half * np.frexp(array.astype(np.float64))[0]
+            run.replace(value, _moved(array, unit, random, digits == np.round(digits)))
 
 
 def _unit(dtype: str) -> float:
     return _U64 if dtype == "float64" else UNITS.get(dtype, U32)
 
 
-def _moved(array: Array, unit: float, random: np.random.Generator) -> Array:
+def _moved(
+    array: Array, unit: float, random: np.random.Generator, exact: Array | None = None
+) -> Array:
     """Numbers one rounding up, down, or where they are; what has few bits is exact."""
     wide = array.astype(np.float64)
     with np.errstate(all="ignore"):
-        exact = wide * _FEW_BITS == np.round(wide * _FEW_BITS)
+        if exact is None:
+            exact = wide * _FEW_BITS == np.round(wide * _FEW_BITS)
         step = 2 * unit * random.integers(-1, 2, array.shape)
         found: Array = np.where(exact, array, wide * (1 + step)).astype(array.dtype)
     return found
