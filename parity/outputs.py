@@ -417,8 +417,11 @@ def _hidden(
     public = {id(leaf) for leaf in leaves}
     plain = {leaf.item() for leaf in leaves if isinstance(leaf, np.ndarray) and not leaf.ndim}
     for name, item in attributes.items():
-        kept = [one for one in _numbers(item, is_tensor, set()) if id(one) not in public]
-        held = [one for one in kept if not (isinstance(one, _SCALARS) and one in plain)]
+        held = [
+            one
+            for one in _numbers(item, is_tensor, set())
+            if id(one) not in public and not (isinstance(one, _SCALARS) and one in plain)
+        ]
         if not users:
             held = [one for one in held if not isinstance(one, _SCALARS)]
         read = answers_from(type(thing), name)
@@ -426,7 +429,7 @@ def _hidden(
         if sum(map(_size, held)) > sum(map(_size, given)):
             setting = all(isinstance(one, int) for one in held)
             yield name, Setting(Private(item)) if setting else Private(item)
-        elif users and kept and methods_from(type(thing), name):
+        elif users and (held or isinstance(item, _SCALARS)) and methods_from(type(thing), name):
             yield name, Private(_as_array(item, is_tensor))
 
 

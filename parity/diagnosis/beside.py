@@ -341,7 +341,8 @@ def _arrays_agree(ours: Private, theirs: Private, again: Sequence[Sequence[Any]]
 
 def _moved_leaf(plain: PlainRun, name: str) -> list[Any]:
     """A leaf of a model whose inputs moved by a rounding, run by run."""
-    return [_others(one).get(name) for one in _nudged(plain)]
+    found = (_others(one).get(name) for one in _nudged(plain))
+    return [leaf.value if isinstance(leaf, Setting) else leaf for leaf in found]
 
 
 def _leaf_changes(plain: PlainRun, name: str) -> bool:

@@ -10,6 +10,7 @@ digits. What both lose, as chaotic models do, is rounding.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +21,9 @@ from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import at_least_usual, in_reals, root_mean_square, rounding
 from parity.numerics.difference import mask_sentinels
-from parity.numerics.moving import most_lost, moved_by_rounding
+from parity.numerics.moving import is_curve, most_lost, moved_by_rounding, rounds
 from parity.numerics.rounding import U32
-from parity.tape import Array
+from parity.tape import Array, Op, Tape
 
 _DRAWS = 8
 # Sums in another order leave several times what moved inputs do, constants inside as much again.
@@ -69,12 +70,16 @@ def precision_decides(
         if whole:  # both models turn at a tie; where one alone turns by much, it lost digits
             over = gap > _STEPS * np.minimum(*moved)
         else:
-            # of a narrow format it is noted that the one model rounds more than the other
-            units = moved if half else _units(matched, pair, runs, exact) or moved
+            units = _units(matched, pair, runs, exact) if not half else None
             # a step may be swallowed here and not there: what is usual counts everywhere, as a
             # median: a few noisy elements excuse no other
-            ours, theirs = (_usual(one, np.median) for one in units)
-            allowed = np.maximum(ours, theirs) if half else np.minimum(ours, theirs)
+            ours, theirs = (_usual(one, np.median) for one in units or moved)
+            allowed = np.minimum(ours, theirs)
+            if half:  # of a narrow format it is noted that the one model rounds more
+                allowed = np.maximum(ours, theirs)
+                curves = moved_outputs(matched, pair, is_curve)
+                if curves is not None:
+                    allowed = np.maximum(allowed, _usual(np.maximum(*curves), np.median))
             times = _TIMES if narrow is None else _TIMES_NARROW
             over = gap > np.maximum(large, times * allowed)
         if over.any():
@@ -114,9 +119,15 @@ def _apart(reference: Array, candidate: Array, half: bool) -> tuple[Array, Array
         gap = np.abs(reference - candidate)
     gap = np.where(np.isfinite(gap), gap, 0.0)
     finite = np.where(np.isfinite(reference), np.abs(reference), 0.0)
-    if half:  # a unit is of what was added up, not of what is left of it
-        return gap, _LARGE_NARROW * _usual(finite)
-    return gap, _LARGE * _usual(finite, np.median)
+    if half:
+        return gap, _LARGE_NARROW * _usual(finite, np.median)
+    return gap, _LARGE * _usual(finite, _upper_quartile)
+
+
+def _upper_quartile(sizes: Array, **options: Any) -> Array:
+    """Of sizes of which half may be next to nothing, as behind a ReLU, and a few very large."""
+    found: Array = np.quantile(sizes, 0.75, **options)
+    return found
 
 
 def _usual(sizes: Array, usual_of: Callable[..., Array] = root_mean_square) -> Array:
@@ -159,7 +170,7 @@ def _units(
     All that is computed moves by one rounding; and the error of the run, which knows of what one
     operation does inside. None where a replay fails on moved numbers.
     """
-    moved = moved_outputs(matched, pair, everywhere=True)
+    moved = moved_outputs(matched, pair, rounds)
     tape = matched.reference.tape
     ours = {name: matched.reference.array(value) for name, value in tape.outputs.items()}
     laid_out = _laid_out(matched, pair, ours, exact)
@@ -170,18 +181,20 @@ def _units(
 
 
 def moved_outputs(
-    matched: Match, pair: OutputPair, everywhere: bool = False
+    matched: Match,
+    pair: OutputPair,
+    computed: Callable[[Tape, Op], bool] | None = None,
 ) -> tuple[Array, Array] | None:
     """How far rounding moves both outputs of a pair; None where a replay fails on moved numbers.
 
     Args:
-        everywhere: see `moved_by_rounding`.
+        computed: see `moved_by_rounding`.
     """
     tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
     draws = typed(tapes[1], matched.draws)
     try:
         ours, theirs = (
-            moved_by_rounding(tape, [value], given, everywhere)[value]
+            moved_by_rounding(tape, [value], given, computed)[value]
             for tape, value, given in zip(tapes, values, ({}, draws), strict=True)
         )
     except ParityError:

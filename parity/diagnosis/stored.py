@@ -65,7 +65,7 @@ def stored_results(
         if all(by_sample):
             continue  # what differs there differs here, among samples that hide it
         # what mixes samples may differ there for their own sake: a spread of zero, ties
-        told = [f"{one}; {_DIFFER}" for one in found] or [ON_OTHERS]
+        told = [f"{one}; {_where(plain)} they differ" for one in found] or [on_others(plain)]
         return ("diverged" if any(by_sample) else "unverified"), told
     if found and refused == len(orders):
         return "unverified", [f"{one}; the models take no other samples" for one in found]
@@ -82,7 +82,7 @@ def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
             ours, theirs = (_others(_elsewhere(one, at)) for one in plain)
             for name in ours.keys() & theirs.keys():
                 if apart(ours[name], theirs[name]) and _is_steady(plain, name, at):
-                    found[name] = f"output {name!r}: {ON_OTHERS}"
+                    found[name] = f"output {name!r}: {on_others(plain)}"
         except ParityError:  # a model takes no samples in this order
             continue
     return list(found.values())
@@ -107,11 +107,18 @@ def same_orders(plain: tuple[PlainRun, PlainRun]) -> bool:
     return len(plain[0].orders) == len(plain[1].orders) > 0
 
 
-_DIFFER = "on the samples in another order they differ"
-ON_OTHERS = (
-    "on the samples in another order the outputs differ: one of the models may hold what it "
-    "computed of these inputs, as a mask, lengths or a scale"
-)
+def _where(plain: Sequence[PlainRun]) -> str:
+    if plain[0].axis < 0:
+        return "on a sample that is a few percent off"
+    return "on the samples in another order"
+
+
+def on_others(plain: Sequence[PlainRun]) -> str:
+    """That outputs differ on other samples, and why they may."""
+    return (
+        f"{_where(plain)} the outputs differ: one of the models may hold what it computed of these "
+        "inputs, as a mask, lengths or a scale"
+    )
 
 
 def _as_they_lie(

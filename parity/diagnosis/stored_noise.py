@@ -13,7 +13,7 @@ from parity.diagnosis.replayed import (
     draws_numbers,
     nudged_run,
 )
-from parity.diagnosis.stored import ELSEWHERE, NUDGES, ON_OTHERS, difference, names_of, same_orders
+from parity.diagnosis.stored import ELSEWHERE, NUDGES, difference, names_of, on_others, same_orders
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.difference import residual
@@ -51,7 +51,7 @@ def stored_beside_draws(
         except ParityError:  # a model takes no samples in this order
             continue
         if gap > ELSEWHERE * max(usual, U32, moved):
-            return [ON_OTHERS]
+            return [on_others(plain)]
     return []
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from parity.diagnosis.leaves import equal
-from parity.numerics.accounting import in_reals
+from parity.numerics.accounting import in_reals, usually_moved
 from parity.numerics.rounding import U32, UNITS
 from parity.tape import Array
 
@@ -24,6 +24,7 @@ Found = Literal["equal", "unclear", "apart"]
 # A computation rounds as often as this, where its inputs were rounded once.
 _ROUNDINGS = 16.0
 _EQUAL = 4 * U32  # as a constant that is rounded once more
+_KERNEL = 16 * U32  # as two exponentials of one number
 _COMPUTED = 64 * U32  # so far apart are numbers that two frameworks compute, but for chaotic models
 # More than rounding leaves in float32 but for chaotic models; what lies between is not claimed.
 _APART = 2.0**-10
@@ -41,7 +42,7 @@ class _Reading:
     """What a leaf holds: numbers, and all that lies between them.
 
     Attributes:
-        rest: what has to be equal.
+        rest: what has to be equal; of an array its shape, as a tuple.
         written: each number as it is written; two that are written alike are the same.
         numbers: in float64.
         steps: between one number that can be written and the next.
@@ -69,8 +70,7 @@ def compare_leaves(ours: Any, theirs: Any, again: Sequence[Sequence[Any]]) -> Fo
     """The same of texts, bytes, times and sets that are not equal."""
     sides = zip((ours, theirs), again, strict=True)
     if all(equal(one, mine) for mine, runs in sides for one in runs):
-        alike = _reading(ours), _reading(theirs)
-        return "unclear" if _may_be_rounded(alike) else "apart"
+        return "unclear" if equal_but_for_digits(ours, theirs) else "apart"
     if isinstance(ours, bytes) and isinstance(theirs, bytes) and not _is_text(ours):
         return _compare_bytes(ours, theirs, again)
     readings = _reading(ours), _reading(theirs)
@@ -79,6 +79,9 @@ def compare_leaves(ours: Any, theirs: Any, again: Sequence[Sequence[Any]]) -> Fo
 
 def equal_but_for_digits(a: Any, b: Any) -> bool:
     """Whether two leaves may hold the same but for the last digits of computed numbers."""
+    if isinstance(a, bytes) and isinstance(b, bytes) and len(a) == len(b) and not _is_text(a):
+        dtype = _format(a, b)
+        return dtype is not None and _may_be_rounded((_of_bytes(a, dtype), _of_bytes(b, dtype)))
     return _may_be_rounded((_reading(a), _reading(b)))
 
 
@@ -112,24 +115,29 @@ def _compare(
         size = np.maximum(np.abs(ours.numbers), np.abs(theirs.numbers))
     gap = np.where(np.isnan(gap), np.inf, gap)
     steps = np.maximum(ours.steps, theirs.steps)
-    moved = np.zeros(gap.shape)
+    moved: Array = np.zeros(gap.shape)
     for mine, runs in zip(readings, again, strict=True):
         for one in runs:
             if mine is None or one is None or one.rest != mine.rest:
                 return "unclear"
             with np.errstate(all="ignore"):
                 moved = np.fmax(moved, np.abs(one.numbers - mine.numbers))
+    if isinstance(ours.rest, tuple) and moved.size and np.prod(ours.rest) == moved.size:
+        shaped = moved.reshape(ours.rest), size.reshape(ours.rest)
+        moved = usually_moved(*shaped).ravel()
     # a number that was rounded to few places moves by one of them, whatever it was
     times = np.where(moved >= _COARSE * steps, _ROUNDINGS, 1.0)
     digits = (size < _WHOLE) & ~_both_whole(ours.numbers, theirs.numbers) & (steps < _EQUAL * size)
-    least = np.where(digits & rounded, _EQUAL * size, 0.0)
+    least = np.where(digits & rounded, (_KERNEL if moved.any() else _EQUAL) * size, 0.0)
     covered = ~apart | (moved > 0) & (gap <= times * moved) | (gap > 0) & (gap <= least)
     if covered.all():
         return "equal"
-    far = (gap > _FAULTY * moved) & ((gap > _APART * size) | (moved > 0))
-    far &= gap > _TIE * steps * (moved.max() > 0)
-    # what nothing moves is constant: no further apart than float32 rounds it, or another constant
-    far |= (any(map(len, again)) and not moved.any()) & (gap > _COMPUTED * size)
+    if any(map(len, again)) and not moved.any():
+        # a constant: no further apart than float32 rounds it, or it is another one
+        far = (gap > _COMPUTED * size) & (gap > U32 * size.max(initial=0.0))
+    else:
+        far = (gap > _FAULTY * moved) & ((gap > _APART * size) | (moved > 0))
+        far &= gap > _TIE * steps * moved.any()
     return "apart" if (far & ~covered).any() else "unclear"
 
 
@@ -150,7 +158,7 @@ def _of_array(array: Array) -> _Reading:
     written = tuple(None if one != one else one for one in flat.tolist())  # NaN is NaN
     whole = flat.dtype.kind != "f"
     numbers = flat.astype(np.float64)
-    return _Reading(array.shape, written, numbers, np.full(numbers.shape, float(whole)))
+    return _Reading(in_reals(array).shape, written, numbers, np.full(numbers.shape, float(whole)))
 
 
 def _reading(leaf: Any) -> _Reading | None:
@@ -175,7 +183,7 @@ def _reading(leaf: Any) -> _Reading | None:
         numbers = sorted(one for one in leaf if isinstance(one, (int, float)))
         rest = frozenset(one for one in leaf if not isinstance(one, (int, float)))
         steps = np.array([float(isinstance(one, int)) for one in numbers])
-        return _Reading((rest, len(numbers)), tuple(numbers), np.array(numbers, float), steps)
+        return _Reading([rest, len(numbers)], tuple(numbers), np.array(numbers, float), steps)
     return None
 
 
@@ -209,27 +217,32 @@ def _compare_bytes(ours: bytes, theirs: bytes, again: Sequence[Sequence[Any]]) -
     """
     if len(ours) != len(theirs):
         return "apart"
-    every = [ours, theirs, *(one for runs in again for one in runs if isinstance(one, bytes))]
-    dtype = next((one for one in _FORMATS if all(_look_like(given, one) for given in every)), None)
+    dtype = _format(ours, theirs, *(one for runs in again for one in runs))
     if dtype is None:
         return "unclear"
-
-    def read(given: Any) -> _Reading | None:
-        is_alike = isinstance(given, bytes) and len(given) == len(ours)
-        return _of_array(np.frombuffer(given, dtype)) if is_alike else None
-
-    moved = [[read(one) for one in runs] for runs in again]
-    found = _compare((read(ours), read(theirs)), moved, rounded=False)  # it may be no number
+    moved = [[_of_bytes(one, dtype) for one in runs] for runs in again]
+    pair = _of_bytes(ours, dtype), _of_bytes(theirs, dtype)
+    found = _compare(pair, moved, rounded=False)  # it may be no number
     return "unclear" if found == "apart" and _are_near_halves(ours, theirs) else found
+
+
+def _format(*given: Any) -> str | None:
+    """The first format in which all look like numbers; None if there is none."""
+    found = (one for one in _FORMATS if all(_look_like(item, one) for item in given))
+    return next(found, None)
+
+
+def _of_bytes(given: bytes, dtype: str) -> _Reading:
+    return _of_array(np.frombuffer(given, dtype))
 
 
 _FORMATS = ("<f4", ">f4", "<f8", ">f8", "<f2", ">f2")
 _LEAST, _LARGEST = 2.0**-40, 2.0**40
 
 
-def _look_like(given: bytes, dtype: str) -> bool:
+def _look_like(given: Any, dtype: str) -> bool:
     """Whether bytes hold numbers of ordinary sizes, if they are of that format."""
-    if not given or len(given) % np.dtype(dtype).itemsize:
+    if not isinstance(given, bytes) or not given or len(given) % np.dtype(dtype).itemsize:
         return False
     with np.errstate(invalid="ignore"):
         size = np.abs(np.frombuffer(given, dtype).astype(np.float64))

@@ -90,7 +90,7 @@ def allowance(
             _without_luck(rounding(*side), size, shown)
             for side, size, shown in zip(sides, sizes, moved or (None, None), strict=True)
         ]
-        own = U32 * np.maximum(*sizes) + _FLOOR * at_least_usual(np.maximum(*sizes))
+        own = U32 * np.maximum(*sizes)
         wide = all(ran.dtype == np.float64 for ran, _ in sides)
         if wide:
             own = _WIDE / ACCOUNTED * sizes[0] + _FLOOR * at_least_usual(sizes[0])
@@ -100,18 +100,19 @@ def allowance(
             usual = at_least_usual(unmeasured)
             if moved is not None:
                 usual = np.maximum(
-                    unmeasured, np.minimum(usual, sum(map(_usually_moved, moved, sizes)))
+                    unmeasured, np.minimum(usual, sum(map(usually_moved, moved, sizes)))
                 )
             allowed = allowed + _UNMEASURED * usual
         if moved is not None and (wide or not measured):  # replays measure nothing there
-            allowed = allowed + sum(map(_usually_moved, moved, sizes))
+            allowed = allowed + sum(map(usually_moved, moved, sizes))
         return allowed
 
 
-def _usually_moved(moved: Array, size: Array) -> Array:
-    """How far rounding moves elements; few moves may miss some, which count by their own size."""
-    share = np.where(size > 0, moved / size, 0.0)
-    usual = np.minimum(at_least_usual(moved), at_least_usual(share, np.median) * size)
+def usually_moved(moved: Array, size: Array) -> Array:
+    """How far rounding moves elements; of those that it misses, what is usual of their size."""
+    with np.errstate(all="ignore"):
+        share = np.where(size > 0, moved / size, 0.0)
+        usual = np.minimum(at_least_usual(moved), at_least_usual(share) * size)
     found: Array = np.maximum(moved, usual)
     return found
 

@@ -6,7 +6,7 @@ between is rounded otherwise too, and the luck is gone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 import numpy as np
@@ -49,15 +49,15 @@ def moved_by_rounding(
     tape: Tape,
     values: Collection[int],
     given: Mapping[int, Array] | None = None,
-    everywhere: bool = False,
+    computed: Callable[[Tape, Op], bool] | None = None,
 ) -> dict[int, Array]:
     """How far each element of `values` moves at most, over a few replays as recorded.
 
     Args:
         given: what replaces values of the tape in all of these, such as random draws.
-        everywhere: whether all that is computed moves too, as it does where each operation rounds
-            (stochastic arithmetic: Vignes, "A stochastic arithmetic for reliable scientific
-            computation", 1993).
+        computed: tells operations whose results move too, as they do where these round (stochastic
+            arithmetic: Vignes, "A stochastic arithmetic for reliable scientific computation",
+            1993).
     """
     given = {} if given is None else given
     recorded = Replay(tape, None, tape.recorded)
@@ -70,7 +70,7 @@ def moved_by_rounding(
         moved = {
             one.id: _moved(recorded.array(one.id), _unit(one.dtype), random) for one in floating
         }
-        after = partial(_move_results, random=random) if everywhere else None
+        after = partial(_move_results, computed, random) if computed is not None else None
         again = tape.replay(None, {**moved, **given}, after=after)
         for value, largest in found.items():
             np.fmax(largest, _step(base.array(value), again.array(value)), out=largest)
@@ -81,7 +81,7 @@ def most_lost(tape: Tape, given: Mapping[int, Array]) -> tuple[float, Op] | None
     """The operation that magnifies rounding most, and how many times; None if none does by much."""
     ops = [op for op in tape.ops if op.index in tape.used and op.role == "compute" and op.outputs]
     every = {one for op in ops for one in (*op.inputs, *op.outputs)}
-    moved = moved_by_rounding(tape, every, given, everywhere=True)
+    moved = moved_by_rounding(tape, every, given, rounds)
     base = tape.replay(None, given)
 
     def lost(value: int) -> float:
@@ -121,12 +121,31 @@ def moved_in_float64(
     ]
 
 
-def _move_results(op: Op, run: Replay, random: np.random.Generator) -> None:
+def rounds(tape: Tape, op: Op) -> bool:
+    """Whether an operation computes anything that it rounds."""
+    return op.role == "compute"
+
+
+def is_curve(tape: Tape, op: Op) -> bool:
+    """Whether it computes each number from one other, as a tanh: frameworks have each their own.
+
+    Sums are rounded alike everywhere: if one of them absorbs a number, that is no rounding.
+    """
+    if op.role != "compute" or len(op.inputs) != 1 or len(op.outputs) != 1:
+        return False
+    is_sum = any(word in op.kind.lower() for word in ("add", "sub", "sum", "mean"))
+    dtypes = {tape.values[value].dtype for value in (*op.inputs, *op.outputs)}
+    return not is_sum and dtypes == {"float32"}
+
+
+def _move_results(
+    computed: Callable[[Tape, Op], bool], random: np.random.Generator, op: Op, run: Replay
+) -> None:
     """Moves what an operation computed by one rounding of its format.
 
     What has no more than half of the format's digits was not rounded.
     """
-    for value in op.outputs if op.role == "compute" else ():
+    for value in op.outputs if computed(run.tape, op) else ():
         dtype = run.tape.values[value].dtype
         if dtype == "float64" or dtype in UNITS:
             array, unit = run.array(value), _unit(dtype)

@@ -253,6 +253,10 @@ def test_a_stored_copy_of_the_result_is_no_parity() -> None:
     report = compare(network, lambda x: stored * 1.0)
     assert report.verdict == "diverged" and "in another order they differ" in reasons(report)
     one = compare(network, lambda x: stored[:1] * 1.0, inputs=X[:1])
+    assert one.verdict == "unverified" and "a few percent off they differ" in reasons(one)
+    whole = np.eye(7, dtype="f")[:1]  # a sample beside which there is none
+    kept = network(torch.from_numpy(whole))
+    one = compare(network, lambda x: kept * 1.0, inputs=whole)
     assert one.verdict == "unverified" and "more than one sample would show it" in reasons(one)
 
 
@@ -280,7 +284,10 @@ def one_pass(factor: float) -> Any:
 
 def test_a_factor_that_rounding_covers_is_no_rounding() -> None:
     x = (1000 + 1e-3 * draw.standard_normal((16, 8))).astype("f")
-    assert compare(one_pass(1.0), lambda x: x.var(1, unbiased=False), inputs=x).verdict == "parity"
+    assert compare(one_pass(1.0), one_pass(1.0), inputs=x).verdict == "parity"
+    assert compare(one_pass(1.0), one_pass(2.0), inputs=x).verdict == "diverged"
+    stable = compare(one_pass(1.0), lambda x: x.var(1, unbiased=False), inputs=x)
+    assert stable.verdict == "unverified" and "loses fewer digits" in reasons(stable)
     report = compare(one_pass(1.0), lambda x: 2 * x.var(1, unbiased=False), inputs=x)
     assert report.verdict == "diverged"
 

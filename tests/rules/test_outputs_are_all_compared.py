@@ -282,9 +282,9 @@ def test_a_number_that_python_computed_is_judged_by_what_it_was() -> None:
     """It has no float64: a difference like rounding's is not told from a fault."""
 
     def scaled(factor: float) -> Build:
-        return lambda h: float(tf.reduce_mean(h)) * 3.7 * factor
+        return lambda h: float(tf.reduce_mean(h * h)) * 3.7 * factor
 
-    reference = in_torch(lambda h: h.mean() * 3.7)
+    reference = in_torch(lambda h: (h * h).mean() * 3.7)
     assert compared(reference, in_tensorflow(scaled(1))).verdict == "parity"
     found = compared(reference, in_tensorflow(scaled(1 + 1e-5)))
     assert found.verdict == "unverified" and "computed by Python" in found.reasons[0]

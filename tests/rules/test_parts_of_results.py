@@ -203,7 +203,9 @@ def test_computed_numbers_are_packed_with_their_rounding(packed) -> None:
     def port(factor):
         return of(in_torch, lambda q: {"q": q, "packed": packed(factor * q.numpy())})
 
-    assert verdict(reference, port(1.0)) == "parity"
+    # of bytes it is not known whether what nothing moves is a number
+    right = {"parity", "unverified"} if packed(X[:1, :4]).__class__ is bytes else {"parity"}
+    assert verdict(reference, port(1.0)) in right
     assert verdict(reference, port(1.01)) == "diverged"
 
 
@@ -236,7 +238,7 @@ def test_small_elements_of_the_host_count_by_their_own_size() -> None:
         return model
 
     reference = of(in_tensorflow, lambda q: {"q": q, "p": tf.nn.softmax(q + apart)})
-    assert verdict(reference, port(np.float32(3e-8))) == "unverified"
+    assert verdict(reference, port(np.float32(3e-8))) == "diverged"
     assert verdict(reference, port(np.float32(0))) == "parity"
 
 

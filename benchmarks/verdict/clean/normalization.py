@@ -11,6 +11,7 @@ from keras import layers
 from torch import nn
 from torch.nn import functional as torch_f
 
+from benchmarks.verdict.inputs import ALL
 from tests.scenarios.decompositions import normal
 from tests.scenarios.pair import Side, chainer, image_side
 
@@ -171,4 +172,7 @@ def pairs() -> Iterator[Clean]:
         ("torch", "torch in one pass"),
         ("torch", "tensorflow in one pass"),
         ("chainer", "tensorflow in one pass"),
+        # around a large mean one pass loses digits that two keep: these are not one model there
+        styles=tuple(style for style in ALL if style != "mean 100"),
     )
+    yield from pairs_of(family, one_pass_variance, ("torch in one pass", "tensorflow in one pass"))
