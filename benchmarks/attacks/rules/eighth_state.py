@@ -1,0 +1,246 @@
+"""Round 8: what was kept beside draws, what the host decides by draws, and states of a framework."""
+
+from __future__ import annotations
+
+import random
+
+import keras
+import numpy as np
+import tensorflow as tf
+import torch
+
+from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_
+from benchmarks.attacks.heads import W, X, tf_head, torch_head
+from parity.frameworks.chainer_numpy import import_chainer
+
+chainer = import_chainer()
+F = chainer.functions
+
+KEPT = "kept-beside-other-draws"
+HOST = "decided-by-the-host-of-draws"
+LAWS = "one-law-written-otherwise"
+
+OTHER = normal(6, 5, seed=9)
+NAMES = np.array(["left", "right", "up", "down"])
+
+
+# --- kept -----------------------------------------------------------------------------------------
+
+
+def _action_of(result):
+    return [result["value"], result["action"]]
+
+
+@attack(KEPT, "the actions' names are those of the first batch, beside a value with noise", 8)
+def kept_names_beside_noise() -> Case:
+    first = NAMES[np.tanh(X @ W).argmax(1)].tolist()
+
+    def port(kept):
+        def model(x):
+            q = torch_head(x)
+            names = kept or NAMES[q.argmax(1).numpy()].tolist()
+            return {"value": q.amax(1) + 1e-3 * torch.randn(len(x)), "action": names}
+
+        return model
+
+    def reference(x):
+        q = tf_head(x)
+        names = NAMES[tf.argmax(q, 1).numpy()].tolist()
+        return {"value": tf.reduce_max(q, 1) + 1e-3 * tf.random.normal((len(x),)), "action": names}
+
+    faulty, twin = torch_(port(first)), torch_(port(None))
+    return Case(tf_(reference), faulty, twin, X, _action_of, elsewhere=OTHER)
+
+
+@attack(KEPT, "noisy advantages less their mean: the batch size is a constant of the port", 8)
+def kept_count_beside_noise() -> Case:
+    def port(count):
+        def model(x):
+            h = torch_head(x)
+            h = h - h.sum(0) / (count or len(x))
+            return h + 1e-3 * torch.randn(h.shape)
+
+        return model
+
+    def reference(x):
+        h = tf_head(x)
+        return h - tf.reduce_mean(h, 0) + 1e-3 * tf.random.normal(tf.shape(h))
+
+    x = 1 + 0.2 * X
+    other = 1 + 0.2 * normal(24, 5, seed=9)
+    return Case(tf_(reference), torch_(port(6)), torch_(port(0)), x, elsewhere=other)
+
+
+@attack(KEPT, "a scale was kept by a noisy model that goes through its sequences one by one", 8)
+def kept_beside_noisy_lengths() -> Case:
+    def padded(lengths, seed):
+        return normal(6, 7, 3, seed=seed) * (np.arange(7) < np.array(lengths)[:, None])[..., None]
+
+    x, other = padded([2, 6, 4, 3, 7, 1], 0), 3 * padded([5, 1, 3, 6, 2, 4], 1)
+    kept = float(np.abs(x.sum(1)).max())
+
+    def port(stored):
+        def model(x):
+            lengths = (x != 0).any(2).sum(1).tolist()
+            h = torch.stack([row[:n].sum(0) for row, n in zip(x, lengths, strict=True)])
+            return h / (kept if stored else h.abs().amax()) + 1e-3 * torch.randn(h.shape)
+
+        return model
+
+    def reference(x):
+        lengths = tf.reduce_sum(tf.cast(tf.reduce_any(x != 0, 2), tf.int32), 1).numpy()
+        h = tf.stack([tf.reduce_sum(x[i, :n], 0) for i, n in enumerate(lengths)])
+        return h / tf.reduce_max(tf.abs(h)) + 1e-3 * tf.random.normal(h.shape)
+
+    return Case(tf_(reference), torch_(port(True)), torch_(port(False)), x, elsewhere=other)
+
+
+@attack(KEPT, "observations are clipped at 3 and scaled by their largest, which was kept", 8)
+def kept_of_clipped() -> Case:
+    x = np.clip(4 * normal(8, 5), -3, 3)
+    other = np.clip(0.5 * normal(8, 5, seed=9), -3, 3)
+    kept = float(np.abs(x).max())
+
+    def port(stored):
+        def model(x):
+            return torch_head(x / (kept if stored else x.abs().amax()))
+
+        return model
+
+    def reference(x):
+        return tf_head(x / tf.reduce_max(tf.abs(x)))
+
+    return Case(tf_(reference), torch_(port(True)), torch_(port(False)), x, elsewhere=other)
+
+
+@attack(KEPT, "a scale was kept by a policy whose action has gamma noise", 8)
+def kept_beside_gamma() -> Case:
+    first = float(np.abs(np.tanh(X @ W)).max())
+
+    def port(stored):
+        def model(x):
+            h = torch_head(x)
+            return h / (stored or h.abs().amax()) + 1e-3 * torch._standard_gamma(2 + h)
+
+        return model
+
+    return Case(torch_(port(0.0)), torch_(port(first)), torch_(port(0.0)), X, elsewhere=0.3 * OTHER)
+
+
+# --- Python decides -------------------------------------------------------------------------------
+
+
+def _rows(x, choose):
+    q = torch_head(x)
+    return q[torch.arange(len(x)), torch.tensor(choose(q.argmax(1).tolist()))]
+
+
+@attack(HOST, "exploration by Python's generator is left on at 2% where it should be greedy", 8)
+def exploration_left_on() -> Case:
+    random.seed(5)
+
+    def port(epsilon):
+        def choose(greedy):
+            return [random.randrange(4) if random.random() < epsilon else a for a in greedy]
+
+        return lambda x: _rows(x, choose)
+
+    def reference(x):
+        return tf.reduce_max(tf_head(x), 1)
+
+    many = normal(3000, 5, seed=4)
+    return Case(tf_(reference), torch_(port(0.02)), torch_(port(0.0)), X, elsewhere=many)
+
+
+@attack(HOST, "epsilon-greedy by Python's generator: coins and actions in turn, or coins first", 8)
+def coins_first() -> Case:
+    def in_turn(greedy):
+        return [random.randrange(4) if random.random() < 0.5 else a for a in greedy]
+
+    def port(k):
+        def coins_first(greedy):
+            coins = [random.random() < 0.5 for _ in greedy]
+            return [
+                random.randrange(4) if coin else a for coin, a in zip(coins, greedy, strict=True)
+            ]
+
+        return lambda x: k * _rows(x, coins_first)
+
+    def reference(x):
+        q = tf_head(x)
+        return tf.gather(q, in_turn(tf.argmax(q, 1).numpy().tolist()), axis=1, batch_dims=1)
+
+    return Case(tf_(reference), torch_(port(60.0)), torch_(port(1.0)), X)
+
+
+@attack(HOST, "a return over a random number of steps, by int() of a draw: each model draws", 8)
+def random_number_of_steps() -> Case:
+    x = normal(6, 12)
+
+    def port(k):
+        def model(x):
+            steps = int(torch.randint(1, 12, ()))
+            return k * x[:, :steps].sum(1)
+
+        return model
+
+    def reference(x):
+        steps = int(tf.random.uniform((), 1, 12, tf.int32))
+        return tf.reduce_sum(x[:, :steps], 1)
+
+    return Case(tf_(reference), torch_(port(100.0)), torch_(port(1.0)), x)
+
+
+@attack(HOST, "stochastic depth of a NumPy port: a block is kept by Python's if, or by a mask", 8)
+def depth_by_an_if_of_numpy() -> Case:
+    def port(k):
+        def model(x):
+            h = np.tanh(x @ W)
+            if np.random.random() < 0.8:
+                h = h + k * np.tanh(2 * h)
+            return h
+
+        return model
+
+    def reference(x):
+        h = tf_head(x)
+        keep = tf.cast(tf.random.uniform(()) < 0.8, tf.float32)
+        return h + keep * tf.tanh(2 * h)
+
+    return Case(tf_(reference), numpy_(port(np.float32(60))), numpy_(port(np.float32(1))), X)
+
+
+@attack(HOST, "stochastic depth of a Chainer port: a block is kept by Python's if, or by a mask", 8)
+def depth_by_an_if_of_chainer() -> Case:
+    def port(k):
+        def model(x):
+            h = F.tanh(F.matmul(x, W))
+            if np.random.rand() < 0.8:
+                h = h + k * F.tanh(2 * h)
+            return h
+
+        return model
+
+    def reference(x):
+        h = torch_head(x)
+        return h + (torch.rand(()) < 0.8).float() * torch.tanh(2 * h)
+
+    return Case(torch_(reference), chainer_(port(60.0)), chainer_(port(1.0)), X)
+
+
+@attack(HOST, "a truncated normal in NumPy by rejection: what is too large is drawn again", 8)
+def rejected_in_numpy() -> Case:
+    def port(k):
+        def model(x):
+            z = np.random.standard_normal((len(x), 4))
+            while (np.abs(z) > 2).any():
+                far = np.abs(z) > 2
+                z[far] = np.random.standard_normal(far.sum())
+            return (np.tanh(x @ W) + k * 0.1 * z).astype(np.float32)
+
+        return model
+
+    def reference(x):
+        return tf_head(x) + 0.1 * tf.random.truncated_normal((len(x), 4))
+
+    return Case(tf_(reference), numpy_(port(90.0)), numpy_(port(1.0)), X)
