@@ -173,8 +173,9 @@ def coins_first() -> Case:
     return Case(tf_(reference), torch_(port(60.0)), torch_(port(1.0)), X)
 
 
-@attack(HOST, "a return over a random number of steps, by int() of a draw: each model draws", 8)
+@attack(HOST, "a return over a random number of steps: a slice by int() of a draw, or a mask", 8)
 def random_number_of_steps() -> Case:
+    torch.manual_seed(3)
     x = normal(6, 12)
 
     def port(k):
@@ -185,47 +186,41 @@ def random_number_of_steps() -> Case:
         return model
 
     def reference(x):
-        steps = int(tf.random.uniform((), 1, 12, tf.int32))
-        return tf.reduce_sum(x[:, :steps], 1)
+        steps = torch.randint(1, 12, ())
+        return (x * (torch.arange(12) < steps)).sum(1)
 
-    return Case(tf_(reference), torch_(port(100.0)), torch_(port(1.0)), x)
+    return Case(torch_(reference), torch_(port(100.0)), torch_(port(1.0)), x)
 
 
-@attack(HOST, "stochastic depth of a NumPy port: a block is kept by Python's if, or by a mask", 8)
-def depth_by_an_if_of_numpy() -> Case:
+@attack(
+    HOST,
+    "stochastic depth: a block is kept by Python's if, or by a mask, of a number of NumPy's",
+    8,
+    {
+        "numpy": (numpy_, lambda x: np.tanh(x @ W), np.tanh),
+        "chainer": (chainer_, lambda x: F.tanh(F.matmul(x, W)), F.tanh),
+        "torch": (torch_, torch_head, torch.tanh),
+        "tf": (tf_, tf_head, tf.tanh),
+    },
+)
+def depth_by_an_if(side, head, tanh) -> Case:
+    np.random.seed(3)
+
     def port(k):
         def model(x):
-            h = np.tanh(x @ W)
+            h = head(x)
             if np.random.random() < 0.8:
-                h = h + k * np.tanh(2 * h)
+                h = h + np.float32(k) * tanh(2 * h)
             return h
 
-        return model
+        return side(model)
 
     def reference(x):
         h = tf_head(x)
-        keep = tf.cast(tf.random.uniform(()) < 0.8, tf.float32)
+        keep = np.float32(np.random.random() < 0.8)
         return h + keep * tf.tanh(2 * h)
 
-    return Case(tf_(reference), numpy_(port(np.float32(60))), numpy_(port(np.float32(1))), X)
-
-
-@attack(HOST, "stochastic depth of a Chainer port: a block is kept by Python's if, or by a mask", 8)
-def depth_by_an_if_of_chainer() -> Case:
-    def port(k):
-        def model(x):
-            h = F.tanh(F.matmul(x, W))
-            if np.random.rand() < 0.8:
-                h = h + k * F.tanh(2 * h)
-            return h
-
-        return model
-
-    def reference(x):
-        h = torch_head(x)
-        return h + (torch.rand(()) < 0.8).float() * torch.tanh(2 * h)
-
-    return Case(torch_(reference), chainer_(port(60.0)), chainer_(port(1.0)), X)
+    return Case(tf_(reference), port(60), port(1), X)
 
 
 @attack(HOST, "a truncated normal in NumPy by rejection: what is too large is drawn again", 8)
@@ -244,3 +239,40 @@ def rejected_in_numpy() -> Case:
         return tf_head(x) + 0.1 * tf.random.truncated_normal((len(x), 4))
 
     return Case(tf_(reference), numpy_(port(90.0)), numpy_(port(1.0)), X)
+
+
+def _explored(coin, action):
+    """A policy that explores on its own account where a coin of the host's says so."""
+
+    def port(epsilon):
+        def choose(greedy):
+            return [action() if one < epsilon else a for one, a in zip(coin(), greedy, strict=False)]
+
+        return lambda x: _rows(x, choose)
+
+    return port
+
+
+@attack(
+    HOST,
+    "exploration is left on at 2%, by coins that the host reads: where they fall does not show",
+    8,
+    {
+        "numpy": (lambda: np.random.rand(3000), lambda: np.random.randint(4)),
+        "torch-list": (lambda: torch.rand(3000).tolist(), lambda: int(torch.randint(4, ()))),
+        "torch-array": (lambda: torch.rand(3000).numpy(), lambda: int(torch.randint(4, ()))),
+        "tf": (lambda: tf.random.uniform((3000,)).numpy(), lambda: np.random.randint(4)),
+        "keras": (lambda: keras.random.uniform((3000,)).numpy(), lambda: np.random.randint(4)),
+    },
+)
+def coins_of_the_host(coin, action) -> Case:
+    torch.manual_seed(3)
+    np.random.seed(3)
+    tf.random.set_seed(3)
+    port = _explored(coin, action)
+
+    def reference(x):
+        return tf.reduce_max(tf_head(x), 1)
+
+    many = normal(3000, 5, seed=4)
+    return Case(tf_(reference), torch_(port(0.02)), torch_(port(0.0)), X, elsewhere=many)
