@@ -85,13 +85,13 @@ def noise_beside_a_clock() -> Case:
     def port(clip):
         def model(x):
             noise = torch.clamp(torch.randn(len(x), 2), -clip, clip)
-            return torch.cat([x[:, :1], torch_head(x / torch.from_numpy(clock))[:, 1:2] + noise], 1)
+            return torch.cat([x[:, :1], 0.1 * torch_head(x / torch.from_numpy(clock))[:, 1:2] + noise], 1)
 
         return model
 
     def reference(x):
-        noise = tf.clip_by_value(tf.random.normal((len(x), 2)), -2.5, 2.5)
-        return tf.concat([x[:, :1], tf_head(x / clock)[:, 1:2] + noise], 1)
+        noise = tf.clip_by_value(tf.random.normal((len(x), 2)), -3.0, 3.0)
+        return tf.concat([x[:, :1], 0.1 * tf_head(x / clock)[:, 1:2] + noise], 1)
 
     def read(result):
         return [np.abs(np.asarray(result)[:, 1:]).max(keepdims=True) > 3.6]
@@ -99,7 +99,7 @@ def noise_beside_a_clock() -> Case:
     x = clock * np.abs(1 + 0.1 * X)
     many = (clock * np.abs(1 + 0.1 * MANY)).astype(np.float32)
     torch.manual_seed(1)
-    faulty, twin = torch_(port(9.0)), torch_(port(2.5))
+    faulty, twin = torch_(port(9.0)), torch_(port(3.0))
     return Case(tf_(reference), faulty, twin, x, read, elsewhere=many)
 
 
@@ -162,7 +162,7 @@ def arrivals_in_a_queue() -> Case:
     def read(result):
         return _least_and_largest(result[0])
 
-    torch.manual_seed(1)
+    torch.manual_seed(4)
     reference, faulty, twin = (torch_(queue(size)) for size in (4.0, 9.0, 4.0))
     return Case(reference, faulty, twin, X, read, elsewhere=MANY)
 
