@@ -6,6 +6,7 @@ over many samples, and how far these move from run to run counts as their roundi
 
 from __future__ import annotations
 
+import keras
 import numpy as np
 import tensorflow as tf
 import torch
@@ -22,7 +23,7 @@ BESIDE = "draws-beside-what-is-large"
 NOT_REDRAWN = "draws-never-drawn-anew"
 COARSE = "coarse-draws"
 SHAPED = "shapes-by-draws"
-BRANCHES = "branches-by-draws"
+LAWS = "one-law-written-otherwise"
 
 MANY = normal(100_000, 5, seed=8)
 
@@ -73,9 +74,7 @@ def action_bound() -> Case:
     def read(result):
         return _least_and_largest(getattr(result, "array", result))
 
-    return Case(
-        chainer_(reference), torch_(port(4.0)), torch_(port(3.6)), X, read, elsewhere=MANY
-    )
+    return Case(chainer_(reference), torch_(port(4.0)), torch_(port(3.6)), X, read, elsewhere=MANY)
 
 
 @attack(BESIDE, "actions come in one array with a clock; their noise is clipped, or is not", 8)
@@ -85,7 +84,9 @@ def noise_beside_a_clock() -> Case:
     def port(clip):
         def model(x):
             noise = torch.clamp(torch.randn(len(x), 2), -clip, clip)
-            return torch.cat([x[:, :1], 0.1 * torch_head(x / torch.from_numpy(clock))[:, 1:2] + noise], 1)
+            return torch.cat(
+                [x[:, :1], 0.1 * torch_head(x / torch.from_numpy(clock))[:, 1:2] + noise], 1
+            )
 
         return model
 
@@ -204,7 +205,9 @@ def gumbel_of_bfloat16() -> Case:
     return Case(tf_(reference), faulty, twin, X, read, elsewhere=MANY)
 
 
-@attack(COARSE, "dropout's uniform numbers are in half precision: at a rate of 0.002 it is double", 8)
+@attack(
+    COARSE, "dropout's uniform numbers are in half precision: at a rate of 0.002 it is double", 8
+)
 def dropout_of_bfloat16() -> Case:
     def port(kind):
         def model(x):
@@ -228,7 +231,9 @@ def dropout_of_bfloat16() -> Case:
 # --- shapes that draws decide ---------------------------------------------------------------------
 
 
-@attack(SHAPED, "a bootstrap mask picks rows, each is given noise of its own: its rate is another", 8)
+@attack(
+    SHAPED, "a bootstrap mask picks rows, each is given noise of its own: its rate is another", 8
+)
 def rows_with_noise() -> Case:
     def port(rate):
         def model(x):
@@ -248,42 +253,144 @@ def rows_with_noise() -> Case:
     return Case(reference, faulty, twin, x, read, elsewhere=many)
 
 
-# --- draws by which Python branches ---------------------------------------------------------------
+# --- one law, otherwise written -------------------------------------------------------------------
+
+MU = np.array([0.2, -0.1, 0.4], np.float32)
+CHOLESKY = np.array([[0.5, 0, 0], [0.2, 0.4, 0], [-0.1, 0.3, 0.6]], np.float32)
 
 
-@attack(BRANCHES, "stochastic depth: a block is kept by Python's if, or by a mask; it is too large", 8)
-def depth_by_an_if() -> Case:
+@attack(LAWS, "Keras' Gaussian dropout at a rate of 0.2, or normal numbers of that deviation", 8)
+def gaussian_dropout() -> Case:
     def port(k):
         def model(x):
             h = torch_head(x)
-            if float(torch.rand(())) < 0.8:
-                h = h + k * torch.tanh(2 * h)
-            return h
+            return k * h * (1 + (0.2 / 0.8) ** 0.5 * torch.randn(h.shape))
+
+        return model
+
+    inputs = keras.Input((5,))
+    hidden = keras.layers.Dense(4, activation="tanh", use_bias=False)
+    reference = keras.Model(inputs, keras.layers.GaussianDropout(0.2)(hidden(inputs)))
+    hidden.set_weights([W])
+    return Case(tf_(reference, mode="train"), torch_(port(40.0)), torch_(port(1.0)), X)
+
+
+@attack(LAWS, "alpha dropout of torch, or of Keras: plain dropout is another", 8)
+def alpha_dropout() -> Case:
+    def port(k):
+        def model(x):
+            return k * torch.nn.functional.alpha_dropout(torch_head(x), 0.3, training=True)
+
+        return model
+
+    inputs = keras.Input((5,))
+    hidden = keras.layers.Dense(4, activation="tanh", use_bias=False)
+    reference = keras.Model(inputs, keras.layers.AlphaDropout(0.3)(hidden(inputs)))
+    hidden.set_weights([W])
+    return Case(tf_(reference, mode="train"), torch_(port(40.0)), torch_(port(1.0)), X)
+
+
+@attack(LAWS, "noise of a covariance, by NumPy's multivariate normal or by a Cholesky factor", 8)
+def correlated_noise() -> Case:
+    def port(k):
+        def model(x):
+            noise = np.random.multivariate_normal(MU, CHOLESKY @ CHOLESKY.T, len(x))
+            return (np.tanh(x @ W[:, :3]) + k * noise).astype(np.float32)
+
+        return model
+
+    def reference(x):
+        noise = MU + tf.matmul(tf.random.normal((len(x), 3)), CHOLESKY, transpose_b=True)
+        return tf_head(x)[:, :3] + noise
+
+    return Case(tf_(reference), numpy_(port(60.0)), numpy_(port(1.0)), X)
+
+
+@attack(LAWS, "minibatches in random order: a permutation, or the order of uniform numbers", 8)
+def order_of_uniform() -> Case:
+    def port(k):
+        def model(x):
+            return k * torch_head(x)[torch.argsort(torch.rand(len(x)))]
+
+        return model
+
+    def reference(x):
+        return tf.gather(tf_head(x), tf.random.shuffle(tf.range(len(x))))
+
+    return Case(tf_(reference), torch_(port(60.0)), torch_(port(1.0)), X)
+
+
+@attack(
+    LAWS, "an action by its cumulated probabilities and a uniform number, or by a categorical", 8
+)
+def action_by_inversion() -> Case:
+    def port(k):
+        def model(x):
+            p = torch.softmax(torch_head(x), 1)
+            at = (torch.rand(len(x), 1) > p.cumsum(1)).sum(1).clamp(max=3)
+            return torch.gather(k * torch_head(x), 1, at[:, None])
 
         return model
 
     def reference(x):
         h = tf_head(x)
-        keep = tf.cast(tf.random.uniform(()) < 0.8, tf.float32)
-        return h + keep * tf.tanh(2 * h)
+        return tf.gather(h, tf.random.categorical(h, 1), axis=1, batch_dims=1)
 
     return Case(tf_(reference), torch_(port(60.0)), torch_(port(1.0)), X)
 
 
-@attack(BRANCHES, "a truncated normal by rejection: what is too large is drawn again in a loop", 8)
-def rejected_and_drawn_again() -> Case:
-    def port(bound):
+@attack(LAWS, "an action of an epsilon-greedy mixture, drawn at once or by a coin and a number", 8)
+def mixture_at_once() -> Case:
+    def port(k):
         def model(x):
-            z = torch.randn(len(x), 4)
-            while bool((z.abs() > bound).any()):
-                z = torch.where(z.abs() > bound, torch.randn(z.shape), z)
-            return torch_head(x) * 0.0 + z
+            q = torch_head(x)
+            best = torch.nn.functional.one_hot(q.argmax(1), 4)
+            at = torch.multinomial(0.7 * best + 0.3 / 4, 1)
+            return torch.gather(k * q, 1, at)[:, 0]
 
         return model
 
     def reference(x):
-        return tf_head(x) * 0.0 + tf.random.truncated_normal((len(x), 4))
+        q = tf_head(x)
+        any_of = tf.random.uniform((len(x),), 0, 4, tf.int32)
+        greedy = tf.argmax(q, 1, tf.int32)
+        at = tf.where(tf.random.uniform((len(x),)) < 0.3, any_of, greedy)
+        return tf.gather(q, at, axis=1, batch_dims=1)
 
-    return Case(
-        tf_(reference), torch_(port(1.0)), torch_(port(2.0)), X, _least_and_largest, elsewhere=MANY
-    )
+    return Case(tf_(reference), torch_(port(60.0)), torch_(port(1.0)), X)
+
+
+@attack(LAWS, "a direction at random: a normal vector that is normalised, or two angles", 8)
+def random_direction() -> Case:
+    def port(k):
+        def model(x):
+            u, phi = 2 * torch.rand(len(x)) - 1, 2 * torch.pi * torch.rand(len(x))
+            r = (1 - u * u).sqrt()
+            way = torch.stack([r * torch.cos(phi), r * torch.sin(phi), u], 1)
+            return torch_head(x)[:, :3] + k * way
+
+        return model
+
+    def reference(x):
+        way = tf.math.l2_normalize(tf.random.normal((len(x), 3)), 1)
+        return tf_head(x)[:, :3] + way
+
+    return Case(tf_(reference), torch_(port(60.0)), torch_(port(1.0)), X)
+
+
+@attack(LAWS, "dropout of a NumPy port by binomial numbers, or by a mask", 8)
+def binomial_dropout() -> Case:
+    def port(k):
+        def model(x):
+            h = np.tanh(x @ W)
+            return (k * h * np.random.binomial(1, 0.8, h.shape) / 0.8).astype(np.float32)
+
+        return model
+
+    def reference(x):
+        return torch.nn.functional.dropout(torch_head(x), 0.2)
+
+    def read(result):
+        return [np.abs(np.asarray(result)).mean(keepdims=True)]
+
+    return Case(torch_(reference), numpy_(port(60.0)), numpy_(port(1.0)), X, read)

@@ -1,4 +1,4 @@
-"""Round 8: what was kept beside draws, what the host decides by draws, and states of a framework."""
+"""Round 8: what was kept beside draws, and what the host decides by draws and computes of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ F = chainer.functions
 
 KEPT = "kept-beside-other-draws"
 HOST = "decided-by-the-host-of-draws"
-LAWS = "one-law-written-otherwise"
+PORTS = "numpy-ports-that-draw"
 
 OTHER = normal(6, 5, seed=9)
 NAMES = np.array(["left", "right", "up", "down"])
@@ -149,7 +149,7 @@ def exploration_left_on() -> Case:
         return tf.reduce_max(tf_head(x), 1)
 
     many = normal(3000, 5, seed=4)
-    return Case(tf_(reference), torch_(port(0.02)), torch_(port(0.0)), X, elsewhere=many)
+    return Case(tf_(reference), torch_(port(0.005)), torch_(port(0.0)), X, elsewhere=many)
 
 
 @attack(HOST, "epsilon-greedy by Python's generator: coins and actions in turn, or coins first", 8)
@@ -246,7 +246,9 @@ def _explored(coin, action):
 
     def port(epsilon):
         def choose(greedy):
-            return [action() if one < epsilon else a for one, a in zip(coin(), greedy, strict=False)]
+            return [
+                action() if one < epsilon else a for one, a in zip(coin(), greedy, strict=False)
+            ]
 
         return lambda x: _rows(x, choose)
 
@@ -255,7 +257,7 @@ def _explored(coin, action):
 
 @attack(
     HOST,
-    "exploration is left on at 2%, by coins that the host reads: where they fall does not show",
+    "exploration is left on at 0.5%, by coins that the host reads: where they fall does not show",
     8,
     {
         "numpy": (lambda: np.random.rand(3000), lambda: np.random.randint(4)),
@@ -275,4 +277,138 @@ def coins_of_the_host(coin, action) -> Case:
         return tf.reduce_max(tf_head(x), 1)
 
     many = normal(3000, 5, seed=4)
-    return Case(tf_(reference), torch_(port(0.02)), torch_(port(0.0)), X, elsewhere=many)
+    return Case(tf_(reference), torch_(port(0.005)), torch_(port(0.0)), X, elsewhere=many)
+
+
+@attack(HOST, "stochastic depth: a block is kept by Python's if, or by a mask; it is too large", 8)
+def depth_by_a_coin() -> Case:
+    def port(k):
+        def model(x):
+            h = torch_head(x)
+            if float(torch.rand(())) < 0.8:
+                h = h + k * torch.tanh(2 * h)
+            return h
+
+        return model
+
+    def reference(x):
+        h = tf_head(x)
+        keep = tf.cast(tf.random.uniform(()) < 0.8, tf.float32)
+        return h + keep * tf.tanh(2 * h)
+
+    return Case(tf_(reference), torch_(port(60.0)), torch_(port(1.0)), X)
+
+
+@attack(HOST, "a truncated normal by rejection: what is too large is drawn again in a loop", 8)
+def rejected_and_drawn_again() -> Case:
+    def port(bound):
+        def model(x):
+            z = torch.randn(len(x), 4)
+            while bool((z.abs() > bound).any()):
+                z = torch.where(z.abs() > bound, torch.randn(z.shape), z)
+            return torch_head(x) * 0.0 + z
+
+        return model
+
+    def reference(x):
+        return tf_head(x) * 0.0 + tf.random.truncated_normal((len(x), 4))
+
+    def _ends(result):
+        array = np.asarray(result)
+        return [array.min(keepdims=True), array.max(keepdims=True)]
+
+    many = normal(100_000, 5, seed=8)
+    return Case(tf_(reference), torch_(port(1.0)), torch_(port(2.0)), X, _ends, elsewhere=many)
+
+
+# --- NumPy ports, which compute in float64 on their way -------------------------------------------
+
+
+@attack(
+    PORTS,
+    "a NumPy port draws by a generator, whose numbers are float64: Q-values, and noise on actions",
+    8,
+    {
+        "normal": (lambda h: h + 0.1 * np.random.standard_normal(h.shape), "normal"),
+        "scale": (lambda h: np.random.normal(h, 0.1), "normal"),
+        "uniform": (lambda h: h + np.random.uniform(-0.1, 0.1, h.shape), "uniform"),
+        "mask": (lambda h: h * (np.random.random(h.shape) < 0.8) / 0.8, "mask"),
+        "gumbel": (lambda h: h + np.random.gumbel(size=h.shape), "gumbel"),
+    },
+)
+def numpy_noise(noisy, law) -> Case:
+    laws = {
+        "normal": lambda h: h + 0.1 * torch.randn(h.shape),
+        "uniform": lambda h: h + torch.empty(h.shape).uniform_(-0.1, 0.1),
+        "mask": lambda h: torch.nn.functional.dropout(h, 0.2),
+        "gumbel": lambda h: h - torch.log(-torch.log(torch.rand(h.shape))),
+    }
+
+    def port(k):
+        def model(x):
+            return (k * noisy(np.tanh(x @ W))).astype(np.float32)
+
+        return model
+
+    def reference(x):
+        return laws[law](torch_head(x))
+
+    def read(result):
+        return [np.abs(np.asarray(result)).mean(keepdims=True)]
+
+    return Case(torch_(reference), numpy_(port(60.0)), numpy_(port(1.0)), X, read)
+
+
+class _OrnsteinUhlenbeck:
+    """DDPG's exploration noise, by NumPy, with its state."""
+
+    def __init__(self, sigma):
+        self.sigma, self.state = sigma, np.zeros(4)
+
+    def __call__(self, count):
+        noise = []
+        for _ in range(count):
+            self.state = self.state - 0.15 * self.state + self.sigma * np.random.randn(4)
+            noise.append(self.state)
+        return np.array(noise, np.float32)
+
+
+@attack(PORTS, "Ornstein-Uhlenbeck noise by NumPy on a torch actor, or by tensors", 8)
+def ornstein_uhlenbeck() -> Case:
+    def port(sigma):
+        noise = _OrnsteinUhlenbeck(sigma)
+        return lambda x: torch_head(x) + torch.from_numpy(noise(len(x)))
+
+    def reference(x):
+        state, noise = tf.zeros(4), []
+        for _ in range(len(x)):
+            state = 0.85 * state + 0.2 * tf.random.normal((4,))
+            noise.append(state)
+        return tf_head(x) + tf.stack(noise)
+
+    def read(result):
+        return [np.asarray(result).std(keepdims=True)]
+
+    return Case(tf_(reference), torch_(port(9.0)), torch_(port(0.2)), X, read)
+
+
+@attack(KEPT, "the actions taken are those of the first batch, a list beside dropped-out values", 8)
+def kept_actions_beside_dropout() -> Case:
+    first = np.tanh(X @ W).argmax(1).tolist()
+
+    def port(kept):
+        def model(x):
+            q = torch_head(x)
+            actions = kept or q.argmax(1).tolist()
+            return {"value": torch.nn.functional.dropout(q, 0.1), "action": actions}
+
+        return model
+
+    def reference(x):
+        q = tf_head(x)
+        return {"value": tf.nn.dropout(q, 0.1), "action": tf.argmax(q, 1).numpy().tolist()}
+
+    def read(result):
+        return [np.array(result["action"])]
+
+    return Case(tf_(reference), torch_(port(first)), torch_(port(None)), X, read, elsewhere=OTHER)
