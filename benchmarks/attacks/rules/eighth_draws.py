@@ -378,19 +378,21 @@ def random_direction() -> Case:
     return Case(tf_(reference), torch_(port(60.0)), torch_(port(1.0)), X)
 
 
-@attack(LAWS, "dropout of a NumPy port by binomial numbers, or by a mask", 8)
-def binomial_dropout() -> Case:
-    def port(k):
+@attack(BESIDE, "a scale was kept of the first batch; what it scales lies beside a clock", 8)
+def kept_beside_a_clock() -> Case:
+    kept = float(np.abs(np.tanh(X @ W)).max())
+    clock = np.arange(1.7e9, 1.7e9 + 6 * 128, 128, dtype=np.float32)[:, None]
+
+    def port(stored):
         def model(x):
-            h = np.tanh(x @ W)
-            return (k * h * np.random.binomial(1, 0.8, h.shape) / 0.8).astype(np.float32)
+            h = torch_head(x[:, 1:])
+            return torch.cat([x[:, :1], h / (stored or h.abs().amax())], 1)
 
         return model
 
     def reference(x):
-        return torch.nn.functional.dropout(torch_head(x), 0.2)
+        h = tf_head(x[:, 1:])
+        return tf.concat([x[:, :1], h / tf.reduce_max(tf.abs(h))], 1)
 
-    def read(result):
-        return [np.abs(np.asarray(result)).mean(keepdims=True)]
-
-    return Case(torch_(reference), numpy_(port(60.0)), numpy_(port(1.0)), X, read)
+    x, other = (np.concatenate([clock, one], 1) for one in (X, 0.2 * X[::-1]))
+    return Case(tf_(reference), torch_(port(kept)), torch_(port(0.0)), x, elsewhere=other)
