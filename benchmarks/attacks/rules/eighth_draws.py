@@ -223,7 +223,7 @@ def dropout_of_bfloat16() -> Case:
     def read(result):
         return [np.mean(np.asarray(result) == 0, keepdims=True)]
 
-    many = np.tile(MANY, (10, 1))
+    many = np.tile(MANY, (25, 1))
     faulty, twin = torch_(port(torch.bfloat16)), torch_(port(torch.float32))
     return Case(tf_(reference), faulty, twin, X, read, elsewhere=many)
 
