@@ -27,6 +27,8 @@ class HostReads:
         baked: what computes with numbers of the host: indices of operations.
         rounded: operations given a constant that is what was read, to the precision of its format.
             Something small may have been added to it, as an epsilon, which other inputs would show.
+        values: what was read.
+        back: those of them that came back unchanged.
         baked_leaves: ids of constants that the host made after it read, and of what is made of
             them alone.
     """
@@ -36,6 +38,8 @@ class HostReads:
         self.baked: set[int] = set()
         self.rounded: set[int] = set()
         self.baked_leaves: set[int] = set()
+        self.values: dict[int, None] = {}
+        self.back: set[int] = set()
         self._came_back = False
         self._by_contents: dict[tuple[Any, ...], tuple[int, str]] = {}
         self._scalars: dict[float, int] = {}
@@ -47,6 +51,7 @@ class HostReads:
             return  # what is chosen by an integer or a boolean is exact, or is another choice
         if self.first is None:
             self.first = line
+        self.values[value] = None
         self._by_contents[_key(contents)] = value, contents.dtype.name
         if contents.size == 1:
             self._scalars[float(contents.reshape(()))] = value
@@ -59,6 +64,7 @@ class HostReads:
         if value is None or dtype and (dtype != recorded or _is_short(contents)):
             return None
         self._came_back = dtype != ""
+        self.back.add(value)
         return value
 
     def scalar(self, number: float) -> int | None:
@@ -67,6 +73,7 @@ class HostReads:
         if found is None or _is_short(np.asarray(float(number))):
             return None
         self._linked.add(float(number))
+        self.back.add(found)
         return found
 
     def leaf(self, value: int, contents: Array) -> None:

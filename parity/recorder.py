@@ -249,7 +249,7 @@ class Recorder:
             baked_ops=frozenset(self.reads.baked),
             baked_leaves=frozenset(self.reads.baked_leaves),
             rounded_ops=frozenset(self.reads.rounded),
-            lost_draws=self._lost_draws(model),
+            lost_draws=self._lost_draws(model, set(outputs.values())),
             numbers=returned.numbers if returned is not None else {},
         )
 
@@ -257,7 +257,7 @@ class Recorder:
         """Whether nothing is known of a value but what it was."""
         return self.values[value].kind == "constant" and not self.values[value].name
 
-    def _lost_draws(self, model: str) -> list[str]:
+    def _lost_draws(self, model: str, outputs: set[int]) -> list[str]:
         noise: set[int] = set()
         for op in self.ops:
             if op.role == "random" or not noise.isdisjoint(op.inputs):
@@ -268,6 +268,15 @@ class Recorder:
             return [
                 f"{model} branches on random draws in Python (behind {site.op} at {site.source}): "
                 "only the branch that was taken can be followed. Compute both branches in the "
+                "framework, or pass the samples in as inputs."
+            ]
+        known = self.reads.back | outputs
+        taken = next((one for one in self.reads.values if one in noise - known), None)
+        if taken is not None:
+            site = self.ops[self.values[taken].op].site
+            return [
+                f"{model} gives random draws to Python (those behind {site.op} at {site.source}): "
+                "what Python does with them cannot be followed. Compute with them in the "
                 "framework, or pass the samples in as inputs."
             ]
         lost = self.host.lost

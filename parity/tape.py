@@ -380,7 +380,9 @@ class Tape:
         Args:
             precision, replaced: as for `replay`.
         """
-        kept = set(self.outputs.values())
+        # a weight that is only moved is made anew of what it was, whenever it is asked for
+        moved = (one for op in self.ops if op.static and op.role == "move" for one in op.inputs)
+        kept = {*self.outputs.values(), *moved}
 
         def forget(op: Op, run: Replay) -> None:
             for value in {*op.inputs, *op.outputs} - kept:

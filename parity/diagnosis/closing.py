@@ -85,7 +85,9 @@ def close(
     doubts = tape_doubts(plain)
     if doubts:
         return _weaker(verdict, "unverified", doubts, names), []
-    if _draws_by_itself(matched) or verdict.verdict == "unverified" and _draws(matched):
+    lost = any(one.tape.lost_draws for one in plain)
+    drawn = _draws_by_itself(matched) or lost
+    if drawn or verdict.verdict == "unverified" and _draws(matched):
         # samples that are others: there is nothing to subtract where they show
         pairs, every = (_not_drawn(matched, some, plain) for some in (pairs, every))
         if not pairs:

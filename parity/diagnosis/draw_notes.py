@@ -25,6 +25,11 @@ def with_draws(verdict: Verdict, matched: Match, found: Redrawn) -> Verdict:
             "on fresh samples, the same for both models, the outputs differ, and no operation was "
             "found that makes them differ: decisions that are made of the draws part there"
         )
+    elif found.refused:
+        reasons.append(
+            "the models do not run on fresh samples, as where draws decide how many rows there "
+            "are: they were compared on the samples that they drew alone, which are few"
+        )
     elif found.weak:
         reasons.append(
             f"decisions are made of random draws, and only {found.decisions} could be compared: "

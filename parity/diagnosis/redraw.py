@@ -20,9 +20,10 @@ from parity.draws.families import FAMILIES, fresh, known
 from parity.draws.pairing import Drawing, alike, samples
 from parity.draws.units import Unit
 from parity.errors import ReplayError
+from parity.frameworks import load
 from parity.matching.match import Indexed, Match, match
-from parity.numerics.difference import residual
-from parity.tape import Array, Replay, Tape
+from parity.numerics.difference import by_column
+from parity.tape import Array, Op, Replay, Tape
 
 _TURNS = 6  # at least, where they cost little
 _DECISIONS = 1000  # that must agree: a difference in 0.5% of them is seen in 99.3% of comparisons
@@ -32,6 +33,8 @@ _LARGE = 4_000_000  # numbers that a turn makes, for which there are but two
 _NUMBERS = 40_000_000  # that all turns make
 _REPAIRINGS = 4  # turns on whose samples draws are paired anew
 _APART = 1e-6  # relative: no rounding in float64, but what follows from another decision
+_FAR_OUT = 3  # of so many turns one has many samples far out, where a clip or a floor shows
+_REFUSED = 3  # turns that cannot be run
 _AMPLIFIED = 100.0  # times what constants leave on the recorded samples
 
 
@@ -44,12 +47,14 @@ class Redrawn:
         decisions: how many were compared that nothing else shows to be the same.
         needed: whether there are such.
         unknown: draws that have no counterpart, and of which no fresh samples can be had.
+        refused: whether the models take no fresh samples, as where draws decide a shape.
     """
 
     apart: Match | None
     decisions: int
     needed: bool
     unknown: tuple[Unit, ...]
+    refused: bool = False
 
     @property
     def weak(self) -> bool:
@@ -70,7 +75,8 @@ def redraw(found: Match, outputs: Sequence[OutputPair]) -> Redrawn | None:
     trial = _Trial(found, outputs, _turns(found, decided))
     at = trial.first_apart(drawing)
     if at is None:
-        return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown))
+        refused = trial.refused >= _REFUSED
+        return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown), refused)
     for turn in range(at, min(at + _REPAIRINGS, trial.turns + 1)):
         # few samples may pair draws wrongly: others pair them otherwise
         other = trial.paired_on(drawing, turn)
@@ -93,6 +99,7 @@ class _Trial:
     turns: int
 
     def __post_init__(self) -> None:
+        self.refused = 0
         self.base = self.found.side.tape.replay("float64", self.found.given)
         gaps = _gaps(self.found.reference.run, self.base, self.outputs)
         # more than constants leave on the recorded samples
@@ -104,7 +111,10 @@ class _Trial:
             try:
                 ours, theirs = _runs(self._on(drawing, turn), self.base, turn)
             except ReplayError:  # fresh samples outside what an operation takes
-                return None
+                self.refused += 1
+                if self.refused >= _REFUSED:
+                    return None
+                continue
             if not all(
                 gap <= self.limits.get(name, math.inf)
                 for name, gap in _gaps(ours, theirs, self.outputs)
@@ -217,7 +227,9 @@ def _runs(found: Match, base: Replay, turn: int) -> tuple[Replay, Replay]:
     drawing = found.drawing
     random = generator(turn, 7)
     reference, candidate = found.reference.tape, found.side.tape
-    ours = fresh_samples(reference, drawing.reference, random)
+    far = turn % _FAR_OUT == 0
+    ours = fresh_samples(reference, drawing.reference, random, far)
+    ours |= _by_kernels(found, turn)
     run = reference.replay("float64", ours, found.reference.run)
     theirs: dict[int, Array] = {}
     for value, unit in drawing.candidate.items():
@@ -225,16 +237,43 @@ def _runs(found: Match, base: Replay, turn: int) -> tuple[Replay, Replay]:
         if choice is not None:
             theirs[value] = samples(found, unit, choice, run)
         elif unit.draw is not None and can_be_had(unit.draw):
-            theirs[value] = _as(candidate, unit, fresh(unit.draw, unit.shape, random))
+            theirs[value] = _as(candidate, unit, fresh(unit.draw, unit.shape, random, far))
     return run, candidate.replay("float64", theirs, base)
 
 
+def _by_kernels(found: Match, turn: int) -> dict[int, Array]:
+    """Samples of the reference's draws of which only the framework's own kernel knows the law."""
+    tape, samples = found.reference.tape, {}
+    for unit in found.drawing.reference:
+        op = tape.producer(unit.value)
+        if can_be_had(unit.draw) or op is None or op.inputs == () and tape.framework == "numpy":
+            continue
+        try:
+            with load(tape.framework).other_random_state(turn):
+                given = [tape.adapter.from_numpy(one) for one in _as_recorded(tape, op)]
+                drawn = tape.adapter.execute(op, given, None)[op.outputs.index(unit.value)]
+        except Exception:  # a kernel that takes no more than it was given, as one of the host's
+            continue
+        array = tape.adapter.to_numpy(drawn)
+        if array.shape == tape.values[unit.value].shape:
+            samples[unit.value] = _as(tape, unit, array)
+    return samples
+
+
+def _as_recorded(tape: Tape, op: Op) -> list[Array]:
+    return [tape.adapter.to_numpy(tape.recorded[value]) for value in op.inputs]
+
+
 def fresh_samples(
-    tape: Tape, units: Sequence[Unit], random: np.random.Generator
+    tape: Tape, units: Sequence[Unit], random: np.random.Generator, far: bool = False
 ) -> dict[int, Array]:
-    """Samples for all draws of a tape of which any can be had."""
+    """Samples for all draws of a tape of which any can be had.
+
+    Args:
+        far: whether many of them are from the ends of their distributions.
+    """
     return {
-        unit.value: _as(tape, unit, fresh(unit.draw, unit.shape, random))
+        unit.value: _as(tape, unit, fresh(unit.draw, unit.shape, random, far))
         for unit in units
         if unit.draw is not None and can_be_had(unit.draw)
     }
@@ -251,4 +290,4 @@ def _gaps(
     for pair in outputs:
         a, b = ours.array(pair.reference), theirs.array(pair.candidate)
         if a.shape == b.shape:
-            yield pair.name, residual(a, b)
+            yield pair.name, by_column(a, b)

@@ -29,12 +29,13 @@ class PlainRun:
         run: on the inputs that were recorded.
         nudged: on the inputs moved by one rounding, at random by a seed; given the unit roundoff,
             or in units of the last place.
-        orders: of the samples, each with half of them left out. A single one stands for others
-            that differ from it by a few percent.
+        orders: of the samples, each with half of them left out; and as they are, for samples that
+            differ from these by a few percent.
         elsewhere: on the samples in one of these orders, by its place, and nudged by a seed.
         axis, count: the inputs' axis of samples, and how many there are; 1 for the steps of a
             single sequence, -1 for a single sample.
         recorded: the tape of the model on the samples in one of these orders.
+        moved: from which of the orders on the samples are others.
     """
 
     tape: Tape
@@ -45,6 +46,7 @@ class PlainRun:
     axis: int = 0
     count: int = 0
     recorded: Callable[[int], Tape] | None = None
+    moved: int = 0
 
     @cached_property
     def drawn(self) -> frozenset[str]:
@@ -56,6 +58,9 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     """How a model is run as its user runs it; once, whoever asks."""
     outputs = [tape.values[value].shape for value in tape.outputs.values()]
     axis, count, orders = _orders(list(flatten_inputs(inputs).values()), outputs)
+    moved = len(orders)  # from here on samples are others, in the same order
+    if any((_another(one, 0) != one).any() for one in flatten_inputs(inputs).values()):
+        orders += [np.arange(max(count, 1))] * (_OTHERS if count == 1 else 1)
 
     def run(move: Callable[[Array], Array] = lambda array: array) -> dict[str, Array]:
         # what a model draws is no part of what it is: another run draws other numbers
@@ -67,7 +72,7 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
         return run(lambda array: nudged(array, random, unit))
 
     def ordered(array: Array, at: int) -> Array:
-        if count == 1:
+        if at >= moved:
             return _another(array, at)
         is_batch = array.ndim > axis and array.shape[axis] == count
         return array.take(orders[at], axis) if is_batch else array
@@ -80,7 +85,7 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
         return record(model, map_arrays(lambda array: ordered(array, at), inputs))
 
     kept = cache(run), cache(nudge), orders, cache(elsewhere)
-    return PlainRun(tape, *kept, axis, count, recorded)
+    return PlainRun(tape, *kept, axis, count, recorded, moved)
 
 
 def _orders(
@@ -98,8 +103,7 @@ def _orders(
         axis = 1
         lengths = Counter(one.shape[1] for one in arrays if one.ndim > 2 and one.shape[1] > 1)
     if not lengths:
-        differ = any((_another(one, 0) != one).any() for one in arrays)
-        return -1, 1, [np.zeros(1, int)] * (_OTHERS if differ else 0)
+        return -1, 1, []
     kept = Counter(shape[axis] for shape in outputs if len(shape) > axis)
     count = max(lengths, key=lambda length: (min(kept[length], 1), lengths[length]))
     halves = np.arange(count // 2)[::-1], np.arange(count // 2, count)[::-1]

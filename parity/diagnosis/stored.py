@@ -13,12 +13,11 @@ from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import (
     Outputs,
     PlainRun,
-    draws_numbers,
     recorded_outputs,
 )
 from parity.errors import ParityError
 from parity.matching.match import Match
-from parity.numerics.difference import residual
+from parity.numerics.difference import by_column, residual
 from parity.numerics.rounding import U32
 from parity.outputs import Outputs as Flat
 from parity.tape import Array, Tape
@@ -65,7 +64,9 @@ def stored_results(
         if all(by_sample):
             continue  # what differs there differs here, among samples that hide it
         # what mixes samples may differ there for their own sake: a spread of zero, ties
-        told = [f"{one}; {_where(plain)} they differ" for one in found] or [on_others(plain)]
+        told = [f"{one}; {_where(plain, at)} they differ" for one in found] or [
+            on_others(plain, at)
+        ]
         return ("diverged" if any(by_sample) else "unverified"), told
     if found and refused == len(orders):
         return "unverified", [f"{one}; the models take no other samples" for one in found]
@@ -74,7 +75,7 @@ def stored_results(
 
 def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
     """Of strings and the like, which both models return alike, those that differ elsewhere."""
-    if any(draws_numbers(one.tape) for one in plain) or not same_orders(plain):
+    if not same_orders(plain):
         return []
     found: dict[str, str] = {}
     for at in range(len(plain[0].orders)):
@@ -82,7 +83,7 @@ def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
             ours, theirs = (_others(_elsewhere(one, at)) for one in plain)
             for name in ours.keys() & theirs.keys():
                 if apart(ours[name], theirs[name]) and _is_steady(plain, name, at):
-                    found[name] = f"output {name!r}: {on_others(plain)}"
+                    found[name] = f"output {name!r}: {on_others(plain, at)}"
         except ParityError:  # a model takes no samples in this order
             continue
     return list(found.values())
@@ -107,17 +108,17 @@ def same_orders(plain: tuple[PlainRun, PlainRun]) -> bool:
     return len(plain[0].orders) == len(plain[1].orders) > 0
 
 
-def _where(plain: Sequence[PlainRun]) -> str:
-    if plain[0].axis < 0:
-        return "on a sample that is a few percent off"
+def _where(plain: Sequence[PlainRun], at: int) -> str:
+    if at >= plain[0].moved:
+        return "on samples that are a few percent off"
     return "on the samples in another order"
 
 
-def on_others(plain: Sequence[PlainRun]) -> str:
+def on_others(plain: Sequence[PlainRun], at: int) -> str:
     """That outputs differ on other samples, and why they may."""
     return (
-        f"{_where(plain)} the outputs differ: one of the models may hold what it computed of these "
-        "inputs, as a mask, lengths or a scale"
+        f"{_where(plain, at)} the outputs differ: one of the models may hold what it computed of "
+        "these inputs, as a mask, lengths or a scale"
     )
 
 
@@ -190,7 +191,9 @@ def _moved(plain: PlainRun, names: list[str], at: int, seed: int) -> float:
     if any(name not in ours or name not in moved for name in names):
         return float("inf")
     return max(
-        residual(ours[name], moved[name]) if moved[name].shape == ours[name].shape else float("inf")
+        by_column(ours[name], moved[name])
+        if moved[name].shape == ours[name].shape
+        else float("inf")
         for name in names
     )
 
@@ -201,7 +204,7 @@ def _rounded(plain: PlainRun, names: list[str], at: int) -> float:
         return 0.0
     tape = plain.recorded(at)
     ran, exact = recorded_outputs(tape), tape.outputs_of("float64", {})
-    return max((residual(exact[name], ran[name]) for name in names if name in exact), default=0.0)
+    return max((by_column(exact[name], ran[name]) for name in names if name in exact), default=0.0)
 
 
 def _is_by_sample(plain: PlainRun, names: list[str], at: int) -> bool:
@@ -283,5 +286,5 @@ def difference(
             laid_out = in_reference_layout(matched, pair, theirs[other])
         if laid_out is None or laid_out.shape != ours[name].shape:
             return float("inf")
-        found.append(residual(ours[name], laid_out))
+        found.append(by_column(ours[name], laid_out))
     return max(found)

@@ -37,6 +37,7 @@ def stored_beside_draws(
     if not drawn or not same_orders(plain):
         return []
     usual = difference(matched, drawn, *map(as_ran, plain, draws))
+    compared = False
     for at, order in enumerate(plain[0].orders):
         if len(order) < plain[0].count:
             continue  # the draws would be of another size
@@ -50,9 +51,15 @@ def stored_beside_draws(
             moved = max(map(_moved, runs, draws, names))
         except ParityError:  # a model takes no samples in this order
             continue
+        compared = True
         if gap > ELSEWHERE * max(usual, U32, moved):
-            return [on_others(plain)]
-    return []
+            return [on_others(plain, at)]
+    if compared:
+        return []
+    return [
+        "what the models compute follows the samples, as by their lengths, so that draws of other "
+        "samples are not these: whether a model holds what it computed of these inputs is not known"
+    ]
 
 
 def _is_drawn(matched: Match, pair: OutputPair, plain: Sequence[PlainRun]) -> bool:

@@ -20,6 +20,7 @@ Probability = tuple[Array, Array]
 Parameters = Mapping[str, float]
 
 _LEAST = 2.0**-26  # of a probability: half a step of the uniform numbers in float32
+_FAR = -5.0  # the power of ten of the smallest probability that is tried on purpose
 _SCALES = {  # families that are moved and stretched, with the names of shift and scale
     "normal": ("mean", "std"),
     "gumbel": ("loc", "scale"),
@@ -52,12 +53,23 @@ def known(draw: Draw | None) -> bool:
     return draw is not None and draw.name in FAMILIES and not draw.reads
 
 
-def fresh(draw: Draw, shape: tuple[int, ...], random: np.random.Generator) -> Array:
-    """Samples of a known distribution, or a permutation."""
+def fresh(
+    draw: Draw, shape: tuple[int, ...], random: np.random.Generator, far: bool = False
+) -> Array:
+    """Samples of a known distribution, or a permutation.
+
+    Args:
+        far: whether half of them are from its ends, where nothing is impossible: a sample that two
+            models of one function would both take.
+    """
     if draw.name == "permutation":
         order: Array = random.permutation(int(draw.parameters["n"]))
         return order
     p = np.clip(random.random(shape), _LEAST, 1 - _LEAST)
+    if far and not FAMILIES[draw.name].discrete:
+        tail = 10.0 ** random.uniform(_FAR, 0.0, shape) / 2
+        end = np.where(random.random(shape) < 0.5, tail, 1 - tail)
+        p = np.where(random.random(shape) < 0.5, p, end)
     return FAMILIES[draw.name].quantile((p, 1 - p), draw.parameters)
 
 
