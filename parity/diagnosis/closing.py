@@ -131,7 +131,8 @@ def doubted(
         doubts = _in_float64_alone(matched, pairs, plain)
     if not doubts:
         return verdict
-    if differ(matched, pairs, plain[0].run(), plain[1].run(), _CLOSE):
+    lost = any(one.tape.lost_draws for one in plain)  # each run is another one
+    if not lost and differ(matched, pairs, plain[0].run(), plain[1].run(), _CLOSE):
         return replace(verdict, reasons=(*verdict.reasons, *doubts))
     return replace(
         _weaker(verdict, "unverified", doubts, [pair.name for pair in pairs]), divergences=()

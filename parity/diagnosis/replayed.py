@@ -29,8 +29,8 @@ class PlainRun:
         run: on the inputs that were recorded.
         nudged: on the inputs moved by one rounding, at random by a seed; given the unit roundoff,
             or in units of the last place.
-        orders: of the samples, each with half of them left out; and as they are, for samples that
-            differ from these by a few percent.
+        orders: of the samples, each with half of them left out. A single one stands for others
+            that differ from it by a few percent.
         elsewhere: on the samples in one of these orders, by its place, and nudged by a seed.
         axis, count: the inputs' axis of samples, and how many there are; 1 for the steps of a
             single sequence, -1 for a single sample.
@@ -57,10 +57,11 @@ class PlainRun:
 def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     """How a model is run as its user runs it; once, whoever asks."""
     outputs = [tape.values[value].shape for value in tape.outputs.values()]
-    axis, count, orders = _orders(list(flatten_inputs(inputs).values()), outputs)
+    arrays = list(flatten_inputs(inputs).values())
+    axis, count, orders = _orders(arrays, outputs)
     moved = len(orders)  # from here on samples are others, in the same order
-    if any((_another(one, 0) != one).any() for one in flatten_inputs(inputs).values()):
-        orders += [np.arange(max(count, 1))] * (_OTHERS if count == 1 else 1)
+    if count == 1 and any((_another(one, 0) != one).any() for one in arrays):
+        orders += [np.zeros(1, int)] * _OTHERS
 
     def run(move: Callable[[Array], Array] = lambda array: array) -> dict[str, Array]:
         # what a model draws is no part of what it is: another run draws other numbers
