@@ -17,7 +17,7 @@ from parity.diagnosis.replayed import (
 )
 from parity.errors import ParityError
 from parity.matching.match import Match
-from parity.numerics.difference import by_column, residual
+from parity.numerics.difference import by_column
 from parity.numerics.rounding import U32
 from parity.outputs import Outputs as Flat
 from parity.tape import Array, Tape
@@ -215,7 +215,7 @@ def _is_by_sample(plain: PlainRun, names: list[str], at: int) -> bool:
         and here[name].ndim > 0
         and len(here[name]) == plain.count
         and here[name][order].shape == there[name].shape
-        and residual(here[name][order], there[name]) <= _ONE_BY_ONE
+        and by_column(here[name][order], there[name]) <= _ONE_BY_ONE
         for name in names
     )
 
