@@ -51,7 +51,7 @@ class Recorder:
         self.reads = HostReads()
         self.how_it_reads = "computes with numbers that Python made of values it read"
         self.instead = "Keep them tensors"
-        self.host = Host()
+        self.host = Host(framework=adapter.name)
         self._read: list[int] = []
         self._ids: dict[int, int] = {}
         self._keep: list[Native] = []
@@ -278,6 +278,12 @@ class Recorder:
                 f"{model} gives random draws to Python (those behind {site.op} at {site.source}): "
                 "what Python does with them cannot be followed. Compute with them in the "
                 "framework, or pass the samples in as inputs."
+            ]
+        if self.host.unseen:
+            return [
+                f"{model} draws with {self.host.unseen[0]}, which is not followed: what its "
+                "numbers lead to is unknown. Draw in the framework, or pass the samples in as "
+                "inputs."
             ]
         lost = self.host.lost
         if not lost:

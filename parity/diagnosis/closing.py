@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from parity.diagnosis.by_chance import chance_may_be_why
 from parity.diagnosis.case import case_of
-from parity.diagnosis.judge import Verdict
+from parity.diagnosis.judge import Verdict, counted
 from parity.diagnosis.low_precision import coarsest_unit, in_half_precision
 from parity.diagnosis.masks import are_masks, unwritten_masks
 from parity.diagnosis.outputs import in_reference_layout, is_constant
@@ -127,16 +128,19 @@ def doubted(
 ) -> Verdict:
     """A verdict `diverged`; `unverified` where that is so of a recording and not of its model."""
     doubts = tape_doubts(plain)
+    lost = [doubt for one in plain for doubt in one.tape.lost_draws]
+    if lost and not doubts and chance_may_be_why(matched, pairs, plain):
+        doubts = lost
     if not doubts and verdict.divergences and not _shape_differs(matched, pairs):
         doubts = _in_float64_alone(matched, pairs, plain)
     if not doubts:
         return verdict
-    lost = any(one.tape.lost_draws for one in plain)  # each run is another one
+    # with lost draws each run is another one
     if not lost and differ(matched, pairs, plain[0].run(), plain[1].run(), _CLOSE):
         return replace(verdict, reasons=(*verdict.reasons, *doubts))
-    return replace(
-        _weaker(verdict, "unverified", doubts, [pair.name for pair in pairs]), divergences=()
-    )
+    others = tuple(one for one in verdict.reasons if one != counted(verdict.divergences))
+    verdict = replace(verdict, reasons=others, divergences=())
+    return _weaker(verdict, "unverified", doubts, [pair.name for pair in pairs])
 
 
 def _shape_differs(matched: Match, pairs: Sequence[OutputPair]) -> bool:
@@ -178,7 +182,12 @@ def _weaker(
 ) -> Verdict:
     """A verdict with another in its place, for the reasons given, and on some of the outputs."""
     each = {**verdict.outputs, **dict.fromkeys(outputs, instead)}
-    return replace(verdict, verdict=instead, reasons=(*reasons, *verdict.reasons), outputs=each)
+    return replace(
+        verdict,
+        verdict=instead,
+        reasons=tuple(dict.fromkeys((*reasons, *verdict.reasons))),
+        outputs=each,
+    )
 
 
 def unaccounted(

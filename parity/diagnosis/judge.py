@@ -113,7 +113,7 @@ def judge(
     if not divergences and not complete:
         unverified += budget.current().said
     if divergences or shapes or masks:
-        told = [f"{len(divergences)} divergence{'s' * (len(divergences) != 1)}"] * bool(divergences)
+        told = [counted(divergences)] * bool(divergences)
         verdict, reasons = "diverged", (*shapes.values(), *masks.values(), *told, *unverified)
     else:
         verdict, reasons = "unverified" if unverified else "parity", tuple(unverified)
@@ -261,6 +261,11 @@ def _of_unpaired(matched: Match, outputs: Sequence[OutputPair], detail: str) -> 
     if seen is None:
         return False, detail
     return seen.differ, f"{detail.split('. ')[0]}; {seen}" if seen.differ else f"{detail} {seen}"
+
+
+def counted(divergences: Sequence[Divergence]) -> str:
+    """How many there are, as one of a verdict's reasons."""
+    return f"{len(divergences)} divergence{'s' * (len(divergences) != 1)}"
 
 
 def _as_note(divergence: Divergence, whole: float) -> Note:

@@ -11,6 +11,7 @@ import numpy as np
 
 from parity.diagnosis.drawn_outputs import drawn_outputs, is_kernel_rounding
 from parity.errors import ParityError
+from parity.frameworks import load
 from parity.keeping import other_generators
 from parity.model import Inputs, Model, flatten_inputs, map_arrays
 from parity.numerics.difference import residual
@@ -36,6 +37,7 @@ class PlainRun:
             single sequence, -1 for a single sample.
         recorded: the tape of the model on the samples in one of these orders.
         moved: from which of the orders on the samples are others.
+        redrawn: on the same inputs and other random numbers, by a number.
     """
 
     tape: Tape
@@ -47,6 +49,7 @@ class PlainRun:
     count: int = 0
     recorded: Callable[[int], Tape] | None = None
     moved: int = 0
+    redrawn: Callable[[int], Outputs] | None = None
 
     @cached_property
     def drawn(self) -> frozenset[str]:
@@ -85,8 +88,13 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     def recorded(at: int) -> Tape:
         return record(model, map_arrays(lambda array: ordered(array, at), inputs))
 
+    def redrawn(turn: int) -> dict[str, Array]:
+        others = load(model.framework).other_random_state(turn)
+        with others, other_generators(model.obj, turn):
+            return plain(model, as_called=True)(inputs)
+
     kept = cache(run), cache(nudge), orders, cache(elsewhere)
-    return PlainRun(tape, *kept, axis, count, recorded, moved)
+    return PlainRun(tape, *kept, axis, count, recorded, moved, cache(redrawn))
 
 
 def _orders(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import random
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ import numpy as np
 from parity.draws.draw import Array, Draw, generator
 from parity.draws.numpy_kernels import LEGACY, MODERN, OTHERS, Given, Kernel
 from parity.host_reads import is_written
+from parity.keeping import streams
 
 _FIT = 1e-6  # of the largest, that a multiple of a draw may be off, in float32
 _FEW = 4  # numbers through which some line always goes
@@ -55,13 +57,18 @@ class Host:
 
     Args:
         given: the noise of a replay's calls; None while recording.
+        framework: the one that is recorded, whose own draws are seen.
 
     Attributes:
         draws: of the run, in their order.
+        unseen: who else drew: `random`, or another framework.
     """
 
-    def __init__(self, given: Sequence[Array] | None = None) -> None:
+    def __init__(self, given: Sequence[Array] | None = None, framework: str = "") -> None:
         self.draws: list[HostDraw] = []
+        self.unseen: list[str] = []
+        self.held: list[random.Random] = []
+        self._framework = framework
         self._given = None if given is None else iter(given)
         self._thread = threading.get_ident()
         self._busy = False
@@ -98,8 +105,7 @@ class Host:
         draw = None if kernel is None else kernel.draw(given)
         if kernel is None or draw is None:
             return HostDraw(name, result, None, result)
-        random = generator(len(self.draws))
-        noise = kernel.noise(result, given, random)
+        noise = kernel.noise(result, given, generator(len(self.draws)))
         return HostDraw(name, result, draw, noise, lambda noise: kernel.make(noise, given))
 
     def find(self, array: Array) -> tuple[HostDraw, Callable[[Array], Any]] | None:
@@ -136,6 +142,7 @@ class Host:
         before = {name: getattr(np.random, name) for name in names}
         make = np.random.default_rng
         swaps = [swap for thing in things for swap in _swapped(thing, self)]
+        stood = self._streams()
         try:
             for name in names:
                 setattr(np.random, name, self._wrapped(name, before[name]))
@@ -145,11 +152,20 @@ class Host:
             )
             yield self
         finally:
+            self.unseen = [one for one, now in self._streams().items() if stood.get(one) != now]
             np.random.default_rng = make
             for name, function in before.items():
                 setattr(np.random, name, function)
             for put_back, thing in swaps:
                 put_back(thing)
+
+    def _streams(self) -> dict[str, Any]:
+        """Where the streams of random numbers stand whose draws are not seen; none in a replay."""
+        if self._given is not None:
+            return {}
+        own = {str(id(one)): one.getstate() for one in self.held}
+        found = {name: now for name, now in streams().items() if name != self._framework}
+        return found | {"random": (found["random"], own)}
 
     def _wrapped(self, name: str, function: Any) -> Callable[..., Any]:
         def drawing(*args: Any, **kwargs: Any) -> Any:
@@ -239,6 +255,8 @@ def _swapped(thing: object, host: Host) -> list[_Swap]:
         if id(item) in seen or depth > 3:
             return
         seen.add(id(item))
+        if isinstance(item, random.Random):
+            host.held.append(item)
         if isinstance(item, MethodType):
             visit(item.__self__, depth)
             item = item.__func__
@@ -268,7 +286,7 @@ def _swapped(thing: object, host: Host) -> list[_Swap]:
         if isinstance(item, kinds):
             found.append((lambda old: names.__setitem__(name, old), item))
             names[name] = _watched(item, host)
-        elif deep or isinstance(item, FunctionType):
+        elif deep or isinstance(item, (FunctionType, random.Random)):
             visit(item, depth + 1)
 
     def _visit_cell(cell: CellType, depth: int) -> None:

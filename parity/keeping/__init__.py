@@ -1,5 +1,5 @@
 """Whatever a model holds is as it was after parity has run it: `left_as_it_was`."""
 
-from parity.keeping.kept import left_as_it_was, lost, one_comparison, other_generators
+from parity.keeping.kept import left_as_it_was, lost, one_comparison, other_generators, streams
 
-__all__ = ["left_as_it_was", "lost", "one_comparison", "other_generators"]
+__all__ = ["left_as_it_was", "lost", "one_comparison", "other_generators", "streams"]

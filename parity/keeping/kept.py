@@ -12,6 +12,7 @@ import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any
 
 from parity.keeping.leaf import CannotPutBack
 from parity.keeping.walk import Path, libraries, text, walked
@@ -124,6 +125,11 @@ def other_generators(model: object, turn: int) -> Iterator[None]:
         yield
     finally:
         kept.put_back()
+
+
+def streams() -> dict[str, Any]:
+    """Where random numbers of the whole process stand that no recording sees, by who makes them."""
+    return {name: now for one in libraries() for name, now in one.streams().items()}
 
 
 def _of(model: object) -> Kept:

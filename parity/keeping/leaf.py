@@ -40,6 +40,9 @@ class Library(Protocol):
     def settings(self) -> list[Put]:
         """How what it keeps for the whole process is put back: random states, modes."""
 
+    def streams(self) -> dict[str, Any]:
+        """Where the random numbers of the whole process stand that no recording sees, by name."""
+
     def makes(self, owner: Any, name: Any, before: Any, now: Any) -> bool:
         """Whether an item that was not there is what a first call makes for good: weights."""
 

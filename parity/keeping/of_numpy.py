@@ -43,6 +43,10 @@ def settings() -> list[Put]:
     return [put_back]
 
 
+def streams() -> dict[str, Any]:
+    return {"random": random.getstate()}  # NumPy's are watched: parity/draws/host.py
+
+
 def leaf(thing: Any) -> Leaf | None:
     if isinstance(thing, np.ndarray):
         return Leaf(_array(thing)) if not thing.dtype.hasobject else None

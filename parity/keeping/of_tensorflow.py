@@ -57,6 +57,12 @@ def settings() -> list[Put]:
     return [put_back, *(found.put_back for found in states if found)]
 
 
+def streams() -> dict[str, Any]:
+    rng = getattr(context.context(), "_rng", None)
+    seeds = [one.numpy().tobytes() for one in global_seeds()]
+    return {"tensorflow": (rng and rng.getstate(), seeds)}
+
+
 def forget_streams() -> None:
     """Kernels keep a place in their stream of random numbers; they start again."""
     pywrap_tfe.TFE_ContextClearCaches(context.context()._context_handle)

@@ -37,6 +37,10 @@ def settings() -> list[Put]:
     return [put_back]
 
 
+def streams() -> dict[str, Any]:
+    return {"torch": torch.get_rng_state().numpy().tobytes()}
+
+
 def leaf(thing: Any) -> Leaf | None:
     if isinstance(thing, torch.Generator):
         state = thing.get_state()

@@ -25,8 +25,11 @@ def reference(x):
     return np.tanh(x)
 
 
-def slow(x):
-    time.sleep(3)
+BEGIN = time.monotonic()
+
+
+def slow(x):  # when it runs first
+    time.sleep(max(0, BEGIN + 4 - time.monotonic()))
     return np.tanh(x)
 
 

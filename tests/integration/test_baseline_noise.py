@@ -82,7 +82,7 @@ def test_rounding_does_not_fail_it(pytester, monkeypatch):
     pytester.makepyfile(test_nets=TESTS)
     pytester.makeconftest(ORDER)
     path = pytester.path / "baseline.json"
-    for threads, backwards in ((1, ""), (1, ""), (2, "yes"), (2, "")):
+    for threads, backwards in ((1, ""), (2, "yes"), (2, "")):
         for name in THREADS:
             monkeypatch.setenv(name, str(threads))
         monkeypatch.setenv("REVERSED", backwards)

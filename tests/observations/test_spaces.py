@@ -165,10 +165,10 @@ def test_every_array_shrinks_to_zero_or_an_end_in_its_first_element(space: Any) 
 
 def test_one_element_shrinks_and_leaves_the_others_simple() -> None:
     floats = parity.observations(S.Box(-9, 9, (4,)))
-    found = [minimal(floats, lambda drawn: drawn[2] > 4.2, seed) for seed in range(20)]
+    found = [minimal(floats, lambda drawn: drawn[2] > 4.2, seed) for seed in range(6)]
     assert all(one[[0, 1, 3]].tolist() == [0, 1, 2] for one in found)
     # 5 is the simplest; shrinking is a descent, and may end at another number of few digits
-    assert sum(one[2] == 5 for one in found) >= 12
+    assert sum(one[2] == 5 for one in found) >= 4
     assert all(8 * one[2] % 1 == 0 for one in found)
     image = parity.observations(S.Box(0, 255, (3, 3), np.uint8))
     assert minimal(image, lambda drawn: drawn[1, 1] > 100).tolist() == [
