@@ -9,8 +9,6 @@ WRONG_PASSES: frozenset[str] = frozenset(
         "arrivals-in-a-queue",
         "beta-policy",
         "cache-of-a-half-model-float16",
-        "coins-of-the-host-tf",
-        "exploration-left-on",
         "kept-count-beside-noise",
         "kept-of-clipped",
     ]
@@ -22,7 +20,6 @@ ALARMS: frozenset[str] = frozenset(
         "numpy-noise-gumbel",
         "numpy-noise-mask",
         "numpy-noise-uniform",
-        "random-number-of-steps",
         "start-of-ones",
     ]
 )

@@ -10,15 +10,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from types import CellType, FunctionType, MethodType
+from types import BuiltinMethodType, CellType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
+from parity.callstack import is_users
 from parity.draws.draw import Array, Draw, generator
 from parity.draws.numpy_kernels import LEGACY, MODERN, OTHERS, Given, Kernel
 from parity.host_reads import is_written
@@ -69,6 +71,7 @@ class Host:
         self.unseen: list[str] = []
         self.held: list[random.Random] = []
         self._framework = framework
+        self._asked = False
         self._given = None if given is None else iter(given)
         self._thread = threading.get_ident()
         self._busy = False
@@ -140,22 +143,27 @@ class Host:
         """Replaces the functions of `numpy.random`, and the generators that objects hold."""
         names = [name for name in (*LEGACY, *OTHERS) if hasattr(np.random, name)]
         before = {name: getattr(np.random, name) for name in names}
+        python = {name: one for name, one in vars(random).items() if _is_pythons(one)}
         make = np.random.default_rng
         swaps = [swap for thing in things for swap in _swapped(thing, self)]
         stood = self._streams()
         try:
             for name in names:
                 setattr(np.random, name, self._wrapped(name, before[name]))
+            for name, function in python.items():
+                setattr(random, name, self.python(function))
             np.random.default_rng = lambda seed=None: (
                 # with a seed of its own it gives the same whenever the model runs: no draw
                 _watched(make(seed), self) if seed is None else make(seed)
             )
             yield self
         finally:
-            self.unseen = [one for one, now in self._streams().items() if stood.get(one) != now]
+            moved = [one for one, now in self._streams().items() if stood.get(one) != now]
+            self.unseen = ["random"] * self._asked + moved
             np.random.default_rng = make
-            for name, function in before.items():
-                setattr(np.random, name, function)
+            for module, functions in ((np.random, before), (random, python)):
+                for name, function in functions.items():
+                    setattr(module, name, function)
             for put_back, thing in swaps:
                 put_back(thing)
 
@@ -163,15 +171,37 @@ class Host:
         """Where the streams of random numbers stand whose draws are not seen; none in a replay."""
         if self._given is not None:
             return {}
-        own = {str(id(one)): one.getstate() for one in self.held}
-        found = {name: now for name, now in streams().items() if name != self._framework}
-        return found | {"random": (found["random"], own)}
+        held = {"random.Random": [one.getstate() for one in self.held]}
+        return held | {name: now for name, now in streams().items() if name != self._framework}
+
+    def python(self, function: Any) -> Callable[..., Any]:
+        """One of the functions of Python's `random`, which notes that the user's code draws."""
+
+        @functools.wraps(function)
+        def drawing(*args: Any, **kwargs: Any) -> Any:
+            ours = threading.get_ident() == self._thread and self._given is None
+            if ours and is_users(sys._getframe(1).f_code):  # libraries draw seeds and names
+                self._asked = True
+            return function(*args, **kwargs)
+
+        return drawing
 
     def _wrapped(self, name: str, function: Any) -> Callable[..., Any]:
         def drawing(*args: Any, **kwargs: Any) -> Any:
             return self.call(LEGACY, name, function, args, kwargs)
 
         return drawing
+
+
+_MODULE: Any = random.random.__self__  # type: ignore[attr-defined]
+_PYTHONS = (MethodType, BuiltinMethodType)
+_NO_DRAWS = ("seed", "getstate", "setstate")
+
+
+def _is_pythons(thing: object) -> bool:
+    """Whether it is a function of `random` that draws: a method of the generator behind it."""
+    methods = isinstance(thing, _PYTHONS) and thing.__self__ is _MODULE
+    return methods and thing.__name__ not in _NO_DRAWS  # type: ignore[attr-defined]
 
 
 def _state(generator: Any) -> bytes:
@@ -255,7 +285,9 @@ def _swapped(thing: object, host: Host) -> list[_Swap]:
         if id(item) in seen or depth > 3:
             return
         seen.add(id(item))
-        if isinstance(item, random.Random):
+        if isinstance(item, BuiltinMethodType):
+            item = item.__self__
+        if isinstance(item, random.Random) and not isinstance(item, random.SystemRandom):
             host.held.append(item)
         if isinstance(item, MethodType):
             visit(item.__self__, depth)
@@ -286,6 +318,9 @@ def _swapped(thing: object, host: Host) -> list[_Swap]:
         if isinstance(item, kinds):
             found.append((lambda old: names.__setitem__(name, old), item))
             names[name] = _watched(item, host)
+        elif _is_pythons(item):  # by `from random import random`
+            found.append((lambda old: names.__setitem__(name, old), item))
+            names[name] = host.python(item)
         elif deep or isinstance(item, (FunctionType, random.Random)):
             visit(item, depth + 1)
 

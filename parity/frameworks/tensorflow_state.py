@@ -217,9 +217,6 @@ class Watched(Protocol):
 @contextlib.contextmanager
 def as_made(watched: Watched) -> Iterator[None]:
     """Gives variables that a run makes what they contained at first, also after an error."""
-    keras = sys.modules.get("keras.src.random.seed_generator")
-    if keras:
-        keras.global_seed_generator()  # it takes its seed from Python's `random`, of which we watch
     try:
         yield
     finally:

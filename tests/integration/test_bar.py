@@ -25,11 +25,10 @@ def reference(x):
     return np.tanh(x)
 
 
-BEGIN = time.monotonic()
-
-
 def slow(x):  # when it runs first
-    time.sleep(max(0, BEGIN + 4 - time.monotonic()))
+    if not os.path.exists("slept"):
+        open("slept", "w").close()
+        time.sleep(3)
     return np.tanh(x)
 
 

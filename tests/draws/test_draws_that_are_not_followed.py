@@ -1,0 +1,94 @@
+"""Draws by Python's `random`, or by a framework that is not recorded, are seen all the same."""
+
+import random
+from random import random as coin
+
+import numpy as np
+import pytest
+
+import parity
+
+torch = pytest.importorskip("torch")
+
+X = np.random.default_rng(0).normal(size=(64, 5)).astype(np.float32)
+W = torch.linspace(-1, 1, 20).reshape(5, 4)
+V = W.numpy()
+OWN = random.Random(3)
+
+
+def greedy(x):
+    return np.tanh(x @ V).max(1)
+
+
+def explores(draw, often, scale=1.0):
+    """A port that takes any action as often as said, and else the best."""
+
+    def port(x):
+        q = torch.tanh(x @ W)
+        best = q.argmax(1).tolist()
+        actions = [int(4 * draw()) if draw() < often else one for one in best]
+        return scale * q[torch.arange(len(x)), torch.tensor(actions)]
+
+    return port
+
+
+def verdict(reference, port):
+    models = parity.wrap(reference, framework="numpy"), parity.wrap(port, framework="torch")
+    report = parity.compare(*models, inputs=X)
+    return report.verdict, " ".join(report.comparisons[0].reasons)
+
+
+@pytest.mark.parametrize(
+    "draw", [lambda: random.random(), lambda: coin(), OWN.random], ids=["module", "name", "own"]
+)
+def test_a_port_that_hardly_ever_explores_is_no_parity(draw):
+    random.seed(5)
+    found, reasons = verdict(greedy, explores(draw, 0.0))
+    assert found == "unverified"
+    assert "draws with random" in reasons
+
+
+def test_another_framework_draws():
+    def reference(x):
+        return greedy(x) + np.float32(0) * float(torch.rand(()))
+
+    found, reasons = verdict(reference, lambda x: torch.tanh(x @ W).max(1).values)
+    assert found == "unverified"
+    assert "draws with torch" in reasons
+
+
+def test_what_libraries_draw_for_themselves_is_none_of_the_models():
+    keras = pytest.importorskip("keras")
+
+    def reference(x):
+        keras.initializers.RandomNormal()  # takes its seed of `random`
+        return greedy(x)
+
+    assert verdict(reference, lambda x: torch.tanh(x @ W).max(1).values)[0] == "parity"
+
+
+def by_coins(x, scale=1.0):
+    q = np.tanh(x @ V)
+    coins = [random.random() < 0.5 for _ in x]
+    actions = [
+        random.randrange(4) if one else best for one, best in zip(coins, q.argmax(1), strict=True)
+    ]
+    return scale * q[np.arange(len(x)), actions]
+
+
+def test_other_draws_are_no_divergence():
+    random.seed(5)
+    assert verdict(by_coins, explores(random.random, 0.5))[0] == "unverified"
+
+
+def test_what_no_draw_explains_is_one():
+    random.seed(5)
+    assert verdict(by_coins, explores(random.random, 0.5, 60.0))[0] == "diverged"
+
+
+def test_python_draws_as_before_afterwards():
+    before = {name: item for name, item in vars(random).items() if callable(item)}
+    verdict(greedy, explores(lambda: coin(), 0.1))
+    assert all(getattr(random, name) is item for name, item in before.items())
+    assert coin.__module__ != "parity.draws.host"
+    assert globals()["coin"] is coin is before["random"]
