@@ -17,9 +17,6 @@ WRONG_PASSES: frozenset[str] = frozenset(
 # Correct twins that are `diverged`.
 ALARMS: frozenset[str] = frozenset(
     [
-        "numpy-noise-gumbel",
-        "numpy-noise-mask",
-        "numpy-noise-uniform",
         "start-of-ones",
     ]
 )

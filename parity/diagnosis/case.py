@@ -331,8 +331,7 @@ class Case:
     ) -> Replay:
         bases = self._runs
         if precision is None:
-            tapes = self.reference.tape, self.candidate.tape
-            bases = tuple(Replay(tape, None, dict(tape.recorded)) for tape in tapes)
+            bases = self._recorded
             fed = {root: _like(array, bases[0].array(root)) for root, array in fed.items()}
         view = self.candidate if side else self.reference
         indices = {op.index for op in view.ops}
@@ -352,6 +351,19 @@ class Case:
         else:  # the base holds what was put in: everything that is not fed must run anew
             unfed = {leaf.id: leaf.array for leaf in view.leaves if leaf.id not in leaves}
         return view.tape.replay(precision, {**unfed, **theirs, **leaves}, bases[1], only=indices)
+
+    @property
+    def _recorded(self) -> tuple[Replay, Replay]:
+        """Both models as they were recorded, the candidate with the reference's samples."""
+        ours, theirs = self.reference.tape, self.candidate.tape
+        native = theirs.recorded
+        drawn = {
+            value: theirs.adapter.from_numpy(
+                array.astype(theirs.adapter.to_numpy(native[value]).dtype)
+            )
+            for value, array in self.repaired.draws.items()
+        }
+        return Replay(ours, None, dict(ours.recorded)), Replay(theirs, None, {**native, **drawn})
 
     @cached_property
     def whole(self) -> bool:
