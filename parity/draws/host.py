@@ -204,6 +204,12 @@ def _is_pythons(thing: object) -> bool:
     return methods and thing.__name__ not in _NO_DRAWS  # type: ignore[attr-defined]
 
 
+def _is_numpys(thing: object) -> bool:
+    """Whether it is a function of `numpy.random` that draws."""
+    name = getattr(thing, "__name__", "") if isinstance(thing, _PYTHONS) else ""
+    return name in (*LEGACY, *OTHERS) and getattr(np.random, name, None) is thing
+
+
 def _state(generator: Any) -> bytes:
     """A digest of a generator's state; empty where it has none that can be had."""
     if isinstance(generator, np.random.Generator):
@@ -318,9 +324,10 @@ def _swapped(thing: object, host: Host) -> list[_Swap]:
         if isinstance(item, kinds):
             found.append((lambda old: names.__setitem__(name, old), item))
             names[name] = _watched(item, host)
-        elif _is_pythons(item):  # by `from random import random`
+        elif _is_pythons(item) or _is_numpys(item):  # by `from random import random`
             found.append((lambda old: names.__setitem__(name, old), item))
-            names[name] = host.python(item)
+            wrapped = host.python(item) if _is_pythons(item) else host._wrapped(item.__name__, item)
+            names[name] = wrapped
         elif deep or isinstance(item, (FunctionType, random.Random)):
             visit(item, depth + 1)
 

@@ -5,6 +5,7 @@ from random import random as coin
 
 import numpy as np
 import pytest
+from numpy.random import random as uniform
 
 import parity
 
@@ -92,3 +93,9 @@ def test_python_draws_as_before_afterwards():
     assert all(getattr(random, name) is item for name, item in before.items())
     assert coin.__module__ != "parity.draws.host"
     assert globals()["coin"] is coin is before["random"]
+
+
+def test_numpys_functions_are_seen_by_another_name():
+    found, reasons = verdict(greedy, explores(lambda: uniform(), 0.0))
+    assert found == "unverified"
+    assert "numpy.random.random" in reasons
