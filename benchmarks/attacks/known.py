@@ -6,8 +6,6 @@ The tests expect exactly these to fail (`tests/attacks`); one that is fixed must
 # Faulty candidates that get `parity`.
 WRONG_PASSES: frozenset[str] = frozenset(
     [
-        "arrivals-in-a-queue",
-        "beta-policy",
         "cache-of-a-half-model-float16",
         "kept-count-beside-noise",
         "kept-of-clipped",

@@ -34,6 +34,11 @@ _NUMBERS = 40_000_000  # that all turns make
 _REPAIRINGS = 4  # turns on whose samples draws are paired anew
 _APART = 1e-6  # relative: no rounding in float64, but what follows from another decision
 _FAR_OUT = 3  # of so many turns one has many samples far out, where a clip or a floor shows
+_ENDS = (
+    1000  # samples of a kernel in a turn, fewer in later ones: the least and largest are its ends
+)
+_ENDS_NUMBERS = 1_000_000  # that these make in all
+_SINGLY = frozenset({"gamma", "poisson", "binomial", "log-normal", "geometric"})  # each by itself
 _REFUSED = 3  # turns that cannot be run
 _AMPLIFIED = 100.0  # times what constants leave on the recorded samples
 
@@ -229,7 +234,7 @@ def _runs(found: Match, base: Replay, turn: int) -> tuple[Replay, Replay]:
     reference, candidate = found.reference.tape, found.side.tape
     far = turn % _FAR_OUT == 0
     ours = fresh_samples(reference, drawing.reference, random, far)
-    ours |= _by_kernels(found, turn)
+    ours |= _by_kernels(found, turn, random if far else None)
     run = reference.replay("float64", ours, found.reference.run)
     theirs: dict[int, Array] = {}
     for value, unit in drawing.candidate.items():
@@ -241,8 +246,14 @@ def _runs(found: Match, base: Replay, turn: int) -> tuple[Replay, Replay]:
     return run, candidate.replay("float64", theirs, base)
 
 
-def _by_kernels(found: Match, turn: int) -> dict[int, Array]:
-    """Samples of the reference's draws of which only the framework's own kernel knows the law."""
+def _by_kernels(
+    found: Match, turn: int, random: np.random.Generator | None = None
+) -> dict[int, Array]:
+    """Samples of the reference's draws of which only the framework's own kernel knows the law.
+
+    Args:
+        random: chooses which samples are from the ends of their laws; none are without it.
+    """
     tape, samples = found.reference.tape, {}
     for unit in found.drawing.reference:
         op = tape.producer(unit.value)
@@ -250,14 +261,33 @@ def _by_kernels(found: Match, turn: int) -> dict[int, Array]:
             continue
         try:
             with load(tape.framework).other_random_state(turn):
-                given = [tape.adapter.from_numpy(one) for one in _as_recorded(tape, op)]
-                drawn = tape.adapter.execute(op, given, None)[op.outputs.index(unit.value)]
+                drawn = _kernel(tape, unit, op)
+                if random and unit.draw is not None and unit.draw.name in _SINGLY:
+                    drawn = _far(tape, unit, op, drawn, _ENDS * 10 // max(turn, 10), random)
         except Exception:  # a kernel that takes no more than it was given, as one of the host's
             continue
-        array = tape.adapter.to_numpy(drawn)
-        if array.shape == tape.values[unit.value].shape:
-            samples[unit.value] = _as(tape, unit, array)
+        if drawn.shape == tape.values[unit.value].shape:
+            samples[unit.value] = _as(tape, unit, drawn)
     return samples
+
+
+def _kernel(tape: Tape, unit: Unit, op: Op) -> Array:
+    given = [tape.adapter.from_numpy(one) for one in _as_recorded(tape, op)]
+    return tape.adapter.to_numpy(
+        tape.adapter.execute(op, given, None)[op.outputs.index(unit.value)]
+    )
+
+
+def _far(
+    tape: Tape, unit: Unit, op: Op, drawn: Array, most: int, random: np.random.Generator
+) -> Array:
+    """Samples of which half are the least or the largest of up to `most` others."""
+    least, largest = drawn, drawn
+    for _ in range(min(most, _ENDS_NUMBERS // max(unit.size, 1))):
+        other = _kernel(tape, unit, op)
+        least, largest = np.minimum(least, other), np.maximum(largest, other)
+    end = np.where(random.random(drawn.shape) < 0.5, least, largest)
+    return np.where(random.random(drawn.shape) < 0.5, drawn, end)
 
 
 def _as_recorded(tape: Tape, op: Op) -> list[Array]:
