@@ -7,7 +7,6 @@ The tests expect exactly these to fail (`tests/attacks`); one that is fixed must
 WRONG_PASSES: frozenset[str] = frozenset(
     [
         "cache-of-a-half-model-float16",
-        "kept-count-beside-noise",
         "kept-of-clipped",
     ]
 )

@@ -38,17 +38,17 @@ def stored_beside_draws(
         return []
     usual = difference(matched, drawn, *map(as_ran, plain, draws))
     compared = False
-    for at, order in enumerate(plain[0].orders):
-        if len(order) < plain[0].count:
-            continue  # the draws would be of another size
+    for at in range(len(plain[0].orders)):
         try:
-            there = [_there(one, at) for one in plain]
-            if None in there:
+            there = [_there(*both, at) for both in zip(plain, draws, strict=True)]
+            tapes = [one[0] for one in there if one is not None]
+            if len(tapes) < len(there):
                 continue
-            runs = [replace(one, tape=tape) for one, tape in zip(plain, there, strict=True) if tape]
-            gap = difference(matched, drawn, *map(as_ran, runs, draws))
+            runs = [replace(one, tape=tape) for one, tape in zip(plain, tapes, strict=True)]
+            given = [one[1] for one in there if one is not None]
+            gap = difference(matched, drawn, *map(as_ran, runs, given))
             names = names_of(matched, drawn)
-            moved = max(map(_moved, runs, draws, names))
+            moved = max(map(_moved, runs, given, names))
         except ParityError:  # a model takes no samples in this order
             continue
         compared = True
@@ -72,14 +72,34 @@ def _drawn_by(tape: Tape) -> _Draws:
     return {v: recorded.array(v) for op in tape.ops if op.role == "random" for v in op.outputs}
 
 
-def _there(plain: PlainRun, at: int) -> Tape | None:
-    """The tape of other samples; None where it is another program, whose draws are others."""
+def _there(plain: PlainRun, draws: _Draws, at: int) -> tuple[Tape, _Draws] | None:
+    """The tape of other samples and its draws; None where it is another program, with others."""
     if plain.recorded is None:
         return None
     tape = plain.recorded(at)
-    same = [op.kind for op in tape.ops] == [op.kind for op in plain.tape.ops]
-    shapes = [one.shape for one in tape.values] == [one.shape for one in plain.tape.values]
-    return tape if same and shapes else None
+    if [op.kind for op in tape.ops] != [op.kind for op in plain.tape.ops]:
+        return None
+    fewer = len(plain.orders[at]) < plain.count
+    if not fewer and [one.shape for one in tape.values] != [one.shape for one in plain.tape.values]:
+        return None
+    cut = {v: _cut(draw, tape.values[v].shape, plain.count) for v, draw in draws.items()}
+    found = {v: one for v, one in cut.items() if one is not None}
+    return (tape, found) if len(found) == len(cut) else None
+
+
+def _cut(draw: Array, shape: tuple[int, ...], count: int) -> Array | None:
+    """The draws for the first samples; None where a draw has no axis of samples to leave some out.
+
+    Integers may be places among the samples, which are others where there are fewer.
+    """
+    if draw.shape == shape:
+        return draw
+    if draw.ndim != len(shape) or draw.dtype.kind != "f":
+        return None
+    others = [axis for axis, length in enumerate(shape) if length != draw.shape[axis]]
+    if len(others) != 1 or draw.shape[others[0]] != count:
+        return None
+    return draw.take(range(shape[others[0]]), others[0])
 
 
 def _moved(plain: PlainRun, draws: _Draws, names: Sequence[str]) -> float:

@@ -25,10 +25,15 @@ def _gamma_in_tensorflow(cap):
     return lambda x: tf.minimum(tf.random.gamma((), 2 + tf.sigmoid(x)), cap)
 
 
+def _poisson_in_tensorflow(cap):
+    return lambda x: tf.minimum(tf.random.poisson((), 6 * tf.sigmoid(x)), cap)
+
+
 MODELS = [
     pytest.param("torch", _gamma_in_torch, 10.0, id="gamma-torch"),
     pytest.param("torch", _poisson_in_torch, 4.0, id="poisson-torch"),
     pytest.param("tensorflow", _gamma_in_tensorflow, 10.0, id="gamma-tensorflow"),
+    pytest.param("tensorflow", _poisson_in_tensorflow, 13.0, id="poisson-tensorflow"),
 ]
 
 

@@ -207,3 +207,15 @@ def test_a_scale_that_was_kept_beside_noise_is_no_parity() -> None:
 
     assert compare(model(scaled), model(scaled)).verdict == "parity"
     assert compare(model(scaled), model(by_a_kept_scale)).verdict == "unverified"
+
+
+def test_a_number_of_samples_shows_beside_noise_on_fewer() -> None:
+    def noisy(count):
+        def model(x):
+            h = torch.tanh(x @ FIRST)
+            return h - h.sum(0) / (count or len(x)) + 1e-3 * torch.randn(h.shape)
+
+        return model
+
+    assert compare(noisy(0), noisy(0)).verdict == "parity"
+    assert compare(noisy(0), noisy(len(X))).verdict != "parity"
