@@ -23,6 +23,7 @@ from parity.diagnosis.drawn import (
     of_draws,
     one_law,
     other_distributions,
+    paired_by_order,
     same_distribution,
 )
 from parity.diagnosis.parameter import other_parameters
@@ -75,9 +76,9 @@ def classify(repaired: Match, parting: Parting, outputs: Sequence[OutputPair] = 
         law = one_law(repaired, parting)
         if law:
             return Kind("random", law)
-        alike = same_distribution(repaired, parting)
-        if alike:
-            return Kind("unpaired-random", alike)
+        unpaired = same_distribution(repaired, parting) or paired_by_order(repaired, parting)
+        if unpaired:
+            return Kind("unpaired-random", unpaired)
     if kind == Kind("divergence"):
         return Kind("divergence", other_distributions(repaired, parting))
     return kind

@@ -63,6 +63,39 @@ def of_draws(repaired: Match, parting: Parting) -> tuple[str, str] | None:
     return None
 
 
+def paired_by_order(repaired: Match, parting: Parting) -> str:
+    """What is said where a divergence reads draws that may not be each other's counterparts.
+
+    So where one of the models draws more often, and nothing that is made of these draws and of the
+    model's data agrees. "" where they are.
+    """
+    drawing = repaired.drawing
+    odd = [*drawing.free, *drawing.unpaired]
+    read = _draws_behind(repaired, parting) if odd else set()
+    if not any(drawing.chosen[one].evidence < 2 for one in read & drawing.chosen.keys()):
+        return ""
+    who = "reference" if drawing.free else "candidate"
+    return (
+        f"random draws could not be paired: the {who} draws {odd[0]}, for which the other model "
+        f"draws nothing, and none of the others is read alike. {_DO}"
+    )
+
+
+def _draws_behind(repaired: Match, parting: Parting) -> set[int]:
+    """The candidate's draws of which the operations read what is made of noise alone."""
+    drawing, tape = repaired.drawing, repaired.side.tape
+    noise = drawing.origins[1].noise - drawing.origins[1].data | drawing.candidate.keys()
+    stack = [value for op in parting.candidate.ops for value in (*op.inputs, *op.outputs)]
+    seen = set(stack)
+    while stack:
+        op = tape.producer(stack.pop())
+        for value in op.inputs if op is not None else ():
+            if value in noise and value not in seen:
+                seen.add(value)
+                stack.append(value)
+    return seen & drawing.candidate.keys()
+
+
 def _unsure(repaired: Match, units: Sequence[Unit]) -> Iterator[tuple[Unit, Unit]]:
     """Draws of other families that were paired with nothing that speaks for it.
 

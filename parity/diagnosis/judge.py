@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from parity import budget
 from parity.diagnosis.beside import Beside
 from parity.diagnosis.classify import Kind, classify
-from parity.diagnosis.distributed import distributed
+from parity.diagnosis.distributed import Distributed, distributed
 from parity.diagnosis.divergences import explained, site_of, sites_of
 from parity.diagnosis.low_precision import (
     low_precision_divergences,
@@ -155,11 +156,12 @@ class _Sorted:
         outputs: Sequence[OutputPair],
     ) -> _Sorted:
         found = cls()
+        laws = cache(lambda: distributed(matched, outputs))  # whoever asks, it takes many runs
         for number, parting in enumerate(partings):
             try:
                 with budget.until(budget.SORTING, 0.0 if number else budget.LEAST):
                     told = classify(repaired, parting, outputs)
-                    kind, detail = found._kind(matched, parting, told, outputs)
+                    kind, detail = found._kind(matched, parting, told, outputs, laws)
             except budget.Spent:
                 budget.current().miss(budget.KINDS)
                 # the outputs may show that there is a fault; it is at the first that may be one
@@ -186,7 +188,12 @@ class _Sorted:
         return found
 
     def _kind(
-        self, matched: Match, parting: Parting, kind: Kind, outputs: Sequence[OutputPair]
+        self,
+        matched: Match,
+        parting: Parting,
+        kind: Kind,
+        outputs: Sequence[OutputPair],
+        laws: Callable[[], Distributed | None],
     ) -> tuple[str, str]:
         """The kind, where draws that have no counterpart are a divergence if that can be seen.
 
@@ -197,7 +204,7 @@ class _Sorted:
                 return "unlocated", ""
         if kind.name != "unpaired-random":
             return kind.name, kind.detail
-        differ, said = _of_unpaired(matched, outputs, kind.detail)
+        differ, said = _of_unpaired(matched, laws, kind.detail)
         return "divergence" if differ else kind.name, said
 
     def is_elsewhere(self, divergences: Sequence[Divergence]) -> bool:
@@ -253,11 +260,13 @@ def _shape_reasons(
     }
 
 
-def _of_unpaired(matched: Match, outputs: Sequence[OutputPair], detail: str) -> tuple[bool, str]:
+def _of_unpaired(
+    matched: Match, laws: Callable[[], Distributed | None], detail: str
+) -> tuple[bool, str]:
     """Whether draws without a counterpart are seen to differ in distribution, and what is said."""
     if matched.reference.tape.lost_draws or matched.side.tape.lost_draws:
         return False, detail
-    seen = distributed(matched, outputs)
+    seen = laws()
     if seen is None:
         return False, detail
     return seen.differ, f"{detail.split('. ')[0]}; {seen}" if seen.differ else f"{detail} {seen}"
