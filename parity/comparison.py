@@ -26,6 +26,7 @@ from parity.diagnosis.redraw import redraw
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import PlainRun, plain_run, same_samples
 from parity.diagnosis.unshared import unshared
+from parity.draws.repeated import joined
 from parity.draws.settled import settle
 from parity.errors import InputError
 from parity.frameworks import load
@@ -400,14 +401,16 @@ def _inputs_of(model: Model, reference: Model, inputs: Inputs) -> Inputs:
 
 
 def _recorded(model: Model, reference: Model, inputs: Inputs) -> Tape:
-    """The tape of a model, in which what it draws by a fixed seed is a constant."""
+    """The tape of a model, in which what it draws by a fixed seed is a constant, and what it draws
+    twice one draw.
+    """
 
     def again(turn: int) -> Tape:
         others = load(model.framework).other_random_state(turn)
         with others, other_generators(model.obj, turn):
             return channels.record(model, reference, inputs)
 
-    return settle(channels.record(model, reference, inputs), again)
+    return joined(settle(channels.record(model, reference, inputs), again))
 
 
 def _check(model: Model, inputs: Inputs) -> None:

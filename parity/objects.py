@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import dis
-import functools
-import inspect
-import sys
-import sysconfig
+import re
 import types
 from collections.abc import Iterable, Mapping
 from enum import Enum
@@ -15,7 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from parity.callstack import foreign_paths, is_users
+from parity.owners import (
+    codes,
+    getter,
+    is_bound,
+    is_defined_by_the_user,
+    is_of_the_user,
+    is_users_class,
+    is_users_function,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +32,13 @@ class Setting:
     """
 
     value: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Ordered:
+    """The keys of a dict whose order is a part of it: that of those which both have counts."""
+
+    keys: tuple[Any, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,13 +55,15 @@ class Answer(str):
 def is_plain(thing: object) -> bool:
     """Whether a thing is no more than what it is, and shows nothing."""
     works = callable(thing) and not hasattr(thing, "__dict__")
-    return works or isinstance(thing, (*_PLAIN, Setting))
+    return works or isinstance(thing, (*_PLAIN, Setting, Private))
 
 
 _PLAIN = (
     *(str, bytes, bytearray, int, float, complex, type, Enum, set, frozenset, np.ndarray),
     *(np.generic, np.dtype, types.ModuleType, types.FunctionType, types.MethodType, types.NoneType),
 )
+KERAS_MASK = "_keras_mask"  # which Keras's layers and losses read of a tensor
+
 # Answers that some objects compute on first use: quantile action values of ChainerRL and PFRL.
 _ASKED = ("q_values",)
 
@@ -59,18 +74,22 @@ def shown(thing: Any, ask: bool = True) -> dict[str, Any]:
     Args:
         ask: whether the properties of its class are asked too.
     """
-    cls = type(thing)
     found = _asked(thing, _names(thing, ask))
-    if not all(isinstance(item, (*_SETTINGS, Setting)) for item in found.values()):
-        return found
+    if all(isinstance(item, (*_SETTINGS, Setting)) for item in found.values()):
+        found |= _kept(thing)
+    # an object that shows nothing by itself is not known by its class
+    return {**said_by_class(type(thing)), **found} if found else {}
+
+
+def _kept(thing: Any) -> dict[str, Any]:
+    """The parameters of a distribution, or what an object keeps behind properties."""
+    cls = type(thing)
     declared = _declared(thing)
     if declared is not None:
-        return found | {
-            name: item for name, item in declared.items() if not isinstance(item, _SETTINGS)
-        }
+        return {name: item for name, item in declared.items() if not isinstance(item, _SETTINGS)}
     if isinstance(getattr(cls, "arg_constraints", None), Mapping):
-        return found | _asked(thing, cls.arg_constraints)
-    return found | _asked(thing, [name for base in cls.__mro__ for name in _returned(base)])
+        return _asked(thing, cls.arg_constraints)
+    return _asked(thing, [name for base in cls.__mro__ for name in _returned(base)])
 
 
 def shown_beside(container: Any, held: Iterable[Any], ask: bool = True) -> dict[str, Any]:
@@ -79,12 +98,63 @@ def shown_beside(container: Any, held: Iterable[Any], ask: bool = True) -> dict[
         return {}
     known = set(map(id, held))
     found = _asked(container, _names(container, ask))
-    return {name: item for name, item in found.items() if id(item) not in known}
+    own = {name: item for name, item in found.items() if id(item) not in known}
+    return {**said_by_class(type(container)), **own}
+
+
+def said_by_class(cls: type) -> dict[str, Setting]:
+    """Numbers, texts and arrays that a class of the user's says of all its objects."""
+    return {
+        name: Setting(member)
+        for base in reversed(cls.__mro__)
+        if is_defined_by_the_user(base)
+        for name, member in vars(base).items()
+        if name[:1] != "_" and _is_data(member)
+    }
+
+
+def _is_data(thing: object) -> bool:
+    """Whether a thing is a number, a text or an array, or a container of such."""
+    if isinstance(thing, dict):
+        return all(map(_is_data, thing.values()))
+    if isinstance(thing, (list, tuple, set, frozenset)):
+        return all(map(_is_data, thing))
+    array = hasattr(thing, "shape") and hasattr(thing, "dtype") and not isinstance(thing, type)
+    return array or isinstance(thing, _DATA)
+
+
+_DATA = (str, bytes, int, float, complex, Enum, np.generic, np.dtype)
+
+
+def declares_itself(thing: object) -> bool:
+    """Whether all of an object's meaning is known to lie in what it shows, whoever made its class.
+
+    That of a dataclass does, of a namespace, and of a distribution that names its parameters.
+    """
+    if dataclasses.is_dataclass(thing):
+        return all(field.name[:1] != "_" for field in dataclasses.fields(thing))
+    return isinstance(thing, (types.SimpleNamespace, argparse.Namespace)) or names_parameters(thing)
+
+
+def names_parameters(thing: object) -> bool:
+    """Whether an object is a distribution that says what its parameters are."""
+    constraints = getattr(type(thing), "arg_constraints", None)
+    return isinstance(constraints, Mapping) or _declared(thing) is not None
 
 
 def hung_on(tensor: Any) -> dict[str, Any]:
-    """The public attributes that somebody gave a tensor."""
-    return {name: item for name, item in getattr(tensor, "__dict__", {}).items() if name[:1] != "_"}
+    """The public attributes that somebody gave a tensor, and the mask that Keras gives it.
+
+    Texts and numbers are its Settings where its class is the user's.
+    """
+    given = getattr(tensor, "__dict__", {})
+    found = {
+        name: Setting(item) if isinstance(item, _DATA) else item
+        for name, item in given.items()
+        if name[:1] != "_" and (is_users_class(type(tensor)) or not isinstance(item, _DATA))
+    }
+    mask = given.get(KERAS_MASK)
+    return found if mask is None else {**found, KERAS_MASK: Private(np.asarray(mask))}
 
 
 def _names(thing: Any, ask: bool) -> list[str]:
@@ -100,23 +170,8 @@ def _names(thing: Any, ask: bool) -> list[str]:
     return [*plain, *map(Answer, answers)] if ask else plain
 
 
-def is_users_class(cls: type) -> bool:
-    """Whether a class, or one that it is made of, is defined by the user's own code."""
-    return any(map(_is_defined_by_the_user, cls.__mro__))
-
-
-def _is_defined_by_the_user(cls: type) -> bool:
-    if cls.__module__.partition(".")[0] in sys.stdlib_module_names:
-        return False  # some have no file
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
-    return not file.startswith((*foreign_paths(), *_INSTALLED))
-
-
 def private(thing: Any) -> dict[str, Any]:
-    """The private attributes of an object; of a class of the user's, those that are its own.
-
-    What code of a library's class names, which it is made of, belongs to the library.
-    """
+    """The private attributes of an object."""
     bases = type(thing).__mro__
     slots = [
         name
@@ -125,23 +180,24 @@ def private(thing: Any) -> dict[str, Any]:
         if isinstance(member, types.MemberDescriptorType)
     ]
     names = dict.fromkeys((*getattr(thing, "__dict__", {}), *slots))
-    found = {name: getattr(thing, name, None) for name in names if name[:1] == "_"}
-    if not found or not is_users_class(type(thing)):
-        return found
-    library = {
+    names.pop("__dict__", None)  # of a namespace: its attributes, not one of them
+    return {name: getattr(thing, name, None) for name in names if name[:1] == "_"}
+
+
+def named_by_a_library(cls: type) -> set[str]:
+    """The names that code of the libraries' classes uses, of which a class is made."""
+    return {
         name
-        for base in bases
-        if not _is_defined_by_the_user(base)
+        for base in cls.__mro__
+        if not is_defined_by_the_user(base)
         for member in vars(base).values()
         for name in _names_in(member)
     }
-    return {name: item for name, item in found.items() if name not in library}
 
 
 def answers_from(cls: type, attribute: str) -> set[str]:
     """The properties of the user's that read an attribute."""
-    found = _of_the_user(cls)
-    return {name for name in found if attribute in _names_in(getattr(cls, name, None))}
+    return {name for name, get in _of_the_user(cls).items() if attribute in _names_in(get)}
 
 
 def methods_from(cls: type, attribute: str) -> set[str]:
@@ -151,7 +207,7 @@ def methods_from(cls: type, attribute: str) -> set[str]:
         for base in cls.__mro__
         for name, member in vars(base).items()
         if (name[:1] != "_" or name in _OFFERED)
-        and _is_users_function(member)
+        and is_users_function(member)
         and attribute in _names_in(member)
     }
 
@@ -162,12 +218,7 @@ _OFFERED = ("__call__", "__getitem__", "__iter__", "__array__", "__float__")
 
 def _names_in(member: object) -> set[str]:
     """The names that the code of a method or a property reads or writes."""
-    member = getattr(member, "fget", getattr(member, "func", getattr(member, "__func__", member)))
-    if not isinstance(member, types.FunctionType):
-        return set()
-    code = inspect.unwrap(member).__code__
-    inner = [one for one in code.co_consts if isinstance(one, types.CodeType)]
-    return {name for one in (code, *inner) for name in one.co_names}
+    return {name for code in codes(member) for name in code.co_names}
 
 
 def _declared(thing: Any) -> Mapping[str, Any] | None:
@@ -180,35 +231,23 @@ def _declared(thing: Any) -> Mapping[str, Any] | None:
     return None
 
 
-def _of_the_user(cls: type) -> list[str]:
-    """The properties that the user's own code defines: what callers read of a result."""
-    found = [
-        name
-        for base in cls.__mro__
+def _of_the_user(cls: type) -> dict[str, types.FunctionType]:
+    """The properties that the user's own code defines, which callers read of a result."""
+    found = {
+        name: getter(member)
+        for base in reversed(cls.__mro__)
         for name, member in vars(base).items()
-        if isinstance(member, (property, functools.cached_property))
-        and _is_users_function(getattr(member, "fget", getattr(member, "func", None)))
-    ]
-    return list(dict.fromkeys(found))
-
-
-def _is_users_function(thing: object) -> bool:
-    return (
-        isinstance(thing, types.FunctionType)
-        and is_users(thing.__code__)
-        and not thing.__code__.co_filename.startswith(_INSTALLED)
-    )
-
-
-_INSTALLED = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib")})
+    }
+    return {name: get for name, get in found.items() if get is not None}
 
 
 # What says how an object works and holds no values of a model by itself.
 _SETTINGS = (str, bool, int, float, types.NoneType)
 _BEHAVIOUR = (
-    *(type, types.FunctionType, types.MethodType, types.BuiltinFunctionType),
-    types.ModuleType,
+    *(type, types.FunctionType, types.MethodType, types.BuiltinFunctionType, np.ufunc),
+    *(types.MethodDescriptorType, types.WrapperDescriptorType),
 )
+_ABSENT = object()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -219,40 +258,58 @@ class _Raised:
 
 
 def _asked(thing: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Attributes by name that are there and public, and say more than how or where it works.
+    """Attributes by name that are there and public, and say more than where it works.
 
-    Modules (`xp`), devices and the methods of the object's own class hold no values. A function of
-    the user's, or a method of another object, that somebody gave the object is a part of it.
+    Modules (`xp`), devices and the methods of the object itself hold no values. A function of
+    the user's, or a method of another object, that somebody gave the object is a part of it; other
+    functions and classes are its Settings.
     """
     found = {}
     given = getattr(thing, "__dict__", {})
-    users = is_users_class(type(thing)) or isinstance(thing, types.SimpleNamespace)
     for name in dict.fromkeys(names):
         try:
-            item = _BEHAVIOUR if name.startswith("_") else getattr(thing, name, _BEHAVIOUR)
+            item = _ABSENT if name.startswith("_") else getattr(thing, name, _ABSENT)
         except Exception as error:  # the user's code may say anything
             item = _Raised(type(error).__name__)
-        offered = name in given and (_is_of_the_user(item) or users and _is_bound(item))
-        works = isinstance(item, _BEHAVIOUR) and not offered
-        works = works or type(item).__name__.lower().endswith("device")
-        if item is not _BEHAVIOUR and not works:
+        if item is _ABSENT or _says_where(name, item):
+            continue
+        if isinstance(item, _BEHAVIOUR):
+            if getattr(item, "__self__", None) is thing:
+                continue
+            if not is_users_class(type(thing)) and _is_of_no_user(item):
+                continue  # a library's own default, as a formatter
+            setting = not (name in given and (is_of_the_user(item) or is_bound(item)))
+        else:
             declared = dataclasses.is_dataclass(thing) or isinstance(item, float)
             setting = isinstance(item, _SETTINGS) and not declared
-            found[name] = Setting(item) if setting else item
+        found[name] = Setting(item) if setting else item
     return found
 
 
-def _is_bound(thing: object) -> bool:
-    """Whether a callable is a method of an object, in which it may read anything."""
-    owner = getattr(thing, "__self__", None)
-    return owner is not None and not isinstance(owner, (type, types.ModuleType))
+def _says_where(name: str, item: object) -> bool:
+    """Whether an attribute is a module, or a device on which a framework works."""
+    if isinstance(item, str):
+        return name.lower().endswith("device") and is_device(item)
+    kind = type(item)
+    device = kind.__name__.lower().endswith("device") and not is_users_class(kind)
+    return device or isinstance(item, types.ModuleType)
 
 
-def _is_of_the_user(thing: object) -> bool:
-    """Whether a function is the user's own, or a method of an object of the user's."""
-    if isinstance(thing, types.MethodType):
-        return is_users_class(type(thing.__self__)) and _is_users_function(thing.__func__)
-    return _is_users_function(thing)
+def is_device(text: str) -> bool:
+    """Whether a text is what frameworks write for a device: `cuda:0`, `/job:.../device:CPU:0`."""
+    return _DEVICE.fullmatch(text) is not None
+
+
+_DEVICE = re.compile(
+    r"(/job:\S*)?/?((physical_)?device:)?/?(cpu|gpu|cuda|native|mps|xpu|tpu|hip|meta)(:\d+)?"
+    r"|@(numpy|cupy:\d+|intel64)",
+    re.IGNORECASE,
+)
+
+
+def _is_of_no_user(thing: object) -> bool:
+    """Whether a thing is a function that a library wrote, of whatever it was made."""
+    return isinstance(thing, types.FunctionType) and not is_users_function(thing)
 
 
 def _returned(cls: type) -> list[str]:

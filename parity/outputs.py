@@ -7,8 +7,7 @@ comparison compares for equality or names as not compared.
 from __future__ import annotations
 
 import dataclasses
-import sys
-from collections import Counter, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set, Sized, ValuesView
 from enum import Enum
 from typing import Any
@@ -17,20 +16,23 @@ import numpy as np
 
 from parity.objects import (
     Answer,
+    Ordered,
     Private,
     Setting,
     answers_from,
+    declares_itself,
     hung_on,
     is_plain,
-    is_users_class,
     methods_from,
+    named_by_a_library,
+    names_parameters,
     private,
     shown,
     shown_beside,
 )
-
-_NUMBERS = "biufc"  # NumPy's kinds of dtypes that hold numbers
-_DENSE = 1 << 24  # elements up to which a sparse tensor is written out
+from parity.owners import is_of, is_users_class
+from parity.returned_models import Returned, parameters
+from parity.tensors import NUMBERS, Foreign, Items, Path, foreign, is_narrow, parts_of_tensor
 
 
 class Outputs(dict[str, Any]):
@@ -68,12 +70,6 @@ class Repeated:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Foreign:
-    array: Any
-    tensor: Any
-
-
-@dataclasses.dataclass(frozen=True)
 class _Number:
     """A key of a dict that is no name."""
 
@@ -93,13 +89,15 @@ def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
     as tensors; so do another framework's, as arrays. Sparse tensors are written out, ragged ones
     give their values and row splits, masked arrays their data and their mask.
 
-    Of an object what it shows is visited: public attributes, slots, fields, properties that the
-    user's code defines, the parameters that a distribution declares (`parameters`, `params`,
-    `arg_constraints`), and properties that only return an attribute. Others are not asked: they may
-    be expensive, or draw. A private attribute is a leaf of another kind where a class of the user's
-    keeps numbers in it that nothing public shows, or that a method may give as they are. A
-    container of the user's own class shows its attributes beside its items, a number or a text of
-    such a class too, and a tensor the tensors among its attributes.
+    Of an object what it shows is visited: public attributes, slots, fields, properties and other
+    descriptors of the user's code, what the user's class says of all its objects, the parameters
+    that a distribution declares (`parameters`, `params`, `arg_constraints`), and properties that
+    only return an attribute. Others are not asked: they may be expensive, or draw. A library's
+    object that shows no array is a leaf itself, too; of a model its parameters and buffers are
+    leaves. A private attribute is a leaf of another kind where a class of the user's keeps numbers
+    in it that nothing public shows, or that a method may give as they are. A container of the
+    user's own class shows its attributes beside its items, a number or a text of such a class too,
+    and a tensor the tensors among its attributes.
 
     Args:
         is_tensor: tells a tensor of the model's framework.
@@ -110,7 +108,7 @@ def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
         numbers = tuple(str(key) for key in keys if isinstance(key, _Number))
         if numbers:
             found.numbers[name] = numbers
-        if isinstance(leaf, _Foreign):
+        if isinstance(leaf, Foreign):
             found[name] = leaf.array
             found.foreign.add(name)
         elif is_tensor(leaf) and not _is_text(leaf) or _is_numeric(leaf):
@@ -139,13 +137,6 @@ def _names(paths: list[tuple[Any, ...]]) -> list[str]:
 _Leaf = tuple[tuple[Any, ...], Any]
 
 
-class _Path(tuple[Any, ...]):
-    """Keys below a thing that is one to its user: none for a tensor written out."""
-
-
-_ITSELF = _Path()
-
-
 def _leaves(
     keys: tuple[Any, ...],
     thing: Any,
@@ -162,35 +153,57 @@ def _leaves(
     if id(thing) in above:
         yield keys, Repeated(above[id(thing)])
         return
-    parts = _parts_of_tensor(thing, is_tensor)
+    parts = parts_of_tensor(thing, is_tensor)
     if parts is None and (is_tensor(thing) or _is_numeric(thing)):
         yield keys, thing
         above = {**above, id(thing): keys}
         for name, item in hung_on(thing).items():
             for leaf in _leaves((*keys, name), item, is_tensor, above, asked):
-                if is_tensor(leaf[1]) or isinstance(leaf[1], (np.ndarray, _Foreign)):
+                if _is_array(leaf[1], is_tensor) or isinstance(
+                    leaf[1], (Foreign, Setting, Private)
+                ):
                     yield leaf
         return
+    itself = False  # what it shows may not be all of it
     if parts is None:
         whole = thing if isinstance(thing, (str, bytes)) else _as_one_array(thing)
         ask = type(thing) not in asked
         if whole is not None:
             yield keys, whole
             parts = shown_beside(thing, [thing], ask).items()
+        elif (held := parameters(thing)) is not None:
+            yield keys, Returned(thing)
+            parts = [*_arrays_of(thing, held.values(), is_tensor), *held.items()]
         else:
             parts = _items(thing, ask)
+            itself = not (is_users_class(type(thing)) or declares_itself(thing))
+            itself = itself and _held(thing) is None
     if parts is None:
         yield keys, thing
         return
     above = {**above, id(thing): keys}
     found: list[_Leaf] = []
     for key, item in parts:
-        below = (*keys, *key) if isinstance(key, _Path) else (*keys, key)
+        below = (*keys, *key) if isinstance(key, Path) else (*keys, key)
         led = asked | {type(thing)} if isinstance(key, Answer) else asked
         found += _leaves(below, item, is_tensor, above, led)
     yield from found
+    if itself and not any(_is_array(leaf, is_tensor) and _size(leaf) > 1 for _, leaf in found):
+        yield keys, thing
     for name, item in _hidden(thing, keys, found, is_tensor):
         yield (*keys, name), item
+
+
+def _arrays_of(
+    model: Any, held: Iterable[Any], is_tensor: Callable[[object], bool]
+) -> list[tuple[str, Any]]:
+    """The public attributes of a model that are arrays, and not among its parameters."""
+    known = set(map(id, held))
+    return [
+        (name, item)
+        for name, item in getattr(model, "__dict__", {}).items()
+        if name[:1] != "_" and _is_array(item, is_tensor) and id(item) not in known
+    ]
 
 
 # --- leaves --------------------------------------------------------------------------------------
@@ -200,7 +213,7 @@ def _is_numeric(thing: object) -> bool:
     return (
         isinstance(thing, (np.ndarray, np.generic))
         and not isinstance(thing, np.ma.MaskedArray)
-        and thing.dtype.kind in _NUMBERS
+        and thing.dtype.kind in NUMBERS
     )
 
 
@@ -224,8 +237,9 @@ def _as_one_array(thing: Any) -> Any:
     if isinstance(thing, (bool, int, float, complex)):
         array = np.asarray(thing)  # an integer beyond 64 bits makes no array of numbers
         array = array.astype(np.uint64) if array.dtype.kind == "u" else array  # of two of one size
-        return array if array.dtype.kind in _NUMBERS else None
-    if isinstance(thing, range) or type(thing).__name__ in ("Size", "TensorShape"):
+        return array if array.dtype.kind in NUMBERS else None
+    sizes = is_of(type(thing), "torch", "Size") or is_of(type(thing), "tensorflow", "TensorShape")
+    if isinstance(thing, range) or sizes:
         return np.asarray(list(thing), np.int64) if None not in list(thing) else None
     if type(thing) is list and thing and _of_numbers(thing):
         try:
@@ -233,10 +247,10 @@ def _as_one_array(thing: Any) -> Any:
         except ValueError:  # of several lengths: each list by itself
             return None
         exact = array.dtype.kind != "f" or not _holds_long_integers(thing)
-        return array if array.dtype.kind in _NUMBERS and exact else None
-    if isinstance(thing, np.ndarray) or isinstance(thing, type):
+        return array if array.dtype.kind in NUMBERS and exact else None
+    if isinstance(thing, type) or isinstance(thing, np.ndarray) and not is_narrow(thing):
         return None
-    return _foreign(thing)
+    return foreign(thing)
 
 
 def _of_numbers(things: list[Any]) -> bool:
@@ -258,117 +272,14 @@ def _holds_long_integers(things: Any) -> bool:
 _EXACT = 2**53
 
 
-def _foreign(thing: Any) -> _Foreign | None:
-    """A tensor of a framework that is not the model's, as an array."""
-    given = thing
-    if not (hasattr(thing, "shape") and hasattr(thing, "dtype")):
-        return None
-    if hasattr(thing, "detach"):  # torch
-        thing = thing.detach().cpu()
-        thing = thing.float() if str(thing.dtype) == "torch.bfloat16" else thing
-    thing = getattr(thing, "array", thing)  # Chainer
-    if not (hasattr(thing, "__array__") or hasattr(thing, "numpy")):
-        return None
-    array = np.asarray(thing.numpy() if hasattr(thing, "numpy") else thing)
-    if array.dtype.name == "bfloat16" or array.dtype.kind == "V" and not array.dtype.names:
-        array = array.astype(np.float32)
-    return _Foreign(array, given) if array.dtype.kind in _NUMBERS else None
-
-
 # --- containers ----------------------------------------------------------------------------------
 
-_Items = Iterable[tuple[Any, Any]]
 
-
-def _parts_of_tensor(thing: Any, is_tensor: Callable[[object], bool]) -> _Items | None:
-    """What a tensor that is no plain array is made of; known by what it offers, None for others."""
-    kind = type(thing).__name__
-    if isinstance(thing, np.ma.MaskedArray):
-        mask = np.broadcast_to(np.asarray(thing.mask, bool), thing.shape)
-        parts = [("data", np.where(mask, 0, thing.data)), ("mask", mask)]
-        if thing is np.ma.masked:  # which takes none
-            return parts
-        # what its user reads there
-        return [*parts, ("fill_value", Setting(np.asarray(thing.fill_value).item()))]
-    if isinstance(thing, np.ndarray) and thing.dtype.fields:
-        return [(name, thing[name]) for name in thing.dtype.fields]
-    if kind in ("RaggedTensor", "RaggedTensorValue"):
-        splits = enumerate(thing.nested_row_splits)
-        return [
-            ("values", thing.flat_values),
-            *((_Path(("row_splits", depth)), split) for depth, split in splits),
-        ]
-    if kind == "IndexedSlices":
-        return _rows_of_tensorflow(thing)
-    if kind == "TensorArray" and callable(getattr(thing, "stack", None)):
-        return [(_ITSELF, thing.stack())]
-    if kind == "SparseTensor":
-        return _sparse_of_tensorflow(thing)
-    scipy: Any = sys.modules.get("scipy.sparse")  # without it there are none of its arrays
-    if scipy is not None and scipy.issparse(thing):
-        return _sparse_of_scipy(thing)
-    if not is_tensor(thing):
-        return None
-    return _parts_of_torch(thing)
-
-
-def _sparse_of_tensorflow(thing: Any) -> _Items:
-    tf: Any = sys.modules["tensorflow"]  # which made it
-    thing = tf.sparse.reorder(thing)
-    if int(np.prod(np.asarray(thing.dense_shape, np.float64))) > _DENSE:
-        places = ("indices", tf.transpose(thing.indices))
-        return [("values", thing.values), places, ("shape", thing.dense_shape)]
-    return [(_ITSELF, tf.sparse.to_dense(thing))]
-
-
-def _rows_of_tensorflow(thing: Any) -> _Items:
-    """Rows of a gradient, as what they stand for: in any order, and some of them several times."""
-    tf: Any = sys.modules["tensorflow"]
-    shape = None if thing.dense_shape is None else np.asarray(thing.dense_shape, np.float64)
-    if shape is not None and int(np.prod(shape)) <= _DENSE:
-        return [(_ITSELF, tf.convert_to_tensor(thing))]
-    places = tf.unique(tf.sort(thing.indices))[0]
-    rows = tf.math.unsorted_segment_sum(
-        thing.values, tf.searchsorted(places, thing.indices), tf.size(places)
-    )
-    found = [("values", rows), ("indices", places)]
-    return found if shape is None else [*found, ("shape", thing.dense_shape)]
-
-
-def _sparse_of_scipy(thing: Any) -> _Items:
-    """As what it stands for: of the order of its entries nothing depends."""
-    if int(np.prod(np.asarray(thing.shape, np.float64))) <= _DENSE:
-        return [(_ITSELF, thing.toarray())]
-    thing = thing.tocoo(copy=True)
-    thing.sum_duplicates()
-    places = getattr(thing, "coords", (thing.row, thing.col))
-    return [("values", thing.data), ("indices", np.stack(places)), ("shape", np.array(thing.shape))]
-
-
-def _parts_of_torch(thing: Any) -> _Items | None:
-    if getattr(thing, "is_nested", False):
-        return list(enumerate(thing.unbind()))
-    if getattr(thing, "is_quantized", False):
-        return [(_ITSELF, thing.dequantize())]
-    if callable(getattr(thing, "get_mask", None)):
-        mask = thing.get_mask()
-        return [("data", thing.get_data().where(mask, 0)), ("mask", mask)]
-    if callable(getattr(thing, "__tensor_flatten__", None)):
-        return [(name, getattr(thing, name)) for name in thing.__tensor_flatten__()[0]]
-    layout = str(getattr(thing, "layout", "torch.strided"))
-    if not layout.startswith("torch.sparse"):
-        return None
-    if thing.numel() <= _DENSE or layout != "torch.sparse_coo":
-        return [(_ITSELF, thing.to_dense())]
-    thing = thing.coalesce()
-    shape = ("shape", np.array(thing.shape))
-    return [("values", thing.values()), ("indices", thing.indices()), shape]
-
-
-def _items(thing: Any, ask: bool) -> _Items | None:
+def _items(thing: Any, ask: bool) -> Items | None:
     """Keys and items of a container, and what it shows beside them; None for a leaf."""
     held = _held(thing)
     if held is not None:
+        held += _of_a_dict(thing)
         return [*held, *shown_beside(thing, [item for _, item in held], ask).items()]
     if is_plain(thing) or isinstance(thing, Repeated):
         return None
@@ -390,6 +301,16 @@ def _held(thing: Any) -> list[tuple[Any, Any]] | None:
     return None
 
 
+def _of_a_dict(thing: Any) -> list[tuple[Any, Any]]:
+    """What a dict of Python's is made with beside its items: their order, what it makes itself."""
+    found: list[tuple[Any, Any]] = []
+    if isinstance(thing, OrderedDict) and not dataclasses.is_dataclass(thing):
+        found.append(("order of keys", Setting(Ordered(tuple(thing)))))
+    if isinstance(thing, defaultdict):
+        found.append(("default factory", Setting(thing.default_factory)))
+    return found
+
+
 def _is_number(key: Any) -> bool:
     """Whether a key is data, as an id, a place or a threshold are, and no name."""
     return key.isdecimal() if isinstance(key, str) else not isinstance(key, Enum)
@@ -404,32 +325,33 @@ def _hidden(
     """Private attributes with numbers that nothing public shows, of a class of the user's.
 
     A number is shown if it is a leaf, or if a property that reads the attribute gives as many.
-    Of a library's class, what it keeps to itself counts only where it shows no tensor at all.
+    Of what a library's class keeps there, whole numbers and what is no number are its own affair.
     Whole numbers say how an object works, as public ones do: both objects need not have them.
     """
     attributes = private(thing)
-    if not attributes:
+    if not attributes or not is_users_class(type(thing)):
         return
-    leaves = [leaf.tensor if isinstance(leaf, _Foreign) else leaf for _, leaf in found]
-    users = is_users_class(type(thing))
-    if not users and any(_is_array(leaf, is_tensor) and _size(leaf) > 1 for leaf in leaves):
-        return
+    model = names_parameters(thing) or parameters(thing) is not None
+    library = named_by_a_library(type(thing))
+    leaves = [leaf.tensor if isinstance(leaf, Foreign) else leaf for _, leaf in found]
     public = {id(leaf) for leaf in leaves}
     plain = {leaf.item() for leaf in leaves if isinstance(leaf, np.ndarray) and not leaf.ndim}
     for name, item in attributes.items():
+        if name in library and model:
+            continue
         held = [
             one
             for one in _numbers(item, is_tensor, set())
             if id(one) not in public and not (isinstance(one, _SCALARS) and one in plain)
         ]
-        if not users:
-            held = [one for one in held if not isinstance(one, _SCALARS)]
+        if name in library and all(isinstance(one, int) for one in held):
+            continue
         read = answers_from(type(thing), name)
         given = [leaf for path, leaf in found if _answers(path[len(keys) :]) & read]
         if sum(map(_size, held)) > sum(map(_size, given)):
             setting = all(isinstance(one, int) for one in held)
             yield name, Setting(Private(item)) if setting else Private(item)
-        elif users and (held or isinstance(item, _SCALARS)) and methods_from(type(thing), name):
+        elif (held or isinstance(item, _SCALARS)) and methods_from(type(thing), name):
             yield name, Private(_as_array(item, is_tensor))
 
 
@@ -460,16 +382,16 @@ def _numbers(thing: Any, is_tensor: Callable[[object], bool], seen: set[int]) ->
 
 
 def _is_array(thing: Any, is_tensor: Callable[[object], bool]) -> bool:
-    return is_tensor(thing) or _is_numeric(thing) or _foreign(thing) is not None
+    return is_tensor(thing) or _is_numeric(thing) or foreign(thing) is not None
 
 
 def _as_array(thing: Any, is_tensor: Callable[[object], bool]) -> Any:
     """A tensor as an array of NumPy's; anything else as it is."""
-    foreign = _foreign(thing) if _is_array(thing, is_tensor) else None
-    return thing if foreign is None else foreign.array
+    found = foreign(thing) if _is_array(thing, is_tensor) else None
+    return thing if found is None else found.array
 
 
 def _size(leaf: Any) -> int:
     """How many numbers a leaf holds; one if it is no array."""
-    leaf = leaf.array if isinstance(leaf, _Foreign) else leaf
+    leaf = leaf.array if isinstance(leaf, Foreign) else leaf
     return int(np.prod(tuple(getattr(leaf, "shape", ())), dtype=np.int64))

@@ -285,6 +285,13 @@ class Recorder:
                 "numbers lead to is unknown. Draw in the framework, or pass the samples in as "
                 "inputs."
             ]
+        traced = next((one for one in self.host.draws if one.traced), None)
+        if traced is not None:
+            return [
+                f"{model} draws with numpy.random.{traced.name} in a tf.function, which draws when "
+                "it is traced and gives the same numbers ever after, while other draws in it are "
+                "made anew. Draw with tf.random, or outside of it"
+            ]
         lost = self.host.lost
         if not lost:
             return []

@@ -103,6 +103,7 @@ class Adapter(Protocol):
 
 _NOT_EXPECTED = "its replay raised what is no lack of a kernel, which is a fault of parity;"
 _LARGE = 1 << 16  # elements of a weight that is not kept in float64
+_SMALL = 1 << 10  # of a leaf that is: many small ones are a small part of a model
 
 
 @dataclass
@@ -158,7 +159,7 @@ class Replay:
         if found is None:
             op = self.tape.producer(value)
             if op is None:
-                return self.tape.adapter.cast(self.tape.recorded[value], self.precision)
+                return self.tape.leaf(value, self.precision)
             if not self.moves_weights(op):
                 raise KeyError(f"value {value} has not been computed")
             moved = self.tape._execute(op, self, [self.get(one) for one in op.inputs])
@@ -222,6 +223,7 @@ class Tape:
             from values of the run: they stay as they were, whatever enters a replay.
         rounded_ops: operations given what the host read, and maybe changed by less than it shows.
         lost_draws: random draws whose effect is not on the tape; with one, nothing is verified.
+        unseen: that the draws on the tape do not account for what the model gives in another run.
     """
 
     adapter: Adapter
@@ -239,8 +241,10 @@ class Tape:
     baked_leaves: frozenset[int] = frozenset()
     rounded_ops: frozenset[int] = frozenset()
     lost_draws: list[str] = field(default_factory=list)
+    unseen: str = ""
     numbers: dict[str, tuple[str, ...]] = field(default_factory=dict)
     kernels: dict[int, bool] = field(default_factory=dict)  # by operation: see `check_kernel`
+    _wide: dict[int, Native] = field(default_factory=dict, init=False)  # small leaves in float64
 
     @property
     def framework(self) -> str:
@@ -268,8 +272,12 @@ class Tape:
     @cached_property
     def used(self) -> frozenset[int]:
         """Indices of the operations that lead to an output."""
+        return self.leading_to(self.outputs.values())
+
+    def leading_to(self, values: Iterable[int]) -> frozenset[int]:
+        """Indices of the operations that lead to some values."""
         found: set[int] = set()
-        stack = list(self.outputs.values())
+        stack = list(values)
         while stack:
             op = self.producer(stack.pop())
             if op is not None and op.index not in found:
@@ -296,6 +304,14 @@ class Tape:
             if readers:
                 found.append(frozenset(readers))
         return tuple(found)
+
+    def leaf(self, value: int, precision: Precision) -> Native:
+        """A leaf as it was recorded, or in float64: a small one is cast once for all replays."""
+        if precision is None or self.values[value].size > _SMALL:
+            return self.adapter.cast(self.recorded[value], precision)
+        if value not in self._wide:
+            self._wide[value] = self.adapter.cast(self.recorded[value], precision)
+        return self._wide[value]
 
     def producer(self, value: int) -> Op | None:
         index = self.values[value].op

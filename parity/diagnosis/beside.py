@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from parity.diagnosis.leaves import brief, equal, is_array, is_plain, told
+from parity.diagnosis.leaves import are_devices, brief, equal, is_array, is_plain, told
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import PlainRun
 from parity.diagnosis.written_numbers import compare_arrays, compare_leaves, equal_but_for_digits
 from parity.errors import ParityError
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
-from parity.objects import Private, Setting
+from parity.objects import KERAS_MASK, Private, Setting
 from parity.outputs import Outputs as Flat
 from parity.tape import Array, Tape
 
@@ -207,24 +207,26 @@ def _compare_renamed(found: Beside, reference: Tape, candidate: Tape) -> None:
 
     One that has another name in the port, as a number of steps, may be the same or not.
     """
-    ours, theirs = (
-        {
-            name: leaf.value
-            for name, leaf in one.other_outputs.items()
-            if isinstance(leaf, Setting) and type(leaf.value) is int
-            if name not in other.other_outputs and name not in other.outputs
-        }
-        for one, other in ((reference, candidate), (candidate, reference))
-    )
-    if ours and len(ours) == len(theirs) and sorted(ours.values()) != sorted(theirs.values()):
-        found.unverified.append(
-            f"{_listed(ours)} of {reference.model} and {_listed(theirs)} of {candidate.model} have "
-            "no name in common, and differ: if they say the same, give them the same names"
+    for kind in (str, bool, (int, float)):
+        ours, theirs = (
+            {
+                name: leaf.value
+                for name, leaf in one.other_outputs.items()
+                if isinstance(leaf, Setting) and isinstance(leaf.value, kind)
+                if kind is bool or not isinstance(leaf.value, bool)
+                if name not in other.other_outputs and name not in other.outputs
+            }
+            for one, other in ((reference, candidate), (candidate, reference))
         )
+        if len(ours) == len(theirs) and sorted(ours.values()) != sorted(theirs.values()):
+            found.unverified.append(
+                f"{_listed(ours)} of {reference.model} and {_listed(theirs)} of {candidate.model} "
+                "have no name in common, and differ: if they say the same, give them the same names"
+            )
 
 
 def _listed(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in settings.items())
+    return ", ".join(f"{name} = {value!r}" for name, value in settings.items())
 
 
 def in_order(
@@ -275,15 +277,20 @@ def apart(ours: Any, theirs: Any) -> bool:
 def _held_against(tape: Tape, other: Tape, plain: PlainRun | None) -> dict[str, Any]:
     """The leaves of a model, without the settings that the other one's object has not.
 
-    What is another number for other samples, as an action, is no setting.
+    What is another number for other samples, as an action, is no setting. A mask that Keras gives
+    an output is one, unless both models are TensorFlow's.
     """
+    keras = tape.framework == other.framework == "tensorflow"
     return {
         name: leaf.value if isinstance(leaf, Setting) else leaf
         for name, leaf in tape.other_outputs.items()
-        if not isinstance(leaf, Setting)
-        or name in other.other_outputs
-        or plain is not None
-        and _follows_the_inputs(plain, name, leaf)
+        if (keras or not name.endswith(KERAS_MASK))
+        and (
+            not isinstance(leaf, Setting)
+            or name in other.other_outputs
+            or plain is not None
+            and _follows_the_inputs(plain, name, leaf)
+        )
     }
 
 
@@ -293,7 +300,7 @@ def _follows_the_inputs(plain: PlainRun, name: str, leaf: Setting) -> bool:
             found = plain.elsewhere(at, None) if plain.elsewhere is not None else None
         except ParityError:  # it takes no samples in this order
             continue
-        if isinstance(found, Flat) and found.others.get(name, leaf) != leaf:
+        if isinstance(found, Flat) and not equal(found.others.get(name, leaf), leaf):
             return True
     return False
 
@@ -312,7 +319,8 @@ def _compare_leaf(
         return
     if is_plain(ours[1]) and is_plain(theirs[1]):
         state = compare_leaves(ours[1], theirs[1], again or ((), ()))
-        if state == "unclear" or any(_leaf_changes(*one) for one in runs_of):
+        unclear = state == "unclear" or are_devices(ours[1], theirs[1])
+        if unclear or any(_leaf_changes(*one) for one in runs_of):
             found.unverified.append(
                 f"output {name!r} is {brief(ours[1])} in {ours[0].model} and {brief(theirs[1])} in "
                 f"{theirs[0].model}: rounding cannot be told from a fault there. Return the "

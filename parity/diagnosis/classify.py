@@ -8,6 +8,7 @@ null-distribution   without float64: no larger than what moving inputs by one ro
 no-float64          nor does that tell: it could not be measured, or leaves what a fault would
 host-read           small, and behind numbers that the host computed, which have no float64
 unpaired-random     random draws that have no counterpart
+one-draws           the same, where the other model draws nothing at all
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ import numpy as np
 from parity.diagnosis.amplify import amplified
 from parity.diagnosis.case import case_of
 from parity.diagnosis.drawn import (
+    not_sure,
     of_draws,
     one_law,
     other_distributions,
-    paired_by_order,
     same_distribution,
 )
 from parity.diagnosis.parameter import other_parameters
@@ -72,11 +73,11 @@ def classify(repaired: Match, parting: Parting, outputs: Sequence[OutputPair] = 
         if told is not None:
             return Kind(*told)
     kind = _deterministic(repaired, parting, outputs)
-    if kind.name == "divergence" and parting.values is not None:
+    if kind.name == "divergence":
         law = one_law(repaired, parting)
         if law:
             return Kind("random", law)
-        unpaired = same_distribution(repaired, parting) or paired_by_order(repaired, parting)
+        unpaired = same_distribution(repaired, parting) or not_sure(repaired, parting, outputs)
         if unpaired:
             return Kind("unpaired-random", unpaired)
     if kind == Kind("divergence"):

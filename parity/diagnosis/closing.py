@@ -20,7 +20,7 @@ import numpy as np
 from parity.diagnosis.by_chance import chance_may_be_why
 from parity.diagnosis.case import case_of
 from parity.diagnosis.judge import Verdict, counted
-from parity.diagnosis.low_precision import coarsest_unit, in_half_precision
+from parity.diagnosis.low_precision import in_half_precision, loosened
 from parity.diagnosis.masks import are_masks, unwritten_masks
 from parity.diagnosis.outputs import in_reference_layout, is_constant
 from parity.diagnosis.regimes import moved_outputs, precision_decides
@@ -38,6 +38,8 @@ from parity.numerics.accounting import (
     at_least_usual,
     elementwise,
     excess,
+    in_reals,
+    of_one_kind,
     rounded_constants,
     rounding,
 )
@@ -102,6 +104,12 @@ def close(
             for note in verdict.notes
         )
         verdict = replace(verdict, notes=tuple(notes))
+    if not left and effect > _VISIBLE and all(kind in _MEASURED for _, kind in verdict.noted):
+        reason = (
+            f"constants that differ in their last digits change the outputs by {effect:.1e} of "
+            "their size: what is computed of them magnifies it. Give both models the same digits"
+        )
+        return _weaker(verdict, "unverified", [reason], names), []
     if left:
         found = "diverged" if left[0].excess.ratio > FAULTY else "unverified"
         return _weaker(verdict, found, [one.reason for one in left], [one.name for one in left]), [
@@ -111,8 +119,8 @@ def close(
     if reasons:
         return _weaker(verdict, "unverified", reasons, names), []
     noted = any(note.kind == "low-precision" for note in verdict.notes)
-    narrow = coarsest_unit(repaired) if noted else None
-    half = noted or in_half_precision(repaired)
+    half = loosened(repaired, pairs, noted)
+    narrow = half if noted else {}
     reasons = precision_decides(matched, pairs, plain, _exact(matched, {}), narrow, half)
     if reasons:
         return _weaker(verdict, "unverified", reasons, names), []
@@ -128,15 +136,20 @@ def doubted(
 ) -> Verdict:
     """A verdict `diverged`; `unverified` where that is so of a recording and not of its model."""
     doubts = tape_doubts(plain)
-    lost = [doubt for one in plain for doubt in one.tape.lost_draws]
-    if lost and not doubts and chance_may_be_why(matched, pairs, plain):
+    lost = [doubt for one in plain for doubt in one.lost]
+    if lost:  # each run is another one
+        if not chance_may_be_why(matched, pairs, plain):
+            reasons = dict.fromkeys((*verdict.reasons, *lost, *doubts))
+            return replace(verdict, reasons=tuple(reasons))
         doubts = lost
     if not doubts and verdict.divergences and not _shape_differs(matched, pairs):
         doubts = _in_float64_alone(matched, pairs, plain)
+    jumps = _at_a_jump(matched, pairs, plain) if verdict.divergences and not doubts else []
+    doubts = doubts or jumps
     if not doubts:
         return verdict
-    # with lost draws each run is another one
-    if not lost and differ(matched, pairs, plain[0].run(), plain[1].run(), _CLOSE):
+    # with lost draws each run is another one, and at a jump either side is right
+    if not lost and not jumps and differ(matched, pairs, plain[0].run(), plain[1].run(), _CLOSE):
         return replace(verdict, reasons=(*verdict.reasons, *doubts))
     others = tuple(one for one in verdict.reasons if one != counted(verdict.divergences))
     verdict = replace(verdict, reasons=others, divergences=())
@@ -158,17 +171,46 @@ def _in_float64_alone(
     drawn = _draws(matched) or any(one.drawn for one in plain)
     if drawn or differ(matched, pairs, plain[0].run(), plain[1].run(), _EQUAL):
         return []
-    compared = _compared(matched, pairs, plain)
-    if _exceeding(compared, _exact(matched, {})):
+    compared, exact = _compared(matched, pairs, plain), _exact(matched, {})
+    if _exceeding([one for one in compared if one.is_float], exact):
         return []
-    exact = _exact(matched, {})
-    laid_out = [(one, one.lay(exact[one.name])) for one in compared if one.is_float]
+    laid_out = [(one, one.lay(exact[one.name])) for one in compared]
     if not any(b is not None and residual(one.reference, b) > _OTHER for one, b in laid_out):
         return []
     return [
         "as they ran the outputs are equal but for rounding, and differ in float64 alone: one of "
         "the models is another function there, as where a large constant absorbs what is added to "
         "it in float32"
+    ]
+
+
+def _at_a_jump(
+    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+) -> list[str]:
+    """Says so where all that differs at the outputs is what a rounding of the inputs does there.
+
+    As at the cut of an angle, or where two are equally large: a model may fall on either side.
+    """
+    if _draws(matched) or any(one.drawn for one in plain):
+        return []
+    exact, found = _exact(matched, {}), []
+    for one in _compared(matched, pairs, plain):
+        laid_out = one.lay(exact[one.name])
+        if laid_out is None or not excess(one.reference, laid_out, one.allowed, one.masks).count:
+            continue
+        if not one.is_float:
+            return []
+        moved = moved_outputs(matched, one.pair)
+        gap = np.abs(in_reals(one.reference) - in_reals(laid_out))
+        with np.errstate(all="ignore"):
+            over = ~(gap <= ACCOUNTED * one.allowed)
+        if moved is None or (over & ~(np.maximum(*moved) >= gap / 2)).any():
+            return []
+        found.append(one.name)
+    return [
+        f"output {name!r} differs only where a rounding of the inputs changes it as much, as at "
+        "the cut of an angle or between two that are equally large: either model may be right there"
+        for name in found
     ]
 
 
@@ -183,10 +225,13 @@ def _weaker(
 ) -> Verdict:
     """A verdict with another in its place, for the reasons given, and on some of the outputs."""
     each = {**verdict.outputs, **dict.fromkeys(outputs, instead)}
+    first, then = (
+        (reasons, verdict.reasons) if verdict.verdict != instead else (verdict.reasons, reasons)
+    )
     return replace(
         verdict,
         verdict=instead,
-        reasons=tuple(dict.fromkeys((*reasons, *verdict.reasons))),
+        reasons=tuple(dict.fromkeys((*first, *then))),
         outputs=each,
     )
 
@@ -215,8 +260,9 @@ def unaccounted(
     compared = _beyond_float64(matched, compared)
     found = _exceeding(compared, own)
     if not found:
-        half = in_half_precision(repaired)  # whose constants are far apart
-        return ([] if half else _exceeding(_as_moved(matched, compared), own, _SURE)), 0.0
+        # in half precision constants are far apart
+        single = [one for one in compared if not in_half_precision(repaired, one.pair)]
+        return _exceeding(_as_moved(matched, single), own, _SURE), 0.0
     substituted = {
         parting.values[1]: parting.order.apply(matched.reference.array(parting.values[0]))
         for parting, kind in noted
@@ -233,9 +279,16 @@ def unaccounted(
     if not left and all(kind in _MEASURED for _, kind in noted):
         # what such a note leaves at an output shows there where all that it is of moves a little
         left = _exceeding(_as_moved(matched, compared), own, _SURE)
+        # what the notes explain is no fault, however much of it there is
+        left = [
+            replace(one, excess=replace(one.excess, ratio=min(one.excess.ratio, FAULTY)))
+            for one in left
+        ]
     return left, effect
 
 
+# Of the outputs' size: what rounded constants change by more is seen by whoever uses them.
+_VISIBLE = 2.0**-10
 # Where moved inputs and constants account for no more, correct pairs differ by less than this.
 _SURE = 3.0
 # Kinds of notes that say no more than that numbers are rounded, at a place or all over it.
@@ -291,8 +344,10 @@ def _is_of_its_kind(repaired: Match, parting: Parting, kind: str) -> bool:
         return True  # as a support whose middle is zero but for the rounding of its ends
     limit = CUT if kind == "rounding" else _NOTED * max(U32, parting.explained)
     case = None if kind == "random" else case_of(repaired, parting)
-    if case is None or parting.values is None:
+    if parting.values is None:
         return True
+    if case is None:  # of complex numbers nothing is known by element
+        return repaired.reference.array(parting.values[0]).dtype.kind != "c"
     tape, value = repaired.reference.tape, parting.values[0]
     recorded = Replay(tape, None, tape.recorded).array(value)
     first = case.first
@@ -356,6 +411,7 @@ def _compared(
         theirs, replayed = lay(ran[1][name]), lay(exact[name])
         if theirs is None or replayed is None or ours.shape != reference.shape:
             continue  # another shape is reported as such
+        ours, reference, theirs, replayed = of_one_kind(ours, reference, theirs, replayed)
         sides = (ours, reference), (theirs, replayed)
         masks = are_masks(matched, pair, reference, replayed)
         allowed = allowance(*sides, measured, None, masks)

@@ -16,17 +16,20 @@ their laws are one, each difference of a pair is as likely as its negative, what
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from parity.diagnosis.redraw import can_be_had, fresh_samples
+from parity.budget import Spent
+from parity.diagnosis.redraw import by_kernel, can_be_had, fresh_samples
 from parity.diagnosis.region import OutputPair
 from parity.draws.draw import generator
-from parity.draws.units import Origins
+from parity.draws.units import Origins, Unit
 from parity.errors import ReplayError
+from parity.frameworks import load
 from parity.matching.match import Match
 from parity.tape import Array, Replay, Tape
 
@@ -34,10 +37,15 @@ _RUNS = 16_000  # of each model
 _FEWEST = 125  # of the first look; each has twice as many as that before: a large difference
 _LEAST = 200  # needs few
 _WORK = 400_000  # operations in all runs
+_NUMBERS = 200_000_000  # that these give
+_ALIKE = 8  # samples that a kernel does not give by chance, if they are one
+_STREAM = 1000  # of a kernel's generator, with the run and the model added
 _ELEMENTS = 128  # of an output that are looked at, and sums of all as many again
 _TOGETHER = 64  # of which each is multiplied by each
 _ERROR_RATE = 1e-6  # of a comparison of models that are one
-_NEXT_TO_NOTHING = 2.0**-10  # of the largest
+_NEXT_TO_NOTHING = 2.0**-10  # of what is large among numbers: of this quantile of their sizes
+_USUAL = 0.99
+_ROUNDING = 1e-9  # of the largest
 
 
 @dataclass(frozen=True)
@@ -84,14 +92,14 @@ class Distributed:
 def distributed(matched: Match, outputs: Sequence[OutputPair]) -> Distributed | None:
     """Compares the outputs' distributions; None where no fresh samples can be had, or too few."""
     drawing = matched.drawing
-    units = [*drawing.reference, *drawing.candidate.values()]
-    if not all(can_be_had(unit.draw) for unit in units) or not outputs:
+    if not outputs:
         return None
     ends = [[pair.reference for pair in outputs], [pair.candidate for pair in outputs]]
     tapes = matched.reference.tape, matched.side.tape
     needed = [_needed(tape, values) for tape, values in zip(tapes, ends, strict=True)]
     work = sum(map(_work, tapes, drawing.origins, needed))
-    runs = min(_RUNS, _WORK // max(work, 1))
+    numbers = sum(map(_numbers, tapes, drawing.origins, needed))
+    runs = min(_RUNS, _WORK // max(work, 1), max(_NUMBERS // max(numbers, 1), _LEAST))
     if runs < _LEAST:
         return None
     bases = matched.reference.run, tapes[1].replay("float64", matched.given)
@@ -102,18 +110,66 @@ def distributed(matched: Match, outputs: Sequence[OutputPair]) -> Distributed | 
     while looks[0] > 2 * _FEWEST:
         looks.insert(0, looks[0] // 2)
     for so_far in looks:
-        for side in (0, 1):
-            for turn in range(len(rows[side]), so_far):
-                samples = fresh_samples(tapes[side], drawn[side], generator(turn, side, 11))
-                try:
+        try:
+            for side in (0, 1):
+                turns = range(len(rows[side]), so_far)
+                for samples in _fresh(tapes[side], drawn[side], turns, drawing.origins[side], side):
                     run = tapes[side].replay("float64", samples, bases[side], only=needed[side])
-                except ReplayError:
-                    return None
-                rows[side].append(_features(run, ends[side]))
+                    rows[side].append(_features(run, ends[side]))
+        except ReplayError:
+            return None
+        except Spent:
+            if found is None:
+                raise
+            return found  # of fewer runs, which it states
+        if min(map(len, rows)) < so_far:
+            return None
+        if len({len(row) for row in (*rows[0], *rows[1])}) > 1:
+            return None  # draws decide how many there are
         found = _compared(np.array(rows[0]), np.array(rows[1]), len(looks))
         if found is None or found.differ:
             return found
     return found
+
+
+def _fresh(
+    tape: Tape, units: Sequence[Unit], turns: range, origins: Origins, side: int
+) -> Iterator[dict[int, Array]]:
+    """Fresh samples for all draws of a tape, turn by turn; none where some cannot be had."""
+    unknown = [unit for unit in units if not can_be_had(unit.draw)]
+    # the two models' streams are not to be one, and the user's is to stay where it is
+    state = load(tape.framework).other_random_state(_STREAM + 2 * turns.start + side)
+    with state if unknown else nullcontext():
+        if not all(_gives_samples(tape, unit, origins) for unit in unknown):
+            return
+        for turn in turns:
+            samples = fresh_samples(tape, units, generator(turn, side, 11))
+            for unit in unknown:
+                drawn = by_kernel(tape, unit)
+                if drawn is None:
+                    return
+                samples[unit.value] = drawn
+            yield samples
+
+
+def _gives_samples(tape: Tape, unit: Unit, origins: Origins) -> bool:
+    """Whether a kernel draws anew for parameters that hang on no other draw, and not by a seed."""
+    op = tape.producer(unit.value)
+    if op is None or not origins.noise.isdisjoint(op.inputs):
+        return False
+    drawn = (by_kernel(tape, unit) for _ in range(_ALIKE))
+    return len({one.tobytes() for one in drawn if one is not None}) > 1
+
+
+def _numbers(tape: Tape, origins: Origins, needed: Collection[int]) -> int:
+    """How many numbers are computed of draws, by operations that are needed."""
+    return sum(
+        tape.values[value].size
+        for op in tape.ops
+        if op.index in needed
+        for value in op.outputs
+        if value in origins.noise
+    )
 
 
 def _needed(tape: Tape, ends: Sequence[int]) -> frozenset[int]:
@@ -186,10 +242,14 @@ def _features(run: Replay, ends: Sequence[int]) -> Array:
     found = []
     for value in ends:
         flat = np.nan_to_num(run.array(value).astype(np.float64).ravel())
+        if not flat.size:
+            continue
         picks = np.linspace(0, flat.size - 1, min(flat.size, _ELEMENTS)).astype(int)
-        of_all = np.array([flat @ flat, flat.min(), flat.max()]) if flat.size else flat
-        found += [flat[picks], _signs(flat.size) @ flat, of_all]
-    return np.concatenate(found)
+        square, extremes = flat @ flat, np.array([flat.min(), flat.max()])
+        # one may be next to nothing among the others, and then of whatever rounding leaves
+        extremes[np.abs(extremes) < _NEXT_TO_NOTHING * math.sqrt(square / flat.size)] = 0.0
+        found += [flat[picks], _signs(flat.size) @ flat, np.array([square]), extremes]
+    return np.concatenate([*found, np.zeros(0)])
 
 
 @lru_cache(8)
@@ -200,15 +260,18 @@ def _signs(size: int) -> Array:
 
 
 def _distance(a: Array, b: Array) -> float:
-    """The Kolmogorov-Smirnov distance; numbers alike but for rounding are one.
+    """The Kolmogorov-Smirnov distance of numbers that count as one where they are nearly alike.
 
-    It does not see by how much distributions differ: where no quantile does by more than next to
-    nothing, as at the end of an iteration from a random start, no difference is said to be seen.
+    What differs by next to nothing, as at the end of an iteration from a random start, is moved
+    over: sup F(x) - G(x + s), either way round, which is never more than the distance itself.
     """
-    scale = max(np.abs(a).max(), np.abs(b).max()) or 1.0
-    a, b = np.sort(np.round(a / scale, 9)), np.sort(np.round(b / scale, 9))
-    if a.size == b.size and np.abs(a - b).max() <= _NEXT_TO_NOTHING:
-        return 0.0
-    places = np.concatenate([a, b])
-    below = [np.searchsorted(one, places, "right") / one.size for one in (a, b)]
-    return float(np.abs(below[0] - below[1]).max())
+    sizes = np.abs(np.concatenate([a, b]))
+    slack = max(_NEXT_TO_NOTHING * np.quantile(sizes, _USUAL), _ROUNDING * sizes.max())
+    return max(_exceeds(np.sort(a), np.sort(b), slack), _exceeds(np.sort(b), np.sort(a), slack))
+
+
+def _exceeds(a: Array, b: Array, slack: float) -> float:
+    """By how much a larger share of `a` lies below some number than of `b` below that and more."""
+    below = np.searchsorted(a, a, "right") / a.size
+    theirs = np.searchsorted(b, a + slack, "right") / b.size
+    return float((below - theirs).max())

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
-from parity.diagnosis.distributed import distributed
+from parity.diagnosis.by_element import differ_by_element, output_differs_by_element
+from parity.diagnosis.distributed import Distributed, distributed
+from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import OutputPair, Parting, Region
 from parity.draws.draw import Draw
-from parity.draws.pairing import alike
+from parity.draws.pairing import alike, comparable
 from parity.draws.threshold import meant, monotone
 from parity.draws.units import Unit
 from parity.matching.match import Match
+from parity.report.summary import Divergence
 
 _DO = (
     "Draw from the same distribution with the same number of samples in both models, pass the "
@@ -53,31 +56,156 @@ def of_draws(repaired: Match, parting: Parting) -> tuple[str, str] | None:
         )
     if left and (free or drawing.free) or free and drawing.unpaired:
         return "unpaired-random", _why(left or drawing.unpaired, free or drawing.free)
-    # where one model draws nothing at all, its outputs are fixed, and the other's are not
     if left:
         told = f"the candidate draws {left[0]}; the reference draws nothing for it"
-        return ("unpaired-random", f"{told}. {_DO}") if drawing.reference else ("divergence", told)
-    if free:
+    elif free:
         told = f"the reference draws {free[0]}; the candidate draws nothing for it"
-        return ("unpaired-random", f"{told}. {_DO}") if drawing.candidate else ("divergence", told)
-    return None
+    else:
+        return None
+    if left and drawing.reference or free and drawing.candidate:
+        return "unpaired-random", f"{told}. {_DO}"
+    return "one-draws", told
 
 
-def paired_by_order(repaired: Match, parting: Parting) -> str:
-    """What is said where a divergence reads draws that may not be each other's counterparts.
+def not_sure(repaired: Match, parting: Parting, outputs: Sequence[OutputPair] = ()) -> str:
+    """What is said of a divergence that reads draws which may not be each other's counterparts.
 
-    So where one of the models draws more often, and nothing that is made of these draws and of the
-    model's data agrees. "" where they are.
+    The samples may have to be put in otherwise: for another draw, in another order, or as those of
+    another law. Then a difference shows nothing; "" where it does.
     """
     drawing = repaired.drawing
-    odd = [*drawing.free, *drawing.unpaired]
-    read = _draws_behind(repaired, parting) if odd else set()
-    if not any(drawing.chosen[one].evidence < 2 for one in read & drawing.chosen.keys()):
+    if not drawing.candidate:
         return ""
-    who = "reference" if drawing.free else "candidate"
+    read = _draws_behind(repaired, parting) & drawing.chosen.keys()
+    odd = [*drawing.free, *drawing.unpaired]
+    unsure = [
+        one
+        for one in sorted(read)
+        if not (drawing.chosen[one].evidence or _says_itself(drawing.candidate[one]))
+        or one not in repaired.draws  # a kernel with other parameters
+        or (drawing.chosen[one].evidence < 2 and (odd or _may_be_another(repaired, one)))
+    ]
+    if not unsure or not odd and differ_by_element(repaired, parting, outputs):
+        return ""
+    unit = drawing.candidate[unsure[0]]
+    if odd:
+        who = "reference" if drawing.free else "candidate"
+        why = (
+            f"the {who} draws {odd[0]}, for which the other model draws nothing, and none of the "
+            "others is read alike"
+        )
+    else:
+        other = drawing.chosen[unit.value].reference
+        why = f"the reference draws {other}, the candidate {unit}, and nothing says how they pair"
+    return f"random draws could not be paired: {why}. {_DO}"
+
+
+def behind_unsure_draws(matched: Match, outputs: Sequence[OutputPair]) -> str:
+    """What is said where all that differs in the outputs hangs on draws that nothing speaks for.
+
+    A factor of a covariance, a sign or an order may then be another and the law of it one: what
+    differs before it meets the noise shows nothing by itself. "" where some output shows it.
+    """
+    drawing = matched.drawing
+    unsure = {
+        value
+        for value, one in drawing.chosen.items()
+        if not (one.evidence or _says_itself(drawing.candidate[value]))
+    }
+    if not unsure:
+        return ""
+    apart = [pair for pair in outputs if not output_matches(matched, pair)]
+    if not apart or not _all_behind(matched, unsure, apart):
+        return ""
+    if any(output_differs_by_element(matched, pair) for pair in apart):
+        return ""
+    unit = drawing.candidate[min(unsure)]
     return (
-        f"random draws could not be paired: the {who} draws {odd[0]}, for which the other model "
-        f"draws nothing, and none of the others is read alike. {_DO}"
+        f"random draws could not be paired: the reference draws "
+        f"{drawing.chosen[unit.value].reference}, the candidate {unit}, and what is computed with "
+        f"them differs, as it may where noise of one law is made otherwise. {_DO}"
+    )
+
+
+def one_in_law(
+    matched: Match,
+    outputs: Sequence[OutputPair],
+    divergences: Sequence[Divergence],
+    partings: Sequence[Parting],
+    laws: Callable[[], Distributed | None],
+) -> str:
+    """What is said of divergences that may be none in what the outputs are drawn from.
+
+    Several may make up for each other, as where a Beta has its parameters exchanged and the sample
+    is taken from 1, or a mean is taken over other samples of one law. One may lie where noise meets
+    the model's data, of which the sign or the order is another. "" where one of them is proved,
+    where an output that differs does not hang on draws, or where their laws are seen to differ.
+    """
+    drawing = matched.drawing
+    if not divergences or not (drawing.reference or drawing.candidate):
+        return ""
+    if drawing.free or drawing.unpaired:  # what is behind them is on other samples
+        if not all(_is_behind_noise(matched, one) for one in partings):
+            return ""
+    elif len(divergences) == 1 and not all(_takes_noise(matched, one) for one in partings):
+        return ""
+    if any(one.cause is not None and one.cause.confirmed for one in divergences):
+        return ""
+    # elements of their own size may differ where outputs as a whole agree
+    apart = [pair for pair in outputs if not output_matches(matched, pair)] or outputs
+    ours, theirs = (one.noise for one in drawing.origins)
+    if not apart or not all(one.reference in ours or one.candidate in theirs for one in apart):
+        return ""
+    seen = laws()
+    if seen is None or seen.differ:
+        return ""
+    sites = " and ".join(dict.fromkeys(one.candidate.described for one in divergences[:2]))
+    why = "may read noise otherwise" if len(partings) == 1 else "may make up for each other"
+    return f"{sites} differ{'s' * (len(divergences) == 1)} and {why}: {seen}. {_DO}"
+
+
+def _is_behind_noise(matched: Match, parting: Parting) -> bool:
+    """Whether noise enters a divergence or is drawn in it, in one of the models."""
+    sides = zip((parting.reference, parting.candidate), matched.drawing.origins, strict=True)
+    return any(
+        not origins.noise.isdisjoint([*region.boundary(), *region.made])
+        for region, origins in sides
+    )
+
+
+def _takes_noise(matched: Match, parting: Parting) -> bool:
+    """Whether noise alone, not mixed with the model's data, enters a divergence in both models."""
+    sides = zip((parting.reference, parting.candidate), matched.drawing.origins, strict=True)
+    return all(
+        any(value in noise.noise and not noise.mixed(value) for value in region.boundary())
+        for region, noise in sides
+    )
+
+
+def _all_behind(matched: Match, drawn: Collection[int], outputs: Sequence[OutputPair]) -> bool:
+    """Whether every output of the candidate is computed from one of its draws."""
+    reached = set(drawn)
+    for op in matched.side.tape.ops:
+        if not reached.isdisjoint(op.inputs):
+            reached.update(op.outputs)
+    return all(pair.candidate in reached for pair in outputs)
+
+
+def _says_itself(unit: Unit) -> bool:
+    """Whether the parameters that a kernel reads of the model's values say which draw it is."""
+    return unit.draw is not None and bool(unit.draw.reads)
+
+
+def _may_be_another(repaired: Match, value: int) -> bool:
+    """Whether a draw may as well be the counterpart of another that nothing speaks for."""
+    drawing = repaired.drawing
+    unit = drawing.candidate[value]
+    return any(
+        other != value
+        and choice.evidence < 2
+        and choice.reference.size == unit.size
+        and comparable(choice.reference.draw, unit.draw)
+        for other, choice in drawing.chosen.items()
     )
 
 

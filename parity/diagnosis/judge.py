@@ -14,6 +14,7 @@ from parity.diagnosis.beside import Beside
 from parity.diagnosis.classify import Kind, classify
 from parity.diagnosis.distributed import Distributed, distributed
 from parity.diagnosis.divergences import explained, site_of, sites_of
+from parity.diagnosis.drawn import behind_unsure_draws, one_in_law
 from parity.diagnosis.low_precision import (
     low_precision_divergences,
     low_precision_doubts,
@@ -36,6 +37,7 @@ from parity.tape import Array, Site, Tape
 
 _OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
 _ROUNDING = 1e-6  # in float64: what no rounding of float32 constants leaves of a value
+_NEARLY = 0.05  # relative: what noise takes otherwise, as turned round, is not nearly the same
 _UNVERIFIABLE = ("no-float64", "host-read")
 
 
@@ -81,7 +83,8 @@ def judge(
         progress: called after each parting that was explained.
         beside: what the outputs that are on no tape came to.
     """
-    found = _Sorted.of(matched, repaired, partings, outputs)
+    laws = cache(lambda: distributed(matched, outputs))  # whoever asks, it takes many runs
+    found = _Sorted.of(matched, repaired, partings, outputs, laws)
     proofs = Proofs(matched, repaired, partings, outputs)
     divergences, idle = explained(proofs, found.faults, progress)
     for parting, note in idle:
@@ -99,7 +102,7 @@ def judge(
     if divergences and not shapes and not masks and not matched.reference.sharp:
         whole = agree_as_a_whole(matched, outputs)
         if whole is None:
-            whole = _seen_in_no_output(matched, outputs, divergences)
+            whole = _seen_in_no_output(matched, outputs, divergences, found)
             complete &= whole is None or budget.current().all_explained
         if whole is not None:
             found.demote(divergences, whole)
@@ -107,6 +110,12 @@ def judge(
     if divergences and not shapes and not masks and found.is_elsewhere(divergences):
         unverified += [_seen_elsewhere(one) for one in divergences]
         found.rename("divergence", "constant-precision")
+        divergences = []
+    faults = [parting for parting, _ in found.faults]
+    one = "" if shapes or masks else one_in_law(matched, outputs, divergences, faults, laws)
+    if one:
+        unverified.append(one)
+        found.rename("divergence", "unpaired-random")
         divergences = []
     divergences += low_precision_divergences(repaired)  # in float64 these agree
     found.notes += low_precision_notes(repaired)
@@ -154,9 +163,9 @@ class _Sorted:
         repaired: Match,
         partings: Sequence[Parting],
         outputs: Sequence[OutputPair],
+        laws: Callable[[], Distributed | None],
     ) -> _Sorted:
         found = cls()
-        laws = cache(lambda: distributed(matched, outputs))  # whoever asks, it takes many runs
         for number, parting in enumerate(partings):
             try:
                 with budget.until(budget.SORTING, 0.0 if number else budget.LEAST):
@@ -199,9 +208,19 @@ class _Sorted:
 
         Where the budget ended the search for a place, the outputs have to show that it is one.
         """
+        if kind.name == "divergence" and parting.residual > _NEARLY:
+            unsure = behind_unsure_draws(matched, outputs)
+            seen = laws() if unsure else None
+            if seen is not None and not seen.differ:
+                return "unpaired-random", f"{unsure} {seen}"
         if kind.name == "divergence" and parting.values is None:
             if not budget.current().all_places and not beyond_rounding(matched, outputs):
                 return "unlocated", ""
+        if kind.name == "one-draws":  # its outputs are fixed, and the other's are not
+            seen = laws()
+            if seen is None or seen.differ:
+                return "divergence", kind.detail
+            return "unpaired-random", f"{kind.detail}; {seen}"
         if kind.name != "unpaired-random":
             return kind.name, kind.detail
         differ, said = _of_unpaired(matched, laws, kind.detail)
@@ -231,14 +250,19 @@ class _Sorted:
 
 
 def _seen_in_no_output(
-    matched: Match, outputs: Sequence[OutputPair], divergences: Sequence[Divergence]
+    matched: Match,
+    outputs: Sequence[OutputPair],
+    divergences: Sequence[Divergence],
+    found: _Sorted,
 ) -> float | None:
     """How far the outputs differ, where none shows any of the divergences; else None.
 
     It hangs on what repairs do: where the budget left some of them out it is no more than likely.
     """
     whole = repairs_harm(divergences)
-    return no_repair_shows(matched, outputs, divergences) if whole is None else whole
+    if whole is not None:
+        return whole
+    return no_repair_shows(matched, outputs, divergences, [one for one, _ in found.faults])
 
 
 def _shape_reasons(

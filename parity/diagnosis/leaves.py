@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from parity.objects import Private
+from parity.objects import Ordered, Private, Setting, is_device
 from parity.outputs import Repeated
+from parity.owners import is_users_class, known_by_name
+from parity.returned_models import Returned, parameters
 
 _SHOWN = 60  # characters of a leaf in a message
 
@@ -27,6 +29,11 @@ def is_plain(leaf: Any) -> bool:
     return leaf is None or isinstance(leaf, _PLAIN) or _dtype_name(leaf) != ""
 
 
+def are_devices(a: Any, b: Any) -> bool:
+    """Whether two texts are what frameworks write for devices, which have names of their own."""
+    return all(isinstance(one, str) and is_device(one) for one in (a, b))
+
+
 def is_array(leaf: Any) -> bool:
     """Whether a leaf is a private array of numbers that are rounded."""
     array = leaf.value if isinstance(leaf, Private) else None
@@ -39,15 +46,22 @@ def equal(a: Any, b: Any) -> bool:
         named = (type(a).__name__, a.name) == (type(b).__name__, b.name)
         plain = all(type(one.value) is not object for one in (a, b))
         return named and (not plain or equal(a.value, b.value))
-    if isinstance(a, FunctionType) and isinstance(b, FunctionType):
-        return _same_function(a, b)
+    if isinstance(a, FunctionType) and isinstance(b, FunctionType) and _same_function(a, b):
+        return True
     if isinstance(a, MethodType) and isinstance(b, MethodType):
         return a.__func__ is b.__func__ and _hold_the_same(a.__self__, b.__self__)
-    if isinstance(a, Private) and isinstance(b, Private):
+    if isinstance(a, (Private, Setting)) and type(a) is type(b):
         return equal(a.value, b.value)
+    if isinstance(a, Ordered) and isinstance(b, Ordered):
+        first, second = ([key for key in x.keys if key in y.keys] for x, y in ((a, b), (b, a)))
+        return first == second
+    if isinstance(a, Returned) and isinstance(b, Returned):
+        return _made_alike(a.model, b.model, set())
     a, b = _as_text(a), _as_text(b)
     if _dtype_name(a) and _dtype_name(b):
         return _dtype_name(a) == _dtype_name(b)
+    if known_by_name(a) and known_by_name(b):
+        return a is b or a.__name__ == b.__name__
     if isinstance(a, (np.ndarray, np.generic)) or isinstance(b, (np.ndarray, np.generic)):
         ours, theirs = np.asarray(a), np.asarray(b)
         times = ours.dtype.kind in "mM" and theirs.dtype.kind in "mM"  # NaT is NaT
@@ -87,6 +101,26 @@ def _hold_the_same(a: object, b: object) -> bool:
     return ours.keys() == theirs.keys() and all(equal(ours[name], theirs[name]) for name in ours)
 
 
+def _made_alike(a: Any, b: Any, seen: set[int]) -> bool:
+    """Whether two models are made of the same layers with equal settings, whatever they learned."""
+    if type(a) is not type(b):
+        return equal(a, b)
+    if id(a) in seen or a is b:
+        return True
+    seen.add(id(a))
+    if isinstance(a, dict):
+        same = list(a) == list(b)
+        return same and all(_made_alike(a[key], b[key], seen) for key in a)
+    if isinstance(a, (list, tuple)):
+        same = len(a) == len(b)
+        return same and all(_made_alike(x, y, seen) for x, y in zip(a, b, strict=True))
+    learned = parameters(a)
+    if learned is None or not hasattr(a, "__dict__"):
+        return equal(a, b)
+    seen.update(map(id, learned.values()))  # which are compared by themselves
+    return _made_alike(vars(a), vars(b), seen)
+
+
 def _made_with(function: FunctionType) -> list[Any]:
     defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     cells = [cell for cell in function.__closure__ or () if cell != CellType()]  # or it is empty
@@ -95,9 +129,11 @@ def _made_with(function: FunctionType) -> list[Any]:
 
 def _dtype_name(leaf: Any) -> str:
     """The name of a framework's dtype, as `float32`; "" of anything else."""
+    if isinstance(leaf, type) and issubclass(leaf, np.generic):
+        leaf = np.dtype(leaf)
     if isinstance(leaf, np.dtype):
         return str(leaf.name)
-    if type(leaf).__name__ not in ("dtype", "DType"):
+    if type(leaf).__name__ not in ("dtype", "DType") or is_users_class(type(leaf)):
         return ""
     return str(getattr(leaf, "name", leaf)).removeprefix("torch.")
 
@@ -108,7 +144,11 @@ def told(leaf: Any) -> str:
         return brief(leaf)
     if isinstance(leaf, Private):
         return f"{told(leaf.value)} in a private attribute"
-    kind = type(leaf)
+    if isinstance(leaf, Ordered):
+        return f"the order of {', '.join(map(str, leaf.keys))}"
+    if known_by_name(leaf):
+        return f"{getattr(leaf, '__module__', None) or ''}.{leaf.__name__}".strip(".")
+    kind = type(leaf.model if isinstance(leaf, Returned) else leaf)
     return f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
 
 

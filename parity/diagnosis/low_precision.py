@@ -10,15 +10,17 @@ known by its result, which is that of rounded inputs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from parity.diagnosis.region import OutputPair
+from parity.errors import ReplayError
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.rounding import UNITS
 from parity.report.summary import Cause, Divergence, Note
-from parity.tape import Array, Op, Replay, Site, Tape
+from parity.tape import Array, Op, Replay, Site, Tape, Value
 
 _NARROW = ("float16", "bfloat16", "float8", "complex32")  # beginnings of the names of such formats
 _SMALL_SHARE = 0.01  # of the difference that is left in float64
@@ -50,8 +52,13 @@ def low_precision_divergences(repaired: Match) -> list[Divergence]:
 
 
 def low_precision_doubts(repaired: Match) -> list[str]:
-    """The same, where no output shows it: a gate that is closed altogether, or a greedy action."""
+    """The same, where no output shows it: a gate that is closed altogether, or a greedy action.
+
+    And where both models compute in a format, and one of them in more places than the other.
+    """
     tape, op = _undeclared(repaired)
+    if tape is None and _is_seen(repaired):
+        return [_elsewhere(*one) for one in _one_sided(repaired)]
     if tape is None or op is None or _is_seen(repaired):
         return []
     dtype = " and ".join(sorted(_formats(repaired, tape)))
@@ -61,12 +68,43 @@ def low_precision_doubts(repaired: Match) -> list[str]:
     ]
 
 
+def _one_sided(repaired: Match) -> Iterator[tuple[Tape, Op]]:
+    """Where a model that declares no narrow format rounds what the other one does not; the first.
+
+    So where both of them use the same formats.
+    """
+    ours, theirs = repaired.reference.tape, repaired.side.tape
+    partner = {one.reference: one.candidate for one in repaired.pairs.values()}
+    back = {one.candidate: one.reference for one in repaired.pairs.values()}
+    for tape, other, pairs in ((ours, theirs, partner), (theirs, ours, back)):
+        unit = _declared_unit(tape)
+        for op in tape.ops:
+            if op.index not in tape.used or not _rounds(repaired, tape, op):
+                continue
+            wide = [value for value in op.outputs if value in pairs]
+            if any(
+                _unit(other.values[pairs[value]].dtype) < _unit(tape.values[value].dtype) > unit
+                for value in wide
+            ):
+                yield tape, op
+                return
+
+
+def _elsewhere(tape: Tape, op: Op) -> str:
+    dtype = tape.values[op.outputs[0]].dtype
+    return (
+        f"{tape.model} rounds the result of {op.site.described} to {dtype}, and the other model "
+        "does not there, though it does elsewhere: as they ran the outputs differ by more than "
+        "float32 leaves. Compute in the same format at the same places"
+    )
+
+
 def _undeclared(repaired: Match) -> tuple[Tape | None, Op | None]:
     """The model that computes in half precision and does not say so, and where it first does."""
     tape = _odd_one(repaired)
-    if tape is None or _declared(tape):
+    if tape is None:
         return None, None
-    return tape, _first(repaired, tape)
+    return tape, _first(repaired, tape, _declared_unit(tape))
 
 
 def _is_seen(repaired: Match) -> bool:
@@ -92,7 +130,7 @@ def low_precision_notes(repaired: Match) -> list[Note]:
     tape = _odd_one(repaired)
     if tape is None:
         return _rounded_inside(repaired)
-    if not _declared(tape):
+    if not _declared_unit(tape):
         return []
     op = _first(repaired, tape)
     site = op.site if op else Site("model", "")
@@ -110,16 +148,34 @@ def low_precision_notes(repaired: Match) -> list[Note]:
     ]
 
 
-def in_half_precision(repaired: Match) -> bool:
-    """Whether one of the models, or both, computes in a narrow format somewhere."""
-    return any(_formats(repaired, one) for one in (repaired.reference.tape, repaired.side.tape))
+def in_half_precision(repaired: Match, pair: OutputPair) -> bool:
+    """Whether one of the models, or both, computes an output in a narrow format somewhere."""
+    return bool(_formats_behind(repaired, pair))
 
 
-def coarsest_unit(repaired: Match) -> float:
-    """The unit roundoff of the narrowest format in which one of the models computes."""
-    tapes = repaired.reference.tape, repaired.side.tape
-    formats = {name for tape in tapes for name in _formats(repaired, tape)}
-    return max((UNITS.get(name, _FLOAT8) for name in formats), default=_TF32)
+def loosened(repaired: Match, pairs: Sequence[OutputPair], noted: bool) -> dict[str, float]:
+    """The outputs that a narrow format leads to, by name, with the unit roundoff of the coarsest.
+
+    Args:
+        noted: whether one of the models is noted to be in one. Of TF32 it is not known which
+            outputs it leads to: it shows in no format.
+    """
+    hidden = noted and _odd_one(repaired) is None
+    return {
+        pair.name: coarsest_unit(repaired, pair)
+        for pair in pairs
+        if hidden or in_half_precision(repaired, pair)
+    }
+
+
+def coarsest_unit(repaired: Match, pair: OutputPair) -> float:
+    """The unit roundoff of the narrowest format in which one of the models computes an output."""
+    return max(map(_unit, _formats_behind(repaired, pair)), default=_TF32)
+
+
+def _formats_behind(repaired: Match, pair: OutputPair) -> set[str]:
+    sides = (repaired.reference.tape, pair.reference), (repaired.side.tape, pair.candidate)
+    return {name for tape, end in sides for name in _formats(repaired, tape, [end])}
 
 
 def _rounded_inside(repaired: Match) -> list[Note]:
@@ -156,11 +212,14 @@ def _is_tf32(tape: Tape, op: Op) -> bool:
     with np.errstate(invalid="ignore"):  # NaN
         given = recorded.array(op.outputs[0]).astype(np.float64)
         as_they_are = {value: recorded.array(value).astype(np.float64) for value in single}
-    apart = residual(_once(tape, op, as_they_are), given)
-    if not _SHOWS / 4 <= apart < np.inf:
+    try:
+        apart = residual(_once(tape, op, as_they_are), given)
+        if not _SHOWS / 4 <= apart < np.inf:
+            return False
+        rounded = {value: to_tf32(recorded.array(value)) for value in single}
+        return residual(_once(tape, op, rounded), given) < apart / 16
+    except ReplayError:  # it takes no other inputs, as a table of what it was given
         return False
-    rounded = {value: to_tf32(recorded.array(value)) for value in single}
-    return residual(_once(tape, op, rounded), given) < apart / 16
 
 
 def _once(tape: Tape, op: Op, inputs: Mapping[int, Array]) -> Array:
@@ -214,11 +273,15 @@ def _odd_one(repaired: Match) -> Tape | None:
     return theirs if formats[1] - formats[0] else ours
 
 
-def _formats(repaired: Match, tape: Tape) -> set[str]:
-    """The narrow formats that something is rounded to on the way to an output, weights too."""
+def _formats(repaired: Match, tape: Tape, ends: Sequence[int] = ()) -> set[str]:
+    """The narrow formats that something is rounded to on the way to an output, weights too.
+
+    Args:
+        ends: the outputs in question; default all.
+    """
     return {
         tape.values[value].dtype
-        for index in tape.used
+        for index in (tape.leading_to(ends) if ends else tape.used)
         if _rounds(repaired, tape, tape.ops[index])
         for value in tape.ops[index].outputs
         if _is_narrow(tape, value)
@@ -234,7 +297,8 @@ def _rounds(repaired: Match, tape: Tape, op: Op) -> bool:
     narrow = [value for value in op.outputs if _is_narrow(tape, value)]
     if not narrow or all(_is_exact(repaired, tape, value) for value in narrow):
         return False
-    return op.role != "move" or not all(_is_narrow(tape, value) for value in op.inputs)
+    units = [[_unit(tape.values[one].dtype) for one in some] for some in (op.inputs, narrow)]
+    return op.role != "move" or min(units[0], default=0.0) < max(units[1])
 
 
 def _is_exact(repaired: Match, tape: Tape, value: int) -> bool:
@@ -250,28 +314,51 @@ def _is_narrow(tape: Tape, value: int) -> bool:
     return tape.values[value].dtype.startswith(_NARROW)
 
 
-def _declared(tape: Tape) -> bool:
-    """Whether the weights themselves, or all that is computed and returned, are narrow.
+def _declared_unit(tape: Tape) -> float:
+    """The unit roundoff of the narrowest format that a model says it is in; 0 if it says none.
 
-    Of a function its constants are the weights.
+    It does so where most of its weights, and most of what it computes, are narrow; or all that it
+    computes and returns. Of a function its constants are the weights.
     """
-    for kind, least in (("parameter", 1), ("constant", 2)):
-        held = [one.dtype for one in tape.values if one.kind == kind and one.size >= least]
-        floats = [dtype for dtype in held if "float" in dtype]
-        if floats and all(dtype.startswith(_NARROW) for dtype in floats):
-            return True
+    computed = [
+        tape.values[value]
+        for op in tape.ops
+        if op.role == "compute" and not op.static
+        for value in op.outputs
+    ]
+    for kinds, least in ((("parameter", "buffer"), 1), (("constant",), 2)):
+        held = [one for one in tape.values if one.kind in kinds and one.size >= least]
+        floats = [one for one in held if "float" in one.dtype]
+        if _are_mostly_narrow(floats) and _are_mostly_narrow(computed):
+            return max(_unit(one.dtype) for one in floats)
         if floats:
             break
-    made = {
-        value for op in tape.ops if op.role == "compute" and not op.static for value in op.outputs
-    }
-    wide = {"float32", "float64"}
-    return all(tape.values[value].dtype not in wide for value in (*made, *tape.outputs.values()))
+    returned = [tape.values[value] for value in tape.outputs.values()]
+    dtypes = {one.dtype for one in (*computed, *returned)}
+    if dtypes & {"float32", "float64"}:
+        return 0.0
+    return max(map(_unit, dtypes), default=0.0)
 
 
-def _first(repaired: Match, tape: Tape) -> Op | None:
+def _are_mostly_narrow(values: Sequence[Value]) -> bool:
+    floats = [one for one in values if "float" in one.dtype or "complex" in one.dtype]
+    narrow = sum(one.size for one in floats if one.dtype.startswith(_NARROW))
+    return 2 * narrow > sum(one.size for one in floats)
+
+
+def _unit(dtype: str) -> float:
+    """The unit roundoff of a narrow format; 0 of any other."""
+    if not dtype.startswith(_NARROW):
+        return 0.0
+    return UNITS["float16"] if dtype == "complex32" else UNITS.get(dtype, _FLOAT8)
+
+
+def _first(repaired: Match, tape: Tape, declared: float = 0.0) -> Op | None:
+    """The first operation that rounds to a format narrower than the model says it is in."""
     for op in tape.ops:
-        if op.index in tape.used and _rounds(repaired, tape, op):
+        if op.index not in tape.used or not _rounds(repaired, tape, op):
+            continue
+        if any(_unit(tape.values[value].dtype) > declared for value in op.outputs):
             return op
     return None
 

@@ -256,19 +256,31 @@ def _by_kernels(
     """
     tape, samples = found.reference.tape, {}
     for unit in found.drawing.reference:
-        op = tape.producer(unit.value)
-        if can_be_had(unit.draw) or op is None or op.inputs == () and tape.framework == "numpy":
+        if can_be_had(unit.draw):
             continue
-        try:
-            with load(tape.framework).other_random_state(turn):
-                drawn = _kernel(tape, unit, op)
-                if random and unit.draw is not None and unit.draw.name in _SINGLY:
-                    drawn = _far(tape, unit, op, drawn, _ENDS * 10 // max(turn, 10), random)
-        except Exception:  # a kernel that takes no more than it was given, as one of the host's
-            continue
-        if drawn.shape == tape.values[unit.value].shape:
-            samples[unit.value] = _as(tape, unit, drawn)
+        with load(tape.framework).other_random_state(turn):
+            drawn = by_kernel(tape, unit)
+            op = tape.producer(unit.value)
+            if drawn is None or op is None:
+                continue
+            if random and unit.draw is not None and unit.draw.name in _SINGLY:
+                far = _far(tape, unit, op, drawn, _ENDS * 10 // max(turn, 10), random)
+                drawn = _as(tape, unit, far)
+        samples[unit.value] = drawn
     return samples
+
+
+def by_kernel(tape: Tape, unit: Unit) -> Array | None:
+    """Samples that a draw's own kernel gives for what it recorded, where its generator stands."""
+    op = tape.producer(unit.value)
+    if op is None or op.inputs == () and tape.framework == "numpy":
+        return None
+    try:
+        drawn = _kernel(tape, unit, op)
+    except Exception:  # a kernel that takes no more than it was given, as one of the host's
+        return None
+    fits = drawn.shape == tape.values[unit.value].shape
+    return _as(tape, unit, drawn) if fits else None
 
 
 def _kernel(tape: Tape, unit: Unit, op: Op) -> Array:

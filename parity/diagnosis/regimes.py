@@ -10,6 +10,7 @@ digits. What both lose, as chaotic models do, is rounding.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,20 @@ from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, nudged_run, typed
 from parity.errors import ParityError
 from parity.matching.match import Match
-from parity.numerics.accounting import at_least_usual, in_reals, root_mean_square, rounding
+from parity.numerics.accounting import (
+    at_least_usual,
+    in_reals,
+    root_mean_square,
+    rounding,
+)
 from parity.numerics.difference import mask_sentinels
-from parity.numerics.moving import is_curve, most_lost, moved_by_rounding, rounds
+from parity.numerics.moving import (
+    is_curve,
+    lost_in_kernels,
+    most_lost,
+    moved_by_rounding,
+    rounds,
+)
 from parity.numerics.rounding import U32
 from parity.tape import Array, Op, Tape
 
@@ -31,8 +43,11 @@ _TIMES = 64.0
 # In a narrow format, where a unit is as large as all that.
 _TIMES_NARROW = 8.0
 # Of what is usual nearby: less may be rounding that moved inputs do not show, as that of constants.
-_LARGE = 2.0**-16
-_LARGE_NARROW = 2.0**-6
+_LARGE = 2.0**-26
+_OWN = 8.0 * U32  # of an element itself
+_FLUSHED = 2.0**-60  # of the largest: next to nothing, which some kernels flush to zero
+_LEAST = 2.0**-120
+_LARGE_WIDE = 2.0**-12  # what float32 may lose beside a model that computes in float64
 # Whole numbers are rounded once: what so many units in the last place do not turn was no tie.
 _TIES = 16.0 * U32
 _WHOLE = 2.0**23  # float32 has no digits behind the point from here on
@@ -44,16 +59,16 @@ def precision_decides(
     pairs: Sequence[OutputPair],
     plain: tuple[PlainRun, PlainRun],
     exact: Outputs,
-    narrow: float | None = None,
-    half: bool = False,
+    narrow: Mapping[str, float],
+    half: Mapping[str, float] = MappingProxyType({}),
 ) -> list[str]:
     """Outputs that differ as they ran by more than rounding explains; what is said of each.
 
     Args:
         exact: the candidate's outputs in float64, by itself.
-        narrow: the unit roundoff of the narrowest format in which one of the models computes, if
-            that is not float32; None if that is no news, as where both are in half precision.
-        half: whether one of them computes in such a format.
+        narrow: by name of an output the unit roundoff of the narrowest format in which one of the
+            models computes it; none if that is no news, as where both are in half precision.
+        half: the same of all outputs that one of them, or both, compute in such a format.
     """
     ran = as_ran(plain[0], {}), as_ran(plain[1], matched.draws)
     found = []
@@ -61,29 +76,40 @@ def precision_decides(
         runs = _laid_out(matched, pair, *ran)
         if runs is None:
             continue
-        gap, large = _apart(*runs, half)
+        gap, large = _apart(*runs, half.get(pair.name, 0.0))
         if not (gap > large).any():
             continue
         whole = runs[0].dtype.kind != "f"
-        unit = max(_TIES, narrow or 0.0) if whole else narrow
-        moved = _moved(matched, pair, plain, runs, unit)
+        narrowest = narrow.get(pair.name)
+        moved = _moved(
+            matched, pair, plain, runs, max(_TIES, narrowest or 0.0) if whole else narrowest
+        )
         if whole:  # both models turn at a tie; where one alone turns by much, it lost digits
             over = gap > _STEPS * np.minimum(*moved)
+        elif pair.name in half:  # of a narrow format it is noted that the one model rounds more
+            sizes = [_usual(one, np.median) for one in moved]
+            if narrowest is None:  # both are in it, and lose as much
+                sizes = [np.minimum(*sizes)]
+            curves = moved_outputs(matched, pair, is_curve)
+            if curves is not None:
+                sizes.append(_usual(np.maximum(*curves), np.median))
+            times = _TIMES if narrowest is None else _TIMES_NARROW
+            over = gap > np.maximum(large, times * np.maximum.reduce(sizes))
         else:
-            units = _units(matched, pair, runs, exact) if not half else None
-            # a step may be swallowed here and not there: what is usual counts everywhere, as a
-            # median: a few noisy elements excuse no other
-            ours, theirs = (_usual(one, np.median) for one in units or moved)
-            allowed = np.minimum(ours, theirs)
-            if not half and _is_wide(matched, pair, runs, exact):
-                allowed = np.maximum(ours, theirs)
-            if half:  # of a narrow format it is noted that the one model rounds more
-                allowed = np.maximum(ours, theirs)
-                curves = moved_outputs(matched, pair, is_curve)
-                if curves is not None:
-                    allowed = np.maximum(allowed, _usual(np.maximum(*curves), np.median))
-            times = _TIMES if narrow is None else _TIMES_NARROW
-            over = gap > np.maximum(large, times * allowed)
+            units = _units(matched, pair, runs, exact) or moved
+            # a step may be swallowed here and not there: what is usual of an element's size counts
+            # everywhere, as a median: a few noisy elements excuse no other
+            sizes = [_fairly(one, np.abs(run)) for one, run in zip(units, runs, strict=True)]
+            allowed = _TIMES * np.minimum(*sizes)
+            if _is_wide(matched, pair, runs, exact):
+                usual = _usual(np.abs(np.nan_to_num(runs[0])), _upper_quartile)
+                # where numbers of about 1 cancel, as in a divergence of nearly one distribution
+                most = np.maximum(_LARGE_WIDE * usual, _TIMES * U32)
+                lost = np.minimum(_TIMES * np.maximum(*sizes), most)
+                allowed = np.maximum(allowed, lost)
+            if (gap > np.maximum(large, allowed)).any():
+                allowed = np.maximum(allowed, _STEPS * _lost_in_kernels(matched, pair))
+            over = gap > np.maximum(large, allowed)
         if over.any():
             index = tuple(int(i) for i in np.unravel_index(int((gap * over).argmax()), gap.shape))
             shown = (f"{one[index]:.9g}" for one in runs)
@@ -112,7 +138,7 @@ def _where(matched: Match) -> str:
     return f". Most digits are lost by {max(found)[1]}" if found else ""
 
 
-def _apart(reference: Array, candidate: Array, half: bool) -> tuple[Array, Array]:
+def _apart(reference: Array, candidate: Array, narrow: float) -> tuple[Array, Array]:
     """How far elements are apart as the models ran, and how far is not to be looked at."""
     if reference.dtype.kind != "f":
         gap = np.abs(reference.astype(np.float64) - candidate.astype(np.float64))
@@ -121,9 +147,10 @@ def _apart(reference: Array, candidate: Array, half: bool) -> tuple[Array, Array
         gap = np.abs(reference - candidate)
     gap = np.where(np.isfinite(gap), gap, 0.0)
     finite = np.where(np.isfinite(reference), np.abs(reference), 0.0)
-    if half:
-        return gap, _LARGE_NARROW * _usual(finite, np.median)
-    return gap, _LARGE * _usual(finite, _upper_quartile)
+    if narrow:
+        return gap, _TIMES_NARROW * narrow * _usual(finite, np.median)
+    least = np.maximum(_LARGE * _usual(finite, _upper_quartile), _OWN * finite)
+    return gap, np.maximum(least, max(_LEAST, _FLUSHED * finite.max(initial=0.0)))
 
 
 def _upper_quartile(sizes: Array, **options: Any) -> Array:
@@ -132,11 +159,28 @@ def _upper_quartile(sizes: Array, **options: Any) -> Array:
     return found
 
 
+def _lower_quartile(sizes: Array, **options: Any) -> Array:
+    found: Array = np.quantile(sizes, 0.25, method="lower", **options)
+    return found
+
+
 def _usual(sizes: Array, usual_of: Callable[..., Array] = root_mean_square) -> Array:
     """What is usual along some axis; of a few numbers, among all of them."""
     found = at_least_usual(sizes, usual_of)
     pooled = found is not sizes or not sizes.size
     return found if pooled else np.maximum(sizes, usual_of(sizes))
+
+
+def _fairly(moved: Array, size: Array) -> Array:
+    """How far rounding moves elements, or what is usual nearby for numbers of their size."""
+    with np.errstate(all="ignore"):
+        share = np.where((size > 0) & np.isfinite(size), moved / size, 0.0)
+        # of a few numbers that cannot be told by columns, most may be noisy, and excuse no other
+        few = at_least_usual(moved, np.median) is moved
+        middle = _lower_quartile if few else np.median
+        usual = np.minimum(_usual(moved, middle), _usual(share, middle) * size)
+    found: Array = np.fmax(moved, usual)
+    return found
 
 
 def _moved(
@@ -165,11 +209,17 @@ def _moved(
 
 
 def _is_wide(matched: Match, pair: OutputPair, runs: tuple[Array, Array], exact: Outputs) -> bool:
-    """Whether a NumPy function rounds nothing but its result, as one that computes in float64.
+    """Whether a model rounds nothing but its result, as one that computes in float64.
 
-    What it would lose in float32 is not known.
+    What it would lose in float32 is not known. So it is of a NumPy function without float64.
     """
     tapes = matched.reference.tape, matched.side.tape
+    dtypes = [
+        tape.values[tape.before_moves(value)].dtype  # a cast of the result alone computes nothing
+        for tape, value in zip(tapes, (pair.reference, pair.candidate), strict=True)
+    ]
+    if "float64" in dtypes:
+        return True
     laid_out = _laid_out(matched, pair, _exact_of_the_reference(matched), exact)
     return laid_out is not None and any(
         tape.framework == "numpy" and (rounding(ran, own) <= 2 * U32 * np.abs(own)).all()
@@ -219,6 +269,21 @@ def moved_outputs(
         return None
     laid_out = in_reference_layout(matched, pair, theirs)
     return None if laid_out is None else (ours, laid_out)
+
+
+def _lost_in_kernels(matched: Match, pair: OutputPair) -> Array | float:
+    """How far elements of an output move by what frameworks' kernels lose, in either model."""
+    tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
+    draws = typed(tapes[1], matched.draws)
+    try:
+        ours, theirs = (
+            lost_in_kernels(tape, [value], given)[value]
+            for tape, value, given in zip(tapes, values, ({}, draws), strict=True)
+        )
+    except ParityError:
+        return 0.0
+    laid_out = in_reference_layout(matched, pair, theirs)
+    return ours if laid_out is None else np.maximum(ours, laid_out)
 
 
 def _laid_out(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 
 from parity.diagnosis.drawn_outputs import drawn_outputs, is_kernel_rounding
-from parity.errors import ParityError
+from parity.errors import FrameworkMissing, ParityError
 from parity.frameworks import load
-from parity.keeping import other_generators
+from parity.keeping import other_generators, was_built
 from parity.model import Inputs, Model, flatten_inputs, map_arrays
 from parity.numerics.difference import residual
 from parity.numerics.null import nudged
@@ -37,7 +39,7 @@ class PlainRun:
             single sequence, -1 for a single sample.
         recorded: the tape of the model on the samples in one of these orders.
         moved: from which of the orders on the samples are others.
-        redrawn: on the same inputs and other random numbers, by a number.
+        redrawn: on the same inputs and other random numbers, by a number; 0 gives those of `run`.
     """
 
     tape: Tape
@@ -50,11 +52,20 @@ class PlainRun:
     recorded: Callable[[int], Tape] | None = None
     moved: int = 0
     redrawn: Callable[[int], Outputs] | None = None
+    built: Callable[[], bool] = lambda: False
 
     @cached_property
     def drawn(self) -> frozenset[str]:
         """The outputs that random draws change."""
         return drawn_outputs(self.tape)
+
+    @cached_property
+    def lost(self) -> list[str]:
+        """Draws that no tape follows: seen while it was recorded, or by runs that differ."""
+        if self.tape.lost_draws:
+            return self.tape.lost_draws
+        told = self.tape.unseen or _wanders(self)
+        return [told] * bool(told)
 
 
 def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
@@ -68,7 +79,7 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
 
     def run(move: Callable[[Array], Array] = lambda array: array) -> dict[str, Array]:
         # what a model draws is no part of what it is: another run draws other numbers
-        with other_generators(model.obj, 0):
+        with _other_numbers(model, 0):
             return plain(model, as_called=True)(map_arrays(move, inputs))
 
     def nudge(seed: int, unit: float | None = None) -> dict[str, Array]:
@@ -89,12 +100,33 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
         return record(model, map_arrays(lambda array: ordered(array, at), inputs))
 
     def redrawn(turn: int) -> dict[str, Array]:
-        others = load(model.framework).other_random_state(turn)
-        with others, other_generators(model.obj, turn):
+        if not turn:
+            return once()
+        with _other_numbers(model, turn):
             return plain(model, as_called=True)(inputs)
 
-    kept = cache(run), cache(nudge), orders, cache(elsewhere)
-    return PlainRun(tape, *kept, axis, count, recorded, moved, cache(redrawn))
+    once = cache(run)
+    kept = once, cache(nudge), orders, cache(elsewhere)
+    built = partial(was_built, model.obj)
+    return PlainRun(tape, *kept, axis, count, recorded, moved, cache(redrawn), built)
+
+
+@contextlib.contextmanager
+def _other_numbers(model: Model, turn: int) -> Iterator[None]:
+    """Within it whatever a model may draw from stands elsewhere, at each turn at another place.
+
+    It may draw from any framework that is in use, and not from its own alone.
+    """
+    with contextlib.ExitStack() as stack:
+        for name in dict.fromkeys((model.framework, *_WITH_STREAMS)):
+            if name == model.framework or name in sys.modules:
+                with contextlib.suppress(FrameworkMissing):
+                    stack.enter_context(load(name).other_random_state(turn))
+        stack.enter_context(other_generators(model.obj, turn))
+        yield
+
+
+_WITH_STREAMS = ("torch", "tensorflow")  # of their own; the others draw from NumPy's
 
 
 def _orders(
@@ -170,6 +202,8 @@ def tape_doubt(plain: PlainRun) -> str:
     """
     tape = plain.tape
     drew = bool(plain.drawn)
+    if tape.unseen:
+        return tape.unseen
     try:
         expected = _with_drawn(plain, recorded_outputs(tape))
         again = tape.outputs_of()
@@ -184,10 +218,44 @@ def tape_doubt(plain: PlainRun) -> str:
                 continue
             exact = exact or tape.outputs_of("float64")
             if not is_kernel_rounding(array, again[name], exact[name]):
-                return _not_the_model(tape, name, array, again[name], drew)
+                told = _wanders(plain)
+                return told or _not_the_model(tape, name, array, again[name], drew)
     except ParityError as error:
         return f"{tape.model} could not be run again as its user calls it: {error}"
     return ""
+
+
+def _wanders(plain: PlainRun) -> str:
+    """Says so where a model's own runs differ in an output that no recorded draw changes.
+
+    Whatever made the numbers: nothing was another of the model and its inputs.
+    """
+    tape = plain.tape
+    if plain.redrawn is None:
+        return ""
+    try:
+        runs = plain.redrawn(0), plain.redrawn(1)
+        exact: Outputs | None = None
+        for name in tape.outputs.keys() - plain.drawn:
+            a, b = (one.get(name) for one in runs)
+            if a is None or b is None:
+                return _unseen(tape, name)
+            if np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"):
+                continue
+            exact = exact or tape.outputs_of("float64")
+            if not is_kernel_rounding(a, b, exact[name], recorded_outputs(tape)[name]):
+                return _unseen(tape, name)
+    except ParityError:  # told where the tape is held against its model
+        return ""
+    return ""
+
+
+def _unseen(tape: Tape, name: str) -> str:
+    return (
+        f"{tape.model} gives another output {name!r} whenever it runs: it draws random numbers "
+        "that cannot be seen, or keeps state that cannot be put back. Draw in the framework, or "
+        "pass the samples in as inputs."
+    )
 
 
 def as_ran(plain: PlainRun, draws: Mapping[int, Array]) -> Outputs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from parity.matching.match import Match
 from parity.numerics.difference import by_column
 from parity.numerics.rounding import U32
 from parity.outputs import Outputs as Flat
-from parity.tape import Array, Tape
+from parity.tape import Array, Replay, Tape
 
 
 def stored_results(
@@ -63,14 +64,71 @@ def stored_results(
             continue
         if all(by_sample):
             continue  # what differs there differs here, among samples that hide it
-        # what mixes samples may differ there for their own sake: a spread of zero, ties
+        # what mixes samples may differ there for their own sake: a spread of zero, ties;
         told = [f"{one}; {_where(plain, at)} they differ" for one in found] or [
             on_others(plain, at)
         ]
-        return ("diverged" if any(by_sample) else "unverified"), told
+        # so does what a first call builds of its batch, which both may do
+        sure = any(by_sample) and not any(one.built() for one in plain)
+        return ("diverged" if sure else "unverified"), told
     if found and refused == len(orders):
         return "unverified", [f"{one}; the models take no other samples" for one in found]
+    return _stored_numbers(matched, fixed, plain, usual)
+
+
+def _stored_numbers(
+    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun], usual: float
+) -> tuple[str, list[str]]:
+    """Whether a number that one model holds is what the other computes from all samples.
+
+    As the largest of clipped observations it may be the same in every part of the batch. A number
+    may be equal by chance, and samples that are a few percent off may be none that a model takes
+    (no unit quaternions, say): it takes both to doubt.
+    """
+    held = _held_numbers(matched)
+    others = len(plain[0].orders)  # samples that are a few percent off
+    with contextlib.suppress(ParityError):  # which a model may refuse
+        if held and _differ_elsewhere(matched, pairs, plain, others, usual):
+            return "unverified", [f"{one}; {_where(plain, others)} they differ" for one in held]
     return "parity", []
+
+
+def _held_numbers(matched: Match) -> list[str]:
+    """Numbers that one model holds and the other computes from its inputs."""
+    tapes = matched.reference.tape, matched.side.tape
+    found = []
+    for tape, run, other in (
+        (tapes[0], matched.reference.run, tapes[1]),
+        (tapes[1], matched.side.run, tapes[0]),
+    ):
+        held = np.array(sorted(_numbers(other)))
+        for op in tape.ops:
+            for value in op.outputs if op.index in tape.used and not op.static else ():
+                if tape.values[value].size != 1 or not held.size or not tape.is_live(value):
+                    continue
+                number = float(run.array(value).ravel()[0])
+                if (np.abs(held - number) <= _ALIKE * abs(number)).any() and number:
+                    found.append(
+                        f"{other.model} holds the number {number:.6g}, which {op.site.described} "
+                        f"of {tape.model} computes from its inputs"
+                    )
+    return list(dict.fromkeys(found))
+
+
+def _numbers(tape: Tape) -> set[float]:
+    """The floating numbers that a model's operations were given, as settings or as constants."""
+    found = {
+        one
+        for index in tape.used
+        for setting in tape.ops[index].attributes.values()
+        for one in (setting if isinstance(setting, (tuple, list)) else (setting,))
+        if isinstance(one, float)
+    }
+    recorded = Replay(tape, None, tape.recorded)
+    for value in tape.values:
+        if value.size == 1 and value.kind in ("constant", "buffer") and "float" in value.dtype:
+            found.add(float(recorded.array(value.id).ravel()[0]))
+    return found
 
 
 def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parity.diagnosis.region import OutputPair
+import numpy as np
+
+from parity.diagnosis.region import OutputPair, Parting
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
 from parity.numerics.accounting import FAULTY, allowance, excess
@@ -24,6 +26,7 @@ from parity.tape import Replay
 
 _WORSE = 10.0  # times as far apart: a repair of something that is none
 _NEARER = 0.9  # times as far apart
+_FAR_NEARER = 0.1  # likewise, where outputs are apart by less than a unit of float32
 _LAST_DIGITS = 8.0  # times rounding: what a constant's last digits leave
 _FARTHER = 1e4  # times as far apart at the place as at the outputs
 
@@ -66,9 +69,15 @@ def repairs_harm(divergences: Sequence[Divergence]) -> float | None:
 
 
 def no_repair_shows(
-    matched: Match, outputs: Sequence[OutputPair], divergences: Sequence[Divergence]
+    matched: Match,
+    outputs: Sequence[OutputPair],
+    divergences: Sequence[Divergence],
+    partings: Sequence[Parting],
 ) -> float | None:
     """How far outputs are apart that rounding accounts for, where no repair brings them nearer.
+
+    Args:
+        partings: where the divergences are.
 
     Returns:
         The largest residual; None where some element differs by more than the rounding of both
@@ -78,14 +87,33 @@ def no_repair_shows(
     last_digits = (one.cause and one.cause.kind == "constant-precision" for one in divergences)
     if all(last_digits) and not any(one.detail for one in divergences):
         return _accounted(matched, outputs, _LAST_DIGITS)
-    for one in divergences:
-        before, after = one.output_before, one.output_after
-        if before is None or after is None or not after < _NEARER * before:
-            continue
+    nearer = [
+        one
+        for one in divergences
+        if one.output_before is not None and one.output_after is not None
+        if one.output_after < _NEARER * one.output_before
         # what is far off there, and hardly off at the outputs, took the place of something else
-        if not one.residual > _FARTHER * before:
-            return None
+        if not one.residual > _FARTHER * one.output_before
+    ]
+    # less than a unit is what constants leave: a look-alike may have a little less of it
+    sizes = [one.output_before for one in nearer if one.output_before is not None]
+    if any(size > UNITS["float32"] for size in sizes):
+        return None
+    if nearer and _together(matched, outputs, partings) < _FAR_NEARER * max(sizes):
+        return None
     return _accounted(matched, outputs, 1.0)
+
+
+def _together(matched: Match, outputs: Sequence[OutputPair], partings: Sequence[Parting]) -> float:
+    """The largest residual of the outputs with the reference's values at all of the partings."""
+    repaired = {
+        one.values[1]: one.order.apply(matched.reference.array(one.values[0]))
+        for one in partings
+        if one.values is not None and one.order is not None
+    }
+    run = matched.side.tape.replay("float64", {**matched.given, **repaired})
+    ends = [(matched.reference.array(one.reference), run.array(one.candidate)) for one in outputs]
+    return max(residual(*both) if both[0].shape == both[1].shape else np.inf for both in ends)
 
 
 def beyond_rounding(matched: Match, outputs: Sequence[OutputPair]) -> bool:

@@ -88,10 +88,10 @@ def couple(
     if source == target and not mirrored:
         return samples
     if source.name == target.name and source.name in _AFFINE:
-        standard: Array = _standard(samples, source)
+        standardised: Array = standard(samples, source)
         if mirrored:
-            standard = _AFFINE[source.name] - standard
-        return _stretched(standard, target)
+            standardised = _AFFINE[source.name] - standardised
+        return stretched(standardised, target)
     p, q = FAMILIES[source.name].probability(samples, source.parameters, random)
     p, q = np.clip(p, _LEAST**2, None), np.clip(q, _LEAST**2, None)
     if not FAMILIES[source.name].discrete:  # float32 uniform numbers may be 0 or 1
@@ -100,7 +100,15 @@ def couple(
         return FAMILIES[target.name].quantile((q, p) if mirrored else (p, q), target.parameters)
 
 
-def _standard(samples: Array, draw: Draw) -> Array:
+def can_be_moved(draw: Draw) -> bool:
+    """Whether samples of a family's laws are each other's, moved and stretched."""
+    if draw.name == "uniform":
+        return draw.parameters["high"] > draw.parameters["low"]
+    return draw.name in _SCALES and draw.parameters[_SCALES[draw.name][1]] > 0
+
+
+def standard(samples: Array, draw: Draw) -> Array:
+    """Samples of a law that can be moved, as those of its family with shift 0 and scale 1."""
     if draw.name == "uniform":
         low, high = draw.parameters["low"], draw.parameters["high"]
         return (samples - low) / (high - low)
@@ -108,12 +116,13 @@ def _standard(samples: Array, draw: Draw) -> Array:
     return (samples - shift) / scale if scale else samples
 
 
-def _stretched(standard: Array, draw: Draw) -> Array:
+def stretched(samples: Array, draw: Draw) -> Array:
+    """The other way round."""
     if draw.name == "uniform":
         low, high = draw.parameters["low"], draw.parameters["high"]
-        return low + (high - low) * standard
+        return low + (high - low) * samples
     shift, scale = (draw.parameters[name] for name in _SCALES[draw.name])
-    return shift + scale * standard
+    return shift + scale * samples
 
 
 # Families in which a mirrored sample is this less the standardised one.
@@ -135,9 +144,9 @@ def _scaled(
     tails: Callable[[Array], Probability], quantile: Callable[[Probability], Array], name: str
 ) -> Family:
     def probability(x: Array, given: Parameters, random: np.random.Generator) -> Probability:
-        return tails(_standard(x, Draw(name, given)))
+        return tails(standard(x, Draw(name, given)))
 
-    return Family(probability, lambda p, given: _stretched(quantile(p), Draw(name, given)))
+    return Family(probability, lambda p, given: stretched(quantile(p), Draw(name, given)))
 
 
 def _discrete(p: Array, width: Array, random: np.random.Generator) -> Probability:

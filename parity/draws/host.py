@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import random
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from types import BuiltinMethodType, CellType, FunctionType, MethodType
-from typing import Any
+from types import BuiltinMethodType, FrameType, MethodType
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -24,11 +25,10 @@ from parity.callstack import is_users
 from parity.draws.draw import Array, Draw, generator
 from parity.draws.numpy_kernels import LEGACY, MODERN, OTHERS, Given, Kernel
 from parity.host_reads import is_written
-from parity.keeping import streams
+from parity.keeping import Structure, looked_through, streams
 
 _FIT = 1e-6  # of the largest, that a multiple of a draw may be off, in float32
 _FEW = 4  # numbers through which some line always goes
-_Swap = tuple[Callable[[Any], object], Any]  # sets a name, and what it was
 
 
 @dataclass
@@ -42,6 +42,8 @@ class HostDraw:
         state: a digest of the generator's, before it drew.
         found: whether the tape has it.
         value: of its noise on the tape.
+        traced: whether the body of a `tf.function` drew it, which draws when it is traced and then
+            never again; while a model is recorded such bodies run like any other code.
     """
 
     name: str
@@ -52,6 +54,7 @@ class HostDraw:
     state: bytes = b""
     found: bool = False
     value: int | None = None
+    traced: bool = False
 
 
 class Host:
@@ -70,6 +73,7 @@ class Host:
         self.draws: list[HostDraw] = []
         self.unseen: list[str] = []
         self.held: list[random.Random] = []
+        self.made: dict[int, Any] = {}  # what stands for NumPy's makers of generators
         self._framework = framework
         self._asked = False
         self._given = None if given is None else iter(given)
@@ -99,6 +103,7 @@ class Host:
             else:
                 drawn = self._drawn(name, kernel, np.array(result), given)
             drawn.state = state
+            drawn.traced = self._framework == "tensorflow" and _is_in_a_function()
             self.draws.append(drawn)
         finally:
             self._busy = False
@@ -144,28 +149,33 @@ class Host:
         names = [name for name in (*LEGACY, *OTHERS) if hasattr(np.random, name)]
         before = {name: getattr(np.random, name) for name in names}
         python = {name: one for name, one in vars(random).items() if _is_pythons(one)}
-        make = np.random.default_rng
-        swaps = [swap for thing in things for swap in _swapped(thing, self)]
+        makers = {name: getattr(np.random, name) for name in ("default_rng", *map(_name, _KINDS))}
+        shared = np.random.mtrand._rand
+        self.made = {id(one): self._maker(name, one) for name, one in makers.items()}
+        kept = list(looked_through(things))
+        swaps = [put for one in kept for held in one.structures for put in _swap(held, self)]
+        known = (item for one in kept for item in one.known.values())
+        self.held = [item for item in known if _is_pythons_own(item)]
         stood = self._streams()
         try:
             for name in names:
                 setattr(np.random, name, self._wrapped(name, before[name]))
             for name, function in python.items():
                 setattr(random, name, self.python(function))
-            np.random.default_rng = lambda seed=None: (
-                # with a seed of its own it gives the same whenever the model runs: no draw
-                _watched(make(seed), self) if seed is None else make(seed)
-            )
+            for name, one in makers.items():
+                setattr(np.random, name, self.made[id(one)])
+            np.random.mtrand._rand = _watched(shared, self)  # which libraries ask for
+            swaps += _swapped_in_scipy(shared, np.random.mtrand._rand)
             yield self
         finally:
             moved = [one for one, now in self._streams().items() if stood.get(one) != now]
             self.unseen = ["random"] * self._asked + moved
-            np.random.default_rng = make
-            for module, functions in ((np.random, before), (random, python)):
+            np.random.mtrand._rand = shared
+            for module, functions in ((np.random, before | makers), (random, python)):
                 for name, function in functions.items():
                     setattr(module, name, function)
-            for put_back, thing in swaps:
-                put_back(thing)
+            for put_back in reversed(swaps):
+                put_back()
 
     def _streams(self) -> dict[str, Any]:
         """Where the streams of random numbers stand whose draws are not seen; none in a replay."""
@@ -177,7 +187,6 @@ class Host:
     def python(self, function: Any) -> Callable[..., Any]:
         """One of the functions of Python's `random`, which notes that the user's code draws."""
 
-        @functools.wraps(function)
         def drawing(*args: Any, **kwargs: Any) -> Any:
             ours = threading.get_ident() == self._thread and self._given is None
             if ours and is_users(sys._getframe(1).f_code):  # libraries draw seeds and names
@@ -185,6 +194,15 @@ class Host:
             return function(*args, **kwargs)
 
         return drawing
+
+    def _maker(self, name: str, make: Any) -> Any:
+        """What makes generators, so that they are watched."""
+        if name != "default_rng":
+            return _making(make, self)
+        return lambda seed=None: (
+            # with a seed of its own it gives the same whenever the model runs: no draw
+            _watched(make(seed), self) if seed is None else make(seed)
+        )
 
     def _wrapped(self, name: str, function: Any) -> Callable[..., Any]:
         def drawing(*args: Any, **kwargs: Any) -> Any:
@@ -204,10 +222,18 @@ def _is_pythons(thing: object) -> bool:
     return methods and thing.__name__ not in _NO_DRAWS  # type: ignore[attr-defined]
 
 
+def _is_pythons_own(thing: object) -> TypeGuard[random.Random]:
+    return isinstance(thing, random.Random) and not isinstance(thing, random.SystemRandom)
+
+
 def _is_numpys(thing: object) -> bool:
     """Whether it is a function of `numpy.random` that draws."""
     name = getattr(thing, "__name__", "") if isinstance(thing, _PYTHONS) else ""
     return name in (*LEGACY, *OTHERS) and getattr(np.random, name, None) is thing
+
+
+def _name(kind: type) -> str:
+    return kind.__name__
 
 
 def _state(generator: Any) -> bytes:
@@ -226,6 +252,20 @@ def _plain(state: Any) -> Any:
     if isinstance(state, dict):
         return {name: _plain(item) for name, item in state.items()}
     return state.tolist() if isinstance(state, np.ndarray) else state
+
+
+def _is_in_a_function() -> bool:
+    """Whether a `tf.function` has called what runs, and no `tf.numpy_function` in it."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = os.path.basename(frame.f_code.co_filename)
+        if name in (_FUNCTION, _IN_PYTHON):
+            return name == _FUNCTION
+        frame = frame.f_back
+    return False
+
+
+_FUNCTION, _IN_PYTHON = "polymorphic_function.py", "script_ops.py"  # files of TensorFlow's
 
 
 def _on_line(
@@ -265,82 +305,87 @@ def _as_called(result: Any) -> Any:
 
 def _watched(generator: Any, host: Host) -> Any:
     """A generator on the same stream of bits that tells a host what it draws."""
-    modern = isinstance(generator, np.random.Generator)
-    kernels, base = (MODERN, np.random.Generator) if modern else (LEGACY, np.random.RandomState)
+    modern = isinstance(generator, _GENERATOR)
+    bits = generator.bit_generator if modern else generator._bit_generator
+    found = _watched_kind(_GENERATOR if modern else _LEGACY)(bits)
+    found.parity_of = generator, host
+    return found
+
+
+@functools.cache
+def _watched_kind(base: Any) -> Any:
+    """The class of watched generators, which carry what they stand for and who is told."""
+    kernels = MODERN if base is _GENERATOR else LEGACY
 
     def method(name: str) -> Callable[..., Any]:
         def drawing(self: Any, *args: Any, **kwargs: Any) -> Any:
+            generator, host = self.parity_of
             return host.call(kernels, name, getattr(generator, name), args, kwargs)
 
         return drawing
 
-    methods = {name: method(name) for name in (*kernels, *OTHERS) if hasattr(generator, name)}
-    made = type(base.__name__, (base,), methods)
-    if modern:
-        return made(generator.bit_generator)
-    return made()  # draws through the other, and keeps nothing of its own
+    methods = {name: method(name) for name in (*kernels, *OTHERS) if hasattr(base, name)}
+    return type(base.__name__, (base,), methods)
 
 
-def _swapped(thing: object, host: Host) -> list[_Swap]:
-    """Puts watched generators in the place of those that an object or a function holds."""
-    found: list[_Swap] = []
-    kinds = (np.random.Generator, np.random.RandomState)
-    seen: set[int] = set()
+_GENERATOR, _LEGACY = np.random.Generator, np.random.RandomState
+_KINDS = (_GENERATOR, _LEGACY)
 
-    def visit(item: object, depth: int) -> None:
-        if id(item) in seen or depth > 3:
-            return
-        seen.add(id(item))
-        if isinstance(item, BuiltinMethodType):
-            item = item.__self__
-        if isinstance(item, random.Random) and not isinstance(item, random.SystemRandom):
-            host.held.append(item)
-        if isinstance(item, MethodType):
-            visit(item.__self__, depth)
-            item = item.__func__
-        if isinstance(item, FunctionType):
-            for cell in item.__closure__ or ():
-                _visit_cell(cell, depth)
-            if item.__defaults__ and any(isinstance(one, kinds) for one in item.__defaults__):
-                found.append((functools.partial(setattr, item, "__defaults__"), item.__defaults__))
-                item.__defaults__ = tuple(
-                    _watched(one, host) if isinstance(one, kinds) else one
-                    for one in item.__defaults__
-                )
-            for name in item.__code__.co_names:
-                if name in item.__globals__:
-                    _visit_entry(item.__globals__, name, depth, deep=False)
-        elif isinstance(item, (list, tuple)):
-            for one in item:
-                visit(one, depth + 1)
-        elif hasattr(item, "__dict__") and not isinstance(item, type):
-            for name in list(vars(item)):
-                _visit_entry(vars(item), name, depth, deep=True)
-            for name in ("__call__", "forward", "call"):
-                visit(getattr(type(item), name, None), depth + 1)
 
-    def _visit_entry(names: dict[str, Any], name: str, depth: int, deep: bool) -> None:
-        item = names[name]
-        if isinstance(item, kinds):
-            found.append((lambda old: names.__setitem__(name, old), item))
-            names[name] = _watched(item, host)
-        elif _is_pythons(item) or _is_numpys(item):  # by `from random import random`
-            found.append((lambda old: names.__setitem__(name, old), item))
-            wrapped = host.python(item) if _is_pythons(item) else host._wrapped(item.__name__, item)
-            names[name] = wrapped
-        elif deep or isinstance(item, (FunctionType, random.Random)):
-            visit(item, depth + 1)
+class _AnyOfBase(type):
+    """Of a class that makes watched generators: all generators are its instances, as before."""
 
-    def _visit_cell(cell: CellType, depth: int) -> None:
-        try:
-            item = cell.cell_contents
-        except ValueError:  # an empty cell
-            return
-        if isinstance(item, kinds):
-            found.append((lambda old: setattr(cell, "cell_contents", old), item))
-            cell.cell_contents = _watched(item, host)
-        else:
-            visit(item, depth + 1)
+    def __instancecheck__(cls, thing: object) -> bool:
+        return isinstance(thing, cls.__mro__[1])
 
-    visit(thing, 0)
-    return found
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, cls.__mro__[1])
+
+
+def _making(base: Any, host: Host) -> Any:
+    """A class of NumPy's whose generators are watched, but for those made with a seed."""
+
+    def new(_: type, *args: Any, **kwargs: Any) -> Any:
+        made = base(*args, **kwargs)
+        # the bits that a Generator is made of may be of a seed: `settle` tells whether they are
+        return made if base is _LEGACY and (args or kwargs) else _watched(made, host)
+
+    return _AnyOfBase(base.__name__, (base,), {"__new__": new})
+
+
+def _stand_in(item: Any, host: Host, of_a_class: bool) -> Any:
+    """What is to be in the place of an item that a model holds; itself, nearly always."""
+    if isinstance(item, _KINDS):
+        return _watched(item, host)
+    if type(item) is tuple and any(isinstance(one, _KINDS) for one in item):
+        return tuple(_watched(one, host) if isinstance(one, _KINDS) else one for one in item)
+    if id(item) in host.made:  # by `from numpy.random import default_rng`
+        return host.made[id(item)]
+    if of_a_class:  # where a function would become a method
+        return item
+    if _is_pythons(item):  # by `from random import random`
+        return host.python(item)
+    return host._wrapped(item.__name__, item) if _is_numpys(item) else item
+
+
+def _swap(structure: Structure, host: Host) -> list[Callable[[], object]]:
+    """Puts watched generators where a structure holds some; how each is put back."""
+    swaps: list[Callable[[], object]] = []
+    for key, item in structure.read().items():
+        other = _stand_in(item, host, isinstance(structure.owner, type))
+        if other is not item:
+            structure.hold(key, other)
+            swaps.append(functools.partial(structure.hold, key, item))
+    return swaps
+
+
+def _swapped_in_scipy(shared: Any, other: Any) -> list[Callable[[], object]]:
+    """Another generator for the laws of `scipy.stats`, which took NumPy's when they were imported.
+
+    No model holds them: they are reached through the module.
+    """
+    laws = vars(sys.modules.get("scipy.stats", random)).values()
+    holding = [one for one in laws if getattr(one, "_random_state", None) is shared]
+    for one in holding:
+        one._random_state = other
+    return [functools.partial(setattr, one, "_random_state", shared) for one in holding]

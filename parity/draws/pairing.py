@@ -28,10 +28,12 @@ from parity.tape import Array, Op, Replay, Tape
 if TYPE_CHECKING:
     from parity.matching.match import Match, Side
 
-_ORDERS = 24  # in which a draw's axes may lie in the other's
+_ORDERS = 24  # in which a draw's axes may lie in the other's, or draws of one law may be paired
 _OPTIONS = 24  # counterparts and layouts that are tried for a draw
 _AHEAD = 24  # operations behind a draw that may speak for a pair
 _MISSES = 8  # of them that mix it with the model's data, and have no partner
+_EACH = 1e-7  # relative, by which each of a kernel's parameters may be off
+_OF_THE_LARGEST = 2.0**-46  # of them, what cancels in float64
 _TRIES = 4  # assignments of draws for which operations behind them do not speak
 
 
@@ -70,6 +72,7 @@ class Drawing:
     turn: int = 0
     expected: dict[int, Unit] = field(default_factory=dict)
     fresh: Mapping[int, Array] = field(default_factory=dict)
+    alone: Replay | None = None
     _descendants: dict[int, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
@@ -192,20 +195,53 @@ def _is_one(found: Match, unit: Unit, choice: Choice, run: Replay) -> bool:
         if name not in ours.reads:
             return False
         a, b = found.reference.array(ours.reads[name]), run.array(value)
-        laid_out = (order.apply(a) for order in orders(a.shape, b.shape))
-        if not any(residual(one, b) <= SAME for one in laid_out):
+        if not _are_one(a, b, choice, unit):
             return False
+        if value not in found.drawing.origins[1].noise:  # the reference's may stand for it in `run`
+            if not _are_one(a, _by_itself(found).array(value), choice, unit):
+                return False
     return True
 
 
+def _by_itself(found: Match) -> Replay:
+    """The candidate in float64, of which nothing but the inputs was replaced."""
+    if found.drawing.alone is None:
+        found.drawing.alone = found.side.tape.replay("float64", found.inputs)
+    return found.drawing.alone
+
+
+def _are_one(a: Array, b: Array, choice: Choice, unit: Unit) -> bool:
+    """Whether the same parameter stands behind each sample, in the order they are put in."""
+    try:
+        a = choice.order.apply(np.broadcast_to(a, choice.reference.shape))
+        b = np.broadcast_to(b, unit.shape)
+    except ValueError:  # a parameter of all samples together
+        return a.shape == b.shape and _agree(a, b)
+    return _agree(a, b)
+
+
+def _agree(a: Array, b: Array) -> bool:
+    """Whether parameters are one, each by its own size: a small rate beside a large one counts."""
+    if not residual(a, b) <= SAME:
+        return False
+    size = np.abs(a[np.isfinite(a)]).max(initial=0.0)
+    return bool(np.isclose(a, b, _EACH, _OF_THE_LARGEST * size, equal_nan=True).all())
+
+
 def _best(found: Match, unit: Unit, op: Op, run: Replay) -> Choice | None:
-    """The first counterpart with which what follows has partners; else the first that fits."""
+    """The first counterpart with which what follows has partners; else the first that fits.
+
+    Of a kernel of its own those count whose parameters agree, if there are any.
+    """
     best: Choice | None = None
-    for other, order, mirrored in itertools.islice(_options(found.drawing, unit), _OPTIONS):
-        choice = Choice(other, order, mirrored, 0)
+    options = itertools.islice(_options(found.drawing, unit), _OPTIONS)
+    choices = [Choice(other, order, mirrored, 0) for other, order, mirrored in options]
+    if unit.draw is not None and unit.draw.reads:
+        choices = [one for one in choices if _is_one(found, unit, one, run)] or choices
+    for choice in choices:
         evidence = _evidence(found, unit, choice, op, run)
         if best is None or evidence > best.evidence:
-            best = Choice(other, order, mirrored, evidence)
+            best = replace(choice, evidence=evidence)
         if evidence == 2:
             break
     return best
@@ -241,7 +277,9 @@ def _evidence(found: Match, unit: Unit, choice: Choice, op: Op, run: Replay) -> 
     branch.replace(unit.value, samples(found, unit, choice, found.reference))
     behind = drawing.behind(found.reference.tape, choice.reference.value)
     touched, misses, left = {unit.value}, 0, _AHEAD
-    best = int(_is_made(found, branch.array(unit.value), behind))
+    # that the samples are the samples that were put in speaks for nothing
+    made = behind - {choice.reference.value}
+    best = int(_is_made(found, branch.array(unit.value), made))
     for later in tape.ops[op.index + 1 :]:
         if left <= 0 or misses >= _MISSES:
             break
@@ -291,17 +329,30 @@ def step_to(tape: Tape, op: Op, run: Replay, found: Match) -> None:
     tape.step(op, run, found.injected)
 
 
-def assignments(drawing: Drawing) -> Iterator[dict[int, Choice]]:
-    """Other assignments of those draws for which what follows does not speak."""
-    unsure = [value for value, choice in drawing.chosen.items() if choice.evidence < 2]
+def mirrors(drawing: Drawing) -> Iterator[dict[int, Choice]]:
+    """The same counterparts, and of one draw after another what is likely to be exceeded not.
+
+    What is made of squares speaks for either.
+    """
+    for value, choice in itertools.islice(drawing.chosen.items(), _TRIES):
+        if known(choice.reference.draw) and known(drawing.candidate[value].draw):
+            yield {**drawing.chosen, value: replace(choice, mirrored=not choice.mirrored)}
+
+
+def assignments(drawing: Drawing, of_all: bool = False) -> Iterator[dict[int, Choice]]:
+    """Other assignments of those draws for which what follows does not speak, or of all."""
+    chosen = drawing.chosen.items()
+    unsure = [value for value, choice in chosen if of_all or choice.evidence < 2]
     groups: dict[int, list[int]] = {}
     for value in unsure:
         groups.setdefault(drawing.candidate[value].size, []).append(value)
     several = [group for group in groups.values() if len(group) > 1]
     if not several:
         return
-    shuffled = itertools.product(*(itertools.permutations(group) for group in several))
-    for others in itertools.islice(shuffled, 1, _TRIES + 1):
+    most = 1 + (_ORDERS if of_all else _TRIES)
+    # a product holds all of what it is made of, and a dozen draws have 479 million orders
+    orders = (itertools.islice(itertools.permutations(group), most) for group in several)
+    for others in itertools.islice(itertools.product(*orders), 1, most):
         changed = dict(drawing.chosen)
         for group, order in zip(several, others, strict=True):
             for value, other in zip(group, order, strict=True):

@@ -9,15 +9,17 @@ import numpy as np
 
 from parity.draws.draw import Array, Gave, Transform
 from parity.errors import ParityError
+from parity.numerics.difference import residual
 from parity.tape import Op, Replay, Tape
 
 # Bits of information from which on draws are not repeated by chance.
-_BITS = 40.0
+BITS = 40.0
 _TURNS = 8
 _OF_A_FLOAT = 20.0
+_OFF = 1e-2  # of its size, by which an output is another: more than a decision within rounding
 # Of the state of a generator that is the same again, however little was drawn by it: its seed may
 # itself be drawn from a few. All turns together are enough.
-_OF_A_STATE = _BITS / _TURNS
+_OF_A_STATE = BITS / _TURNS
 
 
 def settle(tape: Tape, again: Callable[[int], Tape]) -> Tape:
@@ -34,7 +36,7 @@ def settle(tape: Tape, again: Callable[[int], Tape]) -> Tape:
         if op.index not in counting and _information(tape, op)
     }
     for turn in range(_TURNS):
-        if all(bits >= _BITS for bits in told.values()):
+        if all(bits >= BITS for bits in told.values()):
             break
         try:
             other = again(turn)
@@ -43,14 +45,44 @@ def settle(tape: Tape, again: Callable[[int], Tape]) -> Tape:
         others = [op for op in other.ops if op.role == "random"]
         if [op.kind for op in draws] != [op.kind for op in others]:
             return tape
+        if not turn and not tape.lost_draws:
+            tape = replace(tape, unseen=_not_followed(tape, other))
         told = {
             at: bits + _information(tape, draws[at])
             for at, bits in told.items()
-            if _state(draws[at]) == _state(others[at])
+            if state_of(draws[at]) == state_of(others[at])
             if all(map(np.array_equal, _given(tape, draws[at]), _given(other, others[at])))
         }
-    settled = {draws[at].index for at, bits in told.items() if bits >= _BITS}
+    settled = {draws[at].index for at, bits in told.items() if bits >= BITS}
     return replace(tape, ops=_with_constants(tape, settled)) if settled else tape
+
+
+def _not_followed(tape: Tape, other: Tape) -> str:
+    """Says so where the draws on a tape do not account for what the model gave another time."""
+    if [op.kind for op in tape.ops] != [op.kind for op in other.ops]:
+        return ""  # another program: what follows draws there is told elsewhere
+    recorded = Replay(other, None, other.recorded)
+    pairs = [both for both in zip(tape.ops, other.ops, strict=True) if both[0].role == "random"]
+    try:
+        given = {
+            value: recorded.array(its)
+            for op, same in pairs
+            for value, its in zip(op.outputs, same.outputs, strict=True)
+        }
+        again = tape.outputs_of(None, given)
+    except (ParityError, ValueError):  # it draws as many numbers as it likes
+        return ""
+    for name in again.keys() - tape.by_value:
+        gave = recorded.array(other.outputs[name]) if name in other.outputs else None
+        if gave is None or gave.shape != again[name].shape or gave.dtype.kind not in "biuf":
+            continue
+        if residual(gave.astype(np.float64), again[name].astype(np.float64)) > _OFF:
+            return (
+                f"output {name!r} of {tape.model} is not what its random draws make of it: it also "
+                "draws random numbers that cannot be seen. Draw in the framework, or pass the "
+                "samples in as inputs."
+            )
+    return ""
 
 
 def _arrays(tape: Tape, op: Op) -> list[Array]:
@@ -71,11 +103,11 @@ def _information(tape: Tape, op: Op) -> float:
     """
     noise, given = (sum(map(bits_of, found)) for found in (_arrays(tape, op), _given(tape, op)))
     if noise > given:
-        return _OF_A_STATE if _state(op) else 0.0
-    return max(given, _OF_A_STATE) if _state(op) else given
+        return _OF_A_STATE if state_of(op) else 0.0
+    return max(given, _OF_A_STATE) if state_of(op) else given
 
 
-def _state(op: Op) -> bytes:
+def state_of(op: Op) -> bytes:
     """The state of the generator that a draw was made by; empty where it is not known."""
     found: bytes = getattr(op.call, "state", b"")
     return found

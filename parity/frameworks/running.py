@@ -13,6 +13,7 @@ import numpy as np
 from parity.callstack import foreign_paths
 from parity.errors import ModelError, ParityError
 from parity.frameworks import framework_of, word_of
+from parity.keeping import once
 from parity.model import full_name, name_of
 from parity.outputs import flatten
 
@@ -45,6 +46,22 @@ def run(model: Model, call: Callable[[], T]) -> T:
         raise ModelError(
             f"{full_name(model.name, model.framework)} raised {type(error).__name__}: {text}{where}"
         ) from error
+
+
+def takes_as_given(model: Model, call: Callable[[], object]) -> bool:
+    """Whether a model takes inputs in float32 though its weights have another dtype.
+
+    As one that casts them itself; others raise.
+    """
+
+    def find() -> bool:
+        try:
+            call()
+        except Exception:  # whatever a framework raises where dtypes differ
+            return False
+        return True
+
+    return bool(once(model.obj, "takes float32", find))
 
 
 def no_tensors(model: Model, result: object) -> ModelError:

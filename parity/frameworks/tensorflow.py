@@ -28,7 +28,7 @@ from parity import outputs as structure
 from parity.errors import ModelError, NoFloat64
 from parity.frameworks import tensorflow_ops as table
 from parity.frameworks import tensorflow_state as state
-from parity.frameworks.running import no_tensors, run
+from parity.frameworks.running import no_tensors, run, takes_as_given
 from parity.frameworks.running import other_random_state as other_state_of_numpy
 from parity.frameworks.tensorflow_call import Call
 from parity.frameworks.tensorflow_watcher import Watcher
@@ -96,8 +96,7 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
     before = state.snapshot(held)
     watcher = Watcher(recorder, before)
 
-    floating = state.float_dtype(model.obj, held)
-    tensors = map_arrays(lambda array: _input(array, floating), inputs)
+    tensors = _given(model, held, inputs)
     ids = {
         path: watcher.leaf(tensor, "input", path)
         for path, tensor in flatten_inputs(tensors).items()
@@ -132,12 +131,9 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
     """Runs the model without callbacks; see `Framework.plain`."""
     function = _callable(model)
     held = state.holdings(model.obj)
-    floating = state.float_dtype(model.obj, held)
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
-        args, kwargs = _arguments(
-            model, function, map_arrays(lambda a: _input(a, floating), inputs)
-        )
+        args, kwargs = _arguments(model, function, _given(model, held, inputs))
 
         def call() -> dict[str, Array]:
             with _shorter_messages():
@@ -150,6 +146,25 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
             return run(model, call)
 
     return outputs
+
+
+def _given(model: Model, held: state.Holdings, inputs: Inputs) -> Any:
+    """Inputs as tensors: in float32, or where the model takes none in the dtype of its weights."""
+    floating = state.float_dtype(model.obj, held)
+
+    def tensors(floating: Any) -> Any:
+        return map_arrays(lambda array: _input(array, floating), inputs)
+
+    def call() -> None:
+        function = _callable(model)
+        args, kwargs = _arguments(model, function, tensors(tf.float32))
+        with _shorter_messages(), left_as_it_was(model.obj), state.eagerly():
+            function(*args, **kwargs)
+
+    layers = state.keras_layers()  # which cast their inputs themselves
+    if floating != tf.float32 and not isinstance(model.obj, layers):
+        floating = tf.float32 if takes_as_given(model, call) else floating
+    return tensors(floating)
 
 
 @contextlib.contextmanager
@@ -169,8 +184,7 @@ def _check_the_graph(model: Model, inputs: Inputs, tape: Tape) -> None:
     stateful = any(op.role == "random" or op.kind.startswith("Assign") for op in tape.ops)
     if stateful:  # a second run would draw and count on
         return
-    floating = state.float_dtype(model.obj, held)
-    args, kwargs = _arguments(model, model.obj, map_arrays(lambda a: _input(a, floating), inputs))
+    args, kwargs = _arguments(model, model.obj, _given(model, held, inputs))
     with left_as_it_was(model.obj):
         result = run(model, lambda: model.obj(*args, **kwargs))
     for path, tensor in structure.flatten(result, _is_tensor).items():
@@ -300,6 +314,8 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
         NoFloat64: for a graph function, or a kernel that does not take it or rounds to less.
     """
     call: Call = op.call
+    if "Dequeue" in call.kind:
+        raise NoFloat64("what it takes from a queue is gone: it would wait for more")
     known = table.facts(call.kind)
     given: Iterator[Native]
     if precision is None:
@@ -328,10 +344,11 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
 
 
 def _run(call: Call, inputs: list[Native], attributes: tuple[Any, ...]) -> list[Native]:
+    given = call.kind, call.outputs, inputs, attributes, context.context()
+    if not call.variables:  # nearly always, and a replay is mostly this
+        return quick_execute(*given)  # type: ignore[no-any-return]
     with state.contents(call.variables):
-        return quick_execute(  # type: ignore[no-any-return]
-            call.kind, call.outputs, inputs, attributes, context.context()
-        )
+        return quick_execute(*given)  # type: ignore[no-any-return]
 
 
 def _as_recorded(tensor: Native, dtype: int) -> Native:

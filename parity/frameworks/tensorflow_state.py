@@ -230,7 +230,6 @@ def as_made(watched: Watched) -> Iterator[None]:
 def other_seeds(turn: int) -> Iterator[None]:
     """Lets operations draw by other seeds for a while."""
     eager = context.context()
-    eager.ensure_initialized()
     seeds = getattr(eager, "_rng", None)
     before = seeds.getstate() if seeds else None
     try:
@@ -245,9 +244,6 @@ def other_seeds(turn: int) -> Iterator[None]:
 @contextlib.contextmanager
 def contents(variables: Sequence[tuple[Native, Native]]) -> Iterator[None]:
     """Gives variables other contents for a while, by their handles."""
-    if not variables:
-        yield
-        return
     now = [(handle, read_variable_op(handle, held.dtype)) for handle, held in variables]
     try:
         for handle, held in variables:

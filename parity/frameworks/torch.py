@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from typing import cast as type_cast
 
@@ -18,7 +18,7 @@ import torch
 from parity import outputs as structure
 from parity.errors import ModelError
 from parity.frameworks import running
-from parity.frameworks.running import no_tensors, run
+from parity.frameworks.running import no_tensors, run, takes_as_given
 from parity.frameworks.torch_ops import in_float64
 from parity.frameworks.torch_reads import seen
 from parity.frameworks.torch_watcher import Ref, SharedMemory, Watcher, name_of
@@ -71,17 +71,15 @@ def record(model: Model, inputs: Inputs) -> Tape:
         raise ModelError(f"{model.name} is scripted (torch.jit): hand in the Python function.")
     root = model.obj if _is_layer(model.obj) else None
     recorder = Recorder(_ADAPTER, _is_layer, {id(m): path for path, m in modules.items()}, root)
-    dtype, device = _dtype_and_device(modules.values())
-    tensors = map_arrays(lambda array: _to_input(array, dtype, device), inputs)
+    tensors = _given(model, modules, inputs)
     ids = {
         path: recorder.leaf(tensor, "input", path, tensor.shape, name_of(tensor.dtype))
         for path, tensor in flatten_inputs(tensors).items()
     }
-    target = model.obj.forward if root is not None else model.obj
-    args, kwargs = bind(target, tensors, model.mode == "train")
+    args, kwargs = bind(_signed(model), tensors, model.mode == "train")
     mode = Watcher(recorder, _named_tensors(modules))
     host = recorder.host.watching(model.obj, *modules.values())
-    with _set_up(model, modules):
+    with _set_up(model):
         with host, seen(mode), mode:
             result = run(model, lambda: model.obj(*args, **kwargs))
             outputs = run(model, lambda: structure.flatten(result, _is_tensor))
@@ -100,13 +98,11 @@ def record(model: Model, inputs: Inputs) -> Tape:
 def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
     """Runs the model without a dispatch mode; see `Framework.plain`."""
     modules = _modules(model.obj)
-    dtype, device = _dtype_and_device(modules.values())
-    target = model.obj.forward if _is_layer(model.obj) else model.obj
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
-        tensors = map_arrays(lambda array: _to_input(array, dtype, device), inputs)
-        args, kwargs = bind(target, tensors, model.mode == "train")
-        with _set_up(model, modules, eagerly=not as_called):
+        tensors = _given(model, modules, inputs)
+        args, kwargs = bind(_signed(model), tensors, model.mode == "train")
+        with _set_up(model, as_called):
             result = run(model, lambda: model.obj(*args, **kwargs))
             flat = structure.flatten(result, _is_tensor)
             return flat.as_arrays(lambda item: to_numpy(_as_tensor(item)))
@@ -171,10 +167,33 @@ def _named_tensors(
     return found
 
 
-def _dtype_and_device(modules: Any) -> tuple[torch.dtype, torch.device]:
-    """Of the first floating parameter, which the inputs follow."""
-    for module in modules:
-        for tensor in (*module._parameters.values(), *module._buffers.values()):
+def _signed(model: Model) -> Any:
+    """The function whose signature a model has."""
+    return model.obj.forward if _is_layer(model.obj) else model.obj
+
+
+def _given(model: Model, modules: dict[str, torch.nn.Module], inputs: Inputs) -> Any:
+    """Inputs as tensors: in float32, or where the model takes none in the dtype of its weights."""
+    dtype, device = _dtype_and_device(modules.values())
+
+    def tensors(dtype: torch.dtype) -> Any:
+        return map_arrays(lambda array: _to_input(array, dtype, device), inputs)
+
+    def call() -> None:
+        args, kwargs = bind(_signed(model), tensors(torch.float32), model.mode == "train")
+        with _set_up(model):
+            model.obj(*args, **kwargs)
+
+    if dtype != torch.float32 and takes_as_given(model, call):
+        dtype = torch.float32
+    return tensors(dtype)
+
+
+def _dtype_and_device(modules: Iterable[torch.nn.Module]) -> tuple[torch.dtype, torch.device]:
+    """Of the first floating parameter, or the first buffer."""
+    modules = list(modules)
+    for held in ([one._parameters for one in modules], [one._buffers for one in modules]):
+        for tensor in (tensor for tensors in held for tensor in tensors.values()):
             if tensor is not None and tensor.is_floating_point():
                 return tensor.dtype, tensor.device
     return torch.get_default_dtype(), torch.device("cpu")
@@ -186,16 +205,19 @@ def _to_input(array: Array, dtype: torch.dtype, device: torch.device) -> torch.T
 
 
 @contextlib.contextmanager
-def _set_up(
-    model: Model, modules: dict[str, torch.nn.Module], eagerly: bool = True
-) -> Iterator[None]:
-    """Sets the mode, and leaves all as it was afterwards."""
+def _set_up(model: Model, as_called: bool = False) -> Iterator[None]:
+    """Sets the mode, and leaves all as it was afterwards.
+
+    Args:
+        as_called: as its user calls it, which may be compiled.
+    """
     eager: Any = contextlib.nullcontext()
-    if eagerly and "torch._dynamo" in sys.modules:
+    if not as_called and "torch._dynamo" in sys.modules:
         eager = torch.compiler.set_stance("force_eager")
     with left_as_it_was(model.obj), eager:
-        for module in modules.values():
-            module.training = model.mode == "train"
+        roots = [model.obj] if _is_layer(model.obj) else discover(model.obj, _is_layer).values()
+        for root in roots:
+            root.train(model.mode == "train")  # a module's own may keep a norm frozen
         yield
 
 

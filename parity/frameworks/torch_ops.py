@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -43,8 +43,10 @@ def in_float64(func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         kwargs = {**kwargs, "dtype": torch.float64}
     if func is aten.view.dtype:  # the bits of what was recorded: a float64 has others
         args = [_of_width(args[0], args[1]), *args[1:]]
+    # a quotient of integers is of the default dtype; setting it takes as long as a small kernel
+    settled = any(type(one) is torch.Tensor and one.dtype is torch.float64 for one in args)
     try:
-        with _default_float64():  # a quotient of integers is of the default dtype
+        with nullcontext() if settled else _default_float64():
             return func(*args, **kwargs)
     except (RuntimeError, NotImplementedError) as error:  # what kernels raise; others are ours
         raise NoFloat64(str(error).split("\n")[0]) from error

@@ -9,7 +9,7 @@ call: it stays built.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,22 +25,22 @@ class Kept:
 
     Attributes:
         lost: what had changed and could not be put back, by its path; each once.
+        known: all that it holds, by `id`.
     """
 
     def __init__(self, root: object) -> None:
         self.root = root  # kept alive: it is known by its identity
         self.lost: dict[str, None] = {}
         self.running = False
-        self._structures, self._leaves, self._known = walked(root)
+        self.structures, self._leaves, self.known = walked(root)
 
     def put_back(self) -> bool:
         """Puts all back; whether the run built something that stays."""
-        changed = [one for one in self._structures if one.changed()]
-        built = {id(one.owner) for one in changed if one.makes(self._known)}
+        changed = [one for one in self.structures if one.changed()]
+        built = {id(one.owner) for one in changed if one.makes(self.known)}
         for structure in changed:
-            if id(structure.owner) not in built:
-                with self._noting(structure.path):
-                    structure.put_back(numbers_alone=bool(built))
+            with self._noting(structure.path):
+                structure.put_back(bool(built), id(structure.owner) in built)
         for path, owner, leaf in self._leaves:
             if not (built and any(library.fills(owner) for library in libraries())):
                 with self._noting(path):
@@ -69,6 +69,7 @@ class _Comparison:
 
     kept: dict[int, Kept] = field(default_factory=dict)
     lost: dict[int, dict[str, None]] = field(default_factory=dict)
+    found: dict[tuple[int, str], Any] = field(default_factory=dict)
 
 
 _now: ContextVar[_Comparison | None] = ContextVar("comparison", default=None)
@@ -85,6 +86,27 @@ def one_comparison() -> Iterator[None]:
         yield
     finally:
         _now.reset(token)
+
+
+def once(model: object, what: str, find: Callable[[], Any]) -> Any:
+    """What is found of a model: once in a comparison, and whenever it is asked for outside one."""
+    comparison = _now.get()
+    if comparison is None:
+        return find()
+    key = id(model), what
+    if key not in comparison.found:
+        comparison.found[key] = find()
+        _of(model)  # keeps it alive, as it is known by its `id`
+    return comparison.found[key]
+
+
+def was_built(model: object) -> bool:
+    """Whether a run in this comparison was a first call, which has built something."""
+    comparison = _now.get()
+    return comparison is not None and (id(model), _BUILT) in comparison.found
+
+
+_BUILT = "built"
 
 
 def lost(model: object) -> list[str]:
@@ -114,6 +136,7 @@ def left_as_it_was(model: object) -> Iterator[None]:
             comparison.lost.setdefault(id(model), {}).update(kept.lost)
             if built:
                 comparison.kept.pop(id(model), None)  # it holds more now
+                once(model, _BUILT, lambda: True)
 
 
 @contextlib.contextmanager
@@ -125,6 +148,16 @@ def other_generators(model: object, turn: int) -> Iterator[None]:
         yield
     finally:
         kept.put_back()
+
+
+def looked_through(things: Iterable[object]) -> Iterator[Kept]:
+    """What things hold, each but once."""
+    comparison, seen = _now.get(), set[int]()
+    for thing in things:
+        if id(thing) not in seen:
+            kept = comparison and comparison.kept.get(id(thing)) or Kept(thing)
+            seen.update(kept.known)
+            yield kept
 
 
 def streams() -> dict[str, Any]:

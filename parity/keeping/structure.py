@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Mapping
-from types import CellType
+from operator import is_
+from types import CellType, FunctionType
 from typing import Any
 
+from parity.callstack import is_users
 from parity.keeping.leaf import Library
+from parity.owners import is_users_class, set_by_libraries
 
 _NONE = object()
 Items = Mapping[Any, Any]
@@ -33,21 +36,22 @@ class Structure:
         libraries: Collection[Library],
     ) -> None:
         self.owner, self.path = owner, path
-        self._read, self._write, self._libraries = read, write, libraries
+        self.read, self._write, self._libraries = read, write, libraries
         self.before = dict(read())
 
     def changed(self) -> bool:
-        now = self._read()
-        return len(now) != len(self.before) or any(
-            item is not held or not _same_key(ours, theirs)
-            for (ours, held), (theirs, item) in zip(self.before.items(), now.items(), strict=True)
+        now, before = self.read(), self.before
+        return not (  # in C where keys are one object, as nearly always: this is asked very often
+            len(now) == len(before)
+            and all(map(is_, before.values(), now.values()))
+            and (all(map(is_, before, now)) or all(map(_same_key, before, now)))
         )
 
     def makes(self, known: Mapping[int, object]) -> bool:
         """Whether something that was not there is what a first call makes: weights, layers."""
         return any(
             self._is_made(name, old, one)
-            for name, item in self._read().items()
+            for name, item in self.read().items()
             if (old := self.before.get(name)) is not item and _was_empty(old)
             for one in _several(item)
             if id(one) not in known
@@ -56,19 +60,47 @@ class Structure:
     def _is_made(self, name: Any, old: Any, item: Any) -> bool:
         return any(library.makes(self.owner, name, old, item) for library in self._libraries)
 
-    def put_back(self, numbers_alone: bool) -> None:
+    def hold(self, name: Any, item: Any) -> None:
+        """Gives it one other item."""
+        now = self.read()
+        self._write(now, {**now, name: item})
+
+    def put_back(self, built: bool = False, here: bool = False) -> None:
         """Gives it what it held.
 
         Args:
-            numbers_alone: whether to leave what may belong to what a first call has built.
+            built: whether the run was a first call that has built something, which stays: weights,
+                layers, and what a library notes of them. What the user's own code keeps is put
+                back, as a flag or a state that the next call begins with.
+            here: whether it has built something in this owner: then what is new stays as well.
         """
-        now, items = dict(self._read()), self.before
-        if numbers_alone:
-            kept = {name: _kept(items.get(name, _NONE), item) for name, item in now.items()}
-            gone = {name: item for name, item in items.items() if name not in now}
+        now, items = dict(self.read()), self.before
+        if built:
+            names = dict.fromkeys((*items, *now))
+            kept = {name: self._kept(name, now.get(name, _NONE), here) for name in names}
             items = {name: item for name, item in kept.items() if item is not _NONE}
-            items |= {name: item for name, item in gone.items() if _is_number(item)}
         self._write(now, items)
+
+    def _kept(self, name: Any, now: Any, here: bool) -> Any:
+        """What stays under a name after a first call."""
+        before = self.before.get(name, _NONE)
+        if before is now:
+            return now
+        # a layer in the place of None is held elsewhere
+        if here and (before is _NONE or now is _NONE):
+            return now
+        if _is_of_the_user(self.owner, name):
+            made = _was_empty(before) and any(self._is_made(name, before, o) for o in _several(now))
+            return now if made else before
+        return before if not here and (_is_number(before) or _is_number(now)) else now
+
+
+def _is_of_the_user(owner: Any, name: Any) -> bool:
+    """Whether it is the user's code that keeps something there, and no library's."""
+    if isinstance(owner, FunctionType):
+        return is_users(owner.__code__)
+    cls = owner if isinstance(owner, type) else type(owner)
+    return is_users_class(cls) and name not in set_by_libraries(cls)
 
 
 def _same_key(a: Any, b: Any) -> bool:
@@ -86,10 +118,6 @@ def _several(item: Any) -> Collection[Any]:
     if isinstance(item, Mapping):
         return [item, *item.values()]
     return [item, *item] if isinstance(item, (list, tuple)) else [item]
-
-
-def _kept(before: Any, now: Any) -> Any:
-    return before if _is_number(before) or _is_number(now) else now
 
 
 def _is_number(item: Any) -> bool:
@@ -135,7 +163,8 @@ def of_attributes(thing: Any, names: Collection[str]) -> Ways:
     """Attributes that are set one by one: slots, those of a class or a function."""
 
     def read() -> Items:
-        return {name: getattr(thing, name) for name in names if hasattr(thing, name)}
+        found = ((name, getattr(thing, name, _NONE)) for name in names)
+        return {name: item for name, item in found if item is not _NONE}
 
     return read, lambda now, items: _rewrite(
         now, items, lambda name, item: setattr(thing, name, item), lambda name: delattr(thing, name)

@@ -6,8 +6,10 @@ import contextlib
 import functools
 import importlib
 import sys
+from collections import UserDict, UserList
 from collections.abc import Iterator, Mapping
 from types import (
+    BuiltinMethodType,
     CodeType,
     FunctionType,
     MappingProxyType,
@@ -116,6 +118,8 @@ class _Walk:
             self._function(at)
         elif isinstance(thing, MethodType):
             self._later(at, [("", thing.__self__), ("", thing.__func__)])
+        elif isinstance(thing, BuiltinMethodType):  # as `rng.normal`
+            self._later(at, [("", thing.__self__)])
         elif isinstance(thing, functools.partial):
             self._later(at, [("", thing.func), ("", thing.args), ("", thing.keywords)])
         elif isinstance(thing, type):
@@ -134,7 +138,8 @@ class _Walk:
         container = of_container(thing)
         if container is not None:
             self._structure(at, container)
-        if self._is_foreign(kind) and not isinstance(thing, (SimpleNamespace, *self._holders)):
+        held = (SimpleNamespace, UserDict, UserList, *self._holders)
+        if self._is_foreign(kind) and not isinstance(thing, held):
             return
         at = at._replace(owner=thing, depth=at.depth + (not isinstance(thing, self._holders)))
         slots = [
@@ -174,7 +179,9 @@ class _Walk:
         at = at._replace(owner=function, depth=at.depth + 1)
         cells = function.__closure__ or ()
         free = function.__code__.co_freevars
-        self._structure(at, of_cells(cells), names=dict(enumerate(f".{name}" for name in free)))
+        if cells:
+            shown = dict(enumerate(f".{name}" for name in free))
+            self._structure(at, of_cells(cells), names=shown)
         self._structure(at, of_attributes(function, ("__defaults__", "__kwdefaults__")), ".{}")
         if vars(function):
             ways = of_container(vars(function))
@@ -183,7 +190,8 @@ class _Walk:
         if at.depth <= _GLOBALS and is_users(function.__code__):
             names = list(dict.fromkeys(_names(function.__code__)))
             names = [name for name in names if not name.startswith("__")]
-            self._structure(at, of_globals(function.__globals__, names), ".{}")
+            if names:
+                self._structure(at, of_globals(function.__globals__, names), ".{}")
 
     def _structure(
         self, at: _Found, ways: Ways, shown: str = "[{!r}]", names: Mapping[Any, str] | None = None

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from parity.draws.pairing import Drawing, assignments, substitute
+from parity.draws.pairing import Choice, Drawing, assignments, mirrors, substitute
 from parity.matching.astray import leads_astray
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
 from parity.matching.order import Order, find_order, orders
@@ -270,8 +270,10 @@ def match(
     if ordered is not None:
         found = _match(reference, candidate, ordered, done)
         spoken_for = all(choice.evidence == 2 for choice in ordered.chosen.values())
-        if _all_outputs_matched(found) or len(drawing.reference) == 1 or spoken_for:
+        if _all_outputs_matched(found):
             return found
+        if len(drawing.reference) == 1 or spoken_for and not _crossed(found):
+            return _better(found, mirrors(found.drawing))
     else:
         found = _match(reference, candidate, drawing, done)
     if not drawing.candidate:
@@ -285,8 +287,16 @@ def _by_what_they_feed(found: Match, drawing: Drawing) -> Match:
     if found.drawing is not drawing:
         drawing.chosen.clear()
         found = max(found, _match(reference, candidate, drawing, None), key=_outputs_matched)
-    for other in () if _all_outputs_matched(found) else assignments(found.drawing):
-        tried = _match(reference, candidate, replace(drawing, chosen=other), None)
+    if _all_outputs_matched(found):
+        return found
+    return _better(found, assignments(found.drawing, _crossed(found)))
+
+
+def _better(found: Match, others: Iterable[dict[int, Choice]]) -> Match:
+    """The match with other counterparts for draws, if more outputs have a partner then."""
+    for chosen in others:
+        drawing = replace(found.drawing, chosen=chosen)
+        tried = _match(found.reference, found.side.tape, drawing, None)
         found = max(found, tried, key=_outputs_matched)
     return found
 
@@ -296,8 +306,28 @@ def _all_outputs_matched(found: Match) -> bool:
 
 
 def _outputs_matched(found: Match) -> int:
-    outputs = found.side.tape.outputs.values()
-    return sum(value in found.pairs and found.pairs[value].same for value in outputs)
+    """How many of the candidate's outputs have a partner that is no other output."""
+    return sum(
+        value in found.pairs and found.pairs[value].same and not _is_of_another(found, name)
+        for name, value in found.side.tape.outputs.items()
+    )
+
+
+def _crossed(found: Match) -> bool:
+    """Whether an output is another one of the reference's, as with draws in another order."""
+    return any(_is_of_another(found, name) for name in found.side.tape.outputs)
+
+
+def _is_of_another(found: Match, name: str) -> bool:
+    """Whether what an output of the candidate is equal to is an output of another name."""
+    reference, outputs = found.reference, found.reference.tape.outputs
+    pair = found.pairs.get(found.side.tape.outputs[name])
+    if pair is None or not pair.same or name not in outputs:
+        return False
+    print_ = reference.print(pair.reference)
+    return print_ != reference.print(outputs[name]) and any(
+        print_ == reference.print(value) for value in outputs.values()
+    )
 
 
 def _match(

@@ -18,6 +18,7 @@ _NEGLIGIBLE = 1e-6
 # A logit that is added to -1e7 moves it by a few of 1e6.
 SENTINEL = 1e7
 SENTINEL_SPREAD = 1.0001
+_SWALLOWED = 2.0**-21  # of it, which float32 rounds a swallowed logit to
 _COLUMNS = 64  # which are measured one by one
 _BESIDE = 1e-3  # of the second largest, from which on a column counts by itself
 _BLOCK = 1 << 14  # elements that stay in the cache
@@ -146,7 +147,10 @@ def residual(reference: Array, candidate: Array, extent: Extent | None = None) -
         if count_mask_differences(a, b):
             return float("inf")
         finite = np.isfinite(a)
-        return residual(a[finite], b[finite]) if not finite.all() else float("inf")
+        if not finite.all():
+            return residual(a[finite], b[finite])
+        unit = 2.0 ** -np.frexp(max(np.abs(a).max(), np.abs(b).max()))[1]
+        return residual(a * unit, b * unit)  # of which the squares are finite
     norm = squared_norm(a) ** 0.5 if extent is None else extent.norm
     typical = _typical(a)
     if high > _LARGE_RATIO * typical > 0:
@@ -174,6 +178,8 @@ def mask_sentinels(array: Array) -> Array:
         if float(found.min()) < SENTINEL_SPREAD * float(found.max()):
             return array
         rest = np.abs(array[(array != 0) & np.isfinite(array) & ~large])
+        if rest.size and found.max() - found.min() > 2 * rest.max() - _SWALLOWED * found.min():
+            return array
         if not rest.size or -found.max() < _LARGE_RATIO * float(np.median(rest)):
             return array
         return np.where(large, -np.inf, array)

@@ -11,16 +11,21 @@ from functools import partial
 
 import numpy as np
 
-from parity.numerics.accounting import in_reals
+from parity.errors import ReplayError
+from parity.numerics.accounting import in_reals, is_progression
 from parity.numerics.difference import mask_sentinels
 from parity.numerics.rounding import U32, UNITS
 from parity.tape import Array, Op, Replay, Tape
 
 _DRAWS = 4
 _FEW_BITS = 2.0**12
+_SMALL = 2.0**11  # larger ones have no more digits behind the point
 _U64 = 2.0**-53
+_OWN = 4.0  # roundings of itself that a kernel's result is off by, and has lost nothing
 _MUCH = 32.0  # times by which an operation magnifies what its inputs are off by
 _SHARE = 0.03  # by which inputs move, at most
+_SUMS = ("add", "sub", "sum", "mean")  # in the names of kernels
+_ARITHMETIC = (*_SUMS, "mul", "div", "mm", "dot", "einsum", "conv", "linear", "neg", "square")
 _CONSTANT = 1e-4  # more than a mask's constant moves with the logit that it swallows
 
 
@@ -77,6 +82,81 @@ def moved_by_rounding(
     return found
 
 
+def lost_in_kernels(
+    tape: Tape, values: Collection[int], given: Mapping[int, Array]
+) -> dict[int, Array]:
+    """How far elements of `values` move at most by what kernels of a framework lose of their own.
+
+    As a sigmoid that is half of a tanh and one half, far below zero. What a kernel gives is held
+    against what it gives in float64 for the same inputs. Plain arithmetic loses nothing there: what
+    is lost by a difference of two numbers, was lost where they were rounded.
+    """
+    base = tape.replay(None, given)
+    errors: dict[int, Array] = {}
+    for op in tape.ops:
+        if op.index in tape.used and _is_kernel(tape, op):
+            errors.update(_lost(tape, op, base))
+    if not errors:
+        return {value: np.zeros(in_reals(base.array(value)).shape) for value in values}
+    random = np.random.default_rng(0)
+
+    def lose(op: Op, run: Replay) -> None:
+        for value in errors.keys() & set(op.outputs):
+            array = run.array(value)
+            step = errors[value] * random.choice([-1, 1], array.shape)
+            run.replace(value, (array + step).astype(array.dtype))
+
+    runs = [tape.replay(None, given, after=lose) for _ in range(_DRAWS)]
+    return {
+        value: np.maximum.reduce([_step(base.array(value), run.array(value)) for run in runs])
+        for value in values
+    }
+
+
+def _is_kernel(tape: Tape, op: Op) -> bool:
+    """Whether a framework's kernel computes more than plain arithmetic, in float32, place by place.
+
+    As a curve of each number, or a cell of its gates. What is lost among numbers of many places, as
+    distances by products are, is the formula's own.
+    """
+    outputs, inputs = ([tape.values[one] for one in some] for some in (op.outputs, op.inputs))
+    arithmetic = any(word in op.kind.lower() for word in _ARITHMETIC)
+    if op.role != "compute" or op.static or arithmetic or not outputs:
+        return False
+    if tape.adapter.is_foreign(op):  # the user's own, which may be no approximation
+        return False
+    in_place = all(_is_by_places(one.shape, outputs[0].shape) for one in inputs)
+    return in_place and {one.dtype for one in outputs} == {"float32"}
+
+
+def _is_by_places(entering: tuple[int, ...], leaving: tuple[int, ...]) -> bool:
+    """Whether there are as many numbers, or several for each along one axis."""
+    if len(entering) != len(leaving):
+        return False
+    other = [(a, b) for a, b in zip(entering, leaving, strict=True) if a != b]
+    return len(other) <= 1 and all(b > 0 and a % b == 0 for a, b in other)
+
+
+def _lost(tape: Tape, op: Op, run: Replay) -> dict[int, Array]:
+    """What an operation's results are off by, where that is more than their own rounding."""
+    entering = {value: run.array(value) for value in op.inputs}
+    wide = {v: a.astype(np.float64) if a.dtype.kind == "f" else a for v, a in entering.items()}
+    try:
+        exact = tape.replay("float64", wide, Replay(tape, "float64", {}), only=(op.index,))
+    except ReplayError:
+        return {}
+    if exact.fallbacks:
+        return {}
+    found = {}
+    for value in op.outputs:
+        ran = run.array(value).astype(np.float64)
+        error = _step(exact.array(value), ran)
+        error = np.where(np.isfinite(error) & (error > _OWN * U32 * np.abs(ran)), error, 0.0)
+        if error.any():
+            found[value] = error
+    return found
+
+
 def most_lost(tape: Tape, given: Mapping[int, Array]) -> tuple[float, Op] | None:
     """The operation that magnifies rounding most, and how many times; None if none does by much."""
     ops = [op for op in tape.ops if op.index in tape.used and op.role == "compute" and op.outputs]
@@ -102,7 +182,9 @@ def moved_in_float64(
 ) -> list[Array]:
     """How far elements of `values` move where all that is computed does, by a float64 rounding.
 
-    What cancels there, as 1 + erf far below zero, is rounding alone in any precision.
+    What cancels there, as 1 + erf far below zero, is rounding alone in any precision. Inside a
+    kernel it is not seen: what is no plain arithmetic moves by a rounding of 1 as well, and a curve
+    by one of what enters it.
     """
 
     def move(op: Op, run: Replay) -> None:
@@ -110,7 +192,7 @@ def moved_in_float64(
             array = run.array(value)
             if array.dtype == np.float64:
                 step = 2 * _U64 * random.choice([-1, 1], array.shape)
-                run.replace(value, array * (1 + step))
+                run.replace(value, array * (1 + step) + step * _inside(op, run))
 
     random = np.random.default_rng(0)
     base = tape.replay("float64", given)
@@ -119,6 +201,19 @@ def moved_in_float64(
         np.maximum.reduce([_step(base.array(value), run.array(value)) for run in runs])
         for value in values
     ]
+
+
+def _inside(op: Op, run: Replay) -> Array | float:
+    """The size of the numbers that may cancel inside a kernel."""
+    if any(word in op.kind.lower() for word in _ARITHMETIC):
+        return 0.0
+    if not is_curve(run.tape, op):
+        return 1.0
+    entering = run.array(op.inputs[0])
+    if entering.shape != run.array(op.outputs[0]).shape:
+        return 1.0
+    found: Array = np.maximum(1, np.abs(entering))
+    return found
 
 
 def rounds(tape: Tape, op: Op) -> bool:
@@ -133,7 +228,7 @@ def is_curve(tape: Tape, op: Op) -> bool:
     """
     if op.role != "compute" or len(op.inputs) != 1 or len(op.outputs) != 1:
         return False
-    is_sum = any(word in op.kind.lower() for word in ("add", "sub", "sum", "mean"))
+    is_sum = any(word in op.kind.lower() for word in _SUMS)
     dtypes = {tape.values[value].dtype for value in (*op.inputs, *op.outputs)}
     return not is_sum and dtypes == {"float32"}
 
@@ -164,10 +259,14 @@ def _moved(
     """Numbers one rounding up, down, or where they are; what has few bits is exact."""
     wide = array.astype(np.float64)
     with np.errstate(all="ignore"):
+        sizes = wide
         if exact is None:
-            exact = wide * _FEW_BITS == np.round(wide * _FEW_BITS)
+            scale = np.where(np.abs(wide) < _SMALL, _FEW_BITS, 1.0)
+            exact = wide * scale == np.round(wide * scale)
+            if not exact.all() and is_progression(array):  # the middle has the rounding of the ends
+                exact, sizes = np.zeros(array.shape, bool), np.abs(wide).max()
         step = 2 * unit * random.integers(-1, 2, array.shape)
-        found: Array = np.where(exact, array, wide * (1 + step)).astype(array.dtype)
+        found: Array = np.where(exact, array, wide + step * sizes).astype(array.dtype)
     return found
 
 

@@ -292,3 +292,18 @@ def test_how_many_are_kept_may_depend_on_what_is_drawn(rate) -> None:
     rows = np.random.default_rng(0).standard_normal((12, 5)).astype("f")
     report = parity.compare(model(0.5), model(rate), inputs=rows)
     assert (report.verdict == "parity") == (rate == 0.5)
+
+
+@pytest.mark.parametrize(("size", "expected"), [(1e-5, "unverified"), (0.1, "diverged")])
+def test_noise_that_one_model_lacks_is_a_divergence_where_it_is_seen(size, expected) -> None:
+    x = np.random.default_rng(0).standard_normal((6, 5)).astype(np.float32)
+
+    def noisy(x):
+        return 1 + x.sigmoid() + size * torch.randn_like(x)
+
+    def plain(x):
+        return 1 + x.sigmoid()
+
+    models = [parity.wrap(one, framework="torch") for one in (noisy, plain)]
+    for pair in (models, models[::-1]):
+        assert parity.compare(*pair, inputs=x).verdict == expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from numpy.random import default_rng
 
 import parity
 from parity import channels
@@ -149,3 +150,102 @@ def test_a_generator_with_a_seed_of_its_own_draws_nothing():
     )
     table = parity.wrap(lambda x: x @ W + noise, framework="numpy")
     assert parity.compare(table, seeded, inputs=X).verdict == "parity"
+
+
+class InADict:
+    def __init__(self, scale):
+        self.rngs, self.scale = {"actor": np.random.default_rng(4)}, scale
+
+    def __call__(self, x):
+        return x @ W + self.rngs["actor"].normal(0, self.scale, (5, 4))
+
+
+class InATuple(InADict):
+    def __init__(self, scale):
+        self.rngs, self.scale = (np.random.default_rng(4),), scale
+
+    def __call__(self, x):
+        return x @ W + self.rngs[0].normal(0, self.scale, (5, 4))
+
+
+class OfTheClass:
+    rng = np.random.default_rng(5)
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def noise(self):
+        return self.rng.normal(0, self.scale, (5, 4))
+
+    def __call__(self, x):
+        return x @ W + self.noise()
+
+
+def of_scipy(scale):
+    stats = pytest.importorskip("scipy.stats")
+    return lambda x: x @ W + stats.norm.rvs(scale=scale, size=(5, 4))
+
+
+HELD_OTHERWISE = {
+    "dict": InADict,
+    "tuple": InATuple,
+    "class": OfTheClass,
+    "legacy made anew": lambda scale: (
+        lambda x: x @ W + np.random.RandomState().normal(0, scale, (5, 4))
+    ),
+    "made of bits": lambda scale: (
+        lambda x: x @ W + np.random.Generator(np.random.PCG64()).normal(0, scale, (5, 4))
+    ),
+    "made by a name": lambda scale: lambda x: x @ W + default_rng().normal(0, scale, (5, 4)),
+    "scipy": of_scipy,
+}
+
+
+@pytest.mark.parametrize("form", HELD_OTHERWISE)
+@pytest.mark.parametrize("framework", ["numpy", "torch"])
+def test_a_generator_is_watched_wherever_it_is(form, framework):
+    for scale, verdict in ((2.0, "parity"), (2.1, "diverged")):
+        candidate = HELD_OTHERWISE[form](scale)
+        if framework == "torch":
+            candidate = in_torch(candidate)
+        candidate = parity.wrap(candidate, framework=framework)
+        report = parity.compare(parity.wrap(reference, framework="torch"), candidate, inputs=X)
+        assert report.verdict == verdict
+
+
+def in_torch(candidate):
+    """The same model, whose noise alone NumPy makes."""
+    return lambda x: (
+        x @ torch.from_numpy(W) + torch.from_numpy(np.float32(candidate(np.zeros((5, 8), "f"))))
+    )
+
+
+def test_generators_made_with_a_seed_are_what_they_were():
+    assert type(np.random.RandomState(3)) is np.random.RandomState
+    with Host().watching():
+        made = np.random.RandomState(3), np.random.RandomState(), np.random.default_rng()
+        assert isinstance(made[0], np.random.RandomState)
+        assert isinstance(made[1], np.random.RandomState)
+        assert isinstance(made[2], np.random.Generator)
+        assert made[0].normal() == np.random.RandomState(3).normal()
+    assert type(np.random.RandomState(3)) is np.random.RandomState
+
+
+def test_bits_of_a_seed_are_no_draw():
+    def model(x):
+        return x @ W + np.random.Generator(np.random.PCG64(7)).normal(size=(5, 4))
+
+    noise = np.random.Generator(np.random.PCG64(7)).normal(size=(5, 4))
+    table = parity.wrap(lambda x: x @ W + noise, framework="numpy")
+    report = parity.compare(table, parity.wrap(model, framework="numpy"), inputs=X)
+    assert report.verdict == "parity"
+
+
+def test_a_generator_of_two_places_is_put_back():
+    inner, outer = Held(1.0), Held(1.0)
+    inner.random = outer.random
+    before, outer.inner, shared = outer.random, [inner], np.random.mtrand._rand
+    with Host().watching(outer, inner):
+        assert inner.random is not before
+    assert inner.random is before is outer.random
+    assert np.random.mtrand._rand is shared

@@ -8,6 +8,9 @@ import tensorflow as tf
 import torch
 
 import parity
+from benchmarks.attacks import run
+from benchmarks.attacks.corpus import attacks
+from parity.budget import Spent
 from parity.diagnosis import distributed, judge
 
 rng = np.random.default_rng(0)
@@ -51,10 +54,36 @@ def test_a_covariance_without_its_correlations(batch):
     assert found.verdict == "diverged"
 
 
-def test_a_factor_of_the_same_covariance_is_no_divergence():
+def test_a_factor_of_the_same_covariance_is_no_divergence(monkeypatch):
+    monkeypatch.setattr(distributed, "_RUNS", 2000)
     found = compared(correlated, correlated_by(TURN @ FACTOR.T))
     assert found.verdict == "unverified"
     assert "show no difference" in found.reasons[0]
+
+
+def test_a_start_that_converges_late_is_no_divergence(monkeypatch):
+    """A power iteration from random numbers, drawn here nearly across the axis it looks for."""
+    monkeypatch.setattr(distributed, "_RUNS", 2000)
+    report = run.report(attacks()["start-of-ones"], "twin", seed=2)
+    assert report.verdict == "unverified", report
+
+
+def test_where_the_time_ends_what_was_seen_so_far_is_stated(monkeypatch):
+    """And of less than the first look there is nothing to be stated."""
+    fresh = distributed._fresh
+
+    def until(turn):
+        def samples(tape, units, turns, *given):
+            if turns.start >= turn:
+                raise Spent
+            return fresh(tape, units, turns, *given)
+
+        return samples
+
+    for turn, said in ((1, "250 runs of both"), (0, "the budget of")):
+        monkeypatch.setattr(distributed, "_fresh", until(turn))
+        found = compared(correlated, correlated_by(TURN @ FACTOR.T))
+        assert found.verdict == "unverified" and said in " ".join(found.reasons)
 
 
 def law(a, b):

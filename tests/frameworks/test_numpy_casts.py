@@ -79,9 +79,11 @@ def test_a_port_without_casts_is_replayed_in_float64() -> None:
     assert parity.compare(REFERENCE, port("", 1 + 1e-6), inputs=X).verdict == "diverged"
 
 
-def test_a_cast_that_is_taken_for_float64_would_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cast_that_is_taken_for_float64_would_be_no_parity(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(adapter, "_is_wide", lambda *_: True)
-    assert parity.compare(REFERENCE, port("inside"), inputs=X).verdict == "diverged"
+    assert parity.compare(REFERENCE, port("inside"), inputs=X).verdict == "unverified"
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "unverified"), (1.5, "diverged")])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
 
 import parity
-from parity.numerics.accounting import ACCOUNTED, rounded_constants
+from parity.numerics.accounting import ACCOUNTED, is_progression, rounded_constants
 from parity.numerics.rounding import U32
 
 tf = pytest.importorskip("tensorflow")
@@ -74,6 +76,46 @@ def test_supports_that_were_computed_in_other_ways_are_rounded(
             size = np.maximum(np.abs(one), np.abs(other))
             allowed = np.maximum(16 * U32 * size, 2 * ACCOUNTED * rounded_constants(one, other))
             assert (np.abs(one - other) <= allowed).all()
+
+
+@pytest.mark.parametrize(("end", "count", "atom"), [(10, 51, 0), (10, 51, 25), (300, 601, 301)])
+def test_a_value_of_one_atom_alone_is_as_exact_as_the_support(
+    end: float, count: int, atom: int
+) -> None:
+    """A distributional head that is sure of one atom; the middle one is zero but for rounding."""
+    kernel = np.random.default_rng(3).standard_normal((4, count)).astype(np.float32)
+    sure = np.zeros((6, count), np.float32)
+    sure[0, atom] = 200  # of one sample only
+    made = (
+        np.linspace(-end, end, count, dtype=np.float32),
+        torch.linspace(-end, end, count).numpy(),
+    )
+
+    def mean(support: np.ndarray) -> Callable[[torch.Tensor], torch.Tensor]:
+        def model(x: torch.Tensor) -> torch.Tensor:
+            logits = x @ torch.from_numpy(kernel) + torch.from_numpy(sure)
+            return (torch.softmax(logits, 1) * torch.from_numpy(support)).sum(1)
+
+        return model
+
+    def verdict(other: np.ndarray) -> str:
+        models = (parity.wrap(mean(one), framework="torch") for one in (made[0], other))
+        return parity.compare(*models, inputs=X).verdict
+
+    assert verdict(made[0]) == verdict(made[1]) == "parity"
+    late = made[1].copy()
+    late[atom] += np.float32(1e-6 * end)
+    assert verdict(late) != "parity"
+
+
+def test_only_what_was_made_of_its_ends_is_as_exact_as_those() -> None:
+    even = np.linspace(-300, 300, 601, dtype=np.float32).astype(np.float64)
+    assert is_progression(even) and is_progression(np.tile(even, (2, 3, 1)))
+    bent = even.copy()
+    bent[300] += 1e-3
+    assert not is_progression(bent)
+    assert not is_progression(np.array([1.0, 1.5, 1e-5, 2e-5]))
+    assert not is_progression(np.zeros(5)) and not is_progression(np.array([1.0, 2.0]))
 
 
 def test_without_float64_a_difference_that_rounding_could_hide_is_not_parity() -> None:

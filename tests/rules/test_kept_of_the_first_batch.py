@@ -219,3 +219,28 @@ def test_a_number_of_samples_shows_beside_noise_on_fewer() -> None:
 
     assert compare(noisy(0), noisy(0)).verdict == "parity"
     assert compare(noisy(0), noisy(len(X))).verdict != "parity"
+
+
+# What every part of the batch has, as the largest of clipped observations.
+CLIPPED = np.clip(4 * X, -3, 3)
+
+
+def by_the_largest(x):
+    return (x / x.abs().amax()) @ FIRST, x.abs().amax()
+
+
+def by_three(x):
+    return (x / 3.0) @ FIRST, x.abs().amax()
+
+
+def test_a_number_that_is_held_and_computed_is_unverified() -> None:
+    assert (np.abs(CLIPPED) == 3).any(1).all()
+    for pair in ((by_the_largest, by_three), (by_three, by_the_largest)):
+        report = compare(*pair, inputs=CLIPPED)
+        assert report.verdict == "unverified"
+        assert "holds the number 3" in " ".join(report.comparisons[0].reasons)
+
+
+def test_a_number_that_is_computed_besides_is_no_alarm() -> None:
+    for model in (by_the_largest, by_three):
+        assert compare(model, model, inputs=CLIPPED).verdict == "parity"

@@ -14,12 +14,14 @@ from parity.diagnosis.causes._parts import (
     varies,
 )
 from parity.diagnosis.region import ancestors
+from parity.diagnosis.view import plain_kind
 from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME
 from parity.numerics.difference import residual
 from parity.tape import Op, Tape
 
 _TRIES = 24  # values with the same numbers
+_BOUNDS = ("clip", "clamp", "hardtanh", "maximum", "minimum")  # a clip may be one operation or two
 
 
 def twins(case: Case) -> str:
@@ -97,6 +99,17 @@ def unchanging(inside: Inside, ops: Iterable[Op], least: int = 1) -> Iterator[st
             array = inside.array(value)
             if array.shape == made.shape and varies(made) and residual(array, made) <= SAME:
                 yield f"{op.kind} changes nothing there: what it takes may be what is wrong"
+
+
+def near(inside: Inside) -> list[Op]:
+    """The operations of a region, and those that make what enters it."""
+    makers = [inside.view.tape.producer(value) for value in inside.entering]
+    return [*inside.view.ops, *filter(None, makers)]
+
+
+def is_bound(op: Op) -> bool:
+    """Whether an operation cuts off at a bound, or may be half of one that does."""
+    return any(word in plain_kind(op) for word in _BOUNDS)
 
 
 def _is_lost(case: Case, value: int) -> bool:

@@ -11,7 +11,13 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
-from parity.diagnosis.causes._parts import as_it_is
+from parity.diagnosis.causes._parts import (
+    Inside,
+    as_it_is,
+    inside_candidate,
+    inside_reference,
+)
+from parity.diagnosis.causes._sources import is_bound, near, unchanging
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
@@ -22,6 +28,8 @@ _FEW = 16
 _MOST_OPS = 40  # more are not one layer's activation, but a loop
 _PAIRS = 60  # of values between which an activation is looked for
 _FLAT = 1e-3  # a smaller slope of a hard sigmoid
+
+_CUT_OFF = ("hardtanh", "relu6")  # clips, of which the other model may have one at other bounds
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
@@ -244,7 +252,8 @@ def activation_missing(case: Case) -> Iterator[Explanation]:
         if _gives(case.run_reference(case.first.fed, without(case.first)), case.first.candidate):
             yield Explanation(
                 "activation-missing",
-                f"no {curve.name}, which the reference applies",
+                f"no {curve.name}, which the reference applies"
+                + _of_other_bounds(curve, inside_candidate(case)),
                 lambda trial, without=without: case.run_reference(trial.fed, without(trial)),  # type: ignore[misc]
                 parameters={"activation": (curve.name, None)},
             )
@@ -265,12 +274,22 @@ def activation_extra(case: Case) -> Iterator[Explanation]:
         if _gives(case.run_candidate(case.first.fed, without(case.first)), case.first.reference):
             yield Explanation(
                 "activation-extra",
-                f"{curve.name} is applied, the reference has no activation here",
+                f"{curve.name} is applied, the reference has no activation here"
+                + _of_other_bounds(curve, inside_reference(case)),
                 as_it_is,
                 lambda trial, without=without: case.run_candidate(trial.fed, without(trial)),  # type: ignore[misc]
                 {"activation": (None, curve.name)},
             )
             return
+
+
+def _of_other_bounds(curve: Curve, other: Inside) -> str:
+    """What the other model has there instead of a clip: one with bounds that nothing reaches."""
+    if curve.name not in _CUT_OFF:
+        return ""
+    idle = (op for op in near(other) if is_bound(op) and any(unchanging(other, [op])))
+    clip = next(idle, None)
+    return f"; the other model's {clip.kind} there cuts nothing off" if clip else ""
 
 
 def curves_of(case: Case, view: RegionView, values: Values) -> list[Curve]:

@@ -92,6 +92,7 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
             return
 
 
+_MOST_SCORES = 1 << 24
 _PRODUCTS = ("mm", "matmul", "attention", "einsum")
 
 
@@ -148,6 +149,8 @@ def _attentions(inputs: tuple[Array, ...], found: Array) -> Iterator[Attention]:
                 != key.shape[:steps] + key.shape[steps + 1 :]
             ):
                 continue
+            if query.size // query.shape[-1] * key.shape[steps] > _MOST_SCORES:
+                continue  # rows of a batch, say: no attention is made of so many
             for scale in scales:
                 plainly = Attention((a, b, c), steps, turned, scale, 0.0)
                 causal = replace(plainly, fill=-np.inf)

@@ -128,6 +128,8 @@ def _scales(case: Case, value: int) -> bool:
         live = [one for one in others if case.reference.tape.is_live(one)]
         if ("mul" in kind and "mat" not in kind or "div" in kind) and live:
             return True
+        if plain_kind(op) == "exp":
+            return False  # a scale's logarithm, which has bounds and forms of its own
         reached.update(op.outputs)
         count += op.role != "move"
         if count > _LATER:

@@ -22,7 +22,7 @@ from parity.diagnosis.causes._parts import (
 )
 from parity.diagnosis.causes._reduced import Reduction, changes, reduce, reductions, without
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView
+from parity.diagnosis.view import RegionView, plain_kind
 from parity.tape import Array, Replay
 
 _LATER = 3  # operations after the region in which value and advantages may be added
@@ -115,13 +115,32 @@ def dueling_not_centred(case: Case) -> Iterator[Explanation]:
     Proof: the reference's head with zeros in the place of the mean gives the candidate's Q-values.
     """
     for one, predict in without(case):
-        if centres_advantages(case, one):
-            yield Explanation(
-                "dueling-not-centered",
-                f"the {one.kind} of the advantages is not taken off; the reference takes it off",
-                predict,
-                parameters={"centred": (True, False)},
-            )
+        if not centres_advantages(case, one):
+            continue
+        size = case.reference.tape.values[one.source].size
+        yield Explanation(
+            "dueling-not-centered",
+            f"the {one.kind} of the advantages is not taken off; the reference takes it off",
+            predict,
+            parameters={"centred": (True, False)},
+            unproved=_takes_a_mean(case.candidate, size),
+        )
+
+
+def _takes_a_mean(view: RegionView, size: int) -> str:
+    """Why nothing may be missing: a mean of as many numbers is taken off further on.
+
+    Over another axis it may cancel, as over the atoms of a softmax that follows.
+    """
+    tape = view.tape
+    for op in view.readers(_LATER):
+        for value in op.inputs:
+            made = tape.producer(tape.before_moves(value))
+            if made is None or plain_kind(made) not in ("mean", "sum"):
+                continue
+            if any(tape.values[source].size == size for source in made.inputs):
+                return f"the other model computes {made.kind} there as well"
+    return ""
 
 
 @cause("dueling-wrong-tensor", enclosures=True)

@@ -170,6 +170,8 @@ def input_scale(case: Case) -> Iterator[Explanation]:
         scales = rounded(float(mine.scale.ravel()[0])), rounded(float(other.scale.ravel()[0]))
         is_input = case.reference.tape.producer(case.reference.tape.before_moves(value)) is None
         what = "the input" if is_input else "what is made of the input alone"
+        if value in case.repaired.drawing.origins[0].noise:
+            what = "the noise"
         yield Explanation(
             "input-scale",
             f"{what} is {_multiplied(scales[1])}; the reference's is {_multiplied(scales[0])}",

@@ -18,14 +18,13 @@ from parity.diagnosis.causes._parts import (
     varies,
     with_value,
 )
-from parity.diagnosis.causes._sources import named, twins, unchanging
+from parity.diagnosis.causes._sources import is_bound, named, near, twins, unchanging
 from parity.diagnosis.view import plain_kind
 from parity.tape import Op
 
 _BYPASSED = 0.01  # what each operation more that is left out costs
 _TRIES = 24  # a region of many operations has no simple wiring to be told
 _KERNELS = ("softmax", "norm", "attention", "lstm", "gru")  # several operations in one
-_BOUNDS = ("clip", "clamp", "hardtanh", "maximum", "minimum")  # a clip may be one operation or two
 
 
 @cause("op-missing", "branch-missing", tier=2)
@@ -109,16 +108,10 @@ def _has_it(other: Inside, own: Inside, left_out: list[Op]) -> str:
     ]
     if kernels and len({op.kind for op in left_out if op.role != "move"}) > 1:
         return f"the other model computes {kernels[0]}, which may have it inside"
-    makers = [other.view.tape.producer(value) for value in other.entering]
-    near = [*other.view.ops, *filter(None, makers)]
-    bounds = [op.kind for op in near if _is_bound(op)]
-    if bounds and any(_is_bound(op) for op in left_out):
+    bounds = [op.kind for op in near(other) if is_bound(op)]
+    if bounds and any(map(is_bound, left_out)):
         return f"the other model computes {bounds[0]} there, which may have it inside"
-    return next(unchanging(other, near), "")
-
-
-def _is_bound(op: Op) -> bool:
-    return any(word in plain_kind(op) for word in _BOUNDS)
+    return next(unchanging(other, near(other)), "")
 
 
 def _read_elsewhere(inside: Inside, left_out: list[Op]) -> str:

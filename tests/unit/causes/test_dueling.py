@@ -39,6 +39,27 @@ def test_not_at_all():
     )
 
 
+def test_a_mean_that_a_softmax_cancels_is_not_surely_missing():
+    """Centred over the atoms, of which a softmax follows: as if not centred, but it is."""
+    advantage, value = tensor(numbers(7, 12)), tensor(numbers(7, 3))
+
+    def c51(axis):
+        def q(x):
+            h = torch.tanh(x)
+            a, v = (h @ advantage).view(-1, 4, 3), (h @ value).view(-1, 1, 3)
+            return (v + a - a.mean(axis, keepdim=True)).softmax(2)
+
+        return q
+
+    cause = told(c51(1), c51(2), X)
+    assert not cause.confirmed or cause.kind == "dueling-mean-axis"
+    uncentred = lambda x: (  # noqa: E731
+        (torch.tanh(x) @ value).view(-1, 1, 3) + (torch.tanh(x) @ advantage).view(-1, 4, 3)
+    ).softmax(2)
+    cause = told(c51(1), uncentred, X)
+    assert (cause.kind, cause.confirmed) == ("dueling-not-centered", True)
+
+
 def test_the_mean_of_the_values():
     assert kind(head(mean), head(lambda a, v: v.mean(0, keepdim=True)), X) == "dueling-wrong-tensor"
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tensorflow as tf
 import torch
 from torch.nn import functional as F
 
+import parity
 from tests.unit.causes.told import kind, numbers, tensor, told
 
 IMAGES = np.random.default_rng(4).integers(0, 256, (3, 3, 8, 9)).astype(np.float32)
@@ -62,3 +64,22 @@ def test_a_scale_in_the_middle_of_the_model_is_not_the_inputs():
 def test_a_root_is_no_scale():
     found = kind(through(lambda x: x / 255), through(lambda x: (x / 255).sqrt()), IMAGES)
     assert not found.startswith("input")
+
+
+def test_the_scale_of_noise_is_not_called_the_inputs():
+    def reference(x):
+        noise = (torch.randn_like(x) * 0.4).clamp(-1, 1)
+        return (torch.tanh(x) + noise).clamp(-2, 2)
+
+    def candidate(x):
+        noise = tf.clip_by_value(tf.random.normal(tf.shape(x), stddev=0.16), -1.0, 1.0)
+        return tf.clip_by_value(tf.tanh(x) + noise, -2.0, 2.0)
+
+    report = parity.compare(
+        parity.wrap(reference, framework="torch"),
+        parity.wrap(candidate, framework="tensorflow"),
+        inputs=np.random.default_rng(6).normal(size=(16, 3)).astype("f"),
+    )
+    (divergence,) = report.comparisons[0].divergences
+    assert divergence.cause.kind == "input-scale"
+    assert divergence.cause.summary.startswith("the noise is")

@@ -45,3 +45,24 @@ def test_half_precision_on_the_way():
 
     cause = told(lambda x: torch.tanh(x @ FIRST) @ LAST, half, X)
     assert (cause.kind, cause.parameters["dtype"]) == ("low-precision", ("float32", "float16"))
+
+
+def test_a_format_that_is_narrower_than_the_weights():
+    """A model in float16 says that it is, and not that it keeps some of it in eight bits."""
+    first, last = FIRST.half(), LAST.half()
+
+    def whole(x):
+        return torch.tanh(x.half() @ first) @ last
+
+    def cached(x):
+        h = torch.tanh(x.half() @ first)
+        kept = h[:, :4].to(torch.float8_e4m3fn).half()
+        return torch.cat([kept, h[:, 4:]], 1) @ last
+
+    def in_single(x):
+        return torch.tanh(x @ FIRST) @ LAST
+
+    for reference in (whole, in_single):
+        cause = told(reference, cached, X)
+        assert cause.kind == "low-precision"
+        assert "float8_e4m3fn" in cause.parameters["dtype"][1]

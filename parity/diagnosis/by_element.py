@@ -1,0 +1,136 @@
+"""Noise that is put in element by element: two laws are told apart by the samples alone.
+
+An element that rises or falls with one sample, and hangs on no other, has the law of another such
+element only if they agree at the same probabilities or at opposite ones. That needs no pairing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from parity.diagnosis.region import OutputPair, Parting
+from parity.draws.draw import Draw, generator
+from parity.draws.families import FAMILIES, known
+from parity.draws.units import Origins, Unit
+from parity.errors import ReplayError
+from parity.matching.match import Match, Side
+from parity.tape import Array, Op
+
+_PLACES = 17  # probabilities at which elements are looked at
+_LEAST = 0.01  # of them
+_APART = 1e-6  # of an element's spread: what no rounding of constants leaves
+
+
+def differ_by_element(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -> bool:
+    """Whether what parts is seen to have another law in some element, whatever is paired."""
+    if parting.values is None or parting.order is None:
+        return False
+    drawing = repaired.drawing
+    # what is no output may be the counterpart of something else, or lie in another order
+    if parting.values not in [(one.reference, one.candidate) for one in outputs]:
+        if not parting.met or not len(drawing.reference) == len(drawing.candidate) == 1:
+            return False
+    regions = parting.reference.ops, parting.candidate.ops
+    return _differ(repaired, parting.values, parting.order.apply, regions)
+
+
+def output_differs_by_element(found: Match, pair: OutputPair) -> bool:
+    """The same of an output, whatever it is computed by."""
+    tapes = found.reference.tape, found.side.tape
+    if tapes[0].values[pair.reference].shape != tapes[1].values[pair.candidate].shape:
+        return False
+    regions = tapes[0].ops, tapes[1].ops
+    return _differ(found, (pair.reference, pair.candidate), lambda array: array, regions)
+
+
+def _differ(
+    found: Match,
+    ends: tuple[int, int],
+    lay_out: Callable[[Array], Array],
+    regions: tuple[Sequence[Op], Sequence[Op]],
+) -> bool:
+    drawing = found.drawing
+    candidate = list(drawing.candidate.values())
+    ours = _Response.of(found.reference, drawing.origins[0], regions[0], drawing.reference, ends[0])
+    theirs = _Response.of(found.side, drawing.origins[1], regions[1], candidate, ends[1])
+    if ours is None or theirs is None:
+        return False
+    try:
+        a, b = ours.rows(ends[0]), theirs.rows(ends[1])
+    except ReplayError:
+        return False
+    if a is None or b is None:
+        return False
+    a = np.array([lay_out(row).ravel() for row in a])
+    b = np.array([row.ravel() for row in b])
+    if a.shape != b.shape or not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return False
+    limit = _APART * np.maximum(np.abs(a).max(axis=0), np.abs(b).max(axis=0))
+    gaps = (np.abs(a - one).max(axis=0) for one in (b, b[::-1]))
+    return bool(np.all([gap > limit for gap in gaps], axis=0).any())
+
+
+@dataclass(frozen=True)
+class _Response:
+    """What a region makes of the only draw that it reads."""
+
+    side: Side
+    unit: Unit
+    draw: Draw
+    ops: frozenset[int]
+
+    @classmethod
+    def of(
+        cls, side: Side, origins: Origins, region: Sequence[Op], units: Sequence[Unit], end: int
+    ) -> _Response | None:
+        """None where it reads several, or one that reaches it by the model's data too."""
+        drawn = {unit.value: unit for unit in units}
+        inside, ops = {op.index for op in region}, set()
+        read, found, seen = [end], set(), {end}
+        while read:
+            value = read.pop()
+            op = side.tape.producer(value)
+            if value in drawn:
+                found.add(value)
+            if op is None or value not in origins.noise or op.role == "random":
+                continue
+            if origins.mixed(value) and op.index not in inside:
+                return None
+            ops.add(op.index)
+            read += [one for one in op.inputs if one not in seen]
+            seen.update(op.inputs)
+        draws = [drawn[value] for value in found]
+        if len(draws) != 1 or draws[0].draw is None or not known(draws[0].draw):
+            return None
+        return cls(side, draws[0], draws[0].draw, frozenset(ops))
+
+    def rows(self, end: int) -> Array | None:
+        """A value at rising probabilities of its sample, if each element hangs on one alone."""
+        places = np.linspace(_LEAST, 1 - _LEAST, _PLACES)
+        shape = self.unit.shape
+        rows = [self._at(np.full(shape, place), end) for place in places]
+        random = generator(_PLACES)
+        low, high = places[[3, -3]]
+        taken = random.random(shape) < 0.5
+        try:
+            chosen = np.broadcast_to(taken, rows[0].shape)
+        except ValueError:
+            return None
+        apart = self._at(np.where(taken, low, high), end) - np.where(chosen, rows[3], rows[-3])
+        found = np.array(rows)
+        least = _APART * np.abs(found).max(axis=0)
+        steps = np.diff(found, axis=0)
+        one_way = (steps >= -least).all(axis=0) | (steps <= least).all(axis=0)
+        return found if (np.abs(apart) <= least).all() and one_way.all() else None
+
+    def _at(self, p: Array, end: int) -> Array:
+        sample = FAMILIES[self.draw.name].quantile((p, 1 - p), self.draw.parameters)
+        dtype = self.side.tape.values[self.unit.value].dtype
+        noise = sample.astype(np.float64 if dtype.startswith(("float", "bfloat")) else dtype)
+        run = self.side.tape.replay(
+            "float64", {self.unit.value: noise}, self.side.run, only=self.ops
+        )
+        return run.array(end).astype(np.float64)
