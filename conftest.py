@@ -5,6 +5,7 @@ import os
 import pytest
 from hypothesis import settings
 
+from benchmarks.seeds import seed_all
 from parity.frameworks.quiet import silence
 
 pytest_plugins = ["pytester"]
@@ -20,3 +21,9 @@ settings.load_profile("parity")
 def not_on_github(monkeypatch):
     """What runs inside a test plants divergences: they are no annotations of this project's own."""
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def same_draws():
+    """A test draws the same whichever others ran before; other draws are for the benchmarks."""
+    seed_all(0)

@@ -1,6 +1,6 @@
 """Attacks the verdict: pairs written to break single rules, and random mutations of programs.
 
-    python -m benchmarks.attacks [--only TEXT] [--jobs 2] [--list]
+    python -m benchmarks.attacks [--only TEXT] [--draws 0] [--jobs 2] [--list]
     python -m benchmarks.attacks --only NAME --show
     python -m benchmarks.attacks --mutations 20000 [--seed 0] [--jobs 2] [--keep FILE]
     python -m benchmarks.attacks --seed 17 --show
@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--only", metavar="TEXT", default="", help="attacks or rules named so")
     parser.add_argument("--round", type=int, help="attacks of this round alone")
+    parser.add_argument("--draws", type=int, default=0, help="seed of what the attacks draw")
     parser.add_argument("--list", action="store_true", help="name the attacks and end")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--mutations", type=int, metavar="N", help="so many random mutations")
@@ -65,10 +66,11 @@ def _attacks(options: argparse.Namespace) -> int:
     if options.show:
         for one in chosen:
             for side in ("faulty", "twin"):
-                print(f"--- {one.name}, {side}: {one.about}\n{run.report(one, side)}")
+                found = run.report(one, side, options.draws)
+                print(f"--- {one.name}, {side}: {one.about}\n{found}")
         return 0
     results = []
-    for result in run.run([one.name for one in chosen], options.jobs):
+    for result in run.run([one.name for one in chosen], options.jobs, options.draws):
         results.append(result)
         if result.fails:
             print(tables.line(result), flush=True)

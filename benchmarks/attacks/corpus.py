@@ -65,7 +65,7 @@ class Attack:
         rule: that it is to break.
         round: 1 for what was known to break, 2 for what was invented afterwards, 3 for what is
             to break the rules that fix those, 4 and 5 for what was written with all rules read,
-            6 for a further round of that.
+            read.
         about: what differs, in a line.
     """
 

@@ -1,9 +1,10 @@
-"""The small layer that many attacks are built around, in both frameworks."""
+"""The layer that many attacks are built around, in both frameworks, and how results are read."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 import torch
 
@@ -19,3 +20,14 @@ def torch_head(x: Any) -> Any:
 
 def tf_head(x: Any) -> Any:
     return tf.tanh(tf.matmul(x, W))
+
+
+def as_array(one: Any) -> Any:
+    """A result of any framework as NumPy's."""
+    return np.asarray(one.detach() if hasattr(one, "detach") else getattr(one, "array", one))
+
+
+def size_of_noise(result: Any) -> Any:
+    """Of a head with noise: how large the noise is."""
+    h, a = map(as_array, result[:2])
+    return [np.std(a - h, keepdims=True)]

@@ -6,15 +6,41 @@ The tests expect exactly these to fail (`tests/attacks`); one that is fixed must
 # Faulty candidates that get `parity`.
 WRONG_PASSES: frozenset[str] = frozenset(
     [
-        "cache-of-a-half-model-float16",
-        "kept-of-clipped",
+        # the mode of what a function holds is the comparison's to set; a large negative constant
+        # is a mask (docs/decisions/0020)
+        "nobody-called-eval",
+        "crash-in-a-step",
+        # what is not looked at: less than a narrow format's unit where both models are in one, than
+        # float32 loses of large numbers beside a model in float64, than 2**-26 of what is usual,
+        # than a framework's own curve loses; which zeros a sparse tensor writes out
+        # (docs/decisions/0021)
+        "digits-behind-a-half-layer",
+        "variance-in-a-half-model",
+        "chances-beside-a-script",
+        "small-returns",
+        "rare-failures-in-chainer",
+        "scores-of-neighbours",
+        # within 64 times what rounding does to the other model
+        "rare-transitions",
+        "epsilon-among-noisy-windows",
+        # a seed that is itself drawn, of few
+        "sixteen-noises",
     ]
 )
 
 # Correct twins that are `diverged`.
 ALARMS: frozenset[str] = frozenset(
     [
-        "start-of-ones",
+        "mass-of-an-atom",
+        # another formula that is right to float32, and masks in outputs (docs/decisions/0020)
+        "distances-of-nobody",
+        "guarded-length",
+        "knots",
+        "mask-of-ten-thousand",
+        "masked-costs",
+        # a generator made anew in each call, of a seed and a count that is put back
+        "seed-and-step",
+        "swing-by-steps",
     ]
 )
 
@@ -22,4 +48,13 @@ ALARMS: frozenset[str] = frozenset(
 CRASHES: frozenset[str] = frozenset()
 
 # Seeds of random mutations that are a wrong pass or an alarm.
-MUTATIONS: frozenset[int] = frozenset()
+MUTATIONS: frozenset[int] = frozenset(
+    [
+        # a weight and a slope off by 2e-6 of their size: 40 times rounding
+        201431,
+        214683,
+        # constants rounded to float32, which a difference of nearly equal numbers magnifies
+        202823,
+        211137,
+    ]
+)

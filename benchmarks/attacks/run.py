@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import time
@@ -49,12 +50,14 @@ class Result:
         return self.wrong_pass or self.alarm or self.crash or bool(self.problem)
 
 
-def judged(name: str) -> Result:
-    """One attack by its name."""
+def judged(name: str, seed: int = 0) -> Result:
+    """One attack by its name; its frameworks' generators start from a seed."""
     quieten()
     from benchmarks.attacks.corpus import attacks
     from benchmarks.attacks.truth import truth
+    from benchmarks.seeds import seed_all
 
+    seed_all(seed)
     attack = attacks()[name]
     started = time.perf_counter()
     times, problem = float("nan"), ""
@@ -68,21 +71,21 @@ def judged(name: str) -> Result:
         attack.rule,
         attack.round,
         attack.about,
-        verdict(attack, "faulty"),
-        verdict(attack, "twin"),
+        verdict(attack, "faulty", seed),
+        verdict(attack, "twin", seed),
         problem,
         times,
         time.perf_counter() - started,
     )
 
 
-def verdict(attack: object, side: str) -> str:
+def verdict(attack: object, side: str, seed: int = 0) -> str:
     """What `parity.compare` says of the faulty candidate, or of the twin."""
     import parity
     from parity.errors import ParityError
 
     try:
-        return str(report(attack, side).verdict)
+        return str(report(attack, side, seed).verdict)
     except ParityError as error:
         return f"refused: {str(error).partition(chr(10))[0]}"
     except Exception as error:
@@ -91,10 +94,12 @@ def verdict(attack: object, side: str) -> str:
         del parity
 
 
-def report(attack: object, side: str) -> object:
+def report(attack: object, side: str, seed: int = 0) -> object:
     """The report on the faulty candidate, or on the twin."""
     import parity
+    from benchmarks.seeds import seed_all
 
+    seed_all(seed)
     case = attack.build()  # type: ignore[attr-defined]
     models = [
         parity.wrap(one.model, framework=one.framework, **one.options)
@@ -103,13 +108,13 @@ def report(attack: object, side: str) -> object:
     return parity.compare(*models, inputs=case.inputs)
 
 
-def run(names: Iterable[str], jobs: int) -> Iterator[Result]:
+def run(names: Iterable[str], jobs: int, seed: int = 0) -> Iterator[Result]:
     """The results of attacks, in their order."""
-    names = list(names)
+    names, one = list(names), functools.partial(judged, seed=seed)
     if jobs == 1:
-        yield from map(judged, names)
+        yield from map(one, names)
         return
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     context = multiprocessing.get_context("spawn")  # frameworks do not survive a fork
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        yield from pool.map(judged, names, chunksize=4)
+        yield from pool.map(one, names, chunksize=4)

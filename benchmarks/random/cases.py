@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import keras
-import numpy as np
-import tensorflow as tf
-import torch
-
 import parity
+from benchmarks.seeds import seed_all
 
 from . import subjects
 from .subject import SUBJECTS, Subject
@@ -71,12 +66,7 @@ def outcome(case: Case) -> Outcome:
     subject = case.subject
     reference = subject.built(case.pair[0], case.seed, case.batch)
     candidate = subject.built(case.pair[1], case.seed, case.batch, case.fault)
-    seed = 1000 * case.seed + case.batch
-    random.seed(seed)
-    np.random.seed(seed)
-    torch.manual_seed(seed + 1)
-    tf.random.set_seed(seed + 2)
-    keras.utils.set_random_seed(seed + 3)
+    seed_all(1000 * case.seed + case.batch)
     try:
         report = parity.compare(reference, candidate, inputs=subject.inputs(case.seed, case.batch))
     except Exception as error:

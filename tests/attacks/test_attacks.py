@@ -12,29 +12,58 @@ from benchmarks.attacks.corpus import Attack, Case, Side, attacks, numpy_, torch
 from benchmarks.attacks.mutations import campaign, judge
 from benchmarks.attacks.truth import FAULTY, truth
 
-# Every fifth attack, and those that are known to break something; what saves models or traces them
-# is slow, and what is true of some draws alone is not so in every run: left to the benchmark.
-BY_CHANCE = ("mixture-at-once", "action-by-inversion")
-SLOW = ("saved-masks-zeros", "exported-masking", "stale-layer-in-model", "asks-if-inside")
+# Every tenth attack; what saves models or traces them is slow, what is true of some draws alone is
+# not so in every run, and what is known to break something is seen by the benchmark: left to it.
+BY_CHANCE = (
+    *("mixture-at-once", "action-by-inversion", "depth-by-a-floor", "latents-of-one-seed"),
+    *("factorised-noise", "coins-of-the-system", "those-that-do-not"),
+    *("beta-exchanged", "second-head-first", "tiled-or-repeated"),
+)
+SLOW = (
+    *("saved-masks-zeros", "exported-masking", "stale-layer-in-model", "asks-if-inside"),
+    *("noise-beside-a-large-table", "random-direction", "agents-of-one-seed", "seed-and-step"),
+    *("noise-of-scipy", "noise-of-in-a-dict", "start-of-ones"),
+)
 # The only ones that show a rule of theirs.
-ALONE = ("one-sum-that-cancels", "distances-to-themselves", "mean-by-a-seventh")
+ALONE = (
+    "one-sum-that-cancels",
+    "distances-to-themselves",
+    "mean-by-a-seventh",
+    "cache-of-a-half-model-float16",
+    "due-west",
+    "change-of-prices",
+    "map-coordinates",
+    "value-beside-an-embedding",
+    "head-in-bfloat16-too",
+    "near-points-far-away",
+    "critic-beside-an-actor-in-half",
+    "returned-in-double",
+    "response-with-an-epsilon",
+    "graded-penalty",
+    "value-beside-an-encoder",
+    "in-fixed-point",
+    "bfloat16-by-numpy",
+    "left-complex",
+    "coin-behind-a-fork",
+    "noise-made-while-traced",
+    "visits-in-a-table",
+    "delayed-by-a-queue",
+    "moments-in-a-user-dict",
+    "dark-current",
+    "flags-beside-scores",
+)
 BROKEN = known.WRONG_PASSES | known.ALARMS | known.CRASHES
 SAMPLE = [
     name
     for at, name in enumerate(sorted(attacks()))
-    if at % 5 == 0 and name not in (*SLOW, *BY_CHANCE) or name in BROKEN or name in ALONE
+    if (at % 10 == 0 or name in ALONE) and name not in (*SLOW, *BY_CHANCE, *BROKEN)
 ]
 # The last are those that broke a rule once.
-ONCE = (4501, 4529, 4993, 6376, 6838, 9134, 9963, 100144)
-SEEDS = [range(at, at + 10) for at in range(0, 150, 10)] + [range(at, at + 1) for at in ONCE]
+ONCE = (4501, 4529, 4993, 6376, 6838, 9134, 9963, 100144, 204088, 208649)
+SEEDS = [range(at, at + 10) for at in range(0, 80, 10)] + [range(at, at + 1) for at in ONCE]
 
 
-def _marked(name: str) -> object:
-    marks = [pytest.mark.xfail(strict=True)] if name in BROKEN else []
-    return pytest.param(name, marks=marks)
-
-
-@pytest.mark.parametrize("name", [_marked(name) for name in SAMPLE])
+@pytest.mark.parametrize("name", SAMPLE)
 def test_an_attack_does_not_pass_and_its_twin_is_no_alarm(name: str) -> None:
     result = run.judged(name)
     assert not result.problem
