@@ -67,9 +67,20 @@ class Port:
             ours, theirs = reference.make(), candidate.make()
             candidate.load(theirs, ours)
             own = getattr(candidate, "inputs", None)
+            modes = [getattr(one, "MODE", "eval") for one in (reference, candidate)]
             return parity.compare(
-                parity.wrap(ours, framework=reference.FRAMEWORK, inputs=reference.inputs(0)),
-                parity.wrap(theirs, framework=candidate.FRAMEWORK, inputs=own(0) if own else None),
+                parity.wrap(
+                    ours,
+                    framework=reference.FRAMEWORK,
+                    inputs=reference.inputs(0),
+                    mode=modes[0],
+                ),
+                parity.wrap(
+                    theirs,
+                    framework=candidate.FRAMEWORK,
+                    inputs=own(0) if own else None,
+                    mode=modes[1],
+                ),
             )
 
     def _source(self, file: str) -> str:
