@@ -82,7 +82,7 @@ def test_rounding_does_not_fail_it(pytester, monkeypatch):
     pytester.makepyfile(test_nets=TESTS)
     pytester.makeconftest(ORDER)
     path = pytester.path / "baseline.json"
-    for threads, backwards in ((1, ""), (2, "yes"), (2, "")):
+    for threads, backwards in ((1, ""), (2, "yes")):
         for name in THREADS:
             monkeypatch.setenv(name, str(threads))
         monkeypatch.setenv("REVERSED", backwards)
@@ -129,7 +129,7 @@ def entry_of(reference, port, inputs):
     return entry
 
 
-def test_rounding_does_not_fail_it_in_fifty_runs(nets):
+def test_rounding_does_not_fail_it_in_thirty_runs(nets):
     """Each with sums of its own, with one thread or two, the models in any order."""
     import torch
 
@@ -137,7 +137,7 @@ def test_rounding_does_not_fail_it_in_fifty_runs(nets):
     weights = {"deep": nets.DEEP[:6], "wide": nets.WIDE}
     models = {name: (nets.pair(found)[0], nets.inputs(found)) for name, found in weights.items()}
     baseline, differences = {}, set()
-    for run in range(51):
+    for run in range(31):
         torch.set_num_threads(1 + run % 2)
         for name in chance.sample(sorted(models), len(models)):
             reference, inputs = models[name]
@@ -148,7 +148,7 @@ def test_rounding_does_not_fail_it_in_fifty_runs(nets):
             assert worse(name, was, now) == []
             assert updated(was, now, FACTOR) is was
             differences.add(tuple(one.difference for one in now.layers.values()))
-    assert len(differences) > 90, "there was no noise, so nothing was tried"
+    assert len(differences) > 50, "there was no noise, so nothing was tried"
 
 
 @pytest.mark.parametrize("layer", [0, 8, 15])

@@ -19,7 +19,7 @@ from tests.pairs.network import Node
 MISSING = [name for name in ("torch", "tensorflow", "chainer") if find_spec(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 
-CLEAN = range(30)
+CLEAN = range(20)
 # Found, and placed elsewhere. A strict xfail: when one is mended, its line here must go.
 MISPLACED = {
     "batchnorm_epsilon": "told at the operation before, which only copies",
