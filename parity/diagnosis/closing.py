@@ -35,7 +35,6 @@ from parity.numerics.accounting import (
     FAULTY,
     Excess,
     allowance,
-    at_least_usual,
     elementwise,
     excess,
     in_reals,
@@ -44,7 +43,7 @@ from parity.numerics.accounting import (
     rounding,
 )
 from parity.numerics.difference import residual
-from parity.numerics.moving import moved_by_rounding, moved_in_float64
+from parity.numerics.moving import moved_by_rounding, moved_in_float64, rounds
 from parity.numerics.rounding import U32
 from parity.numerics.scaling import CUT
 from parity.tape import Array, Replay
@@ -296,12 +295,15 @@ _MEASURED = ("rounding", "constant-precision")
 
 
 def _as_moved(matched: Match, compared: Sequence[_Compared]) -> list[_Compared]:
-    """The same, with what moved inputs and constants change accounted for."""
+    """The same, with no more accounted for than moves elements where all that is rounded moves."""
     found = []
     for one in compared:
-        moved = moved_outputs(matched, one.pair) if one.is_float else None
-        allowed = one.allowed if moved is None else one.allowed + sum(map(at_least_usual, moved))
-        found.append(replace(one, allowed=allowed))
+        moved = moved_outputs(matched, one.pair, rounds) if one.is_float else None
+        if moved is not None:
+            own = U32 * np.abs(in_reals(one.reference))
+            own = np.where(np.isinf(one.allowed), np.inf, own)  # it overflows as it runs
+            one = replace(one, allowed=np.maximum.reduce([own, *moved]))
+        found.append(one)
     return found
 
 
@@ -453,7 +455,7 @@ def _exceeding(
     for one in compared:
         laid_out = one.lay(candidate[one.name])
         if laid_out is not None:
-            over = excess(one.reference, laid_out, one.allowed, one.masks)
+            over = excess(one.reference, laid_out, one.allowed, one.masks, limit)
             found.append(Unaccounted(one.pair.name, over))
     found = [one for one in found if not one.excess.ratio <= limit]
     return sorted(found, key=lambda one: -one.excess.ratio)

@@ -51,7 +51,7 @@ class Excess:
             one is NaN or infinite and the other is not.
         index: of the element.
         reference, candidate: the two values there, in float64.
-        count: how many elements exceed `ACCOUNTED`.
+        count: how many elements exceed the limit.
         size: how many elements there are.
     """
 
@@ -157,12 +157,19 @@ def is_progression(array: Array) -> bool:
     return False
 
 
-def excess(reference: Array, candidate: Array, allowed: Array, masks: bool = True) -> Excess:
+def excess(
+    reference: Array,
+    candidate: Array,
+    allowed: Array,
+    masks: bool = True,
+    limit: float = ACCOUNTED,
+) -> Excess:
     """What two outputs differ by that no rounding accounts for.
 
     Args:
         reference, candidate: in float64, of one shape.
         allowed, masks: see `allowance`.
+        limit: how many times what is allowed an element may differ by.
     """
     shape = reference.shape
     reference, candidate = of_one_kind(reference, candidate)
@@ -185,7 +192,7 @@ def excess(reference: Array, candidate: Array, allowed: Array, masks: bool = Tru
         index[: len(shape)],
         float(a[index]),
         float(b[index]),
-        int(np.count_nonzero(over > ACCOUNTED)),
+        int(np.count_nonzero(over > limit)),
         over.size,
     )
 
