@@ -44,7 +44,7 @@ from parity.numerics.accounting import (
 )
 from parity.numerics.difference import residual
 from parity.numerics.moving import moved_by_rounding, moved_in_float64, rounds
-from parity.numerics.rounding import U32
+from parity.numerics.rounding import LEAST, U32
 from parity.numerics.scaling import CUT
 from parity.tape import Array, Replay
 
@@ -300,9 +300,9 @@ def _as_moved(matched: Match, compared: Sequence[_Compared]) -> list[_Compared]:
     for one in compared:
         moved = moved_outputs(matched, one.pair, rounds) if one.is_float else None
         if moved is not None:
-            own = U32 * np.abs(in_reals(one.reference))
+            own = U32 * np.abs(one.reference) + LEAST
             own = np.where(np.isinf(one.allowed), np.inf, own)  # it overflows as it runs
-            one = replace(one, allowed=np.maximum.reduce([own, *moved]))
+            one = replace(one, allowed=np.maximum.reduce([own, *moved]) + one.cancelled)
         found.append(one)
     return found
 
@@ -324,7 +324,7 @@ def _beyond_float64(matched: Match, compared: Sequence[_Compared]) -> list[_Comp
             continue
         finite = np.abs(one.reference[np.isfinite(one.reference)])
         least = np.minimum(a + laid_out, _CANCELLED * finite.max(initial=0.0))
-        found.append(replace(one, allowed=one.allowed + least))
+        found.append(replace(one, allowed=one.allowed + least, cancelled=least))
     return found
 
 
@@ -387,6 +387,7 @@ class _Compared:
     reference: Array
     allowed: Array
     masks: bool  # whether large negative constants are some
+    cancelled: Array | float = 0.0  # of what is allowed, what float64 itself does not compute
 
     @property
     def is_float(self) -> bool:

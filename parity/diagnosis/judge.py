@@ -27,6 +27,7 @@ from parity.diagnosis.shapes import shape_reason
 from parity.diagnosis.whole import (
     agree_as_a_whole,
     beyond_rounding,
+    no_more_than_rounding,
     no_repair_shows,
     repairs_harm,
 )
@@ -116,6 +117,10 @@ def judge(
     if one:
         unverified.append(one)
         found.rename("divergence", "unpaired-random")
+        divergences = []
+    if divergences and not shapes and not masks and _may_be_rounding(matched, outputs, divergences):
+        unverified += [_unexplained(one) for one in divergences]
+        found.rename("divergence", "rounding")
         divergences = []
     divergences += low_precision_divergences(repaired)  # in float64 these agree
     found.notes += low_precision_notes(repaired)
@@ -265,6 +270,15 @@ def _seen_in_no_output(
     return no_repair_shows(matched, outputs, divergences, [one for one, _ in found.faults])
 
 
+def _may_be_rounding(
+    matched: Match, outputs: Sequence[OutputPair], divergences: Sequence[Divergence]
+) -> bool:
+    """Whether nothing explains them, and rounding does to the outputs what they do."""
+    if any(one.cause is not None for one in divergences) or matched.drawing.reference:
+        return False
+    return no_more_than_rounding(matched, outputs)
+
+
 def _shape_reasons(
     matched: Match, repaired: Match, outputs: Sequence[OutputPair]
 ) -> dict[str, str]:
@@ -320,6 +334,14 @@ def _seen_elsewhere(divergence: Divergence) -> str:
         f"{divergence.candidate.described} is the reference's but for rounding on these inputs, "
         f"and may be another function on others: {divergence.detail}. Compare on inputs like those "
         "too, if the models are to take them"
+    )
+
+
+def _unexplained(divergence: Divergence) -> str:
+    return (
+        f"{divergence.candidate.described} differs by {divergence.residual:.1e} of its size and "
+        "nothing explains it, but the outputs differ by no more than float32 rounding moves them: "
+        "constants may be rounded otherwise"
     )
 
 

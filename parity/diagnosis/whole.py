@@ -15,12 +15,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parity.diagnosis.outputs import in_reference_layout
+from parity.diagnosis.regimes import moved_outputs
 from parity.diagnosis.region import OutputPair, Parting
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
-from parity.numerics.accounting import FAULTY, allowance, excess
+from parity.numerics.accounting import FAULTY, allowance, excess, usually_moved
 from parity.numerics.difference import residual
-from parity.numerics.rounding import UNITS
+from parity.numerics.moving import rounds
+from parity.numerics.rounding import LEAST, U32, UNITS
 from parity.report.summary import Divergence
 from parity.tape import Replay
 
@@ -119,6 +122,27 @@ def _together(matched: Match, outputs: Sequence[OutputPair], partings: Sequence[
 def beyond_rounding(matched: Match, outputs: Sequence[OutputPair]) -> bool:
     """Whether outputs differ by what no two models of one function do, wherever that comes from."""
     return not matched.draws and _accounted(matched, outputs, FAULTY) is None
+
+
+def no_more_than_rounding(matched: Match, outputs: Sequence[OutputPair]) -> bool:
+    """Whether no element differs by more than it moves where all that is rounded moves.
+
+    So it is with float32 constants that a difference of nearly equal numbers magnifies.
+    """
+    exact = matched.side.tape.outputs_of("float64", matched.given)
+    names = {value: name for name, value in matched.side.tape.outputs.items()}
+    for pair in outputs:
+        reference = matched.reference.array(pair.reference)
+        candidate = in_reference_layout(matched, pair, exact[names[pair.candidate]])
+        moved = moved_outputs(matched, pair, rounds)
+        if candidate is None or moved is None or reference.dtype.kind != "f":
+            return False
+        size = np.abs(reference)
+        usual = [usually_moved(one, size) for one in moved]  # runs may miss an element by luck
+        allowed = np.maximum.reduce([U32 * size + LEAST, *usual])
+        if not excess(reference, candidate, allowed).ratio <= 1:
+            return False
+    return True
 
 
 def _accounted(matched: Match, outputs: Sequence[OutputPair], limit: float) -> float | None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import parity
 from tests.rules.pairs import compare, draw
 
 X = draw.standard_normal((40, 7)).astype("f")
@@ -86,3 +87,23 @@ def test_what_both_lose_is_rounding() -> None:
     assert report.verdict == "parity"
     final = [model(torch.from_numpy(inputs), one).numpy() for one in (False, True)]
     assert np.abs(final[0] - final[1]).max() > 1e-3
+
+
+def nearly_equal(x: np.ndarray) -> np.ndarray:
+    return np.tanh((x * np.float32(0.3) - x * np.float32(0.29)) * np.float32(50))
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(0.3, "unverified"), (0.300001, "diverged")])
+def test_what_no_cause_explains_is_unverified_where_rounding_does_as_much(
+    factor: float, verdict: str
+):
+    """Constants of float32 and of float64, in a difference that magnifies what they are off by."""
+
+    def candidate(x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh((x * factor - x * 0.29) * 50)
+
+    reference = parity.wrap(nearly_equal, framework="numpy")
+    report = parity.compare(reference, parity.wrap(candidate, framework="torch"), inputs=X)
+    assert report.verdict == verdict, str(report)
+    said = "differ by no more than float32 rounding moves them" in " ".join(str(report).split())
+    assert said == (verdict == "unverified")
