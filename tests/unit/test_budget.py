@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -189,3 +190,25 @@ def test_a_small_difference_that_was_not_looked_at_to_the_end_is_unverified(
     report = compare()
     assert report.verdict == "unverified"
     assert "the budget of" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("computed", "elapsed"), [(0.0, 20.0), (30.0, 30.0), (40.0, 40.0), (80.0, 40.0)]
+)
+def test_what_other_programs_take_of_the_time_counts_half(
+    monkeypatch: pytest.MonkeyPatch, computed: float, elapsed: float
+) -> None:
+    """Of 40 s by the clock; threads together may compute for longer."""
+    clocks = {"monotonic": 100.0, "process_time": 7.0}
+    for name in clocks:
+        monkeypatch.setattr(time, name, lambda name=name: clocks[name])
+    with budget.spending() as spent:
+        clocks["monotonic"] += 40.0
+        clocks["process_time"] += computed
+        assert spent.elapsed == elapsed
+        assert spent.seconds_left == budget.SECONDS - elapsed
+        spent.deadline = elapsed
+        budget.check()
+        spent.deadline = elapsed - 1
+        with pytest.raises(budget.Spent):
+            budget.check()
