@@ -31,7 +31,6 @@ WRONG_PASSES: frozenset[str] = frozenset(
 # Correct twins that are `diverged`.
 ALARMS: frozenset[str] = frozenset(
     [
-        "mass-of-an-atom",
         # another formula that is right to float32, and masks in outputs (docs/decisions/0020)
         "distances-of-nobody",
         "guarded-length",
