@@ -299,10 +299,10 @@ def _as_moved(matched: Match, compared: Sequence[_Compared]) -> list[_Compared]:
     found = []
     for one in compared:
         moved = moved_outputs(matched, one.pair, rounds) if one.is_float else None
-        if moved is not None:
+        if moved is not None and moved[0].shape == moved[1].shape:  # one may be complex
             own = U32 * np.abs(one.reference) + LEAST
             own = np.where(np.isinf(one.allowed), np.inf, own)  # it overflows as it runs
-            one = replace(one, allowed=np.maximum.reduce([own, *moved]) + one.cancelled)
+            one = replace(one, allowed=np.maximum.reduce([own, *moved]) + one.besides)
         found.append(one)
     return found
 
@@ -324,7 +324,7 @@ def _beyond_float64(matched: Match, compared: Sequence[_Compared]) -> list[_Comp
             continue
         finite = np.abs(one.reference[np.isfinite(one.reference)])
         least = np.minimum(a + laid_out, _CANCELLED * finite.max(initial=0.0))
-        found.append(replace(one, allowed=one.allowed + least, cancelled=least))
+        found.append(replace(one, allowed=one.allowed + least, besides=one.besides + least))
     return found
 
 
@@ -387,7 +387,7 @@ class _Compared:
     reference: Array
     allowed: Array
     masks: bool  # whether large negative constants are some
-    cancelled: Array | float = 0.0  # of what is allowed, what float64 itself does not compute
+    besides: Array | float = 0.0  # of what is allowed, what no moved number shows
 
     @property
     def is_float(self) -> bool:
@@ -422,9 +422,10 @@ def _compared(
             moved = moved_outputs(matched, pair)
             if moved is not None:
                 allowed = allowance(*sides, measured, moved, masks)
+        besides: Array | float = 0.0
         if is_constant(matched, pair) and reference.dtype.kind == "f":
-            allowed = allowed + rounded_constants(reference, replayed)
-        found.append(_Compared(pair, name, lay, reference, allowed, masks))
+            besides = rounded_constants(reference, replayed)
+        found.append(_Compared(pair, name, lay, reference, allowed + besides, masks, besides))
     return found
 
 

@@ -27,7 +27,7 @@ from parity.diagnosis.shapes import shape_reason
 from parity.diagnosis.whole import (
     agree_as_a_whole,
     beyond_rounding,
-    no_more_than_rounding,
+    no_more_than_constants,
     no_repair_shows,
     repairs_harm,
 )
@@ -118,7 +118,12 @@ def judge(
         unverified.append(one)
         found.rename("divergence", "unpaired-random")
         divergences = []
-    if divergences and not shapes and not masks and _may_be_rounding(matched, outputs, divergences):
+    if (
+        divergences
+        and not shapes
+        and not masks
+        and _may_be_constants(matched, outputs, divergences)
+    ):
         unverified += [_unexplained(one) for one in divergences]
         found.rename("divergence", "rounding")
         divergences = []
@@ -270,13 +275,13 @@ def _seen_in_no_output(
     return no_repair_shows(matched, outputs, divergences, [one for one, _ in found.faults])
 
 
-def _may_be_rounding(
+def _may_be_constants(
     matched: Match, outputs: Sequence[OutputPair], divergences: Sequence[Divergence]
 ) -> bool:
-    """Whether nothing explains them, and rounding does to the outputs what they do."""
+    """Whether nothing explains them, and rounded constants do to the outputs what they do."""
     if any(one.cause is not None for one in divergences) or matched.drawing.reference:
         return False
-    return no_more_than_rounding(matched, outputs)
+    return no_more_than_constants(matched, outputs)
 
 
 def _shape_reasons(
@@ -340,8 +345,8 @@ def _seen_elsewhere(divergence: Divergence) -> str:
 def _unexplained(divergence: Divergence) -> str:
     return (
         f"{divergence.candidate.described} differs by {divergence.residual:.1e} of its size and "
-        "nothing explains it, but the outputs differ by no more than float32 rounding moves them: "
-        "constants may be rounded otherwise"
+        "nothing explains it, but the outputs differ by no more than one rounding of inputs and "
+        "constants moves them: a constant may be rounded to float32 in one model alone"
     )
 
 

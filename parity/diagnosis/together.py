@@ -19,11 +19,13 @@ from parity.diagnosis.region import Parting, Region, ancestors
 from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME
 from parity.numerics.difference import residual
+from parity.numerics.rounding import U32
 from parity.report.summary import Cause, Divergence
 from parity.tape import Array, Site, Tape
 
 _MORE = 1.001  # times as far apart
 _REARRANGEMENTS = ("-order", "-swap", "-swapped", "-pairing", "-transposed", "-reshaped")
+_FARTHER = 1e4  # times as far apart at the place as at an output
 _MUCH_MORE = 1.5  # where it is one cause at several places: without one of them it may be more
 
 
@@ -60,34 +62,45 @@ class Finding:
 
 
 def without_effect(proofs: Proofs, parting: Parting) -> bool:
-    """Whether nothing changes by a divergence on these inputs, as in a branch that is not taken.
+    """Whether nothing changes by a divergence on these inputs, as in rows that nobody reads.
 
-    Everything else repaired, what reads the value gives the same with the candidate's own value as
-    with the reference's. Such a pair may not even belong together.
+    Everything else repaired, the outputs are the same with the candidate's own value as with the
+    reference's. Such a pair may not even belong together.
     """
     if parting.values is None:
         return False
-    end, side = parting.values[1], proofs.repaired.side
-    tape = side.tape
-    producer = tape.producer(end)
-    if producer is None or any(pair.candidate == end for pair in proofs.outputs):
+    end, run = parting.values[1], proofs.repaired.side.run
+    tape = proofs.repaired.side.tape
+    producer, ends = tape.producer(end), {pair.candidate for pair in proofs.outputs}
+    is_read = any(end in op.inputs for op in tape.ops if op.index in tape.used)
+    if producer is None or end in ends or not is_read:
         return False
-    readers = [op for op in tape.ops if end in op.inputs and op.index in tape.used]
-    if not readers or any(op.role in ("random", "move") for op in readers):
-        return False
-    run = side.run.branch()
+    faint = min(U32, parting.residual / _FARTHER)  # what constants leave of something else
+    own, other, changed = run.branch(), run.branch(), {end}
     try:
-        tape.step(producer, run)
-        for op in readers:
-            tape.step(op, run)
+        tape.step(producer, other)
+        for op in tape.ops[producer.index + 1 :]:
+            if op.index not in tape.used or changed.isdisjoint(op.inputs):
+                continue
+            if op.role == "random":
+                return False
+            tape.step(op, own)
+            tape.step(op, other)
+            for value in op.outputs:
+                before, after = own.array(value), other.array(value)
+                own.replace(value, run.array(value))  # with what is repaired there
+                apart = _apart(before, after)
+                if apart <= SAME or value in ends and apart <= faint:
+                    other.replace(value, run.array(value))
+                    continue
+                if value in ends or before.shape != after.shape:
+                    return False
+                changed.add(value)
+                if before.dtype.kind == "f":
+                    other.replace(value, run.array(value) + (after - before))
     except ReplayError:
         return False
-    return all(
-        _apart(side.run.array(value), run.array(value)) <= SAME
-        for op in readers
-        for value in op.outputs
-        if value not in proofs.repaired.injected
-    ) and not any(value in proofs.repaired.injected for op in readers for value in op.outputs)
+    return True
 
 
 def without_proof(findings: Sequence[Finding]) -> list[Divergence]:

@@ -20,9 +20,8 @@ from parity.diagnosis.regimes import moved_outputs
 from parity.diagnosis.region import OutputPair, Parting
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
-from parity.numerics.accounting import FAULTY, allowance, excess, usually_moved
+from parity.numerics.accounting import FAULTY, allowance, excess, of_one_kind, usually_moved
 from parity.numerics.difference import residual
-from parity.numerics.moving import rounds
 from parity.numerics.rounding import LEAST, U32, UNITS
 from parity.report.summary import Divergence
 from parity.tape import Replay
@@ -31,6 +30,7 @@ _WORSE = 10.0  # times as far apart: a repair of something that is none
 _NEARER = 0.9  # times as far apart
 _FAR_NEARER = 0.1  # likewise, where outputs are apart by less than a unit of float32
 _LAST_DIGITS = 8.0  # times rounding: what a constant's last digits leave
+_CONSTANTS = 2.0  # times what moved ones do: either model may have rounded them
 _FARTHER = 1e4  # times as far apart at the place as at the outputs
 
 
@@ -124,23 +124,27 @@ def beyond_rounding(matched: Match, outputs: Sequence[OutputPair]) -> bool:
     return not matched.draws and _accounted(matched, outputs, FAULTY) is None
 
 
-def no_more_than_rounding(matched: Match, outputs: Sequence[OutputPair]) -> bool:
-    """Whether no element differs by more than it moves where all that is rounded moves.
+def no_more_than_constants(matched: Match, outputs: Sequence[OutputPair]) -> bool:
+    """Whether no element differs by more than a rounding of inputs and constants moves it.
 
-    So it is with float32 constants that a difference of nearly equal numbers magnifies.
+    A difference of nearly equal numbers magnifies constants that one model alone rounds to float32.
     """
+    if beyond_rounding(matched, outputs):
+        return False  # at a jump a rounding moves an output by anything
     exact = matched.side.tape.outputs_of("float64", matched.given)
     names = {value: name for name, value in matched.side.tape.outputs.items()}
     for pair in outputs:
         reference = matched.reference.array(pair.reference)
         candidate = in_reference_layout(matched, pair, exact[names[pair.candidate]])
-        moved = moved_outputs(matched, pair, rounds)
-        if candidate is None or moved is None or reference.dtype.kind != "f":
+        moved = moved_outputs(matched, pair)
+        if candidate is None or moved is None:
+            return False
+        if {reference.dtype.kind, candidate.dtype.kind} != {"f"}:
             return False
         size = np.abs(reference)
         usual = [usually_moved(one, size) for one in moved]  # runs may miss an element by luck
         allowed = np.maximum.reduce([U32 * size + LEAST, *usual])
-        if not excess(reference, candidate, allowed).ratio <= 1:
+        if not excess(reference, candidate, allowed).ratio <= _CONSTANTS:
             return False
     return True
 
@@ -163,6 +167,7 @@ def _accounted(matched: Match, outputs: Sequence[OutputPair], limit: float) -> f
         candidate, other = exact[names[pair.candidate]], recorded[1].array(pair.candidate)
         if matched.draws or not reference.shape == candidate.shape == other.shape:
             return None
+        ran, reference, other, candidate = of_one_kind(ran, reference, other, candidate)
         allowed = allowance((ran, reference), (other, candidate))
         if not excess(reference, candidate, allowed).ratio <= limit:
             return None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from parity.errors import ReplayError
 from parity.matching.fingerprint import Fingerprint
 from parity.numerics.difference import Extent, mask_sentinels, residual
 from parity.tape import Array
@@ -126,6 +128,10 @@ def find_order(
 def _laid_out(
     array: Array, fine: Sequence[int], axes: Sequence[int], shape: Sequence[int]
 ) -> Array:
+    if array.size != math.prod(fine):
+        raise ReplayError(
+            f"{array.shape} on other inputs, where there were {math.prod(fine)} numbers"
+        )
     result: Array = array.reshape(fine).transpose(axes).reshape(shape)
     return result
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parity.errors import ReplayError
 from parity.matching import order as order_module
 from parity.matching.fingerprint import NEAR, SAME, fingerprint
 from parity.matching.order import Order, find_order, orders
@@ -207,3 +208,11 @@ def test_images_are_named_as_they_lie_in_the_candidate() -> None:
     there = found(images, images.transpose(0, 2, 3, 1))
     back = found(images.transpose(0, 2, 3, 1), images)
     assert (str(there), str(back), there and there.shape) == ("NHWC", "NCHW", last)
+
+
+def test_an_array_of_fewer_numbers_has_no_order():
+    """As a selection has on other inputs; a cause that asks for it ends, and nothing else does."""
+    order = Order((0,), (4,), False, (4,))
+    assert order.apply(np.arange(4.0)).shape == (4,)
+    with pytest.raises(ReplayError, match="other inputs"):
+        order.apply(np.zeros(0))

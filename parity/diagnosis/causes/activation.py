@@ -321,6 +321,8 @@ def _curves(case: Case, view: RegionView, values: Values) -> Iterator[tuple[Curv
         x, y = (
             np.concatenate([run[value].ravel()[some] for run in runs]) for value in (before, after)
         )
+        if x.shape != y.shape:  # a selection, of fewer numbers on other inputs
+            continue
         curve = recognise(x, y)
         if curve is not None:
             yield curve, before, after

@@ -19,7 +19,7 @@ from parity.tape import Array
 _FEW = 24  # ways to split an axis that are tried
 
 
-@cause("head-split-order", "rope-pairing", "spatial-swap", "channel-order")
+@cause("head-split-order", "weight-not-transposed", "rope-pairing", "spatial-swap", "channel-order")
 def entering_arranged(case: Case) -> Iterator[Explanation]:
     """What enters is taken apart in another order: heads, halves, rows and columns, channels.
 
@@ -48,8 +48,16 @@ def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reord
     widths = {array.shape[-1] for array in arrays}
     if len(widths) == 1 and (attends(case) or arrays[0].ndim > 2):
         for rows, columns in _tables(case, widths.pop()):
+            kind = "head-split-order"
             text = f"the last axis is split as {(columns, rows)}, not as {(rows, columns)}"
-            yield "head-split-order", text, _by_columns(rows, columns)
+            if rows == columns:
+                text = f"the last axis is split as {(rows, rows)}, with rows and columns exchanged"
+                if arrays[0].ndim == 2:  # for each sample one, as a transform that is predicted
+                    kind = "weight-not-transposed"
+                    text = (
+                        f"the matrix of {(rows, rows)} that each sample has is applied transposed"
+                    )
+            yield kind, text, _by_columns(rows, columns)
         for width, half in _halves(case, arrays[0].shape[-1]):
             text = f"halves of {width} are taken for every other entry"
             yield "rope-pairing", text, _by_columns(half, 2)

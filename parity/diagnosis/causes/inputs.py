@@ -166,12 +166,13 @@ def input_scale(case: Case) -> Iterator[Explanation]:
     predict = with_value(case, value, form)
     if close(form(x), x) or not fits(predict, case.first, case.first.candidate):
         return
-    if mine.alike and other.alike and not mine.offset.any() and not other.offset.any():
+    is_input = case.reference.tape.producer(case.reference.tape.before_moves(value)) is None
+    what = "the input" if is_input else "what is made of the input alone"
+    if value in case.repaired.drawing.origins[0].noise:
+        what = "the noise"
+    is_shifted = mine.offset.any() or other.offset.any()
+    if mine.alike and other.alike and not is_shifted:
         scales = rounded(float(mine.scale.ravel()[0])), rounded(float(other.scale.ravel()[0]))
-        is_input = case.reference.tape.producer(case.reference.tape.before_moves(value)) is None
-        what = "the input" if is_input else "what is made of the input alone"
-        if value in case.repaired.drawing.origins[0].noise:
-            what = "the noise"
         yield Explanation(
             "input-scale",
             f"{what} is {_multiplied(scales[1])}; the reference's is {_multiplied(scales[0])}",
@@ -181,12 +182,18 @@ def input_scale(case: Case) -> Iterator[Explanation]:
         )
         return
     means, stds = (mine.mean, other.mean), (mine.std, other.std)
+    text = (
+        f"{what} is normalised with mean {_short(means[1])} and deviation {_short(stds[1])}; "
+        f"the reference's with {_short(means[0])} and {_short(stds[0])}"
+    )
+    if not is_shifted:  # a mean may have been taken off before
+        text = f"{what} is divided by {_short(stds[1])}; the reference's by {_short(stds[0])}"
+    both = {"mean": means, "std": stds}
     yield Explanation(
         "input-normalisation",
-        f"the input is normalised with mean {_short(means[1])} and deviation {_short(stds[1])}; "
-        f"the reference's with {_short(means[0])} and {_short(stds[0])}",
+        text,
         predict,
-        parameters={"mean": means, "std": stds},
+        parameters=both if is_shifted else {"std": stds},
         cost=0.6,
     )
 

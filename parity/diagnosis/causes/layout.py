@@ -151,6 +151,8 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
         return "flatten-order", f"the features are flattened in another order: {order}"
     moves_only = not case.reference.computing and not case.candidate.computing
     if moves_only and all(x.ndim < len(shape) for x in case.first.fed.values()):
+        if len(shape) == 3 and exchanged == {1, 2} and shape[1] == shape[2]:
+            return "weight-not-transposed", f"a matrix of {shape[1:]} for each sample is transposed"
         return "head-split-order", f"the last axis is taken apart otherwise: {order}"
     if len(shape) - 1 in exchanged and len(exchanged) < len(shape):
         return None  # two whole axes: what is transposed is no split of heads

@@ -100,11 +100,12 @@ def read_as_it_lies(case: Case) -> Iterator[Explanation]:
                 continue
             kind = "flatten-order" if len(ours) == 2 else "head-split-order"
             rows = case.reference.tape.values[pair.reference].shape
+            letters = _letters(pair.order, True), _letters(pair.order, False)
             yield Explanation(
                 kind,
-                f"{rows} is flattened in another order than the weights expect: {pair.order}",
+                f"{rows} is flattened in another order than the weights expect: {letters[1]}",
                 predict,
-                parameters={"order": (_letters(pair.order, True), _letters(pair.order, False))},
+                parameters={"order": letters},
             )
             return
 
@@ -118,5 +119,14 @@ def _laid_as(case: Case, partner: int, order: Order, entering: int) -> Predict:
 
 
 def _letters(order: Order, straight: bool) -> str:
-    names = "NCHWDEFG"[: len(order.fine)]
+    """The axes as they lie in the reference, or in the candidate in the same letters."""
+    rank = len(order.fine)
+    places, inner = "DHW"[5 - rank :], tuple(range(1, rank - 1))
+    names = "abcdefghij"[:rank]
+    if not 3 <= rank <= 5:
+        pass  # no images
+    elif order.axes == (0, rank - 1, *inner):
+        names = f"N{places}C"
+    elif order.axes == (0, *(axis + 1 for axis in inner), 1):
+        names = f"NC{places}"
     return names if straight else "".join(names[axis] for axis in order.axes)

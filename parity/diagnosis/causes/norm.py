@@ -96,6 +96,7 @@ def affine_missing(case: Case) -> Iterator[Explanation]:
             lambda trial, leaves=leaves: case.run_reference(trial.fed, leaves),  # type: ignore[misc]
             parameters={what: (True, False) for _, _, what in chosen},
             cost=len(chosen) - 1,
+            unproved=_of_no_effect(case),
         )
         return
 
@@ -191,7 +192,26 @@ def _between_normalisations(
         parameters,
         edit_of(kinds, parameters),
         cost=len(parameters) - 1,
+        unproved=_of_no_effect(case) if "norm-affine-missing" in kinds else "",
     )
+
+
+_LATER = 2  # operations behind a norm's end that may be its scale and offset
+
+
+def _of_no_effect(case: Case) -> str:
+    """Why nothing may be missing: a parameter of ones or zeros is read where it would be."""
+    view = case.candidate
+    run, tape = case.repaired.side.run, view.tape
+    for op in (*view.ops, *view.readers(_LATER)):
+        for value in op.inputs:
+            read = tape.values[tape.before_moves(value)]
+            if read.kind != "parameter":
+                continue
+            array = run.array(value)
+            if array.size and ((array == 0).all() or (array == 1).all()):
+                return f"{read.name or op.kind} is {array.flat[0]:g} throughout: it may be that"
+    return ""
 
 
 _PLACES = {

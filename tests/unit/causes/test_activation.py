@@ -101,3 +101,20 @@ def test_a_slope_rounded_to_float32_is_no_other_slope():
     assert not exact.alike(Curve("hard_swish", 1 / 6))
     assert Curve("relu").alike(Curve("relu"))
     assert not Curve("relu").alike(Curve("elu"))
+
+
+def test_a_selection_that_other_inputs_leave_empty_ends_no_cause(recwarn):
+    """Where inputs are generated, fewer numbers may be selected than there were."""
+    w = tensor(numbers(16, 8))
+
+    def guarded(least):
+        def run(x):
+            h = torch.tanh(x @ w)
+            span = h.amax(1) - h.amin(1)
+            span[span < 1e-5] += least
+            return torch.relu(torch.sin(span)[:, None] + h)
+
+        return run
+
+    assert kind(guarded(0.5), guarded(0.7), np.zeros((4, 16), "f")) is not None
+    assert not [one for one in recwarn if "could not be tried" in str(one.message)]

@@ -179,3 +179,27 @@ def test_what_is_needed_all_the_same_is_not_too_many():
     assert agree(reference, port(False), X, seen)
     for one in compared(reference, port(True), X, seen).divergences:
         assert one.cause is None or not one.cause.confirmed, one.cause.summary
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_rows_that_nobody_reads_are_followed_past_another_divergence(read):
+    """As padding, which one of the models sets to zero: it reaches no output."""
+    weights = [tensor(numbers(16, 16)) for _ in range(3)]
+    hidden = torch.zeros(5, 1)
+    hidden[3:] = 1.0
+
+    def masked(zeroed, approximate):
+        def run(x):
+            h = torch.tanh(x @ weights[0])
+            h = torch.exp(h * (1 - hidden)) if zeroed else torch.exp(h)
+            h = torch.nn.functional.gelu(h @ weights[1], approximate=approximate)
+            h = torch.tanh(h @ weights[2])
+            return h if read else h * (1 - hidden)
+
+        return run
+
+    comparison = compared(masked(False, "none"), masked(True, "tanh"), X).comparisons[0]
+    kinds = [one.cause.kind for one in comparison.divergences if one.cause is not None]
+    assert "gelu-variant" in kinds
+    assert (len(comparison.divergences) == 1) == (not read)
+    assert any(note.kind == "no-effect" for note in comparison.notes) == (not read)

@@ -83,3 +83,15 @@ def test_the_scale_of_noise_is_not_called_the_inputs():
     (divergence,) = report.comparisons[0].divergences
     assert divergence.cause.kind == "input-scale"
     assert divergence.cause.summary.startswith("the noise is")
+
+
+def test_a_mean_that_was_taken_off_before_is_not_told_as_none():
+    mean, deviation = tensor(numbers(6)), tensor(abs(numbers(6)) + 0.1)
+
+    def whitened(least):
+        return lambda x: torch.tanh((x - mean) / (deviation + least))
+
+    cause = told(whitened(1e-3), whitened(1e-1), numbers(50, 6))
+    assert cause.kind == "input-normalisation"
+    assert list(cause.parameters) == ["std"]
+    assert "what is made of the input alone is divided by (" in cause.summary

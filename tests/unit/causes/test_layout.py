@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tensorflow as tf
 import torch
 from torch.nn import functional as F
 
+import parity
 from parity.diagnosis.causes._arrange import arrangement
 from tests.unit.causes.told import kind, numbers, tensor, told
 
@@ -201,3 +203,47 @@ def test_multiples_of_channels_in_another_order():
     images = numbers(2, 3, 6, 8)
     found = kind(conv(right, groups=3), conv(wrong, groups=3), images)
     assert found == "depthwise-layout"
+
+
+@pytest.mark.parametrize("product", ["bni,bji->bnj", "bmm"])
+def test_a_matrix_of_each_sample_that_is_applied_transposed(product):
+    """No split differs: rows and columns of a square are exchanged."""
+    make = tensor(numbers(7, 36))
+
+    def applied(transposed):
+        def run(x, z):
+            matrix = (z @ make).view(-1, 6, 6)
+            if transposed and product != "bmm":
+                return torch.einsum(product, x, matrix)
+            return torch.bmm(x, matrix.transpose(1, 2) if transposed else matrix)
+
+        return run
+
+    cause = told(applied(False), applied(True), numbers(4, 5, 6), numbers(4, 7))
+    assert (cause.kind, cause.confirmed) == ("weight-not-transposed", True)
+    assert "not as" not in cause.summary
+
+
+@pytest.mark.parametrize("reference", ["torch", "tensorflow"])
+def test_a_flatten_is_told_in_the_layout_of_the_reference(reference):
+    """(NHWC, NCHW) where channels are last in the reference, and the other way round."""
+    weights = numbers(60, 7)
+
+    def last(x, flat=True):
+        x = tf.nn.tanh(tf.nn.conv2d(x, np.eye(5, dtype="f")[None, None], 1, "VALID"))
+        x = x if flat else tf.transpose(x, (0, 3, 1, 2))
+        return tf.reshape(x, (-1, 60)) @ weights
+
+    def first(x, flat=True):
+        x = torch.tanh(F.conv2d(x.permute(0, 3, 1, 2), torch.eye(5)[..., None, None]))
+        return (x if flat else x.permute(0, 2, 3, 1)).flatten(1) @ torch.from_numpy(weights)
+
+    models = {"torch": (first, "NCHW"), "tensorflow": (last, "NHWC")}
+    (ours, own), (theirs, other) = models.pop(reference), next(iter(models.values()))
+    names = [reference, *models]
+    both = [
+        parity.wrap(one, framework=name) for one, name in zip((ours, theirs), names, strict=True)
+    ]
+    report = parity.compare(*both, inputs=numbers(4, 3, 4, 5))
+    cause = report.divergences[0].cause
+    assert (cause.kind, cause.parameters) == ("flatten-order", {"order": (own, other)})

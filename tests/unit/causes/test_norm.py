@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from torch.nn import functional as F
 
 from tests.unit.causes.told import kind, numbers, tensor, told
@@ -173,3 +174,25 @@ def test_the_bias_of_a_product_of_standardised_numbers_is_no_offset_of_a_norm():
     x = (X - X.mean()) / X.std()
     cause = told(lambda x: F.linear(x, LAST.T, LAST[0]), lambda x: F.linear(x, LAST.T), x)
     assert (cause.kind, cause.equally) == ("bias-missing", ())
+
+
+@pytest.mark.parametrize("has_them", [False, True])
+def test_a_scale_of_ones_is_not_surely_missing(has_them):
+    """As fresh weights are: then other numbers in them explain it as well."""
+    ones, zeros = torch.nn.Parameter(torch.ones(6)), torch.nn.Parameter(torch.zeros(6))
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.ones, self.zeros = (ones, zeros) if has_them else (None, None)
+
+        def forward(self, x):
+            mean, variance = x.mean(-1, keepdim=True), x.var(-1, unbiased=False, keepdim=True)
+            y = (x - mean) * torch.rsqrt(variance + 1e-5)
+            return torch.tanh(y * self.ones + self.zeros if has_them else y)
+
+    net = Net()
+    reference = lambda x: torch.tanh(F.layer_norm(x, (6,), SCALE, OFFSET))  # noqa: E731
+    cause = told(reference, lambda x: net(x), X)
+    assert cause.kind == "norm-affine-missing"
+    assert cause.confirmed == (not has_them)
