@@ -176,12 +176,16 @@ def _innermost(at: Array, known: Array) -> tuple[int, int, Array, Array] | None:
     steps = at[pairs + 1] - at[pairs]
     for stride in dict.fromkeys(steps[:_TRIED].tolist()):  # the first is one within a row
         ends = pairs[steps != stride] + 1
-        length = int(np.gcd.reduce([*ends.tolist(), at.size]))
-        starts = at.reshape(-1, length) - stride * np.arange(length)
-        rows = known.reshape(-1, length)
-        start = starts[np.arange(len(starts)), rows.argmax(axis=1)]
-        if length > 1 and not ((starts != start[:, None]) & rows).any():
-            return length, stride, start, np.asarray(rows.any(axis=1))
+        most = int(np.gcd.reduce([*ends.tolist(), at.size]))
+        for parts in range(1, _TRIED):  # the end of a row may lie at a number that is not known
+            if most % parts or most == parts:
+                continue
+            length = most // parts
+            starts = at.reshape(-1, length) - stride * np.arange(length)
+            rows = known.reshape(-1, length)
+            start = starts[np.arange(len(starts)), rows.argmax(axis=1)]
+            if not ((starts != start[:, None]) & rows).any():
+                return length, stride, start, np.asarray(rows.any(axis=1))
     return None
 
 

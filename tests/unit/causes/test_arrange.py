@@ -62,3 +62,11 @@ def test_a_real_kernel_that_was_reshaped_is_told():
         return lambda x: F.conv2d(x, held).tanh()
 
     assert kind(convolution(kernel), convolution(wrong), numbers(2, 16, 9, 11)) == "weight-reshaped"
+
+
+def test_the_end_of_a_row_at_a_number_that_is_there_twice():
+    array = np.random.default_rng(14).standard_normal((2, 4, 4, 2))
+    array.flat[1] = array.flat[9]
+    target = array.transpose(3, 0, 1, 2).reshape(2, 4, 4, 2)
+    found = arrangement(array, target)
+    assert found is not None and np.array_equal(found(array), target)
