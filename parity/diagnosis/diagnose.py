@@ -83,7 +83,7 @@ def diagnose(proofs: Proofs, parting: Parting) -> Diagnosis:
 
 
 def repaired_alone(proofs: Proofs, parting: Parting) -> tuple[float | None, float | None]:
-    """How far the outputs are apart as they are, and with one parting repaired and nothing else.
+    """How far the outputs are apart on the same draws, and with one parting alone repaired.
 
     Returns:
         The largest relative differences over the outputs, in float64; None where there is nothing
@@ -94,10 +94,10 @@ def repaired_alone(proofs: Proofs, parting: Parting) -> tuple[float | None, floa
     a, b = parting.values
     array = parting.order.apply(proofs.matched.reference.array(a))
     try:
-        fixed = proofs.tape.replay("float64", {b: array}, proofs.own)
+        fixed = proofs.with_value(b, array)
     except ReplayError:  # outside what an operation takes
         return None, None
-    return _apart(proofs, proofs.own), _apart(proofs, fixed)
+    return _apart(proofs, proofs.drawn), _apart(proofs, fixed)
 
 
 def _apart(proofs: Proofs, run: Replay) -> float | None:

@@ -61,14 +61,22 @@ class Proofs:
         return self.tape.replay("float64", self.matched.inputs)
 
     @cached_property
-    def drawn(self) -> Replay:
-        """The same with the reference's random draws: others would hide what reconverges."""
-        draws = {
+    def draws(self) -> dict[int, Array]:
+        """The reference's random draws, by the candidate's values that are their counterparts."""
+        return {**self.matched.draws, **self.repaired.draws} | {
             one.values[1]: one.order.apply(self.matched.reference.array(one.values[0]))
             for one in self.partings
             if all(one.random) and one.values is not None and one.order is not None
         }
-        return self.tape.replay("float64", draws, self.own) if draws else self.own
+
+    @cached_property
+    def drawn(self) -> Replay:
+        """The same with the reference's random draws: others would hide what reconverges."""
+        return self.tape.replay("float64", self.draws, self.own) if self.draws else self.own
+
+    def with_value(self, value: int, array: Array) -> Replay:
+        """That with an array in the place of a value; what it depends on draws no other samples."""
+        return self.tape.replay("float64", {**self.draws, value: array}, self.drawn)
 
     def doubt(self, parting: Parting, found: Explained) -> str:
         """Why a cause that holds in its region is not confirmed; "" where it is.
@@ -101,14 +109,14 @@ class Proofs:
         scope = list(self._scope(parting, case))
         if not scope:
             return ""
-        fixed = self.tape.replay("float64", {end: fix}, self.drawn)
+        fixed = self.with_value(end, fix)
         after = [self._gap(value, fixed) for value in scope]
         if not max(after) > SAME:
             return ""
         shows = max(self._gap(value, self.drawn) for value in scope)
         bounds = [max(SAME, min(_ROUNDING, _SMALL_SHARE * shows))] * len(scope)
         if any(not gap <= bound for gap, bound in zip(after, bounds, strict=True)):
-            moved = self.tape.replay("float64", {end: _rounded(fix)}, self.drawn)
+            moved = self.with_value(end, _rounded(fix))
             bounds = [
                 max(bound, min(_SENSITIVE * _apart(fixed, moved, value), _SMALL_SHARE * shows))
                 for bound, value in zip(bounds, scope, strict=True)

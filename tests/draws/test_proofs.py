@@ -1,0 +1,38 @@
+"""A fix is proved on the draws that both models have in common."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import parity
+
+tf = pytest.importorskip("tensorflow")
+torch = pytest.importorskip("torch")
+
+draw = np.random.default_rng(3)
+X = draw.normal(size=(6, 5)).astype("f")
+MEAN, SCALE = (draw.normal(size=(5, 4)).astype("f") for _ in range(2))
+
+
+def reference(x):
+    h = tf.nn.leaky_relu(x, 0.1)
+    scale = tf.exp(0.5 * (h @ SCALE))
+    return h @ MEAN + scale * tf.random.normal(scale.shape)
+
+
+@pytest.mark.parametrize("like", [False, True])
+def test_a_fault_before_a_draw_is_proved_across_frameworks(like):
+    """What the fix is put into draws no other samples, though the draw reads its shape there."""
+
+    def candidate(x):
+        h = torch.nn.functional.leaky_relu(x, 0.2)
+        scale = torch.exp(0.5 * (h @ torch.from_numpy(SCALE)))
+        noise = torch.randn_like(scale) if like else torch.randn(scale.shape)
+        return h @ torch.from_numpy(MEAN) + scale * noise
+
+    ours = parity.wrap(reference, framework="tensorflow", inputs=X)
+    report = parity.compare(ours, parity.wrap(candidate, framework="torch"))
+    (found,) = report.divergences
+    assert (found.cause.kind, found.cause.confirmed) == ("leaky-slope", True), str(report)
+    assert found.output_after < 1e-6 < found.output_before
