@@ -65,7 +65,8 @@ def without_effect(proofs: Proofs, parting: Parting) -> bool:
     """Whether nothing changes by a divergence on these inputs, as in rows that nobody reads.
 
     Everything else repaired, the outputs are the same with the candidate's own value as with the
-    reference's. Such a pair may not even belong together.
+    reference's. Such a pair may not even belong together. Where the candidate's operations no
+    longer give another value, what was repaired lies among them, and nothing is known.
     """
     if parting.values is None:
         return False
@@ -77,8 +78,15 @@ def without_effect(proofs: Proofs, parting: Parting) -> bool:
         return False
     faint = min(U32, parting.residual / _FARTHER)  # what constants leave of something else
     own, other, changed = run.branch(), run.branch(), {end}
+    region = {op.index for op in parting.candidate.ops}
     try:
-        tape.step(producer, other)
+        for index in sorted(region | tape.static_before(parting.candidate.ops)):
+            tape.step(tape.ops[index], other)
+        alone = other.array(end)
+        if not _apart(run.array(end), alone) > SAME:
+            return False
+        other = run.branch()
+        other.replace(end, alone)
         for op in tape.ops[producer.index + 1 :]:
             if op.index not in tape.used or changed.isdisjoint(op.inputs):
                 continue

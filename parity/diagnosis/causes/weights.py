@@ -14,6 +14,7 @@ from parity.diagnosis.causes._leaves import (
     changes,
     gives,
     held,
+    made,
     read_elsewhere,
     same,
     told_numbers,
@@ -212,6 +213,13 @@ def _is_a_bias_twice(case: Case, found: Sequence[Change]) -> bool:
     return same(2 * ours, now) or same(ours, 2 * now)
 
 
+def _read(case: Case, change: Change) -> str:
+    """A changed weight in words; equal ones may be computed with before they are read."""
+    ours, theirs = made(case.reference, change.leaf.id), made(case.candidate, change.theirs.id)
+    computed = (ours.ops or theirs.ops) and theirs.holds(ours)
+    return f"what is computed of {change.name} and read" if computed else change.name
+
+
 Told = tuple[str, str, tuple[str, tuple[object, object]]]
 
 
@@ -223,7 +231,7 @@ def _relation(case: Case, change: Change) -> Told | None:
         scale = _short(factor)
         return (
             "weight-scale",
-            f"{change.name} is {scale:.6g} times the reference's",
+            f"{_read(case, change)} is {scale:.6g} times the reference's",
             ("scale", (1.0, scale)),
         )
     for name, rounded in _rounded(ours):

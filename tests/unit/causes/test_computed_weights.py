@@ -68,3 +68,18 @@ def test_a_weight_that_is_read_at_another_place_is_not_confirmed_to_be_another()
     (cause,) = (one for one in causes if one and one.kind == "weight-values")
     assert not cause.confirmed
     assert "at another place" in cause.unproved
+
+
+def test_a_weight_that_is_standardised_otherwise_is_not_called_a_multiple():
+    """The parameters are equal; what is computed of them is a multiple."""
+    weight = tensor(numbers(6, 9))
+
+    def standardised(correction):
+        def run(x):
+            deviation = weight.std(0, correction=correction, keepdim=True)
+            return torch.tanh(x @ ((weight - weight.mean(0, keepdim=True)) / deviation))
+
+        return run
+
+    cause = told(standardised(0), standardised(1), X)
+    assert cause.kind != "weight-scale" or "what is computed of" in cause.summary

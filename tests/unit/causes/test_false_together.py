@@ -203,3 +203,32 @@ def test_rows_that_nobody_reads_are_followed_past_another_divergence(read):
     assert "gelu-variant" in kinds
     assert (len(comparison.divergences) == 1) == (not read)
     assert any(note.kind == "no-effect" for note in comparison.notes) == (not read)
+
+
+def test_a_place_that_another_repair_makes_right_is_not_said_to_change_nothing():
+    """Log densities without a constant, used twice: each is wrong where the other is not read."""
+    means, scales = tensor(numbers(16, 4)), tensor(numbers(16, 4))
+    log_two = float(np.log(2.0))
+
+    def squashed(x, by_hand):
+        mean, log_scale = x @ means, torch.clamp(0.2 * (x @ scales), -1.5, 0.5)
+        if by_hand:
+            noise = torch.randn(mean.shape)
+            u = mean + log_scale.exp() * noise
+            squash = 2.0 * (log_two - u - torch.nn.functional.softplus(-2.0 * u))
+            return torch.tanh(u), (-0.5 * noise.square() - log_scale - squash).sum(-1)
+        law = torch.distributions.Normal(mean, log_scale.exp())
+        u = law.rsample()
+        squash = 2.0 * (log_two - u - torch.nn.functional.softplus(-2.0 * u))
+        return torch.tanh(u), law.log_prob(u).sum(-1) - squash.sum(-1)
+
+    def twice(by_hand):
+        def run(x):
+            action, density = squashed(x, by_hand)
+            second, other = squashed(torch.cat([action, x[:, 4:]], 1), by_hand)
+            return action, density, second, torch.tanh(other), 0.1 * (density - other)
+
+        return run
+
+    comparison = compared(twice(False), twice(True), numbers(8, 16)).comparisons[0]
+    assert not any(note.kind == "no-effect" for note in comparison.notes)
