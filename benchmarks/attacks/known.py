@@ -47,11 +47,4 @@ ALARMS: frozenset[str] = frozenset(
 CRASHES: frozenset[str] = frozenset()
 
 # Seeds of random mutations that are a wrong pass or an alarm.
-MUTATIONS: frozenset[int] = frozenset(
-    [
-        # a NumPy function that is another one in float64, and cancels seven of its digits
-        407938,
-        # a curve far below zero, in two forms, of constants that each rounds otherwise
-        408434,
-    ]
-)
+MUTATIONS: frozenset[int] = frozenset()

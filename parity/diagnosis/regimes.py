@@ -32,6 +32,7 @@ from parity.numerics.moving import (
     lost_in_kernels,
     most_lost,
     moved_by_rounding,
+    moved_in_float64,
     rounds,
 )
 from parity.numerics.rounding import U32
@@ -269,6 +270,22 @@ def moved_outputs(
         return None
     laid_out = in_reference_layout(matched, pair, theirs)
     return None if laid_out is None else (ours, laid_out)
+
+
+def lost_in_float64(matched: Match, pairs: Sequence[OutputPair]) -> list[Array | float]:
+    """For each pair of outputs, how far elements move by what float64 itself does not compute."""
+    tapes = matched.reference.tape, matched.side.tape
+    try:
+        ours = moved_in_float64(tapes[0], [pair.reference for pair in pairs], {})
+        theirs = moved_in_float64(tapes[1], [pair.candidate for pair in pairs], matched.given)
+    except ParityError:  # moved numbers are outside what an operation takes
+        return [0.0 for _ in pairs]
+    found: list[Array | float] = []
+    for pair, a, b in zip(pairs, ours, theirs, strict=True):
+        laid_out = in_reference_layout(matched, pair, b)
+        known = laid_out is not None and a.shape == laid_out.shape and a.dtype.kind == "f"
+        found.append(a + laid_out if known else 0.0)
+    return found
 
 
 def _lost_in_kernels(matched: Match, pair: OutputPair) -> Array | float:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from parity.diagnosis.outputs import in_reference_layout
-from parity.diagnosis.regimes import moved_outputs
+from parity.diagnosis.regimes import lost_in_float64, moved_outputs
 from parity.diagnosis.region import OutputPair, Parting
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
@@ -133,7 +133,7 @@ def no_more_than_constants(matched: Match, outputs: Sequence[OutputPair]) -> boo
         return False  # at a jump a rounding moves an output by anything
     exact = matched.side.tape.outputs_of("float64", matched.given)
     names = {value: name for name, value in matched.side.tape.outputs.items()}
-    for pair in outputs:
+    for pair, lost in zip(outputs, lost_in_float64(matched, outputs), strict=True):
         reference = matched.reference.array(pair.reference)
         candidate = in_reference_layout(matched, pair, exact[names[pair.candidate]])
         moved = moved_outputs(matched, pair)
@@ -143,7 +143,7 @@ def no_more_than_constants(matched: Match, outputs: Sequence[OutputPair]) -> boo
             return False
         size = np.abs(reference)
         usual = [usually_moved(one, size) for one in moved]  # runs may miss an element by luck
-        allowed = np.maximum.reduce([U32 * size + LEAST, *usual])
+        allowed = np.maximum.reduce([U32 * size + LEAST, *usual]) + lost
         if not excess(reference, candidate, allowed).ratio <= _CONSTANTS:
             return False
     return True

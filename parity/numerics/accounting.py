@@ -40,6 +40,7 @@ _FLOOR = 2.0**-50
 _WIDE = 1e-10
 # A model without float64 shows no rounding of its own: it may have so many times the other's.
 _UNMEASURED = 8.0
+_NEAR_ONE = 2.0**-4
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,15 @@ def usually_moved(moved: Array, size: Array) -> Array:
         usual = np.minimum(at_least_usual(moved), at_least_usual(share) * size)
     found: Array = np.maximum(moved, usual)
     return found
+
+
+def lost_of_ones(reference: Array) -> float:
+    """What float32 loses of small numbers that 1 is added to, as in log(1 + exp(x)), a few times.
+
+    It is not supposed of numbers that are all small.
+    """
+    largest = np.abs(reference[np.isfinite(reference)]).max(initial=0.0)
+    return 4 * U32 if largest >= _NEAR_ONE else 0.0
 
 
 def rounded_constants(reference: Array, candidate: Array) -> Array:

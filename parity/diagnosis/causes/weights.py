@@ -252,7 +252,8 @@ def _relation(case: Case, change: Change) -> Told | None:
     if other is not None and not _is_another_layer(case, change, other):
         return (
             "weight-swapped",
-            f"{change.name} holds the numbers of {other.name or 'another weight'}",
+            f"where the reference reads {change.name}, the numbers of "
+            f"{other.name or 'another weight'} are read",
             ("weight", (change.name, other.name or "another")),
         )
     return None
