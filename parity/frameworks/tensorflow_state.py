@@ -206,6 +206,20 @@ def snapshot(held: Holdings) -> dict[int, Native]:
     return found
 
 
+def apart(held: Holdings) -> None:
+    """Gives scalar variables memory of their own, by which what is read of them is known.
+
+    TensorFlow keeps one tensor for all that are 2.5, a constant and what a variable holds alike.
+    """
+    for one in held.variables:
+        handle, dtype = one.variable.handle, one.variable.dtype
+        if one.variable.shape.rank or not (dtype.is_floating or dtype.is_integer):
+            continue
+        with contextlib.suppress(tf.errors.FailedPreconditionError):  # it has no contents yet
+            number = read_variable_op(handle, dtype).numpy()
+            assign_variable_op(handle, tf.reshape(tf.constant(number.reshape(1)), ()))
+
+
 class Watched(Protocol):
     """What a run did: the variables it wrote, by their handles' `id`; whether it drew numbers."""
 

@@ -58,8 +58,8 @@ class Watcher:
         self._owners: dict[int, int] = {}
         self._host = not tf.config.list_logical_devices("GPU")
         for handle, tensor in contents.items():
-            self._keeps(tensor)
             self._owners[id(tensor)] = handle
+            self._keeps(tensor)
         self._busy = False
         self._reading = False  # what is read now is read by the recording
         self._lock = threading.RLock()  # a model may give work to several threads
@@ -272,7 +272,7 @@ class Watcher:
 
     def _read_silently(self, tensor: Native) -> int | None:
         """The value of a variable whose memory this tensor is, if there is one."""
-        if not (self._host and tensor._shape_tuple()):
+        if not self._host:
             return None
         held = self._buffers.get(address(tensor))
         if held is None or held._datatype_enum() != tensor._datatype_enum():
@@ -374,7 +374,7 @@ class Watcher:
 
     def _keeps(self, tensor: Native) -> None:
         # every 2.5 may be the same memory: TensorFlow caches scalars
-        if self._host and tensor._shape_tuple():
+        if self._host and (tensor._shape_tuple() or id(tensor) in self._owners):
             self._buffers.setdefault(address(tensor), tensor)
 
     def name_variables(self, held: Holdings) -> None:

@@ -541,3 +541,23 @@ def test_a_graph_that_its_maker_frees_is_replayed() -> None:
     given = parity.wrap(reference, framework="tensorflow")
     assert parity.compare(given, jacobian(True), inputs=x).verdict == "parity"
     assert parity.compare(given, jacobian(False), inputs=x).verdict == "diverged"
+
+
+class Tempered(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.temperature = tf.Variable(2.0)
+
+    def __call__(self, x):
+        return x / tf.sqrt(self.temperature) + tf.constant(2.0)
+
+
+def test_a_scalar_variable_is_told_from_a_constant_that_is_equal() -> None:
+    model = Tempered()
+    tape = record(parity.wrap(model, framework="tensorflow"), np.ones((2, 3), np.float32))
+    leaves = [value for value in tape.values if value.op < 0 and value.kind != "input"]
+    assert sorted((value.name, value.kind) for value in leaves) == [
+        ("", "constant"),
+        ("temperature", "parameter"),
+    ]
+    assert model.temperature.numpy() == 2.0
