@@ -67,20 +67,9 @@ class Port:
             ours, theirs = reference.make(), candidate.make()
             candidate.load(theirs, ours)
             own = getattr(candidate, "inputs", None)
-            modes = [getattr(one, "MODE", "eval") for one in (reference, candidate)]
             return parity.compare(
-                parity.wrap(
-                    ours,
-                    framework=reference.FRAMEWORK,
-                    inputs=reference.inputs(0),
-                    mode=modes[0],
-                ),
-                parity.wrap(
-                    theirs,
-                    framework=candidate.FRAMEWORK,
-                    inputs=own(0) if own else None,
-                    mode=modes[1],
-                ),
+                _wrapped(reference, ours, reference.inputs(0)),
+                _wrapped(candidate, theirs, own(0) if own else None),
             )
 
     def _source(self, file: str) -> str:
@@ -92,6 +81,13 @@ class Port:
         for edit in reversed(edits):
             lines[edit["from"] : edit["to"]] = edit["lines"]
         return "\n".join(lines) + "\n"
+
+
+def _wrapped(side: ModuleType, model: Any, inputs: Any) -> parity.Model:
+    """A model with what its file says of how it is to be compared."""
+    layout = {"input_layout": side.LAYOUT} if hasattr(side, "LAYOUT") else {}
+    mode = getattr(side, "MODE", "eval")
+    return parity.wrap(model, framework=side.FRAMEWORK, inputs=inputs, mode=mode, **layout)
 
 
 def ports() -> list[Port]:

@@ -54,7 +54,7 @@ class Table:
         source, target: the models' names.
         indices: for each of the source's tensors the number of the target's; None where it has
             none of its own.
-        by_position: what copying by position would have done.
+        by_position: what copying by position would have done; "" where nothing is paired.
         left, dead: of the source and of the target, what has no partner, and what no operation
             reads.
     """
@@ -88,7 +88,7 @@ class Table:
 
     def remarks(self) -> list[str]:
         """What is beside the rows, in sentences."""
-        told = [self.by_position]
+        told = [self.by_position] * bool(self.by_position)
         for what, both in (("left over", self.left), ("read by no operation", self.dead)):
             for model, names in zip((self.source, self.target), both, strict=True):
                 if names:
@@ -238,6 +238,8 @@ def _by_position(source: Source, target: Side, found: Pairing) -> str:
     ours = [tensor for tensor in _tensors(source) if tensor.name in partners]
     taken = set(partners.values())
     theirs = [tensor for tensor in _tensors(target) if tensor.name in taken]
+    if not ours:
+        return ""
     wrong = []
     # two biases may be one tensor of the other's
     for slot, (left, right) in enumerate(zip(ours, theirs, strict=False)):
