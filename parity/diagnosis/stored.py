@@ -169,14 +169,14 @@ def same_orders(plain: tuple[PlainRun, PlainRun]) -> bool:
 def _where(plain: Sequence[PlainRun], at: int) -> str:
     if at >= plain[0].moved:
         return "on samples that are a few percent off"
-    return "on the samples in another order"
+    return "on half of the samples, in another order"
 
 
 def on_others(plain: Sequence[PlainRun], at: int) -> str:
     """That outputs differ on other samples, and why they may."""
     return (
         f"{_where(plain, at)} the outputs differ: one of the models may hold what it computed of "
-        "these inputs, as a mask, lengths or a scale"
+        "these inputs, as a mask, lengths or a scale, or they treat what is missing there otherwise"
     )
 
 

@@ -35,6 +35,7 @@ FAMILIES = (
     "spatial",
     "crops",
     "norm",
+    "spread",
     "running",
     "activation",
     "weights",

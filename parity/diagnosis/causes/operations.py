@@ -106,12 +106,21 @@ def _has_it(other: Inside, own: Inside, left_out: list[Op]) -> str:
     kernels = [
         kind for kind in theirs if any(word in kind for word in _KERNELS) and kind not in ours
     ]
-    if kernels and len({op.kind for op in left_out if op.role != "move"}) > 1:
+    several = len({op.kind for op in left_out if op.role != "move"}) > 1
+    if kernels and (several or any(_adds_a_number(own, op) for op in left_out)):
         return f"the other model computes {kernels[0]}, which may have it inside"
     bounds = [op.kind for op in near(other) if is_bound(op)]
     if bounds and any(map(is_bound, left_out)):
         return f"the other model computes {bounds[0]} there, which may have it inside"
     return next(unchanging(other, near(other)), "")
+
+
+def _adds_a_number(inside: Inside, op: Op) -> bool:
+    """Whether an operation adds one number, as a norm does its epsilon."""
+    tape = inside.view.tape
+    return "add" in plain_kind(op) and any(
+        tape.values[one].size == 1 and not tape.is_live(one) for one in op.inputs
+    )
 
 
 def _read_elsewhere(inside: Inside, left_out: list[Op]) -> str:

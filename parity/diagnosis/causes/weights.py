@@ -339,9 +339,10 @@ def _held(case: Case) -> list[Array]:
 
 
 def _is_bias(leaf: LeafView) -> bool:
-    """Whether a leaf has one number for each entry of one axis."""
+    """Whether a leaf has one number for each entry of one axis; ones that are summed count."""
     array = leaf.array
-    return array.dtype.kind == "f" and array.size in array.shape
+    is_vector = array.dtype.kind == "f" and array.size in array.shape
+    return is_vector and (bool(leaf.name) or not (array.size > 1 and (array == 1).all()))
 
 
 def _added(view: RegionView, leaf: LeafView) -> bool:
