@@ -123,6 +123,18 @@ def made(view: RegionView, value: int) -> Made:
     return Made(tuple(one for one in ops if one.role != "move"), tuple(_floating(leaves)))
 
 
+def is_looked_up(view: RegionView, value: int) -> bool:
+    """Whether a static value is made of a table by whole numbers, as places in it."""
+    tape = view.tape
+    op = tape.producer(value)
+    before = tape.static_before([op]) | {op.index} if op is not None else set()
+    return any(
+        "int" in tape.values[one].dtype and tape.values[one].size > 1
+        for index in before
+        for one in tape.ops[index].inputs
+    )
+
+
 def told_numbers(case: Case, change: Change) -> str:
     """What is so of a changed weight; "" where the weights are equal and are computed with.
 

@@ -50,7 +50,7 @@ def reduction(case: Case) -> Iterator[Explanation]:
         factor = factor if kinds[1] == "sum" else 1 / factor
         yield Explanation(
             "reduction-kind",
-            f"the {kinds[1]} of a loss; the reference takes the {kinds[0]}",
+            f"the {kinds[1]} is taken; the reference takes the {kinds[0]}",
             lambda trial: trial.reference * factor,
             parameters={"kind": kinds},
             cost=_PLAIN,

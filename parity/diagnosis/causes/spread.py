@@ -1,4 +1,4 @@
-"""The spread inside a normalisation, where models meet again at it: a fused norm gives it as well."""
+"""The spread inside a normalisation, where models meet again: a fused norm gives it as well."""
 
 from __future__ import annotations
 

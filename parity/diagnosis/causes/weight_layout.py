@@ -21,7 +21,7 @@ from parity.diagnosis.causes._arrange import (
     holds_two_numbers,
     of_index,
 )
-from parity.diagnosis.causes._leaves import Change, changes, same, with_changes
+from parity.diagnosis.causes._leaves import Change, changes, is_looked_up, same, with_changes
 from parity.diagnosis.view import plain_kind
 from parity.tape import Array
 
@@ -54,15 +54,20 @@ def weight_arranged(case: Case) -> Iterator[Explanation]:
         kind,
         "; ".join(dict.fromkeys(one[1] for one in told if one)),
         with_changes(case, found),
-        unproved="; ".join(dict.fromkeys(filter(None, map(_may_be_other, found)))),
+        unproved="; ".join(
+            dict.fromkeys(reason for one in found if (reason := _may_be_other(case, one)))
+        ),
         cost=CHANNELS_COST if kind == "channel-order" else 0.0,
     )
 
 
-def _may_be_other(change: Change) -> str:
-    if not holds_two_numbers(change.leaf.array):
-        return ""
-    return "it holds but two numbers: another index gives what another order gives"
+def _may_be_other(case: Case, change: Change) -> str:
+    """Why the weight itself may be as it should be; "" if it is not."""
+    if holds_two_numbers(change.leaf.array):
+        return "it holds but two numbers: another index gives what another order gives"
+    if is_looked_up(case.reference, change.leaf.id):
+        return f"it is looked up in {change.name}: other places give that as well"
+    return ""
 
 
 def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
