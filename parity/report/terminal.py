@@ -23,7 +23,7 @@ from parity.report.summary import (
     StructuralDifference,
 )
 from parity.report.table import STYLES, layers_table
-from parity.report.words import WHY_NO_FAULT, relative, share
+from parity.report.words import WHY_NO_FAULT, effect, relative, share
 from parity.tape import Site
 
 WIDTH = 100
@@ -195,12 +195,7 @@ def _effect(comparison: Comparison, divergence: Divergence) -> str:
     before, after = divergence.output_before, divergence.output_after
     if len(comparison.divergences) < 2 or before is None or after is None:
         return ""
-    if after > before:
-        return (
-            f"mended alone the outputs differ more, {share(after)} instead of {share(before)}: "
-            "it makes up for another"
-        )
-    return f"mended alone the outputs differ {share(after)} instead of {share(before)}"
+    return f"mended alone {effect(before, after)}"
 
 
 def _site(site: Site) -> Text:

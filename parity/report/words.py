@@ -26,6 +26,21 @@ def share(residual: float) -> str:
     return f"by {residual:.1e} of their size"
 
 
+def effect(before: float, after: float) -> str:
+    """What mending one divergence alone does to how far the outputs are apart.
+
+    Nothing is said to make up for another where the two figures read the same.
+    """
+    if share(before) == share(after):
+        return f"the outputs differ as they did, {share(before)}"
+    if after > before:
+        return (
+            f"the outputs differ more, {share(after)} instead of {share(before)}: it makes up for "
+            "another"
+        )
+    return f"the outputs differ {share(after)} instead of {share(before)}"
+
+
 def relative(source: str) -> str:
     """`file:line` with the file relative to the working directory where it lies below it."""
     file, _, line = source.rpartition(":")

@@ -15,7 +15,7 @@ from parity.report.folding import Fold, folded
 from parity.report.heads import Heads, Trunk, heads_lines
 from parity.report.html import drawing
 from parity.report.html.ids import Ids
-from parity.report.words import WHY_NO_FAULT, number, relative, share, short
+from parity.report.words import WHY_NO_FAULT, effect, number, relative, share, short
 
 Data = Mapping[str, Any]
 
@@ -239,8 +239,7 @@ def _effect(found: Data) -> str:
     before, after = number(found.get("output_before")), number(found.get("output_after"))
     if isnan(before) or isnan(after):
         return ""
-    text = f"Mended alone, the outputs differ {share(after)} instead of {share(before)}"
-    return f"{text}: it makes up for another." if after > before else f"{text}."
+    return f"Mended alone, {effect(before, after)}."
 
 
 # --- rows ----------------------------------------------------------------------------------------

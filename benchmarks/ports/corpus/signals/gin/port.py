@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-import gin.ref as original
+import ref as original
 
 FRAMEWORK = "torch"
 MODE = "train"
