@@ -32,6 +32,7 @@ from parity.errors import InputError
 from parity.frameworks import load
 from parity.keeping import lost, one_comparison, other_generators
 from parity.matching.match import Indexed, Match, match
+from parity.matching.tables import with_tables
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
 from parity.progress import Phases
 from parity.report.heads import paired_heads
@@ -161,6 +162,9 @@ def _compare(
     Args:
         plain_runs: how both are run without being recorded.
     """
+    reference, candidate = with_tables(reference, candidate)
+    ours, theirs = plain_runs
+    plain_runs = replace(ours, tape=reference.tape), replace(theirs, tape=candidate)
     pairs, problems = pair_outputs(reference.tape, candidate)
     outputs = _Outputs(
         pairs,

@@ -224,6 +224,7 @@ class Tape:
         rounded_ops: operations given what the host read, and maybe changed by less than it shows.
         lost_draws: random draws whose effect is not on the tape; with one, nothing is verified.
         unseen: that the draws on the tape do not account for what the model gives in another run.
+        tables: by value what it is in float64, where the other model made it beforehand.
     """
 
     adapter: Adapter
@@ -244,6 +245,7 @@ class Tape:
     unseen: str = ""
     numbers: dict[str, tuple[str, ...]] = field(default_factory=dict)
     kernels: dict[int, bool] = field(default_factory=dict)  # by operation: see `check_kernel`
+    tables: Mapping[int, Array] = field(default_factory=dict)
     _wide: dict[int, Native] = field(default_factory=dict, init=False)  # small leaves in float64
 
     @property
@@ -428,6 +430,8 @@ class Tape:
     def _execute(self, op: Op, run: Replay, arguments: list[Native]) -> list[Native]:
         if op.role == "random":  # a draw is not repeated; it is what it was
             return [self.adapter.cast(self.recorded[value], run.precision) for value in op.outputs]
+        if run.precision is not None and op.outputs and op.outputs[0] in self.tables:
+            return [self.adapter.from_numpy(self.tables[op.outputs[0]])]
         if isinstance(op.call, Transform):
             return self._transformed(op, op.call, arguments, run.precision)
         try:

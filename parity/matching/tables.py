@@ -1,0 +1,121 @@
+"""Tables made beforehand: what one model holds in float32 and the other computes as it runs.
+
+As the cosines of rotary positions, or the schedule of a diffusion. No input reaches either, so that
+the table that ran is all that there ever is: were it computed in float64 it would be another one
+wherever float32 loses digits of it, and the model that computes it would part there from the model
+that holds it. In float64 both have the one that is held.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from parity.errors import ParityError
+from parity.matching.match import Indexed
+from parity.numerics.accounting import allowance
+from parity.numerics.difference import squared_distance, squared_norm
+from parity.numerics.rounding import U32
+from parity.tape import Array, Replay, Tape
+
+_LEAST = 2  # elements of a table
+_EQUAL = 4.0 * U32  # of an element, which the rounding of constants explains
+_NEAR = 2.0**-10  # of the squares: what is farther apart is no one computation
+_OTHERWISE = 2.0  # times what the computing model loses: one that made it beforehand loses as much
+
+
+def with_tables(reference: Indexed, candidate: Tape) -> tuple[Indexed, Tape]:
+    """Both models, each computing in float64 the tables that the other one made beforehand."""
+    ours, theirs = reference.tape, candidate
+    tables = _tables(ours, theirs), _tables(theirs, ours)
+    if tables[0]:
+        ours = replace(ours, tables=tables[0])
+        reference = Indexed(ours, ours.replay("float64"), sharp=reference.sharp)
+    return reference, replace(theirs, tables=tables[1]) if tables[1] else theirs
+
+
+def _tables(tape: Tape, other: Tape) -> dict[int, Array]:
+    """By value what a model computes of no input and the other holds, as that one holds it."""
+    ran, others = (Replay(one, None, one.recorded) for one in (tape, other))
+    made, held, known = _made_of_no_input(tape), _held(other), _made_of_no_input(other)
+    near: dict[int, list[Array]] = {}
+    for value in made if held else ():
+        computed = ran.array(value)
+        tables = _near(computed, others, held) if computed.dtype.kind == "f" else []
+        if tables and not _near(computed, others, known):  # which that one computes itself
+            near[value] = tables
+    if not near:
+        return {}
+    try:
+        exact = tape.replay("float64", only=tape.leading_to(near))
+    except ParityError:
+        return {}
+    found: dict[int, Array] = {}
+    for value, tables in near.items():
+        wide = ran.array(value).astype(np.float64), exact.array(value)
+        if not any(_is_equal(wide[1], held) for held in tables):
+            found.update((value, held) for held in tables if _is_made_so(*wide, held))
+    return found
+
+
+def _near(computed: Array, others: Replay, values: list[int]) -> list[Array]:
+    """The other model's values that come near, in float64."""
+    lengths, found = _lengths(computed.shape), list[Array]()
+    for value in values:
+        if _lengths(others.tape.values[value].shape) == lengths:
+            other = others.array(value).reshape(computed.shape)
+            with np.errstate(all="ignore"):
+                if squared_distance(computed, other) <= _NEAR * squared_norm(other):
+                    found.append(other.astype(np.float64))
+    return found
+
+
+def _is_equal(exact: Array, held: Array) -> bool:
+    """Whether a table is what the computation gives in float64, so that nothing is amiss."""
+    return bool((np.abs(held - exact) <= _EQUAL * np.abs(exact)).all())
+
+
+def _is_made_so(ran: Array, exact: Array, held: Array) -> bool:
+    """Whether a table is what a computation gave as it ran, but for the rounding of it."""
+    if not (np.isfinite(ran).all() and np.isfinite(exact).all() and np.isfinite(held).all()):
+        return False
+    allowed = allowance((ran.astype(np.float32), exact), (held.astype(np.float32), held))
+    return bool((np.abs(held - ran) <= _OTHERWISE * allowed).all())
+
+
+def _made_of_no_input(tape: Tape) -> list[int]:
+    """What is computed of no input and leads to an output; moved parameters are no tables."""
+    computed: set[int] = set()
+    for op in tape.ops:
+        if not op.static or op.role == "random" or tape.is_baked(op) or len(op.outputs) != 1:
+            continue
+        if op.role == "compute" or not computed.isdisjoint(op.inputs):
+            computed.update(op.outputs)
+    return [
+        value
+        for value in sorted(computed)
+        if tape.values[value].size >= _LEAST and tape.values[value].op in tape.used
+    ]
+
+
+def _held(tape: Tape) -> list[int]:
+    """Parameters and constants that outputs are made of, and parts of them that are cut out."""
+    held = {
+        value.id
+        for value in tape.values
+        if value.op < 0 and value.kind != "input" and not value.written
+    } - tape.baked_leaves
+    for op in tape.ops:
+        if op.static and op.role == "move" and held.issuperset(op.inputs):
+            held.update(op.outputs)
+    read = {value for index in tape.used for value in tape.ops[index].inputs}
+    return [
+        value
+        for value in sorted(held & read)
+        if tape.values[value].size >= _LEAST and tape.values[value].dtype == "float32"
+    ]
+
+
+def _lengths(shape: tuple[int, ...]) -> list[int]:
+    return [length for length in shape if length != 1]
