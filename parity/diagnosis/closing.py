@@ -202,24 +202,50 @@ def _at_a_jump(
     exact, found = _exact(matched, {}), []
     for one in _compared(matched, pairs, plain):
         laid_out = one.lay(exact[one.name])
-        if laid_out is None or not excess(one.reference, laid_out, one.allowed, one.masks).count:
+        if laid_out is None:
+            continue
+        alone = _no_number_in_float64(one, laid_out)
+        counts = excess(one.reference, laid_out, one.allowed, one.masks).count
+        if not counts and not alone.any():
             continue
         if not one.is_float:
-            return []
-        moved = moved_outputs(matched, one.pair)
-        gap = np.abs(in_reals(one.reference) - in_reals(laid_out))
+            if not np.array_equal(*one.ran):
+                return []
+            found.append(_AS_THEY_RAN.format(one.name))
+            continue
+        # where float64 gives no number, what ran is all there is to go by, and all of it is rounded
+        moved = moved_outputs(matched, one.pair, rounds if alone.any() else None)
         with np.errstate(all="ignore"):
-            over = ~(gap <= ACCOUNTED * one.allowed)
+            a, b = in_reals(one.reference), in_reals(laid_out)
+            gap, ran = np.abs(a - b), np.abs(in_reals(one.ran[0]) - in_reals(one.ran[1]))
+            same = (a == b) | ((a != a) & (b != b))
+            over = np.where(alone, ran > 0, ~(gap <= ACCOUNTED * one.allowed) & ~same)
+        gap = np.where(alone, 2 / ACCOUNTED * ran, gap)
         if moved is None or (over & ~(np.maximum(*moved) >= gap / 2)).any():
             return []
-        found.append(one.name)
-    return [
-        f"output {name!r} differs only where a rounding of the inputs changes it as much, as at "
-        "the cut of an angle or between two that are equally large: either model may be right there"
-        for name in found
-    ]
+        found.append((_NO_NUMBER if not counts else _JUMPS).format(one.name))
+    return found
 
 
+def _no_number_in_float64(one: _Compared, candidate: Array) -> Array:
+    """Where a replay of one model is NaN or infinite, and neither was as it ran."""
+    numbers = [np.isfinite(in_reals(array)) for array in (*one.ran, one.reference, candidate)]
+    found: Array = numbers[0] & numbers[1] & (numbers[2] != numbers[3])
+    return found
+
+
+_JUMPS = (
+    "output {!r} differs only where a rounding of the inputs changes it as much, as at the cut of "
+    "an angle or between two that are equally large: either model may be right there"
+)
+_AS_THEY_RAN = (
+    "output {!r} is the same as the models ran, and differs in float64 alone, as between two that "
+    "are equally large: either model may be right there"
+)
+_NO_NUMBER = (
+    "output {!r} is a number as the models ran, and in float64 NaN or infinite in one of them "
+    "alone, as the root of what is next to nothing: either model may be right there"
+)
 _EQUAL = 16 * U32
 _OTHER = 1e-3
 # Outputs of plain runs that are nearer than this may be equal but for rounding.
@@ -401,6 +427,7 @@ class _Compared:
     name: str  # the candidate's
     lay: Callable[[Array], Array | None]
     reference: Array
+    ran: tuple[Array, Array]  # both as the models ran
     allowed: Array
     masks: bool  # whether large negative constants are some
     besides: Array | float = 0.0  # of what is allowed, what no moved number shows
@@ -441,7 +468,9 @@ def _compared(
         besides: Array | float = 0.0
         if is_constant(matched, pair) and reference.dtype.kind == "f":
             besides = rounded_constants(reference, replayed)
-        found.append(_Compared(pair, name, lay, reference, allowed + besides, masks, besides))
+        allowed = allowed + besides
+        ran_as = ours, theirs
+        found.append(_Compared(pair, name, lay, reference, ran_as, allowed, masks, besides))
     return found
 
 
