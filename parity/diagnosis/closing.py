@@ -43,7 +43,7 @@ from parity.numerics.accounting import (
     rounded_constants,
     rounding,
 )
-from parity.numerics.difference import residual
+from parity.numerics.difference import by_column, residual
 from parity.numerics.moving import moved_by_rounding, rounds
 from parity.numerics.rounding import LEAST, U32
 from parity.numerics.scaling import CUT
@@ -304,8 +304,9 @@ def unaccounted(
     if not substituted:
         return _not_hidden(matched, compared, found, own), 0.0
     fixed = _exact(matched, substituted)
+    # what is large beside a column hides none of it
     effect = max(
-        (residual(own[one.name], fixed[one.name]) for one in compared if one.is_float), default=0.0
+        (by_column(own[one.name], fixed[one.name]) for one in compared if one.is_float), default=0.0
     )
     left = _exceeding(compared, fixed)
     if not left and all(kind in _MEASURED for _, kind in noted):

@@ -23,6 +23,7 @@ from parity.matching.match import Match
 from parity.numerics.accounting import (
     at_least_usual,
     in_reals,
+    largest_beside,
     root_mean_square,
     rounding,
 )
@@ -46,7 +47,7 @@ _TIMES_NARROW = 8.0
 # Of what is usual nearby: less may be rounding that moved inputs do not show, as that of constants.
 _LARGE = 2.0**-26
 _OWN = 8.0 * U32  # of an element itself
-_FLUSHED = 2.0**-60  # of the largest: next to nothing, which some kernels flush to zero
+_FLUSHED = 2.0**-60  # of the largest nearby: next to nothing, which some kernels flush to zero
 _LEAST = 2.0**-120
 _LARGE_WIDE = 2.0**-12  # what float32 may lose beside a model that computes in float64
 # Whole numbers are rounded once: what so many units in the last place do not turn was no tie.
@@ -151,7 +152,8 @@ def _apart(reference: Array, candidate: Array, narrow: float) -> tuple[Array, Ar
     if narrow:
         return gap, _TIMES_NARROW * narrow * _usual(finite, np.median)
     least = np.maximum(_LARGE * _usual(finite, _upper_quartile), _OWN * finite)
-    return gap, np.maximum(least, max(_LEAST, _FLUSHED * finite.max(initial=0.0)))
+    # a column beside a larger one, or a sample, has its own
+    return gap, np.maximum(least, np.maximum(_LEAST, _FLUSHED * largest_beside(finite)))
 
 
 def _upper_quartile(sizes: Array, **options: Any) -> Array:

@@ -250,6 +250,16 @@ def at_least_usual(sizes: Array, usual_of: Callable[..., Array] = root_mean_squa
     return sizes if usual is None else np.maximum(sizes, usual)
 
 
+def largest_beside(sizes: Array) -> Array | float:
+    """The largest of an element's row or column, whichever is less; of few numbers, of them all."""
+    found: Array | float = float(sizes.max(initial=0.0))
+    for axis in range(sizes.ndim):
+        if sizes.size >= _POOL * sizes.shape[axis] > 0:
+            others = tuple(i for i in range(sizes.ndim) if i != axis)
+            found = np.minimum(found, sizes.max(axis=others, keepdims=True))
+    return found
+
+
 def elementwise(
     reference: Array, candidate: Array, error: Array, moved: Array | None = None
 ) -> float:
