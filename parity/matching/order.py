@@ -15,6 +15,8 @@ from parity.numerics.difference import Extent, mask_sentinels, residual
 from parity.tape import Array
 
 _SAMPLE = 64
+_FEW_AXES = 4  # up to this there are no more than 24
+_OF_SUMS = 4.0  # times what the elements' difference may add up to
 _MANY_AXES = 6  # beyond this not every permutation is tried
 
 
@@ -114,7 +116,7 @@ def find_order(
     wanted = b.ravel()[picks]
     # no single element can be farther off
     slack = 2 * tolerance * print_.norm if b.dtype.kind in "fc" else 0.0
-    for order in orders(a.shape, b.shape):
+    for order in _likely_orders(a, b, tolerance * print_.norm):
         laid_out = order.apply(a)
         found = laid_out[np.unravel_index(picks, b.shape)] if b.ndim else laid_out.reshape(1)
         if not _close(found, wanted, slack):
@@ -140,6 +142,58 @@ def _close(a: Array, b: Array, slack: float) -> bool:
     with np.errstate(invalid="ignore"):
         same = (a == b) | ((a != a) & (b != b))
         return bool(np.all(same | (np.abs(a - b) <= slack) if slack else same))
+
+
+def _likely_orders(a: Array, b: Array, apart: float) -> Iterator[Order]:
+    """The orders of `orders`, but those that the sums along each axis rule out.
+
+    Args:
+        apart: the norm of the difference that is allowed.
+    """
+    every = orders(a.shape, b.shape)
+    lengths = tuple(length for length in a.shape if length != 1)
+    same = sorted(lengths) == sorted(length for length in b.shape if length != 1)
+    if not same or not _FEW_AXES < len(lengths) <= _MANY_AXES:
+        yield from every
+        return
+    first = next(every)  # the usual one; of large arrays sums take longer
+    yield first
+    ours, theirs = _sums(a), _sums(b)
+    if not all(np.isfinite(one).all() for one in (*ours, *theirs)):
+        yield from every
+        return
+    may_be = [
+        [
+            axis
+            for axis, one in enumerate(ours)
+            if len(one) == len(other)
+            and _close(one, other, _OF_SUMS * apart * (a.size / len(one)) ** 0.5)
+        ]
+        for other in theirs
+    ]
+    for axes in _choices(may_be):
+        if axes != first.axes:
+            yield Order(axes, lengths, False, b.shape)
+
+
+def _choices(
+    of_each: Sequence[Sequence[int]], taken: tuple[int, ...] = ()
+) -> Iterator[tuple[int, ...]]:
+    """One of each, none of them twice; in the order of permutations."""
+    if len(taken) == len(of_each):
+        yield taken
+        return
+    for one in of_each[len(taken)]:
+        if one not in taken:
+            yield from _choices(of_each, (*taken, one))
+
+
+def _sums(array: Array) -> list[Array]:
+    """For each axis that is longer than 1 the sums over all others."""
+    array = array.reshape([length for length in array.shape if length != 1])
+    every = set(range(array.ndim))
+    with np.errstate(all="ignore"):
+        return [array.sum(axis=tuple(every - {axis})) for axis in range(array.ndim)]
 
 
 def orders(reference: tuple[int, ...], candidate: tuple[int, ...]) -> Iterator[Order]:

@@ -216,3 +216,32 @@ def test_an_array_of_fewer_numbers_has_no_order():
     assert order.apply(np.arange(4.0)).shape == (4,)
     with pytest.raises(ReplayError, match="other inputs"):
         order.apply(np.zeros(0))
+
+
+# --- of many axes, those that the sums along each of them leave -----------------------------------
+
+
+@pytest.mark.parametrize("axes", [(5, 1, 4, 0, 2, 3), (0, 1, 2, 3, 5, 4), (1, 0, 3, 2, 5, 4)])
+def test_an_order_of_six_equal_axes_is_found(axes: tuple[int, ...]) -> None:
+    array = distinct(2, 2, 2, 2, 2, 2)
+    near = array.transpose(axes) * (1 + 1e-6 * distinct(2, 2, 2, 2, 2, 2))
+    for candidate, tolerance in ((array.transpose(axes), SAME), (near, NEAR)):
+        order = found(array, candidate, tolerance)
+        assert order is not None and order.axes == axes
+
+
+def test_look_alikes_are_not_tried_in_every_order() -> None:
+    array = distinct(2, 2, 2, 2, 2, 2)
+    shuffled = draw.permutation(array.ravel()).reshape(array.shape)
+    tried = list(order_module._likely_orders(array, shuffled, SAME * float(np.sqrt(64))))
+    assert len(tried) == 1  # of 720
+    assert found(array, shuffled) is None
+
+
+def test_sums_that_tell_no_axis_from_another_leave_all_orders() -> None:
+    array = np.ones((2, 2, 2, 2, 2))
+    tried = [one.axes for one in order_module._likely_orders(array, array, 0.0)]
+    assert tried == [one.axes for one in orders(array.shape, array.shape)]
+    array[0] = np.inf
+    tried = [one.axes for one in order_module._likely_orders(array, array, 0.0)]
+    assert tried == [one.axes for one in orders(array.shape, array.shape)]
