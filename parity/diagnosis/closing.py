@@ -20,7 +20,7 @@ import numpy as np
 from parity.diagnosis.by_chance import chance_may_be_why
 from parity.diagnosis.case import case_of
 from parity.diagnosis.judge import Verdict, counted
-from parity.diagnosis.low_precision import in_half_precision, loosened
+from parity.diagnosis.low_precision import in_half_precision, in_the_same_formats, loosened
 from parity.diagnosis.masks import are_masks, unwritten_masks
 from parity.diagnosis.outputs import in_reference_layout, is_constant
 from parity.diagnosis.regimes import lost_in_float64, moved_outputs, precision_decides
@@ -126,7 +126,9 @@ def close(
         return _weaker(verdict, "unverified", reasons, names), []
     noted = any(note.kind == "low-precision" for note in verdict.notes)
     half = loosened(repaired, pairs, noted)
-    narrow = half if noted else {}
+    # where both are in half precision, that one of them is, is no news
+    both = {pair.name for pair in pairs if noted and in_the_same_formats(repaired, pair)}
+    narrow = {name: unit for name, unit in half.items() if noted and name not in both}
     reasons = precision_decides(matched, pairs, plain, _exact(matched, {}), narrow, half)
     if reasons:
         return _weaker(verdict, "unverified", reasons, names), []

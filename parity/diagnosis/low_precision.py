@@ -153,6 +153,12 @@ def in_half_precision(repaired: Match, pair: OutputPair) -> bool:
     return bool(_formats_behind(repaired, pair))
 
 
+def in_the_same_formats(repaired: Match, pair: OutputPair) -> bool:
+    """Whether both models compute an output in narrow formats somewhere, and in the same."""
+    ours = _formats(repaired, repaired.reference.tape, [pair.reference])
+    return bool(ours) and ours == _formats(repaired, repaired.side.tape, [pair.candidate])
+
+
 def loosened(repaired: Match, pairs: Sequence[OutputPair], noted: bool) -> dict[str, float]:
     """The outputs that a narrow format leads to, by name, with the unit roundoff of the coarsest.
 

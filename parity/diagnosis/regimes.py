@@ -24,11 +24,13 @@ from parity.numerics.accounting import (
     at_least_usual,
     in_reals,
     largest_beside,
+    lower_quartile,
     root_mean_square,
     rounding,
 )
 from parity.numerics.difference import mask_sentinels
 from parity.numerics.moving import (
+    gives_narrow,
     is_curve,
     lost_in_kernels,
     most_lost,
@@ -79,6 +81,8 @@ def precision_decides(
         if runs is None:
             continue
         gap, large = _apart(*runs, half.get(pair.name, 0.0))
+        if pair.name in half and pair.name not in narrow and (gap > 0).any():
+            large = np.minimum(large, _of_narrow_places(matched, pair))
         if not (gap > large).any():
             continue
         whole = runs[0].dtype.kind != "f"
@@ -162,11 +166,6 @@ def _upper_quartile(sizes: Array, **options: Any) -> Array:
     return found
 
 
-def _lower_quartile(sizes: Array, **options: Any) -> Array:
-    found: Array = np.quantile(sizes, 0.25, method="lower", **options)
-    return found
-
-
 def _usual(sizes: Array, usual_of: Callable[..., Array] = root_mean_square) -> Array:
     """What is usual along some axis; of a few numbers, among all of them."""
     found = at_least_usual(sizes, usual_of)
@@ -180,7 +179,7 @@ def _fairly(moved: Array, size: Array) -> Array:
         share = np.where((size > 0) & np.isfinite(size), moved / size, 0.0)
         # of a few numbers that cannot be told by columns, most may be noisy, and excuse no other
         few = at_least_usual(moved, np.median) is moved
-        middle = _lower_quartile if few else np.median
+        middle = lower_quartile if few else np.median
         usual = np.minimum(_usual(moved, middle), _usual(share, middle) * size)
     found: Array = np.fmax(moved, usual)
     return found
@@ -288,6 +287,15 @@ def lost_in_float64(matched: Match, pairs: Sequence[OutputPair]) -> list[Array |
         known = laid_out is not None and a.shape == laid_out.shape and a.dtype.kind == "f"
         found.append(a + laid_out if known else 0.0)
     return found
+
+
+def _of_narrow_places(matched: Match, pair: OutputPair) -> Array | float:
+    """What the narrow format leaves in an output where both models compute in it, each somewhere.
+
+    One may do so in more places than the other: what the other one's leave is what both may.
+    """
+    moved = moved_outputs(matched, pair, gives_narrow)
+    return np.inf if moved is None else _TIMES * _usual(np.minimum(*moved), np.median)
 
 
 def _lost_in_kernels(matched: Match, pair: OutputPair) -> Array | float:

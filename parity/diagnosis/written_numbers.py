@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from parity.diagnosis.leaves import equal
-from parity.numerics.accounting import in_reals, usually_moved
+from parity.numerics.accounting import in_reals, lower_quartile, usually_moved
 from parity.numerics.rounding import U32, UNITS
 from parity.tape import Array
 
@@ -124,7 +124,8 @@ def _compare(
                 moved = np.fmax(moved, np.abs(one.numbers - mine.numbers))
     if isinstance(ours.rest, tuple) and moved.size and np.prod(ours.rest) == moved.size:
         shaped = moved.reshape(ours.rest), size.reshape(ours.rest)
-        moved = usually_moved(*shaped).ravel()
+        # most of them may be noisy, as phases of many turns: they excuse no other
+        moved = usually_moved(*shaped, lower_quartile).ravel()
     # a number that was rounded to few places moves by one of them, whatever it was
     times = np.where(moved >= _COARSE * steps, _ROUNDINGS, 1.0)
     digits = (size < _WHOLE) & ~_both_whole(ours.numbers, theirs.numbers) & (steps < _EQUAL * size)

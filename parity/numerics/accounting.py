@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -110,11 +111,31 @@ def allowance(
         return np.where(overflown[0] | overflown[1], np.inf, allowed)
 
 
-def usually_moved(moved: Array, size: Array) -> Array:
-    """How far rounding moves elements; of those that it misses, what is usual of their size."""
+def root_mean_square(
+    sizes: Array, axis: tuple[int, ...] | None = None, keepdims: bool = False
+) -> Array:
+    """Of an array, along some of its axes; the arguments are those of `np.median`."""
+    found: Array = np.sqrt(np.mean(np.square(sizes), axis=axis, keepdims=keepdims))
+    return found
+
+
+def lower_quartile(sizes: Array, **options: Any) -> Array:
+    """The same, of numbers of which most may be noisy and excuse no other."""
+    found: Array = np.quantile(sizes, 0.25, method="lower", **options)
+    return found
+
+
+def usually_moved(
+    moved: Array, size: Array, usual_of: Callable[..., Array] = root_mean_square
+) -> Array:
+    """How far rounding moves elements; of those that it misses, what is usual of their size.
+
+    Args:
+        usual_of: see `at_least_usual`.
+    """
     with np.errstate(all="ignore"):
         share = np.where(size > 0, moved / size, 0.0)
-        usual = np.minimum(at_least_usual(moved), at_least_usual(share) * size)
+        usual = np.minimum(at_least_usual(moved, usual_of), at_least_usual(share, usual_of) * size)
     found: Array = np.maximum(moved, usual)
     return found
 
@@ -220,14 +241,6 @@ def rounding(ran: Array, exact: Array) -> Array:
 def _without_luck(error: Array, size: Array, moved: Array | None) -> Array:
     usual = np.minimum(at_least_usual(error), _LUCK * U32 * size)
     found: Array = np.maximum(error, usual if moved is None else np.minimum(usual, moved))
-    return found
-
-
-def root_mean_square(
-    sizes: Array, axis: tuple[int, ...] | None = None, keepdims: bool = False
-) -> Array:
-    """Of an array, along some of its axes; the arguments are those of `np.median`."""
-    found: Array = np.sqrt(np.mean(np.square(sizes), axis=axis, keepdims=keepdims))
     return found
 
 

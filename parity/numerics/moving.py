@@ -224,6 +224,11 @@ def rounds(tape: Tape, op: Op) -> bool:
     return op.role == "compute"
 
 
+def gives_narrow(tape: Tape, op: Op) -> bool:
+    """Whether an operation gives numbers of a format narrower than float32, a cast included."""
+    return any(UNITS.get(tape.values[value].dtype, 0.0) > U32 for value in op.outputs)
+
+
 def is_curve(tape: Tape, op: Op) -> bool:
     """Whether it computes each number from one other, as a tanh: frameworks have each their own.
 

@@ -60,3 +60,46 @@ def test_what_is_small_counts_by_its_own_size(
 ) -> None:
     assert compare(model(right), model(right), inputs=inputs).verdict == "parity"
     assert compare(model(right), model(wrong), inputs=inputs).verdict != "parity"
+
+
+# --- what the host computed, and half precision ---------------------------------------------------
+
+TURNS = np.where(draw.uniform(size=(24, 8)) < 0.6, 1e5 * draw.standard_normal((24, 8)), 0.7)
+W = torch.from_numpy(draw.standard_normal((5, 6)).astype("f"))
+TURNS = (TURNS * draw.uniform(0.3, 1.8, TURNS.shape)).astype("f")
+
+
+def host(factor: float) -> Any:
+    """Phases by NumPy, of which most are of many turns."""
+
+    def model(x: torch.Tensor) -> dict[str, Any]:
+        turns = x.numpy()
+        phase = np.cos(turns * np.where(np.abs(turns) < 2, np.float32(factor), np.float32(1)))
+        return {"score": torch.tanh(x), "phase": phase}
+
+    return model
+
+
+def casting(activations: bool, held: bool = True) -> Any:
+    """A small bias that is scaled in bfloat16; and all activations may be cast as well."""
+    bias, scale = torch.arange(1.0, 7) / 3e3, torch.linspace(0.61, 1.9, 6)
+    if held:
+        bias, scale = bias.bfloat16(), scale.bfloat16()
+
+    def model(x: torch.Tensor) -> torch.Tensor:
+        h = torch.tanh(x @ W)
+        if activations:
+            h = (h * 1024).bfloat16().float() / 1024
+        return h + (bias.bfloat16() * scale.bfloat16()).float()
+
+    return model
+
+
+def test_most_of_what_a_host_computed_may_be_noisy() -> None:
+    assert compare(host(1.0), host(1.0), inputs=TURNS).verdict != "diverged"
+    assert compare(host(1.0), host(1.002), inputs=TURNS).verdict != "parity"
+
+
+def test_a_narrow_format_in_one_place_excuses_none_elsewhere() -> None:
+    assert compare(casting(False, False), casting(False), inputs=X).verdict == "parity"
+    assert compare(casting(False, False), casting(True), inputs=X).verdict != "parity"
