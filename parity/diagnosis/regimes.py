@@ -25,6 +25,7 @@ from parity.numerics.accounting import (
     in_reals,
     largest_beside,
     lower_quartile,
+    of_one_kind,
     root_mean_square,
     rounding,
 )
@@ -114,7 +115,7 @@ def precision_decides(
                 lost = np.minimum(_TIMES * np.maximum(*sizes), most)
                 allowed = np.maximum(allowed, lost)
             if (gap > np.maximum(large, allowed)).any():
-                allowed = np.maximum(allowed, _STEPS * _lost_in_kernels(matched, pair))
+                allowed = np.maximum(allowed, _STEPS * _lost_in_kernels(matched, pair, gap.shape))
             over = gap > np.maximum(large, allowed)
         if over.any():
             index = tuple(int(i) for i in np.unravel_index(int((gap * over).argmax()), gap.shape))
@@ -255,7 +256,9 @@ def moved_outputs(
     pair: OutputPair,
     computed: Callable[[Tape, Op], bool] | None = None,
 ) -> tuple[Array, Array] | None:
-    """How far rounding moves both outputs of a pair; None where a replay fails on moved numbers.
+    """How far rounding moves both outputs of a pair.
+
+    None where a replay fails on moved numbers, or one output alone is complex.
 
     Args:
         computed: see `moved_by_rounding`.
@@ -270,7 +273,8 @@ def moved_outputs(
     except ParityError:
         return None
     laid_out = in_reference_layout(matched, pair, theirs)
-    return None if laid_out is None else (ours, laid_out)
+    known = laid_out is not None and laid_out.shape == ours.shape  # one alone may be complex
+    return (ours, laid_out) if known and laid_out is not None else None
 
 
 def lost_in_float64(matched: Match, pairs: Sequence[OutputPair]) -> list[Array | float]:
@@ -298,7 +302,7 @@ def _of_narrow_places(matched: Match, pair: OutputPair) -> Array | float:
     return np.inf if moved is None else _TIMES * _usual(np.minimum(*moved), np.median)
 
 
-def _lost_in_kernels(matched: Match, pair: OutputPair) -> Array | float:
+def _lost_in_kernels(matched: Match, pair: OutputPair, shape: tuple[int, ...]) -> Array | float:
     """How far elements of an output move by what frameworks' kernels lose, in either model."""
     tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
     draws = typed(tapes[1], matched.draws)
@@ -310,7 +314,9 @@ def _lost_in_kernels(matched: Match, pair: OutputPair) -> Array | float:
     except ParityError:
         return 0.0
     laid_out = in_reference_layout(matched, pair, theirs)
-    return ours if laid_out is None else np.maximum(ours, laid_out)
+    if laid_out is not None and laid_out.shape == ours.shape:
+        return np.maximum(ours, laid_out)
+    return ours if ours.shape == shape else 0.0
 
 
 def _laid_out(
@@ -318,7 +324,8 @@ def _laid_out(
 ) -> tuple[Array, Array] | None:
     """A pair of outputs in the reference's layout, every complex number as two.
 
-    None where they are no numbers of one kind.
+    Integers beside floating numbers that are not whole are floating numbers, of which those of the
+    one side have no digits behind the point. None where the outputs are of two shapes.
     """
     tapes = matched.reference.tape, matched.side.tape
     names = [{value: name for name, value in tape.outputs.items()} for tape in tapes]
@@ -333,10 +340,22 @@ def _laid_out(
     if kinds <= set("biuf") and all(map(_are_whole, floats)):
         # bins, flags or whole seconds, whatever holds them
         return a.astype(np.float64).astype(np.int64), b.astype(np.float64).astype(np.int64)
-    if kinds <= set("fc") and len(kinds) == 1:
-        wide = (in_reals(one).astype(np.float64) for one in (a, b))
-        return mask_sentinels(next(wide)), mask_sentinels(next(wide))
-    return None
+    if "c" in kinds and len(kinds) > 1:
+        a, b = (_without_rounded_parts(one) for one in of_one_kind(a, b))
+    wide = (in_reals(one).astype(np.float64) for one in (a, b))
+    return mask_sentinels(next(wide)), mask_sentinels(next(wide))
+
+
+def _without_rounded_parts(array: Array) -> Array:
+    """Complex numbers that should be real, without imaginary parts that are rounding alone.
+
+    Those are of the size of the numbers, and not of what a real number has there.
+    """
+    size = np.abs(array)
+    least = _TIMES * U32 * at_least_usual(size, _upper_quartile)
+    imaginary = np.where(np.abs(array.imag) <= least, 0.0, array.imag)
+    found: Array = array.real + 1j * imaginary
+    return found
 
 
 def _are_whole(array: Array) -> bool:

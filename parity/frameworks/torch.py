@@ -323,6 +323,8 @@ def _fill(template: Any, arguments: Sequence[Native], precision: Precision) -> A
         return {key: _fill(item, arguments, precision) for key, item in template.items()}
     if precision is not None and isinstance(template, torch.dtype) and template.is_floating_point:
         return torch.float64
+    if precision is not None and isinstance(template, torch.dtype) and template.is_complex:
+        return torch.complex128
     return template
 
 

@@ -288,7 +288,10 @@ def elementwise(
         is the rounding of, where terms cancelled.
     """
     if "c" in (reference.dtype.kind, candidate.dtype.kind):
-        return elementwise(in_reals(reference), in_reals(candidate), error, moved)
+        ours, theirs = map(in_reals, of_one_kind(reference, candidate))
+        if error.shape != ours.shape:  # the reference is real, and has one for both parts
+            error, moved = error[..., None], None if moved is None else moved[..., None]
+        return elementwise(ours, theirs, np.broadcast_to(error, ours.shape), moved)
     if reference.dtype.kind != "f" or candidate.dtype.kind != "f":
         return 0.0 if np.array_equal(reference, candidate) else float("inf")
     reference, candidate = mask_sentinels(reference), mask_sentinels(candidate)
