@@ -6,6 +6,7 @@ low-precision       the same, of a parameter in float16 or bfloat16
 parameter-differs   no more than that, but of a parameter that is another and no rounding
 null-distribution   without float64: no larger than what moving inputs by one rounding leaves
 no-float64          nor does that tell: it could not be measured, or leaves what a fault would
+other-length        of a list that is longer or shorter in float64 than as it ran
 host-read           small, and behind numbers that the host computed, which have no float64
 unpaired-random     random draws that have no counterpart
 one-draws           the same, where the other model draws nothing at all
@@ -107,6 +108,8 @@ def _deterministic(repaired: Match, parting: Parting, outputs: Sequence[OutputPa
         if other:
             return Kind("parameter-differs", other)
         return Kind("low-precision" if _low(parting) else "constant-precision")
+    if _is_of_another_length(repaired, parting):
+        return Kind("other-length")
     working = _in_working_precision(repaired, parting)
     if is_rounding(parting.residual, working):
         return Kind("rounding", f"in the working precision it is {working:.1e} of its size")
@@ -210,6 +213,17 @@ def _low(parting: Parting) -> bool:
     )
 
 
+def _is_of_another_length(repaired: Match, parting: Parting) -> bool:
+    """Whether rounding decides how many numbers there are, as of those above a limit."""
+    assert parting.values is not None
+    ours = repaired.reference.array(parting.values[0]).size, repaired.reference.tape
+    theirs = repaired.side.array(parting.values[1]).size, repaired.side.tape
+    return any(
+        size != tape.values[value].size
+        for (size, tape), value in zip((ours, theirs), parting.values, strict=True)
+    )
+
+
 def _in_working_precision(repaired: Match, parting: Parting) -> float:
     """What the candidate's operations leave when they get the reference's recorded bits."""
     assert parting.values is not None and parting.order is not None
@@ -233,5 +247,6 @@ def recorded_inputs(repaired: Match, region: Region) -> Mapping[int, Array]:
         pair = repaired.pairs.get(value)
         if pair is not None:
             recorded = tape.adapter.to_numpy(tape.recorded[pair.reference])
-            found[value] = pair.order.apply(recorded)
+            if pair.order.takes(recorded):
+                found[value] = pair.order.apply(recorded)
     return found

@@ -20,6 +20,7 @@ import numpy as np
 from parity.diagnosis.by_chance import chance_may_be_why
 from parity.diagnosis.case import case_of
 from parity.diagnosis.judge import Verdict, counted
+from parity.diagnosis.listed import listed_otherwise
 from parity.diagnosis.low_precision import in_half_precision, in_the_same_formats, loosened
 from parity.diagnosis.masks import are_masks, unwritten_masks
 from parity.diagnosis.outputs import in_reference_layout, is_constant
@@ -122,6 +123,9 @@ def close(
             one for one in left if not one.excess.ratio <= ACCOUNTED
         ]
     reasons = unwritten_masks(matched, pairs, plain)
+    if reasons:
+        return _weaker(verdict, "unverified", reasons, names), []
+    reasons = listed_otherwise(matched, pairs, plain)
     if reasons:
         return _weaker(verdict, "unverified", reasons, names), []
     noted = any(note.kind == "low-precision" for note in verdict.notes)
@@ -459,7 +463,7 @@ def _compared(
         ours = ran[0][names[0][pair.reference]]
         theirs, replayed = lay(ran[1][name]), lay(exact[name])
         if theirs is None or replayed is None or ours.shape != reference.shape:
-            continue  # another shape is reported as such
+            continue  # told by itself, see `listed_otherwise`
         ours, reference, theirs, replayed = of_one_kind(ours, reference, theirs, replayed)
         sides = (ours, reference), (theirs, replayed)
         masks = are_masks(matched, pair, reference, replayed)

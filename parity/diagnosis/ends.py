@@ -172,9 +172,12 @@ class Ends(Scene):
         return found
 
     def orders(self, a: int, b: int) -> list[Order]:
-        """Axis orders in which `a` fits in the place of `b`; those of its neighbours first."""
-        values = self.found.reference.tape.values, self.candidate.side.tape.values
-        fitting = list(orders(values[0][a].shape, values[1][b].shape))
+        """Axis orders in which `a` fits in the place of `b`; those of its neighbours first.
+
+        Of their shapes in float64: a list of what lies above a limit may be longer there.
+        """
+        shapes = self.found.reference.array(a).shape, self.candidate.side.array(b).shape
+        fitting = list(orders(*shapes))
         if len(fitting) > 1:
             nearby = {
                 pair.order.axes

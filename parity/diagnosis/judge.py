@@ -39,7 +39,7 @@ from parity.tape import Array, Site, Tape
 _OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
 _ROUNDING = 1e-6  # in float64: what no rounding of float32 constants leaves of a value
 _NEARLY = 0.05  # relative: what noise takes otherwise, as turned round, is not nearly the same
-_UNVERIFIABLE = ("no-float64", "host-read")
+_UNVERIFIABLE = ("no-float64", "host-read", "other-length")
 
 
 @dataclass(frozen=True)
@@ -357,6 +357,11 @@ def _unverified(kind: str, parting: Parting) -> str:
             f"{what} computes with numbers that Python made of the model's values, "
             f"and differs by {parting.residual:.1e}: rounding cannot be told from a fault. Keep "
             "them tensors"
+        )
+    if kind == "other-length":
+        return (
+            f"{what} gives more numbers in float64 than as it ran, or fewer, as of those above a "
+            f"limit, and differs by {parting.residual:.1e}: rounding cannot be told from a fault"
         )
     return f"{what} has no float64: rounding cannot be told from a fault there"
 

@@ -262,7 +262,9 @@ def _rounded(plain: PlainRun, names: list[str], at: int) -> float:
         return 0.0
     tape = plain.recorded(at)
     ran, exact = recorded_outputs(tape), tape.outputs_of("float64", {})
-    return max((by_column(exact[name], ran[name]) for name in names if name in exact), default=0.0)
+    # of a list that is longer in float64 nothing is known: moved inputs have to tell
+    known = [name for name in names if name in exact and exact[name].shape == ran[name].shape]
+    return max((by_column(exact[name], ran[name]) for name in known), default=0.0)
 
 
 def _is_by_sample(plain: PlainRun, names: list[str], at: int) -> bool:

@@ -44,6 +44,10 @@ class Order:
             return _laid_out(reference, permuted, back, self.shape)
         return _laid_out(reference, self.fine, self.axes, self.shape)
 
+    def takes(self, reference: Array) -> bool:
+        """Whether it lays out an array: as it ran a list may be longer than in float64."""
+        return reference.size == math.prod(self.fine)
+
     def revert(self, partner: Array, shape: tuple[int, ...]) -> Array:
         """The partner's numbers in the reference's order, with the reference's shape."""
         if self.split:

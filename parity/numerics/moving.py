@@ -15,7 +15,7 @@ from parity.errors import ReplayError
 from parity.numerics.accounting import in_reals, is_progression
 from parity.numerics.difference import mask_sentinels
 from parity.numerics.rounding import U32, UNITS
-from parity.tape import Array, Op, Replay, Tape
+from parity.tape import Array, Op, Precision, Replay, Tape
 
 _DRAWS = 4
 _FEW_BITS = 2.0**12
@@ -23,7 +23,7 @@ _SMALL = 2.0**11  # larger ones have no more digits behind the point
 _U64 = 2.0**-53
 _OWN = 4.0  # roundings of itself that a kernel's result is off by, and has lost nothing
 _MUCH = 32.0  # times by which an operation magnifies what its inputs are off by
-_SHARE = 0.03  # by which inputs move, at most
+_SHARES = (0.03, 3e-3, 3e-4)  # by which inputs move, at most
 _SUMS = ("add", "sub", "sum", "mean")  # in the names of kernels
 _ARITHMETIC = (*_SUMS, "mul", "div", "mm", "dot", "einsum", "conv", "linear", "neg", "square")
 _CONSTANT = 1e-4  # more than a mask's constant moves with the logit that it swallows
@@ -33,21 +33,33 @@ def masks_are_constant(tape: Tape, value: int, given: Mapping[int, Array]) -> bo
     """Whether what hides elements of a value stays, where the model's inputs move by up to 3%.
 
     Of a single number it cannot be seen whether it is a mask's constant: a loss may be as large.
+    Where a model lists what it finds, inputs move by less, so that as many are found; if they never
+    are, nothing speaks against a mask.
 
     Args:
         given: what replaces values of the tape, its inputs among them, in float64.
     """
+    before = tape.replay("float64", dict(given)).array(value)
+    for share in _SHARES:
+        after = tape.replay("float64", {**given, **_moved_inputs(tape, given, share)}).array(value)
+        if after.shape == before.shape:
+            with np.errstate(all="ignore"):
+                least = _CONSTANT * share / _SHARES[0] * np.abs(before)
+                stays = np.abs(after - before) <= least
+            return bool((stays | ~hidden(before)).all())
+    return True
+
+
+def _moved_inputs(tape: Tape, given: Mapping[int, Array], share: float) -> dict[int, Array]:
+    """A model's inputs, each number moved by up to a share of itself."""
     recorded = Replay(tape, None, tape.recorded)
     random = np.random.default_rng(0)
     moved = {}
     for one in tape.inputs.values():
         array = np.asarray(given.get(one, recorded.array(one)))
         if array.dtype.kind == "f" and not (array == np.round(array)).all():  # no mask, no index
-            moved[one] = array * (1 + _SHARE * random.uniform(-1, 1, array.shape))
-    before, after = (tape.replay("float64", {**given, **more}).array(value) for more in ({}, moved))
-    with np.errstate(all="ignore"):
-        stays = np.abs(after - before) <= _CONSTANT * np.abs(before)
-    return bool((stays | ~hidden(before)).all())
+            moved[one] = array * (1 + share * random.uniform(-1, 1, array.shape))
+    return moved
 
 
 def moved_by_rounding(
@@ -80,6 +92,34 @@ def moved_by_rounding(
         again = tape.replay(None, {**moved, **given}, after=after)
         for value, largest in found.items():
             np.fmax(largest, _step(base.array(value), again.array(value)), out=largest)
+    return found
+
+
+def moved_as_long(
+    tape: Tape,
+    value: int,
+    given: Mapping[int, Array],
+    precision: Precision,
+    shape: tuple[int, ...],
+) -> Array:
+    """How far each number of a list moves at most by float32 roundings, where it is as long.
+
+    Nothing is known, and 0 given, where rounding makes it another length in all of the replays.
+    """
+    recorded = Replay(tape, None, tape.recorded)
+    leaves = [one for one in tape.values if tape.producer(one.id) is None]
+    floating = [one for one in leaves if recorded.array(one.id).dtype.kind == "f"]
+    base = in_reals(tape.replay(precision, given).array(value))
+    random = np.random.default_rng(0)
+    found = np.zeros(shape)
+    for turn in range(2 * _DRAWS):
+        moved = {
+            one.id: _moved(recorded.array(one.id), _unit(one.dtype), random) for one in floating
+        }
+        after = partial(_move_results, rounds, random) if turn % 2 else None
+        again = in_reals(tape.replay(precision, {**moved, **given}, after=after).array(value))
+        if again.shape == base.shape == shape:
+            np.fmax(found, _step(base, again), out=found)
     return found
 
 

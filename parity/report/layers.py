@@ -119,6 +119,8 @@ def _rounding(side: Side, value: int) -> float:
     if recorded.dtype.kind not in "fc" or value not in side.run or not recorded.size:
         return 0.0
     exact = side.array(value)
+    if exact.shape != recorded.shape:
+        return 0.0
     if "c" in (exact.dtype.kind, recorded.dtype.kind):
         return measure(exact, recorded).relative
     off = relative_difference(exact, recorded)
@@ -141,6 +143,8 @@ def _local_errors(repaired: Match, values: Collection[int]) -> dict[int, float]:
             if pair is None:
                 continue
             recorded = tapes[0].adapter.to_numpy(tapes[0].recorded[pair.reference])
+            if not pair.order.takes(recorded):
+                continue
             ours = pair.order.apply(recorded)
             theirs = run.array(value)
             if ours.dtype.kind == "f" and theirs.dtype.kind == "f" and ours.shape == theirs.shape:
@@ -174,6 +178,8 @@ def _measure(repaired: Match, a: int, b: int) -> Difference | None:
     tapes = repaired.reference.tape, repaired.side.tape
     ours = tapes[0].adapter.to_numpy(tapes[0].recorded[a])
     theirs = tapes[1].adapter.to_numpy(tapes[1].recorded[b])
+    if not repaired.pairs[b].order.takes(ours):
+        return None
     laid_out = repaired.pairs[b].order.apply(ours)
     # how many a random draw picks may depend on what was drawn
     return measure(laid_out, theirs) if laid_out.shape == theirs.shape else None
