@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from parity import budget, channels
@@ -22,6 +23,7 @@ from parity.diagnosis.closing import close, doubted
 from parity.diagnosis.draw_notes import with_draws
 from parity.diagnosis.judge import Verdict, judge
 from parity.diagnosis.locate import locate
+from parity.diagnosis.outputs import in_layout_of_a_cube
 from parity.diagnosis.redraw import redraw
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import PlainRun, plain_run, same_samples
@@ -211,7 +213,11 @@ def _compare(
         ),
         layers=layer_rows(repaired, verdict.ends),
         outputs=output_rows(
-            reference, candidate, pairs, {**verdict.outputs, **outputs.beside.verdicts}
+            reference,
+            candidate,
+            pairs,
+            {**verdict.outputs, **outputs.beside.verdicts},
+            partial(in_layout_of_a_cube, matched),
         ),
         coverage=verdict.coverage,
         structure=structure,

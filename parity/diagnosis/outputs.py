@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from parity.diagnosis.image_axes import are_images
 from parity.diagnosis.region import OutputPair, ancestors
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
+from parity.matching.order import Order
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
-from parity.tape import Array, Tape
+from parity.tape import Array
 
 
 def output_verdicts(
@@ -78,64 +81,39 @@ def in_reference_layout(found: Match, pair: OutputPair, candidate: Array) -> Arr
     """
     shape = found.reference.array(pair.reference).shape
     if candidate.shape == shape:
-        return candidate
+        return in_layout_of_a_cube(found, pair, candidate)
     if candidate.ndim != len(shape) or candidate.ndim < 4:
         return None
-    for moved in (np.moveaxis(candidate, 1, -1), np.moveaxis(candidate, -1, 1)):
-        if moved.shape == shape and (_of_image_operations(found, pair) or _of_images(found, pair)):
+    for way in _WAYS:
+        moved = np.moveaxis(candidate, *way)
+        if moved.shape == shape and are_images(found, pair):
             return moved
     return None
 
 
-# Parts of the names of operations whose operands have channels; of those that sum products.
-_IMAGES = ("conv", "pool", "upsample", "resize", "batchnorm", "batch_norm")
-_PRODUCTS = ("matmul", "mm", "einsum")
+_WAYS = (1, -1), (-1, 1)
 
 
-def _of_image_operations(found: Match, pair: OutputPair) -> bool:
-    """Whether both outputs come of operations on images of their own number of axes."""
+def in_layout_of_a_cube(found: Match, pair: OutputPair, candidate: Array) -> Array:
+    """Images laid out as the reference's, where these have as many channels as rows and columns.
 
-    def is_one(tape: Tape, value: int, out: int) -> bool:
-        op, rank = tape.producer(value), len(tape.values[out].shape)
-        named = op is not None and any(part in op.kind.lower() for part in _IMAGES)
-        return named and len(tape.values[value].shape) == rank
-
-    sides = (found.reference.tape, pair.reference), (found.side.tape, pair.candidate)
-    return all(
-        any(is_one(tape, one, out) for one in _of_images_too(tape, out)) for tape, out in sides
-    )
-
-
-def _of_images(found: Match, pair: OutputPair) -> bool:
-    """Whether the outputs come of images that were given to the models in two layouts."""
-    tapes = found.reference.tape, found.side.tape
-    given = [
-        one
-        for value in tapes[1].inputs.values()
-        if (one := found.pairs.get(value)) is not None and not one.order.identity
-    ]
-    reached = _of_images_too(tapes[0], pair.reference), _of_images_too(tapes[1], pair.candidate)
-    return any(one.reference in reached[0] and one.candidate in reached[1] for one in given)
+    What was matched tells there how the axes lie.
+    """
+    known = found.pairs.get(pair.candidate)
+    if known is None or known.order.identity or known.reference != pair.reference:
+        return candidate
+    shape = found.reference.array(pair.reference).shape
+    ways = [way for way in _WAYS if _moves(known.order, way, shape)]
+    return np.moveaxis(candidate, *ways[0]) if ways and are_images(found, pair) else candidate
 
 
-def _of_images_too(tape: Tape, value: int) -> set[int]:
-    """The values before one that are images if it is: up to a flattening, or an attention."""
-    batch = tape.values[value].shape[0]
-    seen, stack = {value}, [value]
-    while stack:
-        op = tape.producer(stack.pop())
-        if op is None or any(part in op.kind.lower() for part in _IMAGES):
-            continue
-        live = [one for one in op.inputs if tape.is_live(one)]
-        if len(live) > 1 and any(part in op.kind.lower() for part in _PRODUCTS):
-            continue
-        for source in live:
-            shape = tape.values[source].shape
-            flat = len(shape) < 3 and (not shape or shape[0] == batch)
-            if source not in seen and not flat:
-                seen.add(source)
-                stack.append(source)
-    return seen
+def _moves(order: Order, way: tuple[int, int], shape: tuple[int, ...]) -> bool:
+    """Whether an order of axes is that of moving a candidate's channels back."""
+    if len(shape) < 4 or not order.takes(np.empty(shape, bool)):
+        return False
+    places = np.arange(math.prod(shape)).reshape(shape)
+    there = order.apply(places)
+    return there.shape == shape and np.array_equal(np.moveaxis(there, *way), places)
 
 
 def _same(matched: Match, pair: OutputPair) -> bool:

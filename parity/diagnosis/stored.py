@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from parity.diagnosis.beside import apart
-from parity.diagnosis.outputs import in_reference_layout
+from parity.diagnosis.outputs import in_layout_of_a_cube, in_reference_layout
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import (
     Outputs,
@@ -341,8 +341,10 @@ def difference(
     for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
         if name not in ours or other not in theirs:
             return float("inf")
-        laid_out: Array | None = theirs[other]
-        if theirs[other].shape != ours[name].shape:  # which may depend on the samples
+        laid_out: Array | None
+        if theirs[other].shape == ours[name].shape:  # which may depend on the samples
+            laid_out = in_layout_of_a_cube(matched, pair, theirs[other])
+        else:
             laid_out = in_reference_layout(matched, pair, theirs[other])
         if laid_out is None or laid_out.shape != ours[name].shape:
             return float("inf")

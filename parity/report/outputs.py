@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,13 +50,20 @@ def output_rows(
     candidate: Tape,
     pairs: Sequence[OutputPair],
     verdicts: Mapping[str, str],
+    lay: Callable[[OutputPair, Array], Array] = lambda pair, array: array,
 ) -> tuple[OutputRow, ...]:
-    """The outputs in the working precision; `verdicts` by name."""
+    """The outputs in the working precision.
+
+    Args:
+        verdicts: by name.
+        lay: lays a candidate's output out as the reference's.
+    """
     rows = []
     for pair in pairs:
         ours = reference.tape.adapter.to_numpy(reference.tape.recorded[pair.reference])
         theirs = candidate.adapter.to_numpy(candidate.recorded[pair.candidate])
         same = ours.shape == theirs.shape
+        theirs = lay(pair, theirs) if same else theirs
         difference = measure(ours, theirs) if same else None
         decisions = decide(ours, theirs, reference.array(pair.reference)) if same else None
         verdict = verdicts[pair.name]

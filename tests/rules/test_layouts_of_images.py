@@ -1,0 +1,95 @@
+"""Channels first or last is no difference of images; of what is no image any more it is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch.nn.functional import conv2d, pad
+
+import parity
+from tests.rules.pairs import draw, weights
+
+X = draw.standard_normal((2, 3, 8, 9)).astype("f")
+CUBE = draw.standard_normal((2, 3, 6, 6)).astype("f")
+KERNEL, SMALL = weights(15, 3, 3, 3), weights(6, 3, 3, 3)
+
+Model = Callable[[torch.Tensor], torch.Tensor]
+
+
+def verdict(reference: Model, candidate: Model, x: np.ndarray = X) -> str:
+    """Of a model that takes channels first, and of one that takes them last."""
+    models = (
+        parity.wrap(reference, framework="torch"),
+        parity.wrap(candidate, framework="torch", input_layout="NHWC"),
+    )
+    return parity.compare(*models, inputs=x).verdict
+
+
+def last(images: torch.Tensor) -> torch.Tensor:
+    return images.permute(0, 2, 3, 1)
+
+
+def maps(x: torch.Tensor) -> torch.Tensor:
+    return conv2d(x, KERNEL)
+
+
+def maps_last(x: torch.Tensor) -> torch.Tensor:
+    return last(conv2d(x.permute(0, 3, 1, 2), KERNEL))
+
+
+def fields(x: torch.Tensor) -> torch.Tensor:
+    return last(maps(x)).reshape(2, 42, 3, 5)
+
+
+def fields_too(x: torch.Tensor) -> torch.Tensor:
+    return maps_last(x).reshape(2, 42, 3, 5)
+
+
+def test_a_feature_map_may_have_its_channels_in_either_place() -> None:
+    assert verdict(maps, maps_last) == "parity"
+
+
+def test_fields_of_listed_boxes_are_no_channels() -> None:
+    assert verdict(fields, fields_too) == "parity"
+    assert verdict(fields, lambda x: fields_too(x).permute(0, 3, 1, 2)) == "diverged"
+
+
+def upwards(x: torch.Tensor) -> torch.Tensor:
+    """What channels hold is written among the pixels."""
+    found = maps(x)[:, :12].reshape(2, 3, 2, 2, 6, 7)
+    return found.permute(0, 1, 4, 2, 5, 3).reshape(2, 3, 12, 14)
+
+
+def test_channels_that_become_pixels_leave_an_image() -> None:
+    assert verdict(upwards, lambda x: last(upwards(x.permute(0, 3, 1, 2)))) == "parity"
+
+
+def tokens(x: torch.Tensor) -> torch.Tensor:
+    """All places in a row, and an image again."""
+    found = maps(x).flatten(2).transpose(1, 2)
+    return torch.softmax(found, 2).transpose(1, 2).reshape(2, 15, 6, 7)
+
+
+def test_places_in_a_row_become_an_image_again() -> None:
+    assert verdict(tokens, lambda x: last(tokens(x.permute(0, 3, 1, 2)))) == "parity"
+
+
+def of_a_cube(x: torch.Tensor, how: str = "constant") -> torch.Tensor:
+    return torch.relu(conv2d(pad(x, (1, 1, 1, 1), how), SMALL))
+
+
+def test_of_as_many_channels_as_rows_what_was_matched_tells_the_layout() -> None:
+    def port(how: str) -> Model:
+        return lambda x: last(of_a_cube(x.permute(0, 3, 1, 2), how))
+
+    assert verdict(of_a_cube, port("constant"), CUBE) == "parity"
+    assert verdict(of_a_cube, port("reflect"), CUBE) == "diverged"
+
+
+def test_rows_and_columns_of_a_cube_that_were_exchanged_are_a_difference() -> None:
+    def turned(x: torch.Tensor) -> torch.Tensor:
+        return last(of_a_cube(x.permute(0, 3, 1, 2)).transpose(2, 3))
+
+    assert verdict(of_a_cube, turned, CUBE) == "diverged"
