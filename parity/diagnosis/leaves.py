@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, time, timedelta
 from enum import Enum
 from pathlib import PurePath
@@ -58,6 +59,8 @@ def equal(a: Any, b: Any) -> bool:
     if isinstance(a, Returned) and isinstance(b, Returned):
         return _made_alike(a.model, b.model, set())
     a, b = _as_text(a), _as_text(b)
+    if isinstance(a, str) and isinstance(b, str):
+        return a == b or _without_frameworks(a) == _without_frameworks(b)
     if _dtype_name(a) and _dtype_name(b):
         return _dtype_name(a) == _dtype_name(b)
     if known_by_name(a) and known_by_name(b):
@@ -82,6 +85,16 @@ def _as_text(leaf: Any) -> Any:
     except UnicodeDecodeError:
         pass
     return leaf
+
+
+def _without_frameworks(text: str) -> str:
+    """A text in which dtypes are written without their frameworks: of torch, of TensorFlow."""
+    return _DTYPE.sub(lambda found: found[1] or found[2], text)
+
+
+# As `str(tensor.dtype)` and `repr(tensor.dtype)` have it.
+_NAMES = r"(bool|b?float\d+|u?int\d+|complex\d+)\b"
+_DTYPE = re.compile(rf"\b(?:torch|tf)\.{_NAMES}|<dtype: '{_NAMES}'>")
 
 
 def _same_function(a: FunctionType, b: FunctionType) -> bool:
