@@ -114,7 +114,8 @@ def moved_as_long(
     found = np.zeros(shape)
     for turn in range(2 * _DRAWS):
         moved = {
-            one.id: _moved(recorded.array(one.id), _unit(one.dtype), random) for one in floating
+            one.id: _moved(recorded.array(one.id), _unit(one.dtype), random, one.kind != "input")
+            for one in floating
         }
         after = partial(_move_results, rounds, random) if turn % 2 else None
         again = in_reals(tape.replay(precision, {**moved, **given}, after=after).array(value))
