@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parity.diagnosis.elsewhere import names_of
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import PlainRun
-from parity.diagnosis.stored import names_of
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.tape import Array

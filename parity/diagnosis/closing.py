@@ -19,6 +19,7 @@ import numpy as np
 
 from parity.diagnosis.by_chance import chance_may_be_why
 from parity.diagnosis.case import case_of
+from parity.diagnosis.elsewhere import differ, names_of
 from parity.diagnosis.judge import Verdict, counted
 from parity.diagnosis.listed import listed_otherwise
 from parity.diagnosis.low_precision import in_half_precision, in_the_same_formats, loosened
@@ -27,7 +28,7 @@ from parity.diagnosis.outputs import in_reference_layout, is_constant
 from parity.diagnosis.regimes import lost_in_float64, moved_outputs, precision_decides
 from parity.diagnosis.region import Leaf, OutputPair, Parting
 from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, tape_doubts
-from parity.diagnosis.stored import differ, names_of, stored_leaves, stored_results
+from parity.diagnosis.stored import stored_leaves, stored_results
 from parity.diagnosis.stored_noise import stored_beside_draws
 from parity.errors import ParityError
 from parity.matching.match import Match

@@ -9,19 +9,23 @@ from typing import Any
 import numpy as np
 
 from parity.diagnosis.beside import apart
-from parity.diagnosis.outputs import in_layout_of_a_cube, in_reference_layout
-from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replayed import (
-    Outputs,
-    PlainRun,
-    recorded_outputs,
+from parity.diagnosis.elsewhere import (
+    NUDGES,
+    Apart,
+    Gap,
+    apart_elsewhere,
+    elsewhere,
+    is_by_sample,
+    names_of,
+    usual_gaps,
 )
+from parity.diagnosis.region import OutputPair
+from parity.diagnosis.replayed import Outputs, PlainRun, recorded_outputs
 from parity.errors import ParityError
 from parity.matching.match import Match
-from parity.numerics.difference import by_column
 from parity.numerics.rounding import U32
 from parity.outputs import Outputs as Flat
-from parity.tape import Array, Replay, Tape
+from parity.tape import Replay, Tape
 
 
 def stored_results(
@@ -48,17 +52,15 @@ def stored_results(
     if not fixed or not same_orders(plain):
         told = [f"{one}; more than one sample would show it" for one in found]
         return ("unverified" if found else "parity"), told
-    usual = difference(matched, fixed, plain[0].run(), plain[1].run())
+    usual = usual_gaps(matched, fixed, [one.run() for one in plain], plain[0].count)
     refused = 0
     for at in range(len(orders)):
         try:
             seen = _as_they_lie(matched, fixed, plain, at)
-            if not _differ_elsewhere(matched, seen, plain, at, usual):
+            differing = apart_elsewhere(matched, seen, plain, at, usual)
+            if not differing:
                 continue
-            by_sample = [
-                _is_by_sample(one, names, at)
-                for one, names in zip(plain, names_of(matched, seen), strict=True)
-            ]
+            by_sample = [is_by_sample(matched, differing, plain, side, at) for side in (0, 1)]
         except ParityError:  # a model takes no samples in this order
             refused += 1
             continue
@@ -68,6 +70,7 @@ def stored_results(
         told = [f"{one}; {_where(plain, at)} they differ" for one in found] or [
             on_others(plain, at)
         ]
+        told += not_finite(plain, at, differing)
         # so does what a first call builds of its batch, which both may do
         sure = any(by_sample) and not any(one.built() for one in plain)
         return ("diverged" if sure else "unverified"), told
@@ -77,7 +80,10 @@ def stored_results(
 
 
 def _stored_numbers(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun], usual: float
+    matched: Match,
+    pairs: Sequence[OutputPair],
+    plain: tuple[PlainRun, PlainRun],
+    usual: Mapping[str, Gap],
 ) -> tuple[str, list[str]]:
     """Whether a number that one model holds is what the other computes from all samples.
 
@@ -88,7 +94,7 @@ def _stored_numbers(
     held = _held_numbers(matched)
     others = len(plain[0].orders)  # samples that are a few percent off
     with contextlib.suppress(ParityError):  # which a model may refuse
-        if held and _differ_elsewhere(matched, pairs, plain, others, usual):
+        if held and apart_elsewhere(matched, pairs, plain, others, usual):
             return "unverified", [f"{one}; {_where(plain, others)} they differ" for one in held]
     return "parity", []
 
@@ -138,7 +144,7 @@ def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
     found: dict[str, str] = {}
     for at in range(len(plain[0].orders)):
         try:
-            ours, theirs = (_others(_elsewhere(one, at)) for one in plain)
+            ours, theirs = (_others(elsewhere(one, at)) for one in plain)
             for name in ours.keys() & theirs.keys():
                 if apart(ours[name], theirs[name]) and _is_steady(plain, name, at):
                     found[name] = f"output {name!r}: {on_others(plain, at)}"
@@ -151,9 +157,9 @@ def _is_steady(plain: tuple[PlainRun, PlainRun], name: str, at: int) -> bool:
     """Whether a leaf is what was recorded when a model runs again, and no rounding changes it."""
     return not any(
         apart(one.tape.other_outputs.get(name), _others(one.run()).get(name))
-        or apart(_others(_elsewhere(one, at)).get(name), _others(moved).get(name))
+        or apart(_others(elsewhere(one, at)).get(name), _others(moved).get(name))
         for one in plain
-        for moved in (_elsewhere(one, at, seed) for seed in range(NUDGES))
+        for moved in (elsewhere(one, at, seed) for seed in range(NUDGES))
     )
 
 
@@ -180,6 +186,21 @@ def on_others(plain: Sequence[PlainRun], at: int) -> str:
     )
 
 
+def not_finite(plain: Sequence[PlainRun], at: int, differing: Sequence[Apart]) -> list[str]:
+    """That one model alone has no numbers somewhere in what it gives on other samples."""
+    found = []
+    for one in differing:
+        if one.finite[0] != one.finite[1]:
+            side = one.finite.index(False)
+            found.append(
+                f"{_where(plain, at)} output {one.names[side]!r} of {plain[side].tape.model} is "
+                f"not finite throughout, that of {plain[1 - side].tape.model} is: a mean or a "
+                "quotient of what is empty there may be NaN in the one and 0 in the other. Samples "
+                "of which each half leaves nothing empty would tell"
+            )
+    return found
+
+
 def _as_they_lie(
     matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun], at: int
 ) -> Sequence[OutputPair]:
@@ -191,31 +212,12 @@ def _as_they_lie(
         return pairs
     ours, theirs = (tape.values for tape in (matched.reference.tape, matched.side.tape))
     alike = [pair for pair in pairs if ours[pair.reference].shape == theirs[pair.candidate].shape]
-    there = [_elsewhere(one, at) for one in plain]
+    there = [elsewhere(one, at) for one in plain]
     return [
         pair
         for pair, *names in zip(alike, *names_of(matched, alike), strict=True)
         if len({one[name].shape for one, name in zip(there, names, strict=True) if name in one}) < 2
     ]
-
-
-def _differ_elsewhere(
-    matched: Match,
-    pairs: Sequence[OutputPair],
-    plain: tuple[PlainRun, PlainRun],
-    at: int,
-    usual: float,
-) -> bool:
-    """Whether the models differ on samples in another order by more than rounding does there."""
-    gap = difference(matched, pairs, *(_elsewhere(one, at) for one in plain))
-    if gap <= ELSEWHERE * max(usual, U32):
-        return False
-    sides = list(zip(plain, names_of(matched, pairs), strict=True))
-    # half of the samples may leave a matrix singular, or an element between two others
-    if gap <= ELSEWHERE * max(_moved(*side, at, seed) for side in sides for seed in range(NUDGES)):
-        return False
-    # a kernel may round otherwise by where a sample lies: what saturates may be rounding alone
-    return gap > ELSEWHERE * max(_rounded(*side, at) for side in sides)
 
 
 def _drawn(matched: Match, pair: OutputPair, plain: tuple[PlainRun, PlainRun]) -> bool:
@@ -231,58 +233,6 @@ def _drawn(matched: Match, pair: OutputPair, plain: tuple[PlainRun, PlainRun]) -
     return False
 
 
-def names_of(matched: Match, pairs: Sequence[OutputPair]) -> tuple[list[str], list[str]]:
-    """The names of outputs in the reference, and in the candidate."""
-    tapes = matched.reference.tape, matched.side.tape
-    ours, theirs = ({value: name for name, value in tape.outputs.items()} for tape in tapes)
-    return [ours[pair.reference] for pair in pairs], [theirs[pair.candidate] for pair in pairs]
-
-
-def _elsewhere(plain: PlainRun, at: int, seed: int | None = None) -> Outputs:
-    assert plain.elsewhere is not None
-    return plain.elsewhere(at, seed)
-
-
-def _moved(plain: PlainRun, names: list[str], at: int, seed: int) -> float:
-    """By how much of their size a model's outputs move where its inputs move by a rounding."""
-    ours, moved = _elsewhere(plain, at), _elsewhere(plain, at, seed)
-    if any(name not in ours or name not in moved for name in names):
-        return float("inf")
-    return max(
-        by_column(ours[name], moved[name])
-        if moved[name].shape == ours[name].shape
-        else float("inf")
-        for name in names
-    )
-
-
-def _rounded(plain: PlainRun, names: list[str], at: int) -> float:
-    """By how much of their size a model's outputs are rounded there: what float64 gives instead."""
-    if plain.recorded is None:
-        return 0.0
-    tape = plain.recorded(at)
-    ran, exact = recorded_outputs(tape), tape.outputs_of("float64", {})
-    # of a list that is longer in float64 nothing is known: moved inputs have to tell
-    known = [name for name in names if name in exact and exact[name].shape == ran[name].shape]
-    return max((by_column(exact[name], ran[name]) for name in known), default=0.0)
-
-
-def _is_by_sample(plain: PlainRun, names: list[str], at: int) -> bool:
-    """Whether a model computes each sample by itself: then it takes them in any order."""
-    order, here, there = plain.orders[at], plain.run(), _elsewhere(plain, at)
-    return plain.axis == 0 and all(
-        name in there
-        and here[name].ndim > 0
-        and len(here[name]) == plain.count
-        and here[name][order].shape == there[name].shape
-        and by_column(here[name][order], there[name]) <= _ONE_BY_ONE
-        for name in names
-    )
-
-
-ELSEWHERE = 64.0  # times what the models differ by on the inputs that were given
-_ONE_BY_ONE = 1e-3  # of its size, and no more, an output may change with where its sample lies
-NUDGES = 2
 _ALIKE = 8 * U32
 _ENOUGH = 4  # numbers that are equal by no chance
 
@@ -325,28 +275,3 @@ def _stored(matched: Match, pairs: Sequence[OutputPair]) -> list[str]:
 
 def _is_used(tape: Tape, value: int) -> bool:
     return not tape.used.isdisjoint(tape.consumers[value]) or value in tape.outputs.values()
-
-
-def differ(
-    matched: Match, pairs: Sequence[OutputPair], ours: Outputs, theirs: Outputs, limit: float
-) -> bool:
-    return not difference(matched, pairs, ours, theirs) <= limit
-
-
-def difference(
-    matched: Match, pairs: Sequence[OutputPair], ours: Outputs, theirs: Outputs
-) -> float:
-    """The largest relative difference of outputs of two runs; inf where they cannot be compared."""
-    found = [0.0]
-    for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
-        if name not in ours or other not in theirs:
-            return float("inf")
-        laid_out: Array | None
-        if theirs[other].shape == ours[name].shape:  # which may depend on the samples
-            laid_out = in_layout_of_a_cube(matched, pair, theirs[other])
-        else:
-            laid_out = in_reference_layout(matched, pair, theirs[other])
-        if laid_out is None or laid_out.shape != ours[name].shape:
-            return float("inf")
-        found.append(by_column(ours[name], laid_out))
-    return max(found)
