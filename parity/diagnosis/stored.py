@@ -19,13 +19,12 @@ from parity.diagnosis.elsewhere import (
     names_of,
     usual_gaps,
 )
+from parity.diagnosis.held import Held, held_numbers, held_results, of_all_samples
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import Outputs, PlainRun, recorded_outputs
 from parity.errors import ParityError
 from parity.matching.match import Match
-from parity.numerics.rounding import U32
 from parity.outputs import Outputs as Flat
-from parity.tape import Replay, Tape
 
 
 def stored_results(
@@ -46,7 +45,8 @@ def stored_results(
     Returns:
         The verdict that follows, and the reasons; none where the models agree there as well.
     """
-    found = _stored(matched, pairs)
+    held = held_results(matched)
+    found = [*_stored_outputs(matched, pairs), *(one.text for one in held)]
     fixed = [pair for pair in every if not _drawn(matched, pair, plain)]
     orders = plain[0].orders
     if not fixed or not same_orders(plain):
@@ -76,65 +76,45 @@ def stored_results(
         return ("diverged" if sure else "unverified"), told
     if found and refused == len(orders):
         return "unverified", [f"{one}; the models take no other samples" for one in found]
-    return _stored_numbers(matched, fixed, plain, usual)
+    return _a_few_percent_off(matched, fixed, plain, usual, held, refused == len(orders))
 
 
-def _stored_numbers(
+def _a_few_percent_off(
     matched: Match,
     pairs: Sequence[OutputPair],
     plain: tuple[PlainRun, PlainRun],
     usual: Mapping[str, Gap],
+    found: Sequence[Held],
+    refused: bool,
 ) -> tuple[str, list[str]]:
-    """Whether a number that one model holds is what the other computes from all samples.
+    """The same on samples that are a few percent off, where what every part of a batch has shows.
 
-    As the largest of clipped observations it may be the same in every part of the batch. A number
-    may be equal by chance, and samples that are a few percent off may be none that a model takes
-    (no unit quaternions, say): it takes both to doubt.
+    As the largest of clipped observations. Such samples may be none that a model takes (no unit
+    quaternions, say), and right models may differ there. So it takes something else to doubt: what
+    one of them holds and the other computes, or what one alone computes of all samples; or that
+    nothing else is known, as the models take no other order.
     """
-    held = _held_numbers(matched)
-    others = len(plain[0].orders)  # samples that are a few percent off
+    held = [*found, *held_numbers(matched)]
+    others = len(plain[0].orders)
+    together = [] if held else of_all_samples(matched, plain)
+    if not held and not together and not refused:
+        return "parity", []
+    differing: list[Apart] = []
     with contextlib.suppress(ParityError):  # which a model may refuse
-        if held and apart_elsewhere(matched, pairs, plain, others, usual):
-            return "unverified", [f"{one}; {_where(plain, others)} they differ" for one in held]
+        differing = apart_elsewhere(matched, pairs, plain, others, usual)
+    if differing:
+        where = _where(plain, others)
+        told = [f"{one.text}; {where} they differ" for one in held]
+        told = told or [
+            f"{where} the outputs differ: {one} computes of all samples what the other model "
+            "computes nowhere, and may hold"
+            for one in together[:1]
+        ]
+        if refused and not told:
+            told = [on_others(plain, others)]
+        if told:
+            return "unverified", told
     return "parity", []
-
-
-def _held_numbers(matched: Match) -> list[str]:
-    """Numbers that one model holds and the other computes from its inputs."""
-    tapes = matched.reference.tape, matched.side.tape
-    found = []
-    for tape, run, other in (
-        (tapes[0], matched.reference.run, tapes[1]),
-        (tapes[1], matched.side.run, tapes[0]),
-    ):
-        held = np.array(sorted(_numbers(other)))
-        for op in tape.ops:
-            for value in op.outputs if op.index in tape.used and not op.static else ():
-                if tape.values[value].size != 1 or not held.size or not tape.is_live(value):
-                    continue
-                number = float(run.array(value).ravel()[0])
-                if (np.abs(held - number) <= _ALIKE * abs(number)).any() and number:
-                    found.append(
-                        f"{other.model} holds the number {number:.6g}, which {op.site.described} "
-                        f"of {tape.model} computes from its inputs"
-                    )
-    return list(dict.fromkeys(found))
-
-
-def _numbers(tape: Tape) -> set[float]:
-    """The floating numbers that a model's operations were given, as settings or as constants."""
-    found = {
-        one
-        for index in tape.used
-        for setting in tape.ops[index].attributes.values()
-        for one in (setting if isinstance(setting, (tuple, list)) else (setting,))
-        if isinstance(one, float)
-    }
-    recorded = Replay(tape, None, tape.recorded)
-    for value in tape.values:
-        if value.size == 1 and value.kind in ("constant", "buffer") and "float" in value.dtype:
-            found.add(float(recorded.array(value.id).ravel()[0]))
-    return found
 
 
 def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
@@ -233,12 +213,8 @@ def _drawn(matched: Match, pair: OutputPair, plain: tuple[PlainRun, PlainRun]) -
     return False
 
 
-_ALIKE = 8 * U32
-_ENOUGH = 4  # numbers that are equal by no chance
-
-
-def _stored(matched: Match, pairs: Sequence[OutputPair]) -> list[str]:
-    """Outputs that one model alone computes from its inputs; its constants that the other does."""
+def _stored_outputs(matched: Match, pairs: Sequence[OutputPair]) -> list[str]:
+    """Outputs that one model alone computes from its inputs."""
     tapes = matched.reference.tape, matched.side.tape
     found = []
     for pair in pairs:
@@ -250,28 +226,4 @@ def _stored(matched: Match, pairs: Sequence[OutputPair]) -> list[str]:
                 "operations were recorded, the other model's does: it may be a stored result, or "
                 "computed where it cannot be followed, as through NumPy"
             )
-    for one in matched.pairs.values():
-        values = one.reference, one.candidate
-        if tapes[0].values[values[0]].size < _ENOUGH or not one.residual <= _ALIKE:
-            continue
-        if not matched.reference.informative(values[0]):
-            continue
-        constant = [
-            tape.producer(value) is None and tape.values[value].kind != "input"
-            for tape, value in zip(tapes, values, strict=True)
-        ]
-        live_too = [tape.is_live(value) for tape, value in zip(tapes, values, strict=True)]
-        for side in (0, 1):
-            if constant[side] and live_too[1 - side] and _is_used(tapes[side], values[side]):
-                producer = tapes[1 - side].producer(values[1 - side])
-                place = f" at {producer.site.source}" if producer and producer.site.source else ""
-                value = tapes[side].values[values[side]]
-                found.append(
-                    f"{value.name or 'a constant'} {value.shape} of {tapes[side].model} holds what "
-                    f"{tapes[1 - side].model} computes from its inputs{place}"
-                )
     return found
-
-
-def _is_used(tape: Tape, value: int) -> bool:
-    return not tape.used.isdisjoint(tape.consumers[value]) or value in tape.outputs.values()

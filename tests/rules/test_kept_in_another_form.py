@@ -1,0 +1,116 @@
+"""What a model kept of its first batch where every part of that batch has it."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from tests.rules.pairs import FIRST, X, compare, weights
+
+# What every part of the batch has, as the least and the largest of clipped observations.
+CLIPPED = np.clip(4 * X, -2, 3)
+IMAGES = np.minimum(np.random.default_rng(3).gamma(2, 0.5, (8, 4, 4, 3)), (1.3, 0.9, 1.1))
+IMAGES = IMAGES.astype(np.float32)
+OF_CHANNELS = weights(3, 4)
+
+
+def reasons(report) -> str:
+    return " ".join(report.comparisons[0].reasons)
+
+
+def balanced(white):
+    """Images over the largest of each channel."""
+    return lambda x: torch.tanh((x / (x.amax((0, 1, 2)) if white is None else white)) @ OF_CHANNELS)
+
+
+def test_several_numbers_that_are_held_and_computed_are_unverified() -> None:
+    white = torch.from_numpy(IMAGES.max((0, 1, 2)))
+    assert compare(balanced(None), balanced(None), inputs=IMAGES).verdict == "parity"
+    for pair in ((None, white), (white, None)):
+        report = compare(*map(balanced, pair), inputs=IMAGES)
+        assert report.verdict == "unverified"
+        assert "holds 3 numbers" in reasons(report)
+
+
+def test_a_function_of_what_is_held_is_unverified() -> None:
+    def by_a_gain(x):
+        return (x * float(1 / CLIPPED.max())) @ FIRST
+
+    def by_the_largest(x):
+        return (x / x.max()) @ FIRST
+
+    def by_the_largest_of_each(x):
+        return (x / x.amax(0).amax()) @ FIRST
+
+    assert compare(by_the_largest, by_the_largest_of_each, inputs=CLIPPED).verdict == "parity"
+    for pair in ((by_the_largest, by_a_gain), (by_a_gain, by_the_largest)):
+        report = compare(*pair, inputs=CLIPPED)
+        assert report.verdict == "unverified"
+        assert "a few percent off" in reasons(report)
+        assert "of all samples" in reasons(report)
+
+
+def test_the_middle_of_a_range_is_unverified() -> None:
+    middle = float(CLIPPED.max() + CLIPPED.min()) / 2
+
+    def within(x):
+        low, high = x.min(), x.max()
+        return torch.tanh(((x - low) - (high - low) / 2) @ FIRST)
+
+    def less(kept):
+        return lambda x: torch.tanh((x - (kept or (x.max() + x.min()) / 2)) @ FIRST)
+
+    assert compare(within, less(0), inputs=CLIPPED).verdict == "parity"
+    assert compare(within, less(middle), inputs=CLIPPED).verdict == "unverified"
+
+
+def test_right_models_may_differ_outside_of_what_they_take() -> None:
+    """Samples that are a few percent off are no unit vectors, for which these are one function."""
+
+    def by_a_sum(x):
+        return x[:, :1] ** 2 + (x[:, 1:] ** 2).sum(1, keepdim=True) + torch.tanh(x @ FIRST)
+
+    def by_one(x):
+        return 1 + torch.tanh(x @ FIRST)
+
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    assert compare(by_a_sum, by_one, inputs=unit).verdict == "parity"
+
+
+def in_time(scale):
+    def model(inputs):
+        times, x = inputs
+        if bool((times.diff() <= 0).any()):
+            raise ValueError("observations are not in the order of time")
+        return torch.tanh((x / (scale or x.abs().amax())) @ FIRST)
+
+    return lambda times, x: model((times, x))
+
+
+def test_models_that_refuse_other_orders_run_on_samples_a_few_percent_off() -> None:
+    given = (np.array([0, 10, 20, 35, 50], np.float32), X)
+    folded = FIRST / float(np.abs(X).max())
+
+    def by_folded_weights(times, x):
+        in_time(1)(times, x)
+        return torch.tanh(x @ folded)
+
+    assert compare(in_time(0), in_time(0), inputs=given).verdict == "parity"
+    report = compare(in_time(0), by_folded_weights, inputs=given)
+    assert report.verdict == "unverified"
+    assert "a few percent off" in reasons(report)
+
+
+def test_what_is_no_sample_is_a_few_percent_off_too() -> None:
+    goal = np.linspace(-1, 1, 7, dtype=np.float32) ** 3
+    kept = torch.tanh(torch.from_numpy(goal) @ FIRST)
+
+    def model(embedding):
+        def called(state, goal):
+            g = torch.tanh(goal @ FIRST) if embedding is None else embedding
+            return torch.tanh(state @ FIRST) * g, (state - goal).square().sum(1)
+
+        return called
+
+    assert compare(model(None), model(None), inputs=(X, goal)).verdict == "parity"
+    assert compare(model(None), model(kept), inputs=(X, goal)).verdict == "unverified"
