@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from parity.diagnosis.replayed import PlainRun
+from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.rounding import U32
 from parity.tape import Array, Op, Replay, Tape
@@ -136,6 +137,61 @@ def _few_held(tape: Tape) -> Iterator[Array]:
         if 1 <= value.size <= _MOST and value.kind in ("constant", "buffer", "parameter"):
             if "float" in value.dtype and _is_used(tape, value.id):
                 yield np.sort(recorded.array(value.id).astype(np.float64).ravel())
+
+
+def never_changed(held: Sequence[Held], plain: Sequence[PlainRun], trials: int) -> list[Held]:
+    """Those of which no other samples show that what is computed is ever something else."""
+    left = [one for one in held if _hangs_on_contents(plain[one.side].tape, one.value)]
+    for side in (0, 1):
+        for at in range(trials):
+            here = [one for one in left if one.side == side]
+            record = plain[side].recorded
+            if not here or record is None:
+                break
+            try:
+                there = record(at)
+            except ParityError:  # the model takes no such samples
+                continue
+            changed = [one for one in here if _changed(plain[side].tape, there, one.value)]
+            left = [one for one in left if one not in changed]
+    return left
+
+
+def _hangs_on_contents(tape: Tape, value: int) -> bool:
+    """Whether inputs of other numbers change a value: places, as a sum of ones, they do not."""
+    ops = tape.leading_to([value])
+    recorded = Replay(tape, None, tape.recorded)
+    inputs = {one: recorded.array(one) for one in tape.inputs.values()}
+    before = recorded.array(value)
+    for other in (_less, _turned_round, np.zeros_like):
+        try:
+            given = {one: other(array) for one, array in inputs.items()}
+            after = tape.replay(None, given, only=ops).array(value)
+        except ParityError:  # an operation takes no such numbers
+            continue
+        if before.shape != after.shape or not np.array_equal(before, after):
+            return True
+    return False
+
+
+def _less(array: Array) -> Array:
+    return (array * 0.375).astype(array.dtype) if array.dtype.kind == "f" else array
+
+
+def _turned_round(array: Array) -> Array:
+    return np.ascontiguousarray(array.ravel()[::-1].reshape(array.shape))
+
+
+def _changed(tape: Tape, there: Tape, value: int) -> bool:
+    if [op.kind for op in tape.ops] != [op.kind for op in there.ops]:
+        return True  # it is another program, and its outputs agree
+    before, after = (
+        np.sort(Replay(one, None, one.recorded).array(value).astype(np.float64).ravel())
+        for one in (tape, there)
+    )
+    if before.shape != after.shape:
+        return True
+    return not bool((np.abs(before - after) <= _OTHER * np.abs(before)).all())
 
 
 def of_all_samples(matched: Match, plain: tuple[PlainRun, PlainRun]) -> list[str]:

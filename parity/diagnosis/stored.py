@@ -19,7 +19,7 @@ from parity.diagnosis.elsewhere import (
     names_of,
     usual_gaps,
 )
-from parity.diagnosis.held import Held, held_numbers, held_results, of_all_samples
+from parity.diagnosis.held import Held, held_numbers, held_results, never_changed, of_all_samples
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import Outputs, PlainRun, recorded_outputs
 from parity.errors import ParityError
@@ -49,7 +49,8 @@ def stored_results(
     found = [*_stored_outputs(matched, pairs), *(one.text for one in held)]
     fixed = [pair for pair in every if not _drawn(matched, pair, plain)]
     orders = plain[0].orders
-    if not fixed or not same_orders(plain):
+    alone = plain[0].count == 1 and not orders and not plain[1].orders  # of whole numbers, say
+    if not fixed or not same_orders(plain) and (found or not alone):
         told = [f"{one}; more than one sample would show it" for one in found]
         return ("unverified" if found else "parity"), told
     usual = usual_gaps(matched, fixed, [one.run() for one in plain], plain[0].count)
@@ -114,7 +115,11 @@ def _a_few_percent_off(
             told = [on_others(plain, others)]
         if told:
             return "unverified", told
-    return "parity", []
+    same = never_changed([one for one in held if one.sure], plain, others + 1)
+    told = [
+        f"{one.text}; no other samples were seen on which that is something else" for one in same
+    ]
+    return ("unverified" if told else "parity"), told
 
 
 def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:

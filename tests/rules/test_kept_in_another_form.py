@@ -101,6 +101,41 @@ def test_models_that_refuse_other_orders_run_on_samples_a_few_percent_off() -> N
     assert "a few percent off" in reasons(report)
 
 
+def test_what_is_held_is_unverified_until_it_is_seen_to_be_something_else() -> None:
+    pixels = np.round(255 * np.random.default_rng(5).random((6, 7))).astype(np.float32)
+    pixels[:, 0] = 255
+
+    def model(largest):
+        return lambda x: torch.tanh((x / (largest or x.max())) @ FIRST)
+
+    assert compare(model(0), model(0), inputs=pixels).verdict == "parity"
+    report = compare(model(0), model(255.0), inputs=pixels)
+    assert report.verdict == "unverified"
+    assert "holds the number 255" in reasons(report)
+    pixels[3:] = np.minimum(pixels[3:], 200)
+    assert compare(model(0), model(255.0), inputs=pixels).verdict == "diverged"
+
+
+def test_one_sample_of_whole_numbers_shows_nothing_of_what_is_held() -> None:
+    board = np.array([[1, 0, -1, 1, 1, 0, 1]], np.float32)
+
+    def model(count):
+        return lambda x: torch.tanh(x @ FIRST) * (count or x.abs().sum()) / 9
+
+    assert compare(model(0), model(0), inputs=board).verdict == "parity"
+    assert compare(model(0), model(5.0), inputs=board).verdict == "unverified"
+
+
+def test_an_order_that_was_kept_of_one_sample_is_unverified() -> None:
+    order = torch.from_numpy(X[:1]).argsort(1)[0]
+
+    def model(kept):
+        return lambda x: torch.tanh(x[:, x[0].argsort() if kept is None else kept] @ FIRST)
+
+    assert compare(model(None), model(None), inputs=X[:1]).verdict == "parity"
+    assert compare(model(None), model(order), inputs=X[:1]).verdict == "unverified"
+
+
 def test_what_is_no_sample_is_a_few_percent_off_too() -> None:
     goal = np.linspace(-1, 1, 7, dtype=np.float32) ** 3
     kept = torch.tanh(torch.from_numpy(goal) @ FIRST)
@@ -114,3 +149,18 @@ def test_what_is_no_sample_is_a_few_percent_off_too() -> None:
 
     assert compare(model(None), model(None), inputs=(X, goal)).verdict == "parity"
     assert compare(model(None), model(kept), inputs=(X, goal)).verdict == "unverified"
+
+
+def test_what_no_number_of_the_inputs_changes_is_not_computed_of_them() -> None:
+    """Places among the features: a sum of ones in one model, a table in the other."""
+    places = torch.arange(1, 8).float()
+
+    def model(table):
+        def called(x):
+            at = places if table else torch.ones_like(x[0]).cumsum(0)
+            return torch.tanh((x / at) @ FIRST)
+
+        return called
+
+    assert compare(model(False), model(True)).verdict == "parity"
+    assert compare(model(True), model(False), inputs=X[:1]).verdict == "parity"
