@@ -21,6 +21,7 @@ from parity.frameworks.chainer_watcher import (
     array_of,
     copy_of,
     is_link,
+    is_of_users,
     owner_of,
     path_of,
     state_of,
@@ -301,7 +302,7 @@ def to_bfloat16(array: Native) -> Native:
 
 def is_foreign(op: Op) -> bool:
     node = getattr(op.call, "node", None)
-    return node is not None and not type(node).__module__.startswith("chainer.")
+    return node is not None and is_of_users(node)
 
 
 def versions() -> dict[str, str]:

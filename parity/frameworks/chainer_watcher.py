@@ -17,6 +17,7 @@ from parity.callstack import is_users
 from parity.draws.host import HostDraw
 from parity.errors import ModelError
 from parity.frameworks.chainer_numpy import import_chainer
+from parity.frameworks.chainer_plain import as_nodes, is_plain
 from parity.frameworks.threads import followed
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Role
@@ -119,7 +120,7 @@ class Watch:
 
         chainer.FunctionNode.apply = apply
         try:
-            with self._reads(), followed(self._in_thread):
+            with self._reads(), as_nodes(), followed(self._in_thread):
                 yield
         finally:
             chainer.FunctionNode.apply = original
@@ -315,7 +316,12 @@ def _settings() -> dict[str, Any]:
 
 
 def _may_draw(node: Any) -> bool:
-    return node._impl_name in _DRAWS or not type(state_of(node)).__module__.startswith("chainer.")
+    return node._impl_name in _DRAWS or is_of_users(state_of(node))
+
+
+def is_of_users(node: Any) -> bool:
+    """Whether a function is none of Chainer's own."""
+    return not (type(node).__module__.startswith("chainer.") or is_plain(node))
 
 
 def _random_state() -> tuple[Any, ...]:
