@@ -173,6 +173,7 @@ def _with_stages(tape: Tape, stages: Sequence[Stage], reached: Sequence[Inputs])
         frozenset(index + count for index in tape.baked_ops),
         frozenset(value + offset for value in tape.baked_leaves),
         frozenset(index + count for index in tape.rounded_ops),
+        traced=tape.traced,
         numbers=tape.numbers,
     )
 

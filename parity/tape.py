@@ -224,6 +224,7 @@ class Tape:
         rounded_ops: operations given what the host read, and maybe changed by less than it shows.
         lost_draws: random draws whose effect is not on the tape; with one, nothing is verified.
         unseen: that the draws on the tape do not account for what the model gives in another run.
+        traced: whether the code of graphs ran for it, where a model runs the graphs themselves.
         tables: by value what it is in float64, where the other model made it beforehand.
     """
 
@@ -243,6 +244,7 @@ class Tape:
     rounded_ops: frozenset[int] = frozenset()
     lost_draws: list[str] = field(default_factory=list)
     unseen: str = ""
+    traced: bool = False
     numbers: dict[str, tuple[str, ...]] = field(default_factory=dict)
     kernels: dict[int, bool] = field(default_factory=dict)  # by operation: see `check_kernel`
     tables: Mapping[int, Array] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from functools import cache, cached_property, partial
 
 import numpy as np
 
+from parity.diagnosis.drawn_graphs import graphs_draw_otherwise
 from parity.diagnosis.drawn_outputs import drawn_outputs, is_kernel_rounding
 from parity.errors import FrameworkMissing, ParityError
 from parity.frameworks import load
@@ -40,6 +41,7 @@ class PlainRun:
         recorded: the tape of the model on the samples in one of these orders.
         moved: from which of the orders on the samples are others.
         redrawn: on the same inputs and other random numbers, by a number; 0 gives those of `run`.
+        untraced: likewise, and without graphs, which are what their code was when they were traced.
     """
 
     tape: Tape
@@ -53,6 +55,7 @@ class PlainRun:
     moved: int = 0
     redrawn: Callable[[int], Outputs] | None = None
     built: Callable[[], bool] = lambda: False
+    untraced: Callable[[int], Outputs] | None = None
 
     @cached_property
     def drawn(self) -> frozenset[str]:
@@ -105,10 +108,15 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
         with _other_numbers(model, turn):
             return plain(model, as_called=True)(inputs)
 
+    def untraced(turn: int) -> dict[str, Array]:
+        with _other_numbers(model, turn):
+            return plain(model)(inputs)
+
     once = cache(run)
     kept = once, cache(nudge), orders, cache(elsewhere)
     built = partial(was_built, model.obj)
-    return PlainRun(tape, *kept, axis, count, recorded, moved, cache(redrawn), built)
+    others = cache(redrawn), built, untraced
+    return PlainRun(tape, *kept, axis, count, recorded, moved, *others)
 
 
 @contextlib.contextmanager
@@ -220,6 +228,8 @@ def tape_doubt(plain: PlainRun) -> str:
             if not is_kernel_rounding(array, again[name], exact[name]):
                 told = _wanders(plain)
                 return told or _not_the_model(tape, name, array, again[name], drew)
+        if tape.traced and drew and plain.redrawn and plain.untraced:
+            return graphs_draw_otherwise(tape, plain.redrawn, plain.untraced, plain.drawn)
     except ParityError as error:
         return f"{tape.model} could not be run again as its user calls it: {error}"
     return ""

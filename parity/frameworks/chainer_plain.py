@@ -22,7 +22,7 @@ chainer = import_chainer()
 _NAMES = ("sign", "ceil", "floor", "fix")
 
 
-class _Elementwise(chainer.FunctionNode):  # type: ignore[misc]
+class _Elementwise(chainer.FunctionNode):  # type: ignore[name-defined]
     """One of NumPy's functions of each element by itself."""
 
     function: Callable[[Any], Any]
@@ -45,7 +45,9 @@ def is_plain(node: object) -> bool:
 @contextmanager
 def as_nodes() -> Iterator[None]:
     """Within it these functions are applied as nodes."""
-    modules = {name: importlib.import_module(f"chainer.functions.math.{name}") for name in _NAMES}
+    modules: dict[str, Any] = {
+        name: importlib.import_module(f"chainer.functions.math.{name}") for name in _NAMES
+    }
     before = {name: module.backend for name, module in modules.items()}
     try:
         for name, module in modules.items():

@@ -114,7 +114,8 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
     host = recorder.host.watching(model.obj)
     kept = left_as_it_was(model.obj), state.as_made(watcher)
     with kept[0], kept[1], state.eagerly(), state.uncollected(), host, _watched(watcher):
-        result, flat, outputs = run(model, call)
+        with state.noting_functions() as called:
+            result, flat, outputs = run(model, call)
     if flat.none_of_its_own(recorder.ops):
         raise no_tensors(model, result)
     watcher.name_variables(held)
@@ -125,7 +126,8 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
                 f"output {path} of {model.name} does not depend on its inputs, "
                 "or does so through NumPy, where it cannot be followed"
             )
-    return recorder.tape(model.name, ids, outputs, flat), bool(watcher.initial)
+    tape = recorder.tape(model.name, ids, outputs, flat)
+    return dataclasses.replace(tape, traced=bool(called)), bool(watcher.initial)
 
 
 def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:

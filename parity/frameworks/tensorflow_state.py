@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 from tensorflow.python.eager import context
+from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from tensorflow.python.ops.gen_resource_variable_ops import assign_variable_op, read_variable_op
 
 from parity.keeping.of_tensorflow import forget_streams, global_seeds
@@ -278,6 +279,23 @@ def uncollected() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+@contextlib.contextmanager
+def noting_functions() -> Iterator[list[Any]]:
+    """The `tf.function`s that are called within it."""
+    called: list[Any] = []
+    original = polymorphic_function.Function.__call__
+
+    def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+        called.append(function)
+        return original(function, *args, **kwargs)
+
+    polymorphic_function.Function.__call__ = call
+    try:
+        yield called
+    finally:
+        polymorphic_function.Function.__call__ = original
 
 
 @contextlib.contextmanager

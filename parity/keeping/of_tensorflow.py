@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,9 @@ def leaf(thing: Any) -> Leaf | None:
     variable = _variable(thing)
     if variable is not None:
         return Leaf(_contents(variable))
+    at = next((at for kind, at in _generators() if isinstance(thing, kind)), None)
+    if at is not None:
+        return Leaf(lambda: None, (("state", thing.state),), partial(_move, thing.state, at))
     inside = [
         ("", getattr(thing, name, None))
         for kind, name in _INSIDE
@@ -103,6 +107,20 @@ _INSIDE = (
     (tf.types.experimental.PolymorphicFunction, "python_function"),
     (tf.types.experimental.ConcreteFunction, "variables"),
 )
+
+
+def _generators() -> list[tuple[type, int]]:
+    """Classes that draw by a state, and where among its numbers the seed is."""
+    seeds = [getattr(keras.random, "SeedGenerator", None) for keras in _kerases()]
+    return [(tf.random.Generator, -1), *((kind, 0) for kind in seeds if kind)]
+
+
+def _move(state: Any, at: int, seed: int) -> None:
+    """Gives a generator another seed."""
+    variable = _variable(state)
+    numbers = read_variable_op(variable.handle, variable.dtype).numpy().copy()
+    numbers[at] = seed
+    variable.assign(numbers)
 
 
 def _variable(thing: Any) -> Any:

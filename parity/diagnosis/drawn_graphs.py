@@ -1,0 +1,137 @@
+"""Do graphs draw as the code does that they were traced from?
+
+The bodies of `tf.function`s are recorded as they run without graphs. A graph is what its code was
+when it was traced: with settings that it had then, with seeds that it was given then. Where draws
+change what a model gives, the graphs' runs and those of the code are two samples of what may be two
+laws. They are held against each other by some numbers of each output, and by how outputs go
+together over all their elements.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import numpy as np
+
+from parity.numerics.difference import residual
+from parity.tape import Array, Tape
+
+_LOOKS = (16, 32, 64)  # runs of either: a large difference needs few
+_SECONDS = 0.5  # after which there is no further look
+_STREAM = 100  # of the code's runs; those of the graphs are by the first numbers
+_MANY = 16_384  # elements of an output, of which it takes a part
+_ELEMENTS = 32  # of an output that are looked at by themselves
+_TOGETHER = 16  # outputs of which each is multiplied by each
+_ERROR_RATE = 1e-6
+_APART = 1e-3  # of their size, by which numbers differ that are no rounding
+
+
+def graphs_draw_otherwise(
+    tape: Tape,
+    graphs: Callable[[int], Mapping[str, Array]],
+    code: Callable[[int], Mapping[str, Array]],
+    drawn: Collection[str],
+) -> str:
+    """Says so where the graphs of a model give numbers of another law than their code; "" if not.
+
+    Args:
+        graphs, code: run the model with either, on other random numbers at each turn.
+        drawn: the outputs that draws change.
+    """
+    names = [name for name in tape.outputs if name in drawn and name not in tape.by_value]
+    found: list[list[Array]] = []
+    others: list[list[Array]] = []
+    started = time.perf_counter()
+    for runs in _LOOKS:
+        if found and time.perf_counter() - started > _SECONDS:
+            break
+        turns = range(len(found), runs)
+        found += [_numbers(graphs(turn + 1), names) for turn in turns]
+        others += [_numbers(code(_STREAM + turn), names) for turn in turns]
+        if not names or len({tuple(map(np.shape, one)) for one in (*found, *others)}) != 1:
+            return ""  # draws decide how many there are
+        if min(map(_different, (found, others))) < runs // 2:
+            return ""  # a generator that is put back gives the same again, or little is drawn
+        what = _apart(names, found, others)
+        if what:
+            return (
+                f"as its user calls it {tape.model} gives random numbers of another law than its "
+                f"code does: {what}, over {runs} runs of its graphs and {runs} without them. A "
+                "tf.function keeps the settings and seeds with which it was traced: trace it when "
+                "all is set, and draw in each by a generator of its own"
+            )
+    return ""
+
+
+def _apart(
+    names: Sequence[str], found: Sequence[Sequence[Array]], others: Sequence[Sequence[Array]]
+) -> str:
+    """Where the runs of both lie apart by more than chance leaves; "" if nowhere."""
+    each, theirs = (list(map(_stacked, zip(*one, strict=True))) for one in (found, others))
+    pairs = list(zip(names, each, theirs, strict=True))
+    features = [(f"output {name!r}", *_of_one(a, b)) for name, a, b in pairs]
+    features += [(f"outputs {one} together", a, b) for one, a, b in _of_two(pairs)]
+    count = sum(a.shape[1] for _, a, _ in features) * len(_LOOKS)
+    # that two samples of one law lie apart altogether has a chance of 2 / (2n choose n)
+    seen = min(1.0, math.sqrt(-math.log(_ERROR_RATE / 2 / max(count, 1)) / len(found)))
+    for what, a, b in features:
+        if any(_lie_apart(*both, seen) for both in zip(a.T, b.T, strict=True)):
+            return what
+    return ""
+
+
+def _numbers(run: Mapping[str, Array], names: Sequence[str]) -> list[Array]:
+    found = [run[name] for name in names if name in run]
+    return [one for one in found if one.dtype.kind in "biuf"]
+
+
+def _stacked(runs: Sequence[Array]) -> Array:
+    """What an output was in each run, a row each; of many elements some."""
+    size = runs[0].size
+    picks = np.linspace(0, max(size - 1, 0), min(size, _MANY)).astype(int)
+    rows = np.stack([one.ravel()[picks] for one in runs])
+    return np.nan_to_num(rows.astype(np.float64))
+
+
+def _different(runs: Sequence[Sequence[Array]]) -> int:
+    return len({b"".join(one.tobytes() for one in run) for run in runs})
+
+
+def _of_one(a: Array, b: Array) -> tuple[Array, Array]:
+    """Numbers of one output, for each run of either: some elements, their mean and spread."""
+    if not a.shape[1]:
+        return a, b
+    picks = np.linspace(0, a.shape[1] - 1, min(a.shape[1], _ELEMENTS)).astype(int)
+    usual = np.concatenate([a, b]).mean(0)
+
+    def features(one: Array) -> Array:
+        spread = np.square(one - usual).mean(1)
+        return np.column_stack([one[:, picks], one.mean(1), spread, one.min(1), one.max(1)])
+
+    return features(a), features(b)
+
+
+def _of_two(pairs: Sequence[tuple[str, Array, Array]]) -> list[tuple[str, Array, Array]]:
+    """How outputs of one shape go together: the mean of their elements' products."""
+    found = []
+    for at, (name, a, b) in enumerate(pairs[:_TOGETHER]):
+        for other, c, d in pairs[at + 1 : _TOGETHER]:
+            if a.shape != c.shape or not a.shape[1]:
+                continue
+            usual = [np.concatenate(both).mean(0) for both in ((a, b), (c, d))]
+            ours, theirs = (
+                ((x - usual[0]) * (y - usual[1])).mean(1)[:, None] for x, y in ((a, c), (b, d))
+            )
+            found.append((f"{name!r} and {other!r}", ours, theirs))
+    return found
+
+
+def _lie_apart(a: Array, b: Array, seen: float) -> bool:
+    """Whether the distance of two samples (Kolmogorov-Smirnov's) is none that chance leaves."""
+    both = np.sort(np.concatenate([a, b]))
+    below = [np.searchsorted(np.sort(one), both, "right") / len(one) for one in (a, b)]
+    if np.abs(below[0] - below[1]).max() < seen:
+        return False
+    return residual(np.sort(a), np.sort(b)) > _APART
