@@ -14,6 +14,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import sha256
 from types import BuiltinMethodType, FrameType, MethodType
@@ -23,6 +24,7 @@ import numpy as np
 
 from parity.callstack import is_users
 from parity.draws.draw import Array, Draw, generator
+from parity.draws.families import fresh, known
 from parity.draws.numpy_kernels import LEGACY, MODERN, OTHERS, Given, Kernel
 from parity.host_reads import is_written
 from parity.keeping import Structure, looked_through, streams
@@ -55,6 +57,20 @@ class HostDraw:
     found: bool = False
     value: int | None = None
     traced: bool = False
+
+
+# How many calls of a run give samples from the ends of their laws; None in runs as they are.
+_far: ContextVar[int | None] = ContextVar("far", default=None)
+
+
+@contextlib.contextmanager
+def far_out(calls: int) -> Iterator[None]:
+    """Within it the first calls of a run that is recorded give many samples that are far out."""
+    token = _far.set(calls)
+    try:
+        yield
+    finally:
+        _far.reset(token)
 
 
 class Host:
@@ -98,6 +114,7 @@ class Host:
         state = _state(getattr(function, "__self__", None))
         try:
             result = function(*args, **kwargs)
+            result = self._far_out(kernel, result, given)
             if name == "shuffle":  # in place
                 drawn = HostDraw(name, np.array(args[0]), None, np.array(args[0]))
             else:
@@ -108,6 +125,21 @@ class Host:
         finally:
             self._busy = False
         return result
+
+    def _far_out(self, kernel: Kernel | None, result: Any, given: Given) -> Any:
+        """What a call gives: as it was drawn, or samples from the ends of its law."""
+        draw = None if kernel is None else kernel.draw(given)
+        asked = _far.get()
+        if asked is None or kernel is None or draw is None or not known(draw) or "out" in given:
+            return result
+        if len(self.draws) >= asked:  # a loop may draw until it has samples that are not so far out
+            return result
+        random = generator(len(self.draws), 23)
+        drawn = np.asarray(result)
+        shape = np.shape(kernel.noise(np.array(result), given, random))
+        made = np.asarray(kernel.make(fresh(draw, shape, random, far=True), given))
+        made = made.astype(drawn.dtype).reshape(drawn.shape)
+        return made if isinstance(result, np.ndarray) else _as_called(made)
 
     def _drawn(self, name: str, kernel: Kernel | None, result: Array, given: Given) -> HostDraw:
         draw = None if kernel is None else kernel.draw(given)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from parity.draws.draw import Array, Gave, Transform
+from parity.draws.host import far_out
 from parity.errors import ParityError
 from parity.numerics.difference import residual
 from parity.tape import Op, Replay, Tape
@@ -28,6 +29,10 @@ def settle(tape: Tape, again: Callable[[int], Tape]) -> Tape:
     Args:
         again: records the model anew, at each turn from another random state.
     """
+    return _held_far_out(_settled(tape, again), again)
+
+
+def _settled(tape: Tape, again: Callable[[int], Tape]) -> Tape:
     draws = [op for op in tape.ops if op.role == "random"]
     counting = _seeded_by_state(tape) if draws else set()
     told = {
@@ -55,6 +60,37 @@ def settle(tape: Tape, again: Callable[[int], Tape]) -> Tape:
         }
     settled = {draws[at].index for at, bits in told.items() if bits >= BITS}
     return replace(tape, ops=_with_constants(tape, settled)) if settled else tape
+
+
+def _held_far_out(tape: Tape, again: Callable[[int], Tape]) -> Tape:
+    """The tape, in which draws are lost of which NumPy makes a multiple near the middle alone.
+
+    An array that is a multiple of a draw is known by the numbers of one run. What a clip cuts off,
+    or a loop draws again, shows only in samples that are far out.
+    """
+    made = _by_numpy(tape)
+    if not made or tape.lost_draws:
+        return tape
+    try:
+        with far_out(sum(op.role == "random" for op in tape.ops)):
+            other = again(_TURNS)
+    except ParityError:  # it does not take the numbers that it may draw
+        return tape
+    if len(_by_numpy(other)) >= len(made) and not other.lost_draws:
+        if not _not_followed(tape, other):
+            return tape
+    lost = (
+        f"{tape.model} draws with {made[0]} and computes with it outside its framework: of samples "
+        "that are far out it makes something else than of these, as a clip does. Pass the samples "
+        "in as inputs, or compute with them in the framework."
+    )
+    return replace(tape, lost_draws=[lost])
+
+
+def _by_numpy(tape: Tape) -> list[str]:
+    """What NumPy drew that came into the framework as an array, by the functions' names."""
+    given = (tape.producer(op.inputs[0]) for op in tape.ops if op.kind == "from_numpy")
+    return [op.kind for op in given if op is not None and op.role == "random"]
 
 
 def _not_followed(tape: Tape, other: Tape) -> str:

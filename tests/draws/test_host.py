@@ -249,3 +249,31 @@ def test_a_generator_of_two_places_is_put_back():
         assert inner.random is not before
     assert inner.random is before is outer.random
     assert np.random.mtrand._rand is shared
+
+
+def clipped(limit):
+    return lambda x: (
+        x @ torch.from_numpy(W)
+        + torch.from_numpy(np.clip(np.random.normal(0, 2, (5, 4)), -limit, limit).astype("f"))
+    )
+
+
+def drawn_again(limit):
+    def run(x):
+        noise = np.random.standard_normal((5, 4)).astype("f")
+        while (far := np.abs(noise) > limit).any():
+            noise[far] = np.random.standard_normal(int(far.sum()))
+        return x @ torch.from_numpy(W) + 2 * torch.from_numpy(noise)
+
+    return run
+
+
+@pytest.mark.parametrize("made", [clipped, drawn_again])
+def test_what_numpy_makes_of_samples_that_are_far_out_has_to_be_the_same(made):
+    np.random.seed(1)  # no number is beyond 3 deviations
+    of_torch = parity.wrap(reference, framework="torch")
+    for limit, verdict in ((6.5 if made is clipped else 3.3, "unverified"), (1e3, "parity")):
+        found = parity.compare(of_torch, parity.wrap(made(limit), framework="torch"), inputs=X)
+        assert found.verdict == verdict
+        if verdict == "unverified":
+            assert "far out" in found.comparisons[0].reasons[0]
