@@ -38,7 +38,8 @@ def with_tables(reference: Indexed, candidate: Tape) -> tuple[Indexed, Tape]:
 def _tables(tape: Tape, other: Tape) -> dict[int, Array]:
     """By value what a model computes of no input and the other holds, as that one holds it."""
     ran, others = (Replay(one, None, one.recorded) for one in (tape, other))
-    made, held, known = _made_of_no_input(tape), _held(other), _made_of_no_input(other)
+    made = _made_of_no_input(tape)
+    held, known = (_by_lengths(other, of(other)) for of in (_held, _made_of_no_input))
     near: dict[int, list[Array]] = {}
     for value in made if held else ():
         computed = ran.array(value)
@@ -59,15 +60,21 @@ def _tables(tape: Tape, other: Tape) -> dict[int, Array]:
     return found
 
 
-def _near(computed: Array, others: Replay, values: list[int]) -> list[Array]:
-    """The other model's values that come near, in float64."""
-    lengths, found = _lengths(computed.shape), list[Array]()
+def _by_lengths(tape: Tape, values: list[int]) -> dict[tuple[int, ...], list[int]]:
+    found: dict[tuple[int, ...], list[int]] = {}
     for value in values:
-        if _lengths(others.tape.values[value].shape) == lengths:
-            other = others.array(value).reshape(computed.shape)
-            with np.errstate(all="ignore"):
-                if squared_distance(computed, other) <= _NEAR * squared_norm(other):
-                    found.append(other.astype(np.float64))
+        found.setdefault(_lengths(tape.values[value].shape), []).append(value)
+    return found
+
+
+def _near(computed: Array, others: Replay, values: dict[tuple[int, ...], list[int]]) -> list[Array]:
+    """The other model's values that come near, in float64."""
+    found = []
+    for value in values.get(_lengths(computed.shape), ()):
+        other = others.array(value).reshape(computed.shape)
+        with np.errstate(all="ignore"):
+            if squared_distance(computed, other) <= _NEAR * squared_norm(other):
+                found.append(other.astype(np.float64))
     return found
 
 
@@ -117,5 +124,5 @@ def _held(tape: Tape) -> list[int]:
     ]
 
 
-def _lengths(shape: tuple[int, ...]) -> list[int]:
-    return [length for length in shape if length != 1]
+def _lengths(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(length for length in shape if length != 1)
