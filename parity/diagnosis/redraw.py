@@ -157,16 +157,28 @@ def can_be_had(draw: Draw | None) -> bool:
 
 
 def _turns(found: Match, decided: int) -> int:
-    tapes = found.reference.tape, found.side.tape
-    numbers = sum(value.size for tape in tapes for value in tape.values if value.op >= 0)
+    sizes = [size for side in _made_of_noise(found) for size in side]
+    numbers = sum(sizes)
     if numbers > _LARGE:
         return 2
     most = min(_MOST, _WORK // max(work_of(found), 1), _NUMBERS // max(numbers, 1))
     drawing = found.drawing
     drawn = [unit.size for unit in (*drawing.reference, *drawing.candidate.values())]
+    # what many draws make together, as the length of a vector, may have ends of its own; a single
+    # number of all of them, as a loss, is counted where it decides
+    together = [size for size in sizes if size > 1]
     # what cuts off the ends of a distribution shows in few samples of it
-    wanted = max(math.ceil(_DECISIONS / one) for one in (decided or _DECISIONS, min(drawn)))
+    least = decided or _DECISIONS, min(drawn), min(together, default=_DECISIONS)
+    wanted = max(math.ceil(_DECISIONS / one) for one in least)
     return min(max(2, most), max(_TURNS, wanted))
+
+
+def _made_of_noise(found: Match) -> Iterator[list[int]]:
+    """For each model how many numbers there are of each value that draws lead to."""
+    tapes = found.reference.tape, found.side.tape
+    for tape, origins in zip(tapes, found.drawing.origins, strict=True):
+        made = [value for value in tape.values if value.op >= 0 and value.id in origins.noise]
+        yield [value.size for value in made]
 
 
 def work_of(found: Match) -> int:

@@ -37,3 +37,19 @@ def test_not_all_orders_of_a_dozen_draws_are_made(monkeypatch):
     monkeypatch.setattr(pairing, "itertools", made)
     assert parity.compare(net(0.2), net(0.2), inputs=X).verdict == "parity"
     assert parity.compare(net(0.2), net(0.8), inputs=X).verdict == "diverged"
+
+
+def direction(least):
+    """Noise by its length: few of the numbers that it is made of, and one that decides."""
+
+    def model(x):
+        noise = torch.randn(2, 64)
+        length = noise.norm(dim=1, keepdim=True)
+        return x + (noise / length.clamp(min=least))[:, :8]
+
+    return parity.wrap(model, framework="torch")
+
+
+def test_a_floor_of_what_many_draws_make_together_is_found():
+    assert parity.compare(direction(1e-6), direction(6.5), inputs=X[:2]).verdict != "parity"
+    assert parity.compare(direction(1e-6), direction(1e-5), inputs=X[:2]).verdict == "parity"
