@@ -21,6 +21,7 @@ from parity.owners import (
     is_of_the_user,
     is_users_class,
     is_users_function,
+    known_by_name,
 )
 
 
@@ -172,16 +173,24 @@ def _names(thing: Any, ask: bool) -> list[str]:
 
 def private(thing: Any) -> dict[str, Any]:
     """The private attributes of an object."""
-    bases = type(thing).__mro__
+    return {name: getattr(thing, name, None) for name in _held(thing) if name[:1] == "_"}
+
+
+def attributes(thing: Any) -> dict[str, Any]:
+    """All that an object holds, in slots too."""
+    return {name: getattr(thing, name, None) for name in _held(thing)}
+
+
+def _held(thing: Any) -> list[str]:
     slots = [
         name
-        for base in bases
+        for base in type(thing).__mro__
         for name, member in vars(base).items()
         if isinstance(member, types.MemberDescriptorType)
     ]
     names = dict.fromkeys((*getattr(thing, "__dict__", {}), *slots))
     names.pop("__dict__", None)  # of a namespace: its attributes, not one of them
-    return {name: getattr(thing, name, None) for name in names if name[:1] == "_"}
+    return list(names)
 
 
 def named_by_a_library(cls: type) -> set[str]:
@@ -305,6 +314,22 @@ _DEVICE = re.compile(
     r"|@(numpy|cupy:\d+|intel64)",
     re.IGNORECASE,
 )
+
+
+def says_how(thing: Any) -> bool:
+    """Whether what holds no numbers may say how a method works: a text, a function, an object.
+
+    Where something works, as a device or a module, says nothing of it. Of a framework's functions
+    and objects each framework has its own.
+    """
+    if isinstance(thing, (str, bytes, Enum)):
+        return not (isinstance(thing, str) and is_device(thing))
+    if isinstance(thing, type):
+        return False
+    if type(thing) in (list, tuple, dict):
+        items = thing.values() if isinstance(thing, dict) else thing
+        return any(says_how(one) for one in items if type(one) not in (list, tuple, dict))
+    return is_of_the_user(thing) or known_by_name(thing) or is_users_class(type(thing))
 
 
 def _is_of_no_user(thing: object) -> bool:

@@ -27,6 +27,7 @@ from parity.objects import (
     named_by_a_library,
     names_parameters,
     private,
+    says_how,
     shown,
     shown_beside,
 )
@@ -42,6 +43,7 @@ class Outputs(dict[str, Any]):
         others: what holds no numbers, by path: None, strings, members of enums, objects.
         foreign: paths of tensors of another framework, given as arrays.
         numbers: by path the keys that lead there and are numbers, as ids are: they are values.
+        classes: the classes of the user's objects that show their items, by path.
     """
 
     def __init__(self) -> None:
@@ -49,12 +51,13 @@ class Outputs(dict[str, Any]):
         self.others: dict[str, Any] = {}
         self.foreign: set[str] = set()
         self.numbers: dict[str, tuple[str, ...]] = {}
+        self.classes: dict[str, type] = {}
 
     def as_arrays(self, to_numpy: Callable[[Any], Any]) -> Outputs:
         """The same outputs with their tensors as arrays of their own."""
         found = Outputs()
         found.update({path: np.array(to_numpy(item)) for path, item in self.items()})
-        found.others = self.others
+        found.others, found.classes = self.others, self.classes
         return found
 
     def none_of_its_own(self, ops: Sized) -> bool:
@@ -82,6 +85,13 @@ class _Number:
         return repr(self.key)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Made:
+    """The class of the user's by which an object was made; it stands beside its leaves."""
+
+    cls: type
+
+
 def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
     """Every leaf of what a model returned.
 
@@ -104,6 +114,10 @@ def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
     """
     leaves = list(_leaves((), output, is_tensor, {}))
     found = Outputs()
+    found.classes = {
+        "/".join(map(str, keys)): leaf.cls for keys, leaf in leaves if isinstance(leaf, _Made)
+    }
+    leaves = [(keys, leaf) for keys, leaf in leaves if not isinstance(leaf, _Made)]
     for name, (keys, leaf) in zip(_names([keys for keys, _ in leaves]), leaves, strict=True):
         numbers = tuple(str(key) for key in keys if isinstance(key, _Number))
         if numbers:
@@ -188,6 +202,8 @@ def _leaves(
         led = asked | {type(thing)} if isinstance(key, Answer) else asked
         found += _leaves(below, item, is_tensor, above, led)
     yield from found
+    if is_users_class(type(thing)):
+        yield keys, _Made(type(thing))
     if itself and not any(_is_array(leaf, is_tensor) and _size(leaf) > 1 for _, leaf in found):
         yield keys, thing
     for name, item in _hidden(thing, keys, found, is_tensor):
@@ -326,7 +342,8 @@ def _hidden(
 
     A number is shown if it is a leaf, or if a property that reads the attribute gives as many.
     Of what a library's class keeps there, whole numbers and what is no number are its own affair.
-    Whole numbers say how an object works, as public ones do: both objects need not have them.
+    Whole numbers say how an object works, as public ones do: both objects need not have them. So
+    does what is no number and a method reads.
     """
     attributes = private(thing)
     if not attributes or not is_users_class(type(thing)):
@@ -353,6 +370,8 @@ def _hidden(
             yield name, Setting(Private(item)) if setting else Private(item)
         elif (held or isinstance(item, _SCALARS)) and methods_from(type(thing), name):
             yield name, Private(_as_array(item, is_tensor))
+        elif not held and says_how(item) and methods_from(type(thing), name):
+            yield name, Setting(Private(item))
 
 
 _SCALARS = (int, float, complex)

@@ -251,6 +251,7 @@ class Recorder:
             rounded_ops=frozenset(self.reads.rounded),
             lost_draws=self._lost_draws(model, set(outputs.values())),
             numbers=returned.numbers if returned is not None else {},
+            classes=returned.classes if returned is not None else {},
         )
 
     def _is_unknown(self, value: int) -> bool:

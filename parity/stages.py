@@ -175,6 +175,7 @@ def _with_stages(tape: Tape, stages: Sequence[Stage], reached: Sequence[Inputs])
         frozenset(index + count for index in tape.rounded_ops),
         traced=tape.traced,
         numbers=tape.numbers,
+        classes=tape.classes,
     )
 
 

@@ -218,6 +218,7 @@ class Tape:
         doubts: why it may not stand for the model at all; with one, nothing is verified.
         other_outputs: what the model returned that holds no numbers, by name.
         numbers: by name of an output the numbers among the keys of dicts that lead to it.
+        classes: of what the model returned those of the user's objects, by the path to each.
         by_value: names of outputs that the host computed: what they were is all that is known.
         baked_ops, baked_leaves: operations with settings, and constants, that the host computed
             from values of the run: they stay as they were, whatever enters a replay.
@@ -246,6 +247,7 @@ class Tape:
     unseen: str = ""
     traced: bool = False
     numbers: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    classes: dict[str, type] = field(default_factory=dict)
     kernels: dict[int, bool] = field(default_factory=dict)  # by operation: see `check_kernel`
     tables: Mapping[int, Array] = field(default_factory=dict)
     _wide: dict[int, Native] = field(default_factory=dict, init=False)  # small leaves in float64

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from parity.diagnosis.leaves import are_devices, brief, equal, is_array, is_plain, told
+from parity.diagnosis.named_otherwise import classes_of_one_module, renamed_settings
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import PlainRun
 from parity.diagnosis.written_numbers import compare_arrays, compare_leaves, equal_but_for_digits
@@ -78,6 +79,7 @@ def judge_beside(
         if by_value(reference, candidate, pair):
             _compare_recorded(found, reference, candidate, pair, plain)
     _compare_leaves(found, reference, candidate, plain)
+    found.unverified += classes_of_one_module(reference, candidate)
     _nothing_dropped(found, reference, candidate, pairs)
     return found
 
@@ -186,7 +188,7 @@ def _compare_leaves(
     if in_order(reference, candidate, ours, theirs):
         other_name = dict(zip(ours, theirs, strict=True))
         theirs = dict(zip(ours, theirs.values(), strict=True))
-    _compare_renamed(found, reference, candidate)
+    found.unverified += renamed_settings(reference, candidate)
     for name in dict.fromkeys((*ours, *theirs)):
         if name in ours and name in theirs:
             sides = (reference, ours[name]), (candidate, theirs[name])
@@ -196,37 +198,31 @@ def _compare_leaves(
         holder, other = (reference, candidate) if name in ours else (candidate, reference)
         leaf = ours.get(name, theirs.get(name))
         # None against nothing holds no values; None against a tensor is told with that tensor
-        if leaf is not None and name not in other.outputs:
+        lacks = leaf is not None or _is_one_of_a_list(name, holder, other)
+        if lacks and name not in other.outputs:
             found.unverified.append(
                 f"output {name!r} of {holder.model}, {told(leaf)}, is missing in {other.model}"
             )
 
 
-def _compare_renamed(found: Beside, reference: Tape, candidate: Tape) -> None:
-    """Settings of one model that the other has not, under any name: as many, and others.
+def _is_one_of_a_list(name: str, holder: Tape, other: Tape) -> bool:
+    """Whether a leaf is an item of a list of single things that both have: it counts in its length.
 
-    One that has another name in the port, as a number of steps, may be the same or not.
+    Of a tuple of tensors what is None may be left out, as a state that a model has not.
     """
-    for kind in (str, bool, (int, float)):
-        ours, theirs = (
-            {
-                name: leaf.value
-                for name, leaf in one.other_outputs.items()
-                if isinstance(leaf, Setting) and isinstance(leaf.value, kind)
-                if kind is bool or not isinstance(leaf.value, bool)
-                if name not in other.other_outputs and name not in other.outputs
-            }
-            for one, other in ((reference, candidate), (candidate, reference))
-        )
-        if len(ours) == len(theirs) and sorted(ours.values()) != sorted(theirs.values()):
-            found.unverified.append(
-                f"{_listed(ours)} of {reference.model} and {_listed(theirs)} of {candidate.model} "
-                "have no name in common, and differ: if they say the same, give them the same names"
-            )
-
-
-def _listed(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {value!r}" for name, value in settings.items())
+    path, _, place = name.rpartition("/")
+    if not path or not place.isdecimal():
+        return False
+    sides = [
+        [one for one in (*tape.outputs, *tape.other_outputs) if one.rpartition("/")[0] == path]
+        for tape in (holder, other)
+    ]
+    return all(sides) and not any(
+        tape.values[tape.outputs[one]].shape
+        for tape, items in zip((holder, other), sides, strict=True)
+        for one in items
+        if one in tape.outputs
+    )
 
 
 def in_order(
@@ -331,6 +327,14 @@ def _compare_leaf(
                 f"output {name!r} is {brief(ours[1])} in {ours[0].model} and {brief(theirs[1])} in "
                 f"{theirs[0].model}"
             )
+        return
+    kept = [one.value for _, one in (ours, theirs) if isinstance(one, Private)]
+    if len(kept) == 2 and all(map(is_plain, kept)):
+        found.unverified.append(
+            f"private attribute {name!r} is {brief(kept[0])} in {ours[0].model} and "
+            f"{brief(kept[1])} in {theirs[0].model}: a method reads it, which is not compared. "
+            "Return what the method gives"
+        )
         return
     tape, leaf = theirs if is_plain(ours[1]) else ours
     found.unverified.append(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.objects import Ordered, Private, Setting, is_device
+from parity.objects import Ordered, Private, Setting, attributes, is_device
 from parity.outputs import Repeated
 from parity.owners import is_users_class, known_by_name
 from parity.returned_models import Returned, parameters
@@ -51,7 +51,9 @@ def equal(a: Any, b: Any) -> bool:
         return True
     if isinstance(a, MethodType) and isinstance(b, MethodType):
         return a.__func__ is b.__func__ and _hold_the_same(a.__self__, b.__self__)
-    if isinstance(a, (Private, Setting)) and type(a) is type(b):
+    if isinstance(a, Private) and isinstance(b, Private):
+        return _kept_alike(a.value, b.value, set())
+    if isinstance(a, Setting) and isinstance(b, Setting):
         return equal(a.value, b.value)
     if isinstance(a, Ordered) and isinstance(b, Ordered):
         first, second = ([key for key in x.keys if key in y.keys] for x, y in ((a, b), (b, a)))
@@ -112,6 +114,36 @@ def _hold_the_same(a: object, b: object) -> bool:
         return a is b
     ours, theirs = vars(a), vars(b)
     return ours.keys() == theirs.keys() and all(equal(ours[name], theirs[name]) for name in ours)
+
+
+def _kept_alike(a: Any, b: Any, seen: set[tuple[int, int]]) -> bool:
+    """Whether two things are the same, objects of the user's attribute by attribute.
+
+    Two may be equal by what their class says, and hold other numbers. What libraries made, as a
+    lock or a logger, says nothing of such an object.
+    """
+    if (id(a), id(b)) in seen or a is b:
+        return True
+    seen.add((id(a), id(b)))
+    if type(a) is type(b) and isinstance(a, (list, tuple, dict)):
+        items = [list(one.items()) if isinstance(one, dict) else one for one in (a, b)]
+        same = len(items[0]) == len(items[1])
+        return same and all(_kept_alike(x, y, seen) for x, y in zip(*items, strict=True))
+    if type(a) is not type(b) or not is_users_class(type(a)) or isinstance(a, (Enum, str, bytes)):
+        return equal(a, b)
+    ours, theirs = attributes(a), attributes(b)
+    return ours.keys() == theirs.keys() and all(
+        _kept_alike(ours[name], theirs[name], seen)
+        for name in ours
+        if not (_is_of_a_library(ours[name]) and _is_of_a_library(theirs[name]))
+    )
+
+
+def _is_of_a_library(thing: Any) -> bool:
+    """Whether a thing is a library's object or module, of which its class alone is known."""
+    held = is_plain(thing) or isinstance(thing, (list, tuple, dict, set, frozenset, np.ndarray))
+    known = held or isinstance(thing, FunctionType | MethodType | type) or known_by_name(thing)
+    return not known and not is_users_class(type(thing))
 
 
 def _made_alike(a: Any, b: Any, seen: set[int]) -> bool:

@@ -1,0 +1,90 @@
+"""Settings and classes of the objects that models return, where the two give them other names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from parity.diagnosis.leaves import equal
+from parity.objects import Setting
+from parity.tape import Tape
+
+
+def renamed_settings(reference: Tape, candidate: Tape) -> list[str]:
+    """Settings of one model that the other has not, under any name: are they the same?
+
+    One that has another name in the port, as a number of steps, may be the same or not. As many
+    come in one order; of more numbers those of the other model are some.
+    """
+    found = []
+    for kind in (str, bool, (int, float)):
+        ours, theirs = (
+            {
+                name: leaf.value
+                for name, leaf in one.other_outputs.items()
+                if isinstance(leaf, Setting) and isinstance(leaf.value, kind)
+                if kind is bool or not isinstance(leaf.value, bool)
+                if name not in other.other_outputs and name not in other.outputs
+            }
+            for one, other in ((reference, candidate), (candidate, reference))
+        )
+        if not _may_be_the_same(list(ours.values()), list(theirs.values())):
+            found.append(
+                f"{_listed(ours)} of {reference.model} and {_listed(theirs)} of {candidate.model} "
+                "have no name in common, and differ: if they say the same, give them the same names"
+            )
+    return found
+
+
+def _may_be_the_same(ours: Sequence[Any], theirs: Sequence[Any]) -> bool:
+    if len(ours) == len(theirs):
+        return all(map(equal, ours, theirs))
+    fewer, more = sorted((ours, theirs), key=len)
+    # texts of only one model, as its name, say nothing of the other's
+    return any(isinstance(one, (str, bool)) for one in more) or all(
+        any(equal(one, other) for other in more) for one in fewer
+    )
+
+
+def classes_of_one_module(reference: Tape, candidate: Tape) -> list[str]:
+    """Objects that hold the same by name and are of two classes: these may be all the difference.
+
+    A port has classes of its own. Where both models use those of one module, as a push and a pull,
+    which of them it is says something, unless the one's name is the other's and a word.
+    """
+    found = []
+    for path in reference.classes.keys() & candidate.classes.keys():
+        ours, theirs = reference.classes[path], candidate.classes[path]
+        names = [_words(one) for one in (ours, theirs)]
+        if ours is theirs or ours.__module__ != theirs.__module__:
+            continue
+        if not (names[0] - names[1] and names[1] - names[0]):
+            continue
+        if _below(reference, path) == _below(candidate, path):
+            place = f"output {path!r}" if path else "the output"
+            found.append(
+                f"{place} is a {ours.__name__} in {reference.model} and a {theirs.__name__} in "
+                f"{candidate.model}, and both are of {ours.__module__}: what their classes say is "
+                "not compared. Return an object of one class"
+            )
+    return found
+
+
+def _words(cls: type) -> set[str]:
+    """The words of a class's name, without those of frameworks."""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", cls.__name__)
+    return {word.lower() for word in words} - _FRAMEWORKS
+
+
+_FRAMEWORKS = set("torch tf tensor flow tensorflow keras chainer numpy np".split())
+
+
+def _below(tape: Tape, path: str) -> list[str]:
+    """The names of what an object shows."""
+    prefix = f"{path}/" if path else ""
+    return sorted(one for one in (*tape.outputs, *tape.other_outputs) if one.startswith(prefix))
+
+
+def _listed(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value!r}" for name, value in settings.items())
