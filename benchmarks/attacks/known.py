@@ -25,57 +25,13 @@ WRONG_PASSES: frozenset[str] = frozenset(
         "epsilon-among-noisy-windows",
         # a seed that is itself drawn, of few
         "sixteen-noises",
-        # round eleven
-        "bucket-beside-its-id",
-        "real-beside-complex",
-        "listed-amounts",
-        "listed-variances",
-        "speeds-beside-masses",
-        "likelihoods-of-outliers",
-        "even-grid-of-times",
-        "anchors-beside-prices",
-        "scaled-cast",
-        "phases-by-the-host",
-        "readings-among-turns",
-        "kept-white-point",
-        "kept-gain",
-        "kept-middle",
-        "kept-longest-length",
-        "kept-behind-a-row-of-the-clock",
-        "kept-beside-price-and-volume",
-        "kept-beside-many-columns",
-        "fields-of-boxes-in-a-list",
-        "traced-before-it-was-set",
-        "predicted-before-it-was-set",
-        "two-graphs-of-one-seed",
-        "noise-clipped-by-numpy",
-        "drawn-again-by-numpy",
-        "noise-clipped-before-chainer",
-        "floor-of-a-length",
-        "below-a-learned-limit",
+        # round eleven (docs/decisions/0023)
         "floor-of-a-price",
-        "noise-beside-a-large-memory",
         "seed-set-for-each-agent",
         "seed-set-for-four-coins",
-        "kept-beside-chaos",
-        "kept-beside-a-residual",
-        "kept-beside-two-large-accounts",
-        "kept-spread-of-a-large-batch",
-        "kept-embedding-of-a-goal",
-        "kept-order-of-one-sample",
-        "kept-count-of-one-board",
-        "kept-largest-pixel",
-        "kept-of-what-comes-in-time",
         "cold-by-a-module",
-        "squash-in-private",
-        "unit-in-private",
-        "bijector-in-private",
-        "actuator-of-one-name",
-        "height-and-width-exchanged",
-        "horizon-beside-a-version",
-        "pulled-instead-of-pushed",
+        "readings-among-turns",
         "ranking-in-a-plain-dict",
-        "steps-in-which-nothing-happens",
     ]
 )
 
@@ -92,28 +48,16 @@ ALARMS: frozenset[str] = frozenset(
         "seed-and-step",
         "swing-by-steps",
         # round eleven
-        "rotary-tables",
-        "schedule-of-a-diffusion",
-        "equal-offers",
-        "distance-to-itself",
-        "features-in-a-cube",
-        "smoothing-by-numpy",
+        "restored-by-the-first-call",
         "step-in-a-module",
         "step-behind-wrappers",
-        "restored-by-the-first-call",
-        "dtype-as-text",
         "swings-with-a-phase",
         "turned-and-mirrored",
     ]
 )
 
 # Attacks that end in an error of this project's own.
-CRASHES: frozenset[str] = frozenset(
-    [
-        "masked-logits-of-some",
-        "listed-and-kept",
-    ]
-)
+CRASHES: frozenset[str] = frozenset()
 
 # Seeds of random mutations that are a wrong pass or an alarm.
 MUTATIONS: frozenset[int] = frozenset()
