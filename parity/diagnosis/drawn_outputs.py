@@ -15,6 +15,7 @@ from parity.tape import Array, Replay, Tape
 # this many times what rounding does to the same output anyway.
 _KERNELS = 8.0
 _FAR = 16.0  # times the largest, where a distribution has no ends
+_MIXED = 16  # turns in which each draw is another mixture
 _NEAR = 2.0**-20  # of the ends of an interval, which 1 plus a number of float32 can still tell
 
 
@@ -34,9 +35,11 @@ def drawn_outputs(tape: Tape) -> frozenset[str]:
     recorded = Replay(tape, None, tape.recorded)
     draws = [op for op in tape.ops if op.role == "random"]
     exact: dict[str, Array] | None = None
-    for turn in range(len(_OTHERS)):
+    for turn in range(len(_OTHERS) + _MIXED):
+        if found == left:
+            break
         given = {
-            value: _other(turn, op.draw, recorded.array(value))
+            value: _other(turn, op.draw, recorded.array(value), value)
             for op in draws
             for value in op.outputs
         }
@@ -87,17 +90,21 @@ def is_kernel_rounding(ran: Array, again: Array, exact: Array, tape: Array | Non
 # --- other samples -------------------------------------------------------------------------------
 
 
-def _other(turn: int, draw: Draw | None, array: Array) -> Array:
+def _other(turn: int, draw: Draw | None, array: Array, value: int) -> Array:
     """Samples in the place of others; an order of things stays one."""
     if _is_order(array):
         found = array[::-1] if not turn else generator(array.size, turn).permutation(array)
-    else:
+    elif turn < len(_OTHERS):
         found = _OTHERS[turn](array.astype(np.float64), *_ends(draw, array))
+    else:
+        found = _mixed(array, *_ends(draw, array), value, turn)
     return np.asarray(found).astype(array.dtype).reshape(array.shape)
 
 
-def _mixed(array: Array, low: float, high: float) -> Array:
-    return generator(array.size, 17).choice([low, (low + high) / 2, high], array.shape)
+def _mixed(array: Array, low: float, high: float, value: int, turn: int) -> Array:
+    """Ends and middles, of each draw others: a low coin may decide that a high action counts."""
+    random = generator(value, turn, 17)
+    return random.choice([low, (low + high) / 2, high], array.shape)
 
 
 def _in_turn(array: Array, first: float, second: float) -> Array:
@@ -110,7 +117,6 @@ _OTHERS: Sequence[Callable[[Array, float, float], Array]] = (
     lambda array, low, high: np.full(array.shape, high),
     lambda array, low, high: _in_turn(array, low, high),
     lambda array, low, high: _in_turn(array, high, low),
-    _mixed,
 )
 
 

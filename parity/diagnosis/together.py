@@ -115,10 +115,18 @@ def without_proof(findings: Sequence[Finding]) -> list[Divergence]:
     """The divergences; a cause that others make doubtful is consistent with the evidence."""
     found = [one.divergence for one in findings]
     if len(found) < 2:
-        return found
+        return [_doubted(one, _harms(one)) for one in found]
     for doubt in (_makes_up_for_another, _of_another_repair, _of_fewer):
         found = [_doubted(one, doubt(at, findings)) for at, one in enumerate(found)]
     return found
+
+
+def _harms(one: Divergence) -> str:
+    """Where nothing else diverges, a repair that parts the outputs further is none."""
+    before, after = one.output_before, one.output_after
+    if before is None or after is None or not after > _MORE * before:
+        return ""
+    return "with the reference's value there the outputs differ more, and nothing else diverges"
 
 
 def _makes_up_for_another(at: int, findings: Sequence[Finding]) -> str:

@@ -39,6 +39,9 @@ SHOWN = {
     "dropout at a small rate": lambda x: torch.nn.functional.dropout(head(x), 1e-4),
     "a rare category": lambda x: head(x) + torch.multinomial(torch.tensor([1e-5, 1.0]), 1),
     "a shuffle": lambda x: head(x)[torch.randperm(6)],
+    "a rare coin beside another draw": lambda x: torch.where(
+        torch.rand(1) < 1e-3, head(x)[:1, torch.randint(0, 4, (1,))], head(x)[:1, :1]
+    ),
     "a member": lambda x: head(x) * torch.arange(1.0, 9)[torch.randint(0, 8, (1,))],
 }
 HIDDEN = {

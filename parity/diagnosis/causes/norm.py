@@ -192,8 +192,33 @@ def _between_normalisations(
         parameters,
         edit_of(kinds, parameters),
         cost=len(parameters) - 1,
-        unproved=_of_no_effect(case) if "norm-affine-missing" in kinds else "",
+        unproved=(_of_no_effect(case) if "norm-affine-missing" in kinds else "")
+        or (other_scale(case, parameters["epsilon"][1]) if "epsilon" in parameters else ""),
     )
+
+
+def other_scale(case: Case, epsilon: float) -> str:
+    """Why another epsilon may be none: the candidate has no such number; "" if it has.
+
+    What is normalised at another scale gives what another epsilon gives.
+    """
+    if epsilon == 0 or any(same(np.array(epsilon), np.array(one)) for one in _numbers(case)):
+        return ""
+    return f"the candidate has no {epsilon:g} there: what is normalised may be scaled otherwise"
+
+
+def _numbers(case: Case) -> Iterator[float]:
+    """The floating numbers that the candidate's operations are given, as settings or constants."""
+    view = case.candidate
+    run, tape = case.repaired.side.run, view.tape
+    for op in view.ops:
+        for setting in op.attributes.values():
+            for one in setting if isinstance(setting, (tuple, list)) else (setting,):
+                if isinstance(one, float):
+                    yield one
+        for value in op.inputs:
+            if tape.values[value].size == 1 and not tape.is_live(value):
+                yield float(np.real(run.array(value)).ravel()[0])
 
 
 _LATER = 2  # operations behind a norm's end that may be its scale and offset

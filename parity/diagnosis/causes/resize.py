@@ -84,7 +84,15 @@ def resized(case: Case) -> Iterator[Explanation]:
         _predict(a, axes),
         parameters,
         Edit((), ("align_corners",), repr(a.coordinates == "align-corners")) if corners else None,
+        unproved=_pooled(case),
     )
+
+
+def _pooled(case: Case) -> str:
+    """Why nothing may be resized: the average of two neighbours is what lies between them."""
+    kinds = (*case.reference.kinds, *case.candidate.kinds)
+    pools = [kind for kind in kinds if "pool" in kind.lower()]
+    return f"{pools[0]} is computed there, which gives the same at some sizes" if pools else ""
 
 
 def _space(case: Case, x: Array) -> tuple[int, ...]:

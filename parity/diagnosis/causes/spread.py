@@ -11,7 +11,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
-from parity.diagnosis.causes.norm import edit_of
+from parity.diagnosis.causes.norm import edit_of, other_scale
 from parity.diagnosis.normalisation import plain, same
 from parity.tape import Array
 
@@ -96,6 +96,7 @@ def _between(case: Case, ours: _Spread, theirs: _Spread) -> Explanation | None:
         parameters,
         edit_of(kinds, parameters),
         cost=len(parameters) - 1,
+        unproved=other_scale(case, theirs.epsilon) if "epsilon" in parameters else "",
     )
 
 

@@ -81,7 +81,7 @@ def bias_in_addition(case: Case) -> Iterator[Explanation]:
     for leaf in added:
         if not _added(case.candidate, leaf):
             continue
-        if any(same(leaf.array.ravel(), one) for one in known):
+        if any(_holds(one, leaf.array) for one in known):
             continue  # that is a bias added twice
         mended = _candidate_with(case, {leaf.id: 0.0 * leaf.array})
         if fits(mended, case.first, case.first.reference):
@@ -94,6 +94,19 @@ def bias_in_addition(case: Case) -> Iterator[Explanation]:
                 {"bias": (0, 1)},
             )
             return
+
+
+def _holds(whole: Array, part: Array) -> bool:
+    """Whether all numbers of a vector are among others: biases may be kept as one."""
+    numbers = np.sort(whole.astype(np.float32).ravel())
+    wanted = part.astype(np.float32).ravel()
+    if not numbers.size:
+        return False
+    at = np.searchsorted(numbers, wanted).clip(1, max(numbers.size - 1, 1))
+    nearest = np.minimum(
+        np.abs(numbers[at - 1] - wanted), np.abs(numbers[at.clip(max=numbers.size - 1)] - wanted)
+    )
+    return bool((nearest <= 1e-7 * np.abs(wanted).max()).all())
 
 
 def _candidate_with(case: Case, leaves: dict[int, Array]) -> Predict:
