@@ -358,22 +358,28 @@ def _is_bias(leaf: LeafView) -> bool:
     return is_vector and (bool(leaf.name) or not (array.size > 1 and (array == 1).all()))
 
 
+def _adds(op: Op) -> bool:
+    """Whether it adds two arrays, and does not sum one of them by an index, as counts are."""
+    kind = plain_kind(op)
+    return "add" in kind and not any(word in kind for word in ("index", "scatter", "segment"))
+
+
 def _added(view: RegionView, leaf: LeafView) -> bool:
     """Whether a region reads a leaf itself, and does not subtract it (that is a centre).
 
     Or adds it to what no input reaches, and goes on from there.
     """
-    if any("add" in plain_kind(op) and leaf.id in op.inputs for op in static_ops(view)):
+    if any(_adds(op) and leaf.id in op.inputs for op in static_ops(view)):
         return True
     for op in view.ops:
-        todo = Once([] if "sub" in plain_kind(op) else _not_multiplied(op))
+        todo = Once([] if op.static or "sub" in plain_kind(op) else _not_multiplied(op))
         for value in todo:
             if value == leaf.id:
                 return True
             maker = view.tape.producer(value)
             # a bias may be added to what no input reaches, such as a first state's product
             if maker is not None and maker.static:
-                if maker.role == "move" or "add" in plain_kind(maker):
+                if maker.role == "move" or _adds(maker):
                     todo.add(maker.inputs)
     return False
 
