@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -76,6 +76,12 @@ class Op:
     call: Any = None
     static: bool = False
     draw: Draw | None = None
+
+    def settings(self) -> Iterator[tuple[str, Any]]:
+        """Its attributes one by one, by name: those of a tuple or list each by itself."""
+        for name, setting in self.attributes.items():
+            for one in setting if isinstance(setting, (tuple, list)) else (setting,):
+                yield name, one
 
 
 class Adapter(Protocol):

@@ -126,12 +126,10 @@ def _few_live(tape: Tape, run: Replay) -> Iterator[tuple[Op, int, Array]]:
 def _few_held(tape: Tape) -> Iterator[Array]:
     """The numbers that operations were given, as settings or as constants."""
     for index in tape.used:
-        for name, setting in tape.ops[index].attributes.items():
-            several = setting if isinstance(setting, (tuple, list)) else (setting,)
-            for one in several:
-                whole = isinstance(one, int) and not isinstance(one, bool) and name in _OPERANDS
-                if isinstance(one, float) or whole:
-                    yield np.array([float(one)])
+        for name, one in tape.ops[index].settings():
+            whole = isinstance(one, int) and not isinstance(one, bool) and name in _OPERANDS
+            if isinstance(one, float) or whole:
+                yield np.array([float(one)])
     recorded = Replay(tape, None, tape.recorded)
     for value in tape.values:
         if 1 <= value.size <= _MOST and value.kind in ("constant", "buffer", "parameter"):

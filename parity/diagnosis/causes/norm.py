@@ -13,7 +13,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
-from parity.diagnosis.causes._leaves import held
+from parity.diagnosis.causes._leaves import held, numbers_given
 from parity.diagnosis.normalisation import (
     Affine,
     Form,
@@ -202,23 +202,11 @@ def other_scale(case: Case, epsilon: float) -> str:
 
     What is normalised at another scale gives what another epsilon gives.
     """
-    if epsilon == 0 or any(same(np.array(epsilon), np.array(one)) for one in _numbers(case)):
+    if epsilon == 0 or any(
+        same(np.array(epsilon), np.array(one)) for one in numbers_given(case.candidate)
+    ):
         return ""
     return f"the candidate has no {epsilon:g} there: what is normalised may be scaled otherwise"
-
-
-def _numbers(case: Case) -> Iterator[float]:
-    """The floating numbers that the candidate's operations are given, as settings or constants."""
-    view = case.candidate
-    run, tape = case.repaired.side.run, view.tape
-    for op in view.ops:
-        for setting in op.attributes.values():
-            for one in setting if isinstance(setting, (tuple, list)) else (setting,):
-                if isinstance(one, float):
-                    yield one
-        for value in op.inputs:
-            if tape.values[value].size == 1 and not tape.is_live(value):
-                yield float(np.real(run.array(value)).ravel()[0])
 
 
 _LATER = 2  # operations behind a norm's end that may be its scale and offset
