@@ -309,7 +309,7 @@ def _moved(
     made: bool,
     exact: Array | None = None,
 ) -> Array:
-    """Numbers one rounding up, down, or where they are; what has few bits is exact.
+    """Numbers one rounding up or down; what has few bits is exact.
 
     Args:
         made: whether a model may have made them of others: what both are given is what it is.
@@ -323,7 +323,7 @@ def _moved(
             if made and not exact.all() and is_progression(array):
                 # the middle has the rounding of the ends
                 exact, sizes = np.zeros(array.shape, bool), np.abs(wide).max()
-        step = 2 * unit * random.integers(-1, 2, array.shape)
+        step = 2 * unit * random.choice([-1, 1], array.shape)  # none stays in all draws by chance
         found: Array = np.where(exact, array, wide + step * sizes).astype(array.dtype)
     return found
 

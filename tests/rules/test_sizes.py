@@ -157,3 +157,17 @@ def test_images_of_another_layout_are_one() -> None:
 
     turned = compare(images, lambda x: images(x).permute(0, 2, 3, 1), inputs=x)
     assert turned.verdict == "parity"
+
+
+def test_each_number_is_rounded_by_itself_in_some_draw() -> None:
+    """Where a distribution is all in one atom, what that atom is rounded by is all there is."""
+    from parity.frameworks import load
+    from parity.model import wrap
+
+    atoms = torch.linspace(-10, 10, 501)
+    tape = load("torch").record(
+        wrap(lambda x: ((torch.eye(501) * 1e4 + x).softmax(-1) * atoms).sum(-1), "torch"),
+        np.zeros((1, 501), "f"),
+    )
+    (output,) = tape.outputs.values()
+    assert (moved_by_rounding(tape, [output])[output] > 5e-7).all()
