@@ -1,7 +1,9 @@
 """For every test: one thread, a quiet TensorFlow, no deadlines, pytester, no GitHub."""
 
 import os
+import sys
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -23,7 +25,15 @@ def not_on_github(monkeypatch):
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
 
 
+_STATES = {}  # of the generators that modules of tests hold, as they were before any test
+
+
 @pytest.fixture(autouse=True)
 def same_draws():
     """A test draws the same whichever others ran before; other draws are for the benchmarks."""
     seed_all(0)
+    modules = [module for name, module in sys.modules.items() if name.startswith("tests.")]
+    for module in modules:
+        for held in vars(module).values():
+            if isinstance(held, np.random.Generator):
+                held.bit_generator.state = _STATES.setdefault(held, held.bit_generator.state)
