@@ -10,7 +10,6 @@ together over all their elements.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
@@ -19,7 +18,8 @@ from parity.numerics.difference import residual
 from parity.tape import Array, Tape
 
 _LOOKS = (16, 32, 64)  # runs of either: a large difference needs few
-_SECONDS = 0.5  # after which there is no further look
+_OPERATIONS = 16_000  # in the runs of a look, and
+_NUMBERS = 20_000_000  # numbers that they give: a look of more is not taken, but for the first
 _STREAM = 100  # of the code's runs; those of the graphs are by the first numbers
 _MANY = 16_384  # elements of an output, of which it takes a part
 _ELEMENTS = 32  # of an output that are looked at by themselves
@@ -43,13 +43,13 @@ def graphs_draw_otherwise(
     names = [name for name in tape.outputs if name in drawn and name not in tape.by_value]
     found: list[list[Array]] = []
     others: list[list[Array]] = []
-    started = time.perf_counter()
+    given = sum(tape.values[value].size for op in tape.ops for value in op.outputs)
     for runs in _LOOKS:
-        if found and time.perf_counter() - started > _SECONDS:
+        if found and (runs * len(tape.ops) > _OPERATIONS or runs * given > _NUMBERS):
             break
         turns = range(len(found), runs)
-        found += [_numbers(graphs(turn + 1), names) for turn in turns]
-        others += [_numbers(code(_STREAM + turn), names) for turn in turns]
+        found += [_outputs(graphs(turn + 1), names) for turn in turns]
+        others += [_outputs(code(_STREAM + turn), names) for turn in turns]
         if not names or len({tuple(map(np.shape, one)) for one in (*found, *others)}) != 1:
             return ""  # draws decide how many there are
         if min(map(_different, (found, others))) < runs // 2:
@@ -82,7 +82,7 @@ def _apart(
     return ""
 
 
-def _numbers(run: Mapping[str, Array], names: Sequence[str]) -> list[Array]:
+def _outputs(run: Mapping[str, Array], names: Sequence[str]) -> list[Array]:
     found = [run[name] for name in names if name in run]
     return [one for one in found if one.dtype.kind in "biuf"]
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from parity.diagnosis.outputs import in_layout_of_a_cube, in_reference_layout
+from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import Outputs, PlainRun, recorded_outputs
 from parity.matching.match import Match
@@ -97,10 +97,8 @@ def usual_gaps(
 
 def lay(matched: Match, pair: OutputPair, array: Array, shape: tuple[int, ...]) -> Array:
     """A candidate's output as the reference's of a shape lies, if it can be laid out so."""
-    if array.shape == shape:  # which may depend on the samples
-        return in_layout_of_a_cube(matched, pair, array)
-    laid_out = in_reference_layout(matched, pair, array)
-    return array if laid_out is None or laid_out.shape != shape else laid_out
+    laid_out = in_reference_layout(matched, pair, array, shape)  # it may depend on the samples
+    return array if laid_out is None else laid_out
 
 
 def _gap(a: Array, b: Array) -> Gap:

@@ -73,13 +73,19 @@ def is_constant(found: Match, pair: OutputPair) -> bool:
     return all(producer is None or producer.static for producer in producers)
 
 
-def in_reference_layout(found: Match, pair: OutputPair, candidate: Array) -> Array | None:
+def in_reference_layout(
+    found: Match, pair: OutputPair, candidate: Array, shape: tuple[int, ...] | None = None
+) -> Array | None:
     """A candidate's output laid out as the reference's; None where its shape is another.
 
     The other layout of images is the one other shape that is no difference, and only where the
     models were given images in two layouts, or both outputs come of an operation on images.
+
+    Args:
+        shape: the reference's, where it is not that of the recorded samples.
     """
-    shape = found.reference.array(pair.reference).shape
+    if shape is None:
+        shape = found.reference.array(pair.reference).shape
     if candidate.shape == shape:
         return in_layout_of_a_cube(found, pair, candidate)
     if candidate.ndim != len(shape) or candidate.ndim < 4:

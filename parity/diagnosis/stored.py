@@ -16,6 +16,7 @@ from parity.diagnosis.elsewhere import (
     apart_elsewhere,
     elsewhere,
     is_by_sample,
+    lay,
     names_of,
     usual_gaps,
 )
@@ -195,14 +196,14 @@ def _as_they_lie(
     """
     if len(plain[0].orders[at]) == plain[0].count:
         return pairs
-    ours, theirs = (tape.values for tape in (matched.reference.tape, matched.side.tape))
-    alike = [pair for pair in pairs if ours[pair.reference].shape == theirs[pair.candidate].shape]
-    there = [elsewhere(one, at) for one in plain]
-    return [
-        pair
-        for pair, *names in zip(alike, *names_of(matched, alike), strict=True)
-        if len({one[name].shape for one, name in zip(there, names, strict=True) if name in one}) < 2
-    ]
+    ours, theirs = (elsewhere(one, at) for one in plain)
+    found = []
+    for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
+        both = name in ours and other in theirs
+        shape = ours[name].shape if both else ()
+        if not both or lay(matched, pair, theirs[other], shape).shape == shape:
+            found.append(pair)
+    return found
 
 
 def _drawn(matched: Match, pair: OutputPair, plain: tuple[PlainRun, PlainRun]) -> bool:
