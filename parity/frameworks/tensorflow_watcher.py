@@ -169,7 +169,8 @@ class Watcher:
             for one in (outputs[index] for index in kept)
         ]
         if role == "random":
-            self._add_draw(kind, inputs, ids, results, shown, call)
+            with self._itself():  # it reads what the draw was given
+                self._add_draw(kind, inputs, ids, results, shown, call)
             return
         self._recorder.op(shown_as or kind, ids, results, role=role, attributes=shown, call=call)
 

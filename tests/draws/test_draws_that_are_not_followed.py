@@ -99,3 +99,32 @@ def test_numpys_functions_are_seen_by_another_name():
     found, reasons = verdict(greedy, explores(lambda: uniform(), 0.0))
     assert found == "unverified"
     assert "numpy.random.random" in reasons
+
+
+def test_categories_that_are_drawn_of_what_was_drawn_before():
+    """TensorFlow's own kernel is given draws then: that they are read to record it is no escape."""
+    tf = pytest.importorskip("tensorflow")
+    weights = np.random.default_rng(5).standard_normal((13, 6)).astype("f")
+    x = np.random.default_rng(6).standard_normal((8, 7)).astype("f")
+
+    def reference(x):
+        drawn = torch.zeros(len(x), 6)
+        for _ in range(2):
+            logits = torch.cat([x, drawn], -1) @ torch.from_numpy(weights)
+            drawn = torch.distributions.OneHotCategorical(logits=logits).sample()
+        return logits + drawn
+
+    def candidate(x, scale=1.0):
+        drawn = tf.zeros((8, 6))
+        for _ in range(2):
+            logits = tf.concat([x, drawn], -1) @ weights
+            drawn = tf.one_hot(tf.random.categorical(scale * logits, 1)[:, 0], 6)
+        return logits + drawn
+
+    def compared(model):
+        first = parity.wrap(reference, framework="torch")
+        return parity.compare(first, parity.wrap(model, framework="tensorflow"), inputs=x)
+
+    right = compared(candidate)
+    assert right.verdict == "parity", right.comparisons[0].reasons
+    assert compared(lambda x: candidate(x, 3.0)).verdict == "diverged"
