@@ -8,11 +8,13 @@ from functools import partial
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.view import LeafView, plain_kind
+from parity.diagnosis.region import descendants
+from parity.diagnosis.view import LeafView, RegionView, plain_kind
 from parity.once import Once
 from parity.tape import Array, Tape
 
 _GATES = (4, 3)  # of an LSTM and of a GRU
+_RECURRENT = ("rnn", "lstm", "gru")  # in the names of their operations
 _ADDITIONS = ("add", "addv2", "biasadd", "multiadd", "bias")
 
 Values = Callable[[Mapping[int, Array], Sequence[int]], list[Array]]
@@ -173,8 +175,25 @@ def is_read_by_steps(tape: Tape, leaf: int) -> bool:
                 todo.add(tape.ops[index].outputs)
             else:
                 readers.append(tape.ops[index])
-    words = ("rnn", "lstm", "gru")
-    return len(readers) > 1 or any(word in op.kind.lower() for op in readers for word in words)
+    named = any(word in op.kind.lower() for op in readers for word in _RECURRENT)
+    return named or len(readers) > 1
+
+
+def carries(view: RegionView) -> bool:
+    """Whether something goes from step to step: a weight meets what was made by it before.
+
+    So it is where one operation is a recurrent layer's, whose inside is its own.
+    """
+    tape = view.tape
+    ops = {op.index: op for op in view.ops}
+    if any(word in op.kind.lower() for op in ops.values() for word in _RECURRENT):
+        return True
+    for readers in tape.readers_of_matrices:
+        for first in sorted(readers & ops.keys()):
+            made = {one for value in ops[first].outputs for one in descendants(tape, value)}
+            if any(not made.isdisjoint(ops[at].inputs) for at in readers & ops.keys()):
+                return True
+    return False
 
 
 def same(found: Array, wanted: Array) -> bool:

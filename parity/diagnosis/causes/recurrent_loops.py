@@ -17,6 +17,7 @@ from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._around import attends
 from parity.diagnosis.causes._gates import (
     Values,
+    carries,
     gates,
     in_leaves_of_their_own,
     layers_of,
@@ -316,6 +317,8 @@ def every_step_by_itself(case: Case) -> Iterator[Explanation]:
     )
     for root, axis, states in sequences(case):
         for number, (run, values, view, wanted) in enumerate(sides):
+            if not carries(view):
+                continue  # as attention does, whose steps meet too
             for alone in _alone(case, run, values, view, root, axis, states, wanted):
                 if same(alone(case.first), wanted):
                     yield Explanation(
