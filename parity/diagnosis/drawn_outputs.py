@@ -16,6 +16,7 @@ from parity.tape import Array, Replay, Tape
 _KERNELS = 8.0
 _FAR = 16.0  # times the largest, where a distribution has no ends
 _MIXED = 16  # turns in which each draw is another mixture
+_USUAL = 8  # turns in which it is as large as what was drawn
 _NEAR = 2.0**-20  # of the ends of an interval, which 1 plus a number of float32 can still tell
 
 
@@ -23,8 +24,9 @@ def drawn_outputs(tape: Tape) -> frozenset[str]:
     """The names of outputs that are others where other samples are drawn.
 
     The draws are replaced by others that are as far off as any that could be drawn: ends of the
-    range, the opposite, another order. What none of them changes by more than rounding, as noise
-    that is multiplied by 0 or rows that are shuffled and put back, draws do not decide.
+    range, the opposite, another order; and by some no larger than what was drawn, as a loss that is
+    cut off may show no others. What none of them changes by more than rounding, as noise that is
+    multiplied by 0 or rows that are shuffled and put back, draws do not decide.
     """
     if tape.lost_draws:
         return frozenset(tape.outputs)
@@ -35,7 +37,7 @@ def drawn_outputs(tape: Tape) -> frozenset[str]:
     recorded = Replay(tape, None, tape.recorded)
     draws = [op for op in tape.ops if op.role == "random"]
     exact: dict[str, Array] | None = None
-    for turn in range(len(_OTHERS) + _MIXED):
+    for turn in range(len(_OTHERS) + _MIXED + _USUAL):
         if found == left:
             break
         given = {
@@ -96,6 +98,8 @@ def _other(turn: int, draw: Draw | None, array: Array, value: int) -> Array:
         found = array[::-1] if not turn else generator(array.size, turn).permutation(array)
     elif turn < len(_OTHERS):
         found = _OTHERS[turn](array.astype(np.float64), *_ends(draw, array))
+    elif turn >= len(_OTHERS) + _MIXED:
+        found = _usual(array, *_ends(draw, array), value, turn)
     else:
         found = _mixed(array, *_ends(draw, array), value, turn)
     return np.asarray(found).astype(array.dtype).reshape(array.shape)
@@ -105,6 +109,13 @@ def _mixed(array: Array, low: float, high: float, value: int, turn: int) -> Arra
     """Ends and middles, of each draw others: a low coin may decide that a high action counts."""
     random = generator(value, turn, 17)
     return random.choice([low, (low + high) / 2, high], array.shape)
+
+
+def _usual(array: Array, low: float, high: float, value: int, turn: int) -> Array:
+    """What was drawn in another order, and of some of it the opposite."""
+    random = generator(value, turn, 23)
+    found = random.permutation(array.ravel()).astype(np.float64)
+    return np.where(random.random(found.shape) < 0.5, found, low + high - found)
 
 
 def _in_turn(array: Array, first: float, second: float) -> Array:

@@ -107,3 +107,15 @@ def test_what_was_kept_shows_behind_idle_draws() -> None:
 
     assert parity.compare(port(False), port(False), inputs=X).verdict == "parity"
     assert parity.compare(port(False), port(True), inputs=X).verdict != "parity"
+
+
+def test_a_loss_that_is_cut_off_at_zero_is_drawn() -> None:
+    """Far out it is always cut off."""
+
+    def loss(x):
+        h = head(x)
+        noise = torch.randn(h.shape)
+        return torch.relu((8 * noise * h - noise**2 / 2).mean())
+
+    torch.manual_seed(4)  # its opposite is cut off too
+    assert drawn(loss) == {"output"}
