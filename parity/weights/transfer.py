@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +146,7 @@ def transfer(
     else:
         models, inputs, told = settled((wrap(source), wrap(target)), inputs)
     say(f"pairing the weights of {models[0].name} and {models[1].name}")
-    ours, theirs, numbers = _sides(models, inputs)
+    ours, theirs, numbers = _as_paired(models, inputs)
     if map is not None:
         ways = iter([by_map(ours, theirs, read_map(map), numbers)])
     else:
@@ -164,6 +164,10 @@ def transfer(
             put_back()
         assert result is not None
         report, way = result
+        verdict = report.verdict
+        if verdict == "parity" and any(model.mode == "train" for model in models):
+            verdict, differs = _in_inference(models, inputs)
+            way.notes += differs
         written = force or report.verdict != "diverged"
         if report.verdict != "parity" and written:
             write(ours.addresses, theirs, way)
@@ -175,7 +179,7 @@ def transfer(
         way.notes += told_collisions(model.name, side.addresses.tensors)
     table = tabulate(ours, theirs, way, (models[0].name, models[1].name))
     helpful = hints(report, table, theirs, way, adapt_variances, written)
-    return Transfer(report.verdict, report, table, written, way, helpful)
+    return Transfer(verdict, report, table, written, way, helpful)
 
 
 def _from_file(
@@ -223,6 +227,41 @@ def _kept(tensors: Sequence[Tensor]) -> Iterator[Callable[[], None]]:
         except BaseException:
             put_back()
             raise
+
+
+def _as_paired(
+    models: tuple[Model, Model], inputs: Inputs
+) -> tuple[Side, Side, tuple[dict[int, Array], dict[int, Array]]]:
+    """Both models as their tensors are paired: in inference, where statistics are read.
+
+    As they are where a tensor is read in training alone.
+    """
+    found = _sides(models, inputs)
+    if all(model.mode == "eval" for model in models):
+        return found
+    inference = _sides(_as_in_inference(models), inputs)
+    both = zip(found[:2], inference[:2], strict=True)
+    return inference if all(_of_parts(one) <= other.read() for one, other in both) else found
+
+
+def _of_parts(side: Side) -> set[str]:
+    """Names of the tensors that can be paired, as a count of batches cannot."""
+    return {name for part in side.all_parts() for name in side.names(part)}
+
+
+def _as_in_inference(models: tuple[Model, Model]) -> tuple[Model, Model]:
+    return replace(models[0], mode="eval"), replace(models[1], mode="eval")
+
+
+def _in_inference(models: tuple[Model, Model], inputs: Inputs) -> tuple[str, list[str]]:
+    """The verdict of models that agree in training, which reads no statistics; and why."""
+    report = compare(*_as_in_inference(models), inputs=inputs)
+    if report.verdict == "parity":
+        return "parity", []
+    return "unverified", [
+        "in training the two agree, in inference they do not: what is read there alone, as running "
+        f"statistics, is not proved ({report.comparisons[0].reasons[0]})"
+    ]
 
 
 def _sides(

@@ -69,3 +69,50 @@ def test_another_momentum_is_told_in_both_conventions(source, target):
 
 def test_a_cumulative_average_has_no_momentum():
     assert transferred("torch", "keras", 5, (None, 0.99)) == []
+
+
+def trained(wrapped):
+    return parity.wrap(wrapped.obj, mode="train")
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_statistics_that_training_does_not_read_are_written_too(source, target):
+    """A batch of training is normalised by its own: the models agree whatever theirs are."""
+    models = [nets.shuffled(MAKERS[name](5, 0.9), INPUTS) for name in (source, target)]
+    result = parity.transfer(*map(trained, models), INPUTS)
+    assert result.verdict == "parity", f"{result}\n{result.report}"
+    assert len(result.table.rows) == 8
+    assert parity.compare(models[0].obj, models[1].obj, inputs=INPUTS).verdict == "parity"
+
+
+class TwoBranches(torch.nn.Module):
+    """A weight that training alone reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.head = torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 3)
+        self.more = torch.nn.Linear(4, 3)
+
+    def forward(self, x):
+        x = self.norm(x)
+        return self.head(x) + self.more(torch.tanh(x)) if self.training else self.head(x)
+
+
+class TwoKerasBranches(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.norm = layers.BatchNormalization(epsilon=1e-5)
+        self.head, self.more = layers.Dense(3), layers.Dense(3)
+
+    def call(self, x, training=False):
+        x = self.norm(x, training=training)
+        return self.head(x) + self.more(keras.ops.tanh(x)) if training else self.head(x)
+
+
+def test_statistics_that_could_not_be_written_are_no_parity():
+    models = [nets.shuffled(make(), INPUTS) for make in (TwoKerasBranches, TwoBranches)]
+    models[0].obj(INPUTS, training=True)  # builds the branch
+    result = parity.transfer(*map(trained, models), INPUTS)
+    assert result.report.verdict == "parity"
+    assert result.verdict == "unverified"
+    assert any("in inference they do not" in note for note in result.table.notes), str(result)
