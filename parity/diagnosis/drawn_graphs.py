@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
+from parity.numerics.accounting import in_reals
 from parity.numerics.difference import residual
 from parity.tape import Array, Tape
 
@@ -50,7 +51,7 @@ def graphs_draw_otherwise(
         turns = range(len(found), runs)
         found += [_outputs(graphs(turn + 1), names) for turn in turns]
         others += [_outputs(code(_STREAM + turn), names) for turn in turns]
-        if not names or len({tuple(map(np.shape, one)) for one in (*found, *others)}) != 1:
+        if len({tuple(map(np.shape, one)) for one in (*found, *others)}) != 1:
             return ""  # draws decide how many there are
         if min(map(_different, (found, others))) < runs // 2:
             return ""  # a generator that is put back gives the same again, or little is drawn
@@ -83,8 +84,9 @@ def _apart(
 
 
 def _outputs(run: Mapping[str, Array], names: Sequence[str]) -> list[Array]:
-    found = [run[name] for name in names if name in run]
-    return [one for one in found if one.dtype.kind in "biuf"]
+    """The real numbers of each output: none where it is absent, or holds something else."""
+    found = [in_reals(run[name]) if name in run else np.zeros(0) for name in names]
+    return [one if one.dtype.kind in "biuf" else np.zeros(0) for one in found]
 
 
 def _stacked(runs: Sequence[Array]) -> Array:

@@ -66,3 +66,17 @@ def test_two_graphs_that_draw_the_same_numbers(apart, verdict):
     candidate = parity.wrap(model, framework="tensorflow")
     found = parity.compare(parity.wrap(two, framework="torch"), candidate, inputs=X)
     assert found.verdict == verdict, found.comparisons[0].reasons
+
+
+def test_a_graph_that_gives_complex_numbers():
+    def model(x):
+        h = tf.matmul(x, W)
+        return h, tf.complex(h, h + 0.1 * tf.random.normal(tf.shape(h)))
+
+    def complex_too(x):
+        h, noisy = reference(x)
+        return h, torch.complex(h, noisy)
+
+    candidate = parity.wrap(tf.function(model), framework="tensorflow")
+    found = parity.compare(parity.wrap(complex_too, framework="torch"), candidate, inputs=X)
+    assert found.verdict == "parity", found.comparisons[0].reasons

@@ -1,0 +1,125 @@
+"""What tells that graphs draw by another law than their code: each kind of number by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parity.diagnosis.drawn_graphs import graphs_draw_otherwise
+
+SIZE = 4000
+Law = Callable[[np.random.Generator], Any]
+
+
+def told(graphs: Law, code: Law, drawn: str = "yz", by_value: str = "", same: bool = False) -> str:
+    """What is said of two laws of the outputs y and z."""
+
+    def runs(law: Law) -> Callable[[int], dict[str, Any]]:
+        def run(turn: int) -> dict[str, Any]:
+            found = law(np.random.default_rng(0 if same else turn))
+            outputs = found if isinstance(found, tuple) else (found,)
+            return dict(zip("yz", map(np.asarray, outputs), strict=False))
+
+        return run
+
+    outputs = dict.fromkeys(runs(code)(0))
+    known = dict(outputs=outputs, by_value=by_value, ops=(), values=(), model="m")
+    tape: Any = SimpleNamespace(**known)
+    return graphs_draw_otherwise(tape, runs(graphs), runs(code), drawn)
+
+
+def noise(random: np.random.Generator) -> Any:
+    return random.standard_normal(SIZE)
+
+
+def first_is_larger(random: np.random.Generator) -> Any:
+    return noise(random) + 3 * (np.arange(SIZE) == 0)
+
+
+def with_one(number: float) -> Law:
+    """One element, anywhere, is another."""
+
+    def law(random: np.random.Generator) -> Any:
+        found = noise(random)
+        found[random.integers(1, SIZE - 1)] = number
+        return found
+
+    return law
+
+
+LAWS = {
+    "an element": first_is_larger,
+    "mean": lambda random: noise(random) + 0.1,
+    "spread": lambda random: 1.1 * noise(random),
+    "least": with_one(-9.0),
+    "largest": with_one(9.0),
+}
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_each_number_tells(law: Law) -> None:
+    assert told(law, law) == told(noise, noise) == ""
+    assert "output 'y'" in told(law, noise)
+    assert told(law, noise, drawn="z") == told(law, noise, by_value="y") == ""
+
+
+def test_a_large_difference_of_few_runs_and_a_small_one_of_many() -> None:
+    def law(random: np.random.Generator) -> Any:
+        return random.standard_normal(3) + np.array([0, 1.5, 0])
+
+    assert "over 16 runs" in told(LAWS["mean"], noise)
+    assert "over 64 runs" in told(law, lambda random: random.standard_normal(3))
+
+
+def test_what_is_drawn_alike_in_each_run_tells_nothing() -> None:
+    assert told(LAWS["mean"], noise, same=True) == ""
+
+
+def test_how_many_there_are_may_be_drawn() -> None:
+    def law(random: np.random.Generator) -> Any:
+        return random.standard_normal(random.integers(3, 9))
+
+    assert told(law, law) == ""
+
+
+def test_a_rounding_is_no_other_law() -> None:
+    def law(shift: float) -> Law:
+        return lambda random: 1 + 1e-7 * random.standard_normal(3) + shift
+
+    assert told(law(0.0), law(1e-6)) == ""
+    assert told(law(0.0), law(1e-2)) != ""
+
+
+def test_outputs_of_other_shapes_and_kinds_beside_it() -> None:
+    def beside(other: Any) -> Law:
+        return lambda random: (LAWS["mean"](random), other)
+
+    for other in (
+        np.zeros(3),
+        np.zeros(0),
+        np.full(SIZE, np.nan),
+        np.full(SIZE, 1j),
+        np.array("a name"),
+    ):
+        assert "output 'y'" in told(beside(other), lambda random, it=other: (noise(random), it))
+        assert told(beside(other), beside(other)) == ""
+
+
+def test_an_undefined_number_hides_no_others() -> None:
+    def law(scale: float) -> Law:
+        return lambda random: np.append(scale * noise(random), np.nan)
+
+    assert told(law(1.0), law(1.0)) == ""
+    assert "output 'y'" in told(law(1.1), law(1.0))
+
+
+def test_complex_numbers_tell_by_their_parts() -> None:
+    def law(scale: float) -> Law:
+        return lambda random: noise(random) + scale * 1j * noise(random)
+
+    assert told(law(1.0), law(1.0)) == ""
+    assert "output 'y'" in told(law(1.0), law(1.1))
