@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from parity.numerics.slices import by_slice
+from parity.numerics.slices import beyond, by_slice
 from tests.rules.pairs import FIRST, X, compare, weights
 
 LARGEST = torch.tanh(torch.from_numpy(X) @ FIRST).abs().amax()
@@ -119,3 +119,15 @@ def test_slices_count_by_their_own_size() -> None:
     b[0, 0] = np.nan
     assert np.isinf(by_slice(a, b)[2][0])
     assert not any(part.any() for part in by_slice(b, b))
+
+
+def test_slices_of_complex_numbers_and_of_none() -> None:
+    a = np.ones((2, 3), np.complex64)
+    b = a.copy()
+    b[1, 2] += 1j
+    assert by_slice(a, b)[1].tolist() == [0, pytest.approx(2**-0.5)]
+    assert len(by_slice(a[:0], b[:0])) == 1
+
+
+def test_what_is_undefined_is_beyond_every_limit() -> None:
+    assert beyond([np.array([np.nan, 1.0])], [[np.array([2.0])]])[0].tolist() == [True, False]

@@ -68,6 +68,35 @@ def test_where_no_sample_stands_by_itself_it_is_unverified() -> None:
     assert compare(model(False), model(True)).verdict == "unverified"
 
 
+def test_a_single_number_of_all_samples_is_not_by_sample() -> None:
+    def model(kept):
+        return lambda x: (by_a_kept_scale if kept else scaled)(x).square().sum()
+
+    assert compare(model(False), model(False)).verdict == "parity"
+    assert compare(model(False), model(True)).verdict == "unverified"
+
+
+def test_a_list_of_kept_places_has_another_length_elsewhere() -> None:
+    places = torch.nonzero(GIVEN[:, 0] > 0)[:, 0]
+
+    def model(kept):
+        return lambda x: torch.tanh(x @ FIRST)[places if kept else x[:, 0] > 0]
+
+    assert compare(model(False), model(True)).verdict != "parity"
+
+
+def test_an_output_that_other_samples_have_not_is_no_crash() -> None:
+    def model(scale):
+        def called(x):
+            h = scale(x)
+            return {"h": h, "first": h[0]} if x[0, 0] == X[0, 0] else {"h": h}
+
+        return called
+
+    assert compare(model(scaled), model(scaled)).verdict == "parity"
+    assert compare(model(scaled), model(by_a_kept_scale)).verdict != "parity"
+
+
 def test_half_of_the_samples_may_be_too_few() -> None:
     def whitened(x):
         centred = x - x.mean(0)

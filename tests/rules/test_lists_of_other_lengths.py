@@ -102,3 +102,20 @@ def test_a_mask_is_one_where_moved_inputs_list_other_rows() -> None:
     lowest = float(torch.finfo(torch.float32).min)
     assert compare(masked(-1e9, 1.0), masked(lowest, 1.01), inputs=x).verdict == "diverged"
     assert compare(masked(-1e9, 1.0), masked(lowest, 1.0), inputs=x).verdict == "parity"
+
+
+def test_such_lists_may_lose_digits_in_either_model() -> None:
+    assert compare(in_one_pass, in_two_passes, inputs=X).verdict == "unverified"
+    assert compare(by_another_sum, in_two_passes, inputs=X).verdict == "parity"
+
+
+def beside(others: Callable[[torch.Tensor], torch.Tensor]) -> Model:
+    """Such a list whose length is the same, and which holds other numbers as well."""
+    return lambda x: torch.cat([listed(torch.tanh(x @ WEIGHTS), x), others(x)])
+
+
+def test_infinite_and_undefined_numbers_of_such_a_list_are_as_they_are() -> None:
+    def undefined(x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([torch.log(0 * x[0]), 0 * torch.log(0 * x[1])])
+
+    assert compare(beside(undefined), beside(undefined), inputs=X).verdict == "parity"

@@ -142,6 +142,16 @@ class TorchPush:
     force: Any
 
 
+@dataclasses.dataclass
+class TensorFlowPush:
+    force: Any
+
+
+@dataclasses.dataclass
+class GentlePush:
+    force: Any
+
+
 def test_two_classes_of_one_module_may_be_all_the_difference() -> None:
     assert compared(in_torch(Push), in_tensorflow(Push)).verdict == "parity"
     found = compared(in_torch(Push), in_tensorflow(Pull))
@@ -151,3 +161,27 @@ def test_two_classes_of_one_module_may_be_all_the_difference() -> None:
 
 def test_a_class_that_only_names_its_framework_is_the_ports_own() -> None:
     assert compared(in_torch(TorchPush), in_tensorflow(Push)).verdict == "parity"
+    assert compared(in_torch(TorchPush), in_tensorflow(TensorFlowPush)).verdict == "parity"
+
+
+def test_a_class_whose_name_is_anothers_and_a_word_is_the_ports_own() -> None:
+    assert compared(in_torch(Push), in_tensorflow(GentlePush)).verdict == "parity"
+
+
+def test_classes_of_two_modules_are_each_models_own() -> None:
+    elsewhere = dataclasses.make_dataclass("Pull", ["force"], namespace={"__module__": "port"})
+    assert compared(in_torch(Push), in_tensorflow(elsewhere)).verdict == "parity"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (of(training=True), of(frozen=False, jit=False)),
+        (of(steps=3), of(fast=True)),
+        (of(gain=2, rows=3, columns=8), of(height=3, gain=2, width=8)),
+        (of(gain=2.0), lambda h: Settings(h, gain=tf.constant(2.0), depth=7)),
+    ],
+    ids=["flags of one model alone", "a flag is no number", "a name of both", "a tensor by it"],
+)
+def test_settings_that_say_nothing_of_others(ours: Build, theirs: Build) -> None:
+    assert compared(in_torch(ours), in_tensorflow(theirs)).verdict == "parity"
