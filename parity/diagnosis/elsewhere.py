@@ -122,10 +122,8 @@ def apart_elsewhere(
         finite = [
             name not in run or bool(np.isfinite(run[name]).all())
             for run, name in zip(runs, names, strict=True)
-            if name not in run or run[name].dtype.kind in "fc"
         ]
-        whole = (finite[0], finite[1]) if len(finite) == 2 else (True, True)
-        found.append(Apart(pair, (names[0], names[1]), gap, over, whole))
+        found.append(Apart(pair, (names[0], names[1]), gap, over, (finite[0], finite[1])))
     for limit in _of_rounding(matched, plain, at):
         found = [one for one in found if any(part.any() for part in one.over)]
         if not found:
@@ -207,9 +205,7 @@ def is_by_sample(
         return False
     for one in apart:
         name = one.names[side]
-        if name not in there or here[name].ndim == 0 or len(here[name]) != run.count:
-            return False
-        if here[name][order].shape != there[name].shape:
+        if here[name].ndim == 0 or len(here[name]) != run.count:
             return False
         changed = _within(matched, one, side, {name: here[name][order]}, there)
         if not changed[0][0] <= _ONE_BY_ONE:

@@ -57,7 +57,7 @@ def classes_of_one_module(reference: Tape, candidate: Tape) -> list[str]:
     for path in reference.classes.keys() & candidate.classes.keys():
         ours, theirs = reference.classes[path], candidate.classes[path]
         names = [_words(one) for one in (ours, theirs)]
-        if ours is theirs or ours.__module__ != theirs.__module__:
+        if ours.__module__ != theirs.__module__:
             continue
         if not (names[0] - names[1] and names[1] - names[0]):
             continue

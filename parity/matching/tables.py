@@ -95,7 +95,7 @@ def _made_of_no_input(tape: Tape) -> list[int]:
     """What is computed of no input and leads to an output; moved parameters are no tables."""
     computed: set[int] = set()
     for op in tape.ops:
-        if not op.static or op.role == "random" or tape.is_baked(op) or len(op.outputs) != 1:
+        if not op.static or tape.is_baked(op) or len(op.outputs) != 1:
             continue
         if op.role == "compute" or not computed.isdisjoint(op.inputs):
             computed.update(op.outputs)
@@ -114,7 +114,7 @@ def _held(tape: Tape) -> list[int]:
         if value.op < 0 and value.kind != "input" and not value.written
     } - tape.baked_leaves
     for op in tape.ops:
-        if op.static and op.role == "move" and held.issuperset(op.inputs):
+        if op.role == "move" and held.issuperset(op.inputs):
             held.update(op.outputs)
     read = {value for index in tape.used for value in tape.ops[index].inputs}
     return [
