@@ -71,6 +71,3 @@ class _Backend:
 
     def _applied(self, array: Any) -> Any:
         return _NODES[self._name]().apply((array,))[0].array
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._backend, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,8 @@ SAME: dict[str, Callable[[Any], Any]] = {
 def test_they_are_operations_and_left_as_they_were(name: str) -> None:
     function = getattr(F, name)
     before = function(X).array
+    module = importlib.import_module(f"chainer.functions.math.{name}")
+    backend = module.backend
     tape = adapter.record(wrap(lambda x: F.tanh(function(3 * x)), "chainer"), X)
     op = next(op for op in tape.ops if op.kind == name.title())
     assert not op.static and not tape.caveats and not adapter.is_foreign(op)
@@ -37,6 +40,7 @@ def test_they_are_operations_and_left_as_they_were(name: str) -> None:
     (output,) = moved.values()
     np.testing.assert_array_equal(output, F.tanh(function(-3 * X)).array)
     np.testing.assert_array_equal(function(X).array, before)
+    assert module.backend is backend
 
 
 def _noisy(scale: float) -> Model:
