@@ -285,6 +285,8 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
             target[position] = target[position].clone()
             made.append(target[position])
         func = _RESHAPES.get(call.func, call.func)
+        if func is torch.ops.aten.view.dtype:
+            args[1] = call.args[1]  # of the bits that were recorded
         if op.kind == "to_dense" and arguments[0].layout == torch.strided:
             return [arguments[0].clone()]  # a value that was put in is dense already
         if precision is not None and isinstance(func, torch._ops.OpOverload):

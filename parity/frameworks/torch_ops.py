@@ -42,7 +42,8 @@ def in_float64(func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if func in _FACTORIES and kwargs.get("dtype") is None and not whole:
         kwargs = {**kwargs, "dtype": torch.float64}
     if func is aten.view.dtype:  # the bits of what was recorded: a float64 has others
-        args = [_of_width(args[0], args[1]), *args[1:]]
+        found = func(_of_width(args[0], args[1]), args[1])
+        return found.double() if found.is_floating_point() else found
     # a quotient of integers is of the default dtype; setting it takes as long as a small kernel
     settled = any(type(one) is torch.Tensor and one.dtype is torch.float64 for one in args)
     try:
@@ -65,9 +66,7 @@ def _default_float64() -> Iterator[None]:
 def _of_width(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """A float64 tensor in the floating dtype that is as wide as the bits it is read as."""
     narrow = {2: torch.float16, 4: torch.float32}.get(dtype.itemsize)
-    if tensor.dtype != torch.float64 or dtype.is_floating_point or narrow is None:
-        return tensor
-    return tensor.to(narrow)
+    return tensor if tensor.dtype != torch.float64 or narrow is None else tensor.to(narrow)
 
 
 def _with_limits_of_float32(args: list[Any]) -> list[Any]:

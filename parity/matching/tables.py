@@ -54,9 +54,11 @@ def _tables(tape: Tape, other: Tape) -> dict[int, Array]:
         return {}
     found: dict[int, Array] = {}
     for value, tables in near.items():
-        wide = ran.array(value).astype(np.float64), exact.array(value)
-        if not any(_is_equal(wide[1], held) for held in tables):
-            found.update((value, held) for held in tables if _is_made_so(*wide, held))
+        own, wide = ran.array(value).astype(np.float64), exact.array(value)
+        if own.shape != wide.shape:  # a list of what rounding decides: as long as it ran
+            found.update((value, held) for held in tables if _is_made_so(own, held, held))
+        elif not any(_is_equal(wide, held) for held in tables):
+            found.update((value, held) for held in tables if _is_made_so(own, wide, held))
     return found
 
 

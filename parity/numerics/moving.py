@@ -83,12 +83,13 @@ def moved_by_rounding(
     base = tape.replay(None, given)
     random = np.random.default_rng(0)
     found = {value: np.zeros(in_reals(base.array(value)).shape) for value in values}
-    for _ in range(_DRAWS):
+    for turn in range(_DRAWS):
+        steps = _steps(random, turn)
         moved = {
-            one.id: _moved(recorded.array(one.id), _unit(one.dtype), random, one.kind != "input")
+            one.id: _moved(recorded.array(one.id), _unit(one.dtype), steps, one.kind != "input")
             for one in floating
         }
-        after = partial(_move_results, computed, random) if computed is not None else None
+        after = partial(_move_results, computed, steps) if computed is not None else None
         again = tape.replay(None, {**moved, **given}, after=after)
         for value, largest in found.items():
             np.fmax(largest, _step(base.array(value), again.array(value)), out=largest)
@@ -113,11 +114,12 @@ def moved_as_long(
     random = np.random.default_rng(0)
     found = np.zeros(shape)
     for turn in range(2 * _DRAWS):
+        steps = _steps(random, turn // 2)
         moved = {
-            one.id: _moved(recorded.array(one.id), _unit(one.dtype), random, one.kind != "input")
+            one.id: _moved(recorded.array(one.id), _unit(one.dtype), steps, one.kind != "input")
             for one in floating
         }
-        after = partial(_move_results, rounds, random) if turn % 2 else None
+        after = partial(_move_results, rounds, steps) if turn % 2 else None
         again = in_reals(tape.replay(precision, {**moved, **given}, after=after).array(value))
         if again.shape == base.shape == shape:
             np.fmax(found, _step(base, again), out=found)
@@ -247,10 +249,11 @@ def moved_in_float64(
 
 def _inside(op: Op, run: Replay) -> Array | float:
     """The size of the numbers that may cancel inside a kernel."""
-    if any(word in op.kind.lower() for word in _ARITHMETIC):
+    kind = op.kind.lower()
+    if any(word in kind for word in _ARITHMETIC):
         return 0.0
-    if op.kind.lower() == "exp":  # however small it is, it is right to its last digits
-        return 0.0
+    if kind == "exp" or "softmax" in kind and "log" not in kind:
+        return 0.0  # however small they are, they are right to their last digits
     if not is_curve(run.tape, op):
         return 1.0
     entering = run.array(op.inputs[0])
@@ -282,9 +285,16 @@ def is_curve(tape: Tape, op: Op) -> bool:
     return not is_sum and dtypes == {"float32"}
 
 
-def _move_results(
-    computed: Callable[[Tape, Op], bool], random: np.random.Generator, op: Op, run: Replay
-) -> None:
+_Steps = Callable[[tuple[int, ...]], Array]  # by how many roundings numbers of a shape move
+
+
+def _steps(random: np.random.Generator, turn: int) -> _Steps:
+    """One up or down; in all turns but the first some stay, as two that move may cancel."""
+    ways = np.array([-1, 0, 1] if turn else [-1, 1])
+    return lambda shape: random.choice(ways, shape)
+
+
+def _move_results(computed: Callable[[Tape, Op], bool], steps: _Steps, op: Op, run: Replay) -> None:
     """Moves what an operation computed by one rounding of its format.
 
     What has no more than half of the format's digits was not rounded.
@@ -295,7 +305,7 @@ def _move_results(
             array, unit = run.array(value), _unit(dtype)
             half = 2.0 ** (-np.log2(unit) // 2)
             digits = half * np.frexp(array.astype(np.float64))[0]
-            run.replace(value, _moved(array, unit, random, False, digits == np.round(digits)))
+            run.replace(value, _moved(array, unit, steps, False, digits == np.round(digits)))
 
 
 def _unit(dtype: str) -> float:
@@ -305,11 +315,11 @@ def _unit(dtype: str) -> float:
 def _moved(
     array: Array,
     unit: float,
-    random: np.random.Generator,
+    steps: _Steps,
     made: bool,
     exact: Array | None = None,
 ) -> Array:
-    """Numbers one rounding up or down; what has few bits is exact.
+    """Numbers one rounding up, down, or where they are; what has few bits is exact.
 
     Args:
         made: whether a model may have made them of others: what both are given is what it is.
@@ -323,7 +333,7 @@ def _moved(
             if made and not exact.all() and is_progression(array):
                 # the middle has the rounding of the ends
                 exact, sizes = np.zeros(array.shape, bool), np.abs(wide).max()
-        step = 2 * unit * random.choice([-1, 1], array.shape)  # none stays in all draws by chance
+        step = 2 * unit * steps(array.shape)
         found: Array = np.where(exact, array, wide + step * sizes).astype(array.dtype)
     return found
 

@@ -55,3 +55,30 @@ def test_one_element_of_a_table_that_is_off_is_seen(off: float) -> None:
     held = Held(7)
     held.wave[1234, 2] += off
     assert verdict(held) != "parity"
+
+
+def test_weights_whose_bits_are_cut_are_no_table() -> None:
+    """Float64 has twice as many bits, which integers of 32 bits are read of."""
+    weight = np.random.default_rng(1).standard_normal((6, 40)).astype("f")
+
+    def cut(x: torch.Tensor) -> torch.Tensor:
+        bits = torch.from_numpy(weight).view(torch.int32) & ~0x1FFF
+        return torch.tanh(x) @ bits.view(torch.float32)
+
+    models = (lambda x: tf.tanh(x) @ weight), cut
+    wrapped = [parity.wrap(*one) for one in zip(models, ("tensorflow", "torch"), strict=True)]
+    assert parity.compare(*wrapped, inputs=X[:, :5]).verdict == "diverged"
+
+
+def test_a_table_of_another_length_in_float64_is_what_ran() -> None:
+    """Which numbers stay the same by a tenth of ten of them is a matter of rounding."""
+    places = np.maximum(np.arange(3000, dtype="f") - 5, 0) / 7
+    held = torch.from_numpy(np.sin(places[places * np.float32(0.1) * 10 == places]))
+
+    def picking(x: Any) -> Any:
+        kept = tf.constant(places)
+        return x[0, :1, :1] * tf.sin(tf.boolean_mask(kept, kept * 0.1 * 10 == kept))
+
+    models = parity.wrap(picking, framework="tensorflow"), lambda x: x[0, :1, :1] * held
+    other = parity.wrap(models[1], framework="torch")
+    assert parity.compare(models[0], other, inputs=X).verdict == "parity"
