@@ -13,6 +13,7 @@ from parity.diagnosis.causes._attested import is_added
 from parity.diagnosis.causes._leaves import (
     Change,
     changes,
+    described,
     gives,
     held,
     made,
@@ -230,7 +231,9 @@ def _read(case: Case, change: Change) -> str:
     """A changed weight in words; equal ones may be computed with before they are read."""
     ours, theirs = made(case.reference, change.leaf.id), made(case.candidate, change.theirs.id)
     computed = (ours.ops or theirs.ops) and theirs.holds(ours)
-    return f"what is computed of {change.name} and read" if computed else change.name
+    if computed:
+        return f"what is computed of {change.name} and read"
+    return described(case, change)
 
 
 Told = tuple[str, str, tuple[str, tuple[object, object]]]
@@ -251,21 +254,21 @@ def _relation(case: Case, change: Change) -> Told | None:
         if np.array_equal(rounded, now.astype(np.float32)):
             return (
                 "weight-precision",
-                f"{change.name} is rounded to {name}",
+                f"{_read(case, change)} is rounded to {name}",
                 ("dtype", ("float32", name)),
             )
     for name, rounded in _rounded(now):
         if np.array_equal(rounded, ours.astype(np.float32)):
             return (
                 "weight-precision",
-                f"{change.name} is not rounded; the reference's is rounded to {name}",
+                f"{_read(case, change)} is not rounded; the reference's is rounded to {name}",
                 ("dtype", (name, "float32")),
             )
     other = _elsewhere(case, change)
     if other is not None and not _is_another_layer(case, change, other):
         return (
             "weight-swapped",
-            f"where the reference reads {change.name}, the numbers of "
+            f"where the reference reads {described(case, change)}, the numbers of "
             f"{other.name or 'another weight'} are read",
             ("weight", (change.name, other.name or "another")),
         )
