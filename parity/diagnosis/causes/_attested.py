@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from parity.once import Once
 from parity.tape import Op, Tape
 
 _NEAR = 8  # computing operations before a value that may have normalised it
+_FURTHER = 40  # operations behind a region in which what it lacks may follow
 _PRODUCTS = (
     *("mm", "mv", "bmm", "matmul", "batchmatmul", "mul", "div", "realdiv", "truediv", "dot"),
     *("einsum", "linear", "conv", "deconv", "depthwise"),
@@ -69,6 +70,19 @@ def _halves(tape: Tape, op: Op) -> bool:
 def _has_kernel(tape: Tape, op: Op) -> bool:
     shapes = (tape.values[one].shape for one in op.inputs if not tape.is_live(one))
     return any(len(shape) > 1 and sum(n > 1 for n in shape) > 1 for shape in shapes)
+
+
+def before_kernels(tape: Tape, values: Iterable[int]) -> list[Op]:
+    """The operations on what enters, up to those that have a kernel; the first few."""
+    found: dict[int, Op] = {}
+    waiting = list(values)
+    while waiting and len(found) < _FURTHER:
+        for index in tape.consumers[waiting.pop(0)]:
+            op = tape.ops[index]
+            if index not in found and index in tape.used and not _has_kernel(tape, op):
+                found[index] = op
+                waiting += op.outputs
+    return [found[index] for index in sorted(found)]
 
 
 def adds(op: Op) -> bool:
