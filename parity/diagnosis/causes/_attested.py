@@ -152,13 +152,13 @@ def _readers(view: RegionView, leaf: LeafView) -> Iterator[tuple[Op, int]]:
 
 
 def _adds_it(tape: Tape, op: Op, value: int) -> bool:
-    if op.static:
-        return adds(op) and _others(tape, op) > 0
     kind = plain_kind(op)
     if adds(op):
         if kind.endswith(("mm", "mv")) or kind.startswith(("addc", "addr")):
             return value in op.inputs[:1]
-        return True
+        return not op.static or _others(tape, op) > 0
+    if op.static:
+        return False
     if kind.startswith(_PRODUCTS):
         return value in op.inputs[2:]  # the factors come first, a bias after them
     return any(word in kind for word in _KERNELS)
