@@ -113,22 +113,28 @@ def _with_zero(case: Case, value: int, trial: Trial) -> Array:
 def _goes_on(case: Case, value: int) -> bool:
     """Whether the candidate goes on from a state: a kernel reads it that what it is made of met.
 
-    Or the reference reads it outside the region too. Then a term of it is missing, not the state.
+    Or it comes to the end with no kernel on the way. Then a term is missing, and not the state.
     """
-    ours, inside = case.reference.tape, {op.index for op in case.reference.ops}
-    if set(ours.consumers[value]) & ancestors(ours, [case.reference.end]) - inside:
-        return True
     tape, run = case.candidate.tape, case.repaired.reference.run
     state, leading = run.array(value), ancestors(tape, [case.candidate.end])
     pairs = case.repaired.pairs.values()
     alike = [p.candidate for p in pairs if _is_one(run.array(p.reference), state)]
-    before, todo = ancestors(tape, alike), Once(alike)
+    before, todo, moved = ancestors(tape, alike), Once(alike), set(alike)
     for at in todo:
         for index in set(tape.consumers[at]) & leading:
-            if tape.ops[index].role == "move":
-                todo.add(tape.ops[index].outputs)
-            elif any(index in some and some & before for some in tape.readers_of_matrices):
+            op = tape.ops[index]
+            if "like" in op.kind.lower():  # of zeros_like only the shape is read
+                continue
+            kernels = [some for some in tape.readers_of_matrices if index in some]
+            if kernels:
+                if at in moved and any(some & before for some in kernels):
+                    return True
+                continue
+            if op.role != "move" and case.candidate.end in op.outputs:
                 return True
+            if op.role == "move" and at in moved:
+                moved.update(op.outputs)
+            todo.add(op.outputs)
     return False
 
 
