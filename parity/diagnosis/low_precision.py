@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from parity.diagnosis.narrow import NARROW, computes_in_narrow, told_of, rounded_alone
+from parity.diagnosis.narrow import NARROW, rounded_alone, told_of
 from parity.diagnosis.region import OutputPair
 from parity.errors import ReplayError
 from parity.matching.match import Match
@@ -259,9 +259,8 @@ def _cause(repaired: Match, effect: float, tape: Tape, op: Op) -> Cause | None:
     ours, theirs = (" and ".join(names) for names in formats)
     return Cause(
         kind="low-precision",
-        summary=f"computes in {theirs}, the reference in {ours}"
-        if computes_in_narrow(tape)
-        else rounded_alone(tape, op, tape is repaired.side.tape),
+        summary=rounded_alone(tape, op, tape is repaired.side.tape)
+        or f"computes in {theirs}, the reference in {ours}",
         parameters={"dtype": (ours, theirs)},
         confirmed=True,
         residual_before=effect,

@@ -29,7 +29,9 @@ def told_of(tape: Tape, op: Op, dtype: str, effect: float) -> str:
 
 
 def rounded_alone(tape: Tape, op: Op, by_candidate: bool) -> str:
-    """The same of a model that only rounds, as a cause."""
+    """The same of a model that only rounds, as a cause; "" of one that computes."""
+    if computes_in_narrow(tape):
+        return ""
     dtype = tape.values[op.outputs[0]].dtype
     if by_candidate:
         return f"{_rounded(tape, op)} is rounded to {dtype}, the reference's is not"
