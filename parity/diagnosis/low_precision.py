@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from parity.diagnosis.narrow import NARROW, rounded_alone, told_of
 from parity.diagnosis.region import OutputPair
 from parity.errors import ReplayError
 from parity.matching.match import Match
@@ -22,7 +23,6 @@ from parity.numerics.rounding import UNITS
 from parity.report.summary import Cause, Divergence, Note
 from parity.tape import Array, Op, Replay, Site, Tape, Value
 
-_NARROW = ("float16", "bfloat16", "float8", "complex32")  # beginnings of the names of such formats
 _SMALL_SHARE = 0.01  # of the difference that is left in float64
 _FLOAT8, _TF32 = 2.0**-4, 2.0**-11  # units roundoff
 _TF32_BITS = np.uint32(0xFFFFE000)
@@ -44,9 +44,8 @@ def low_precision_divergences(repaired: Match) -> list[Divergence]:
             reference=ours,
             candidate=theirs,
             residual=effect,
-            detail=f"{tape.model} computes in {dtype} from here on, the other model does not; in "
-            f"float64 they agree, as they ran their outputs differ by {effect:.1e} of their size",
-            cause=_cause(repaired, effect),
+            detail=told_of(tape, op, dtype, effect),
+            cause=_cause(repaired, effect, tape, op),
         )
     ]
 
@@ -245,7 +244,7 @@ def to_tf32(array: Array) -> Array:
     return finite.astype(np.float64)
 
 
-def _cause(repaired: Match, effect: float) -> Cause | None:
+def _cause(repaired: Match, effect: float, tape: Tape, op: Op) -> Cause | None:
     """Half precision, if the same operations agree in float64."""
     tapes = repaired.reference.tape, repaired.side.tape
     left = [0.0]
@@ -260,7 +259,8 @@ def _cause(repaired: Match, effect: float) -> Cause | None:
     ours, theirs = (" and ".join(names) for names in formats)
     return Cause(
         kind="low-precision",
-        summary=f"computes in {theirs}, the reference in {ours}",
+        summary=rounded_alone(tape, op, tape is repaired.side.tape)
+        or f"computes in {theirs}, the reference in {ours}",
         parameters={"dtype": (ours, theirs)},
         confirmed=True,
         residual_before=effect,
@@ -317,7 +317,7 @@ def _is_exact(repaired: Match, tape: Tape, value: int) -> bool:
 
 
 def _is_narrow(tape: Tape, value: int) -> bool:
-    return tape.values[value].dtype.startswith(_NARROW)
+    return tape.values[value].dtype.startswith(NARROW)
 
 
 def _declared_unit(tape: Tape) -> float:
@@ -348,13 +348,13 @@ def _declared_unit(tape: Tape) -> float:
 
 def _are_mostly_narrow(values: Sequence[Value]) -> bool:
     floats = [one for one in values if "float" in one.dtype or "complex" in one.dtype]
-    narrow = sum(one.size for one in floats if one.dtype.startswith(_NARROW))
+    narrow = sum(one.size for one in floats if one.dtype.startswith(NARROW))
     return 2 * narrow > sum(one.size for one in floats)
 
 
 def _unit(dtype: str) -> float:
     """The unit roundoff of a narrow format; 0 of any other."""
-    if not dtype.startswith(_NARROW):
+    if not dtype.startswith(NARROW):
         return 0.0
     return UNITS["float16"] if dtype == "complex32" else UNITS.get(dtype, _FLOAT8)
 

@@ -104,6 +104,19 @@ class Normalisation:
         return plain((self.least * factor) ** (2 if self.placement == "inside" else 1))
 
     @property
+    def where_epsilon_is(self) -> str:
+        """In words, by what the divisor is."""
+        if self.placement == "least":
+            return "as the least divisor"
+        if self.to_unit_length and not self.statistics.centred:
+            spread = "sum of squares", "norm"
+        elif self.statistics.centred:
+            spread = "variance", "standard deviation"
+        else:
+            spread = "mean square", "root of the mean square"
+        return f"added to the {spread[self.placement == 'outside']}"
+
+    @property
     def to_unit_length(self) -> bool:
         """Whether the divisor is the root of the sum of squares, not of their mean."""
         count = self.statistics.count(self.scale.shape)

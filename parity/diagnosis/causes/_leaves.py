@@ -15,13 +15,14 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
+from parity.diagnosis.causes._sources import named
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.errors import ReplayError
 from parity.matching.match import Indexed, Side
 from parity.matching.order import orders
 from parity.numerics.difference import residual
-from parity.tape import Array, Op
+from parity.tape import Array, Op, Tape
 
 CLOSE = 1e-6  # relative: what float32 constants leave of a value computed in float64
 _TRIES = 64
@@ -152,19 +153,43 @@ def told_numbers(case: Case, change: Change) -> str:
     Then what differs is how: no weight holds other numbers.
     """
     ours, theirs = made(case.reference, change.leaf.id), made(case.candidate, change.theirs.id)
-    if not (ours.ops or theirs.ops) or not theirs.holds(ours):
-        return f"other numbers in {_shares(change)}"
-    if ours.ops:
-        return ""
-    kinds = ", ".join(dict.fromkeys(op.kind for op in theirs.ops))
-    return f"in place of {_shares(change)} what {kinds} computes from it is read"
+    share = _shares(change)
+    zeros = "" if change.now.any() else f"zeros are read in place of {described(case, change)}"
+    if not is_moved_alone(case.reference.tape, change.leaf.id):
+        if ours.ops and theirs.holds(ours):
+            return ""
+        return zeros or f"other numbers in {described(case, change)} ({share})"
+    tape, read = case.candidate.tape, change.theirs.id
+    if is_moved_alone(tape, read):
+        if same(*(np.sort(one, axis=None) for one in (change.leaf.array, change.now))):
+            return f"the numbers of {change.name} in another order ({share})"
+        return zeros or f"other numbers in {change.name} ({share})"
+    if not theirs.holds(ours):
+        return zeros or f"in place of {change.name} ({share}) {named(tape, read)} is read"
+    op = tape.producer(tape.before_moves(read))
+    kinds = ", ".join(dict.fromkeys(one.kind for one in theirs.ops)) or (op.kind if op else "")
+    return f"in place of {change.name} ({share}) what {kinds} computes from it is read"
+
+
+def described(case: Case, change: Change) -> str:
+    """A changed weight in words: where it is computed, it is no weight but a result."""
+    tape = case.reference.tape
+    if is_moved_alone(tape, change.leaf.id):
+        return change.name
+    names = [leaf.name for leaf in made(case.reference, change.leaf.id).leaves if leaf.name]
+    return named(tape, change.leaf.id) + (f", made of {', '.join(names)}" if names else "")
+
+
+def is_moved_alone(tape: Tape, value: int) -> bool:
+    """Whether a value is a leaf as it is: cut, turned or copied, but not computed or looked up."""
+    return tape.producer(tape.before_moves(value)) is None
 
 
 def _shares(change: Change) -> str:
     ours, now = change.leaf.array, change.now
     apart = ~np.isclose(now, ours, 1e-6, 1e-7)
     off = float(np.linalg.norm(now - ours) / (np.linalg.norm(ours) or 1.0))
-    return f"{change.name} ({apart.sum()} of {apart.size} differ, by {off:.2g} of its norm)"
+    return f"{apart.sum()} of {apart.size} differ, by {off:.2g} of its norm"
 
 
 def read_elsewhere(case: Case, change: Change) -> str:

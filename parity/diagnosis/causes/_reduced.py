@@ -29,6 +29,7 @@ from parity.diagnosis.causes._parts import (
     with_value,
 )
 from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import plain_kind
 from parity.tape import Array
 
 KINDS: Mapping[str, Callable[..., Array]] = {
@@ -119,6 +120,8 @@ def changes(case: Case) -> Iterator[Change]:
                 other = _counterpart(case, one, kind, axes, theirs)
                 at_the_end = case.reference.tape.before_moves(case.reference.end) == one.value
                 if other is None and kind == one.kind and not at_the_end:
+                    continue
+                if other is None and kind != one.kind and not _may_take(case, one, kind):
                     continue
                 yield Change(one, kind, axes, _named(case, one, axes, other), predict)
                 break
@@ -220,6 +223,23 @@ def _counterpart(
         if other.kind == kind and np.prod([shape[axis] for axis in other.axes]) == count:
             return other
     return None
+
+
+def _may_take(case: Case, one: Reduction, kind: str) -> bool:
+    """Whether an operation of the candidate's reduces as many elements by a kind.
+
+    Or by none that its name tells, as a loss does.
+    """
+    tapes = case.reference.tape, case.candidate.tape
+    count = tapes[0].values[one.source].size // tapes[0].values[one.value].size
+    for op in case.candidate.ops:
+        sizes = [[tapes[1].values[at].size for at in ids] for ids in (op.inputs, op.outputs)]
+        if op.static or not any(size == count * sizes[1][0] for size in sizes[0]):
+            continue
+        told = [name for name in KINDS if name in plain_kind(op)]
+        if kind in told or not told:
+            return True
+    return False
 
 
 def _named(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
+from parity.diagnosis.causes._attested import before_kernels
+from parity.diagnosis.causes._curves import Curve, recognise
 from parity.diagnosis.causes._parts import (
     Inside,
     as_it_is,
@@ -18,148 +17,15 @@ from parity.diagnosis.causes._parts import (
     inside_reference,
 )
 from parity.diagnosis.causes._sources import is_bound, near, unchanging
-from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
-from parity.tape import Array, Op
+from parity.tape import Array, Op, Tape
 
 _SAMPLE = 512
-_FEW = 16
 _MOST_OPS = 40  # more are not one layer's activation, but a loop
 _PAIRS = 60  # of values between which an activation is looked for
-_FLAT = 1e-3  # a smaller slope of a hard sigmoid
 
 _CUT_OFF = ("hardtanh", "relu6")  # clips, of which the other model may have one at other bounds
-
-_erf = np.vectorize(math.erf, otypes=[np.float64])
-
-
-def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x)), in float64."""
-    result: Array = 0.5 * (1 + np.tanh(x / 2))
-    return result
-
-
-def softplus(x: Array) -> Array:
-    """Logarithm of 1 + exp(x), in float64."""
-    result: Array = np.logaddexp(0.0, x)
-    return result
-
-
-def _gelu_tanh(x: Array) -> Array:
-    result: Array = 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    return result
-
-
-def _elu(x: Array) -> Array:
-    result: Array = np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
-    return result
-
-
-_SELU = (1.0507009873554805, 1.6732632423543772)  # Klambauer et al. 2017
-
-
-def _selu(x: Array) -> Array:
-    scale, alpha = _SELU
-    result: Array = scale * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
-    return result
-
-
-# x -> y, all in float64; the simplest first.
-_FIXED: Mapping[str, Callable[[Array], Array]] = {
-    "relu": lambda x: np.maximum(x, 0.0),
-    "tanh": np.tanh,
-    "sigmoid": sigmoid,
-    "relu6": lambda x: np.clip(x, 0.0, 6.0),
-    "elu": _elu,
-    "selu": _selu,
-    "softplus": softplus,
-    "silu": lambda x: x * sigmoid(x),
-    "gelu erf": lambda x: 0.5 * x * (1 + _erf(x / math.sqrt(2))),
-    "gelu tanh": _gelu_tanh,
-    "gelu sigmoid": lambda x: x * sigmoid(1.702 * x),
-    "exp": np.exp,
-    "softsign": lambda x: x / (1 + np.abs(x)),
-    "hardtanh": lambda x: np.clip(x, -1.0, 1.0),
-    "mish": lambda x: x * np.tanh(softplus(x)),
-    "log_sigmoid": lambda x: -softplus(-x),
-    "abs": np.abs,
-    "square": np.square,
-    "sin": np.sin,
-    "cos": np.cos,
-}
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A function of one number.
-
-    Attributes:
-        name: "gelu erf", "leaky_relu".
-        slope: of those that have one: below zero of a leaky ReLU, in the middle of a hard sigmoid.
-        within: where a hard sigmoid is cut off; where only one of its two clips is in view, the
-            other end is open.
-    """
-
-    name: str
-    slope: float | None = None
-    within: tuple[float, float] = (0.0, 1.0)
-
-    def alike(self, other: Curve) -> bool:
-        """Whether two curves are one but for a slope rounded to float32, and where they are cut."""
-        if self.slope is None or other.slope is None:
-            return self == other
-        return self.name == other.name and math.isclose(self.slope, other.slope, rel_tol=1e-7)
-
-    def __call__(self, x: Array) -> Array:
-        if self.slope is None:
-            return _FIXED[self.name](x)
-        if self.name == "leaky_relu":
-            result: Array = np.where(x >= 0, x, self.slope * x)
-        elif self.name == "elu":
-            result = np.where(x > 0, x, self.slope * np.expm1(np.minimum(x, 0)))
-        else:
-            result = np.clip(self.slope * x + 0.5, *self.within)
-            result = x * result if self.name == "hard_swish" else result
-        return result
-
-
-def recognise(x: Array, y: Array) -> Curve | None:
-    """The curve on which all points lie, if it is one that is known."""
-    if not (np.isfinite(x).all() and np.isfinite(y).all()) or _near(x, y):
-        return None
-    if x.max(initial=0.0) - x.min(initial=0.0) < 1e-3:
-        return None
-    few = slice(None, None, max(1, x.size // _FEW))  # most curves are ruled out by few points
-    for curve in chain(map(Curve, _FIXED), _with_slope(x, y)):
-        if _near(curve(x[few]), y[few]) and _near(curve(x), y):
-            return curve
-    return None
-
-
-def _with_slope(x: Array, y: Array) -> Iterator[Curve]:
-    """Curves with a slope, which is solved for."""
-    low = x < -1e-6
-    if not low.any() or not (x > 0).any():
-        return
-    least = int(np.argmin(x))
-    yield Curve("leaky_relu", plain(float(y[least] / x[least])))
-    yield Curve("elu", plain(float(y[least] / np.expm1(x[least]))))
-    for name, gate in (("hard_sigmoid", y), ("hard_swish", y / x)):
-        inside = (gate > 1e-3) & (gate < 1 - 1e-3) & (np.abs(x) > 1e-3)
-        if inside.any():
-            slopes = (gate[inside] - 0.5) / x[inside]
-            slope = plain(float(np.median(slopes)))
-            if abs(slope) < _FLAT:
-                continue  # half of x, or a half: no activation
-            yield Curve(name, slope)
-            if name == "hard_sigmoid":
-                yield Curve(name, slope, (-math.inf, 1.0))
-                yield Curve(name, slope, (0.0, math.inf))
-
-
-def _near(a: Array, b: Array) -> bool:
-    return bool((np.abs(a - b) <= 1e-7 + 1e-6 * np.abs(b)).all())
 
 
 @cause("activation-kind", "gelu-variant", "leaky-slope", "hard-sigmoid-slope", enclosures=True)
@@ -250,9 +116,12 @@ def activation_missing(case: Case) -> Iterator[Explanation]:
     for curve, before, after in _curves(case, case.reference, case.reference_values):
         without = _without(case.reference_values, before, after)
         if _gives(case.run_reference(case.first.fed, without(case.first)), case.first.candidate):
+            moved = _is_as_often(case, curve, of_candidate=True)
             yield Explanation(
                 "activation-missing",
-                f"no {curve.name}, which the reference applies"
+                f"{curve.name} is applied further on, the reference applies it here"
+                if moved
+                else f"no {curve.name}, which the reference applies"
                 + _of_other_bounds(curve, inside_candidate(case)),
                 lambda trial, without=without: case.run_reference(trial.fed, without(trial)),  # type: ignore[misc]
                 parameters={"activation": (curve.name, None)},
@@ -272,9 +141,12 @@ def activation_extra(case: Case) -> Iterator[Explanation]:
     for curve, before, after in _curves(case, case.candidate, case.candidate_values):
         without = _without(case.candidate_values, before, after)
         if _gives(case.run_candidate(case.first.fed, without(case.first)), case.first.reference):
+            moved = _is_as_often(case, curve, of_candidate=False)
             yield Explanation(
                 "activation-extra",
-                f"{curve.name} is applied, the reference has no activation here"
+                f"{curve.name} is applied here, the reference applies it further on"
+                if moved
+                else f"{curve.name} is applied, the reference has no activation here"
                 + _of_other_bounds(curve, inside_reference(case)),
                 as_it_is,
                 lambda trial, without=without: case.run_candidate(trial.fed, without(trial)),  # type: ignore[misc]
@@ -290,6 +162,35 @@ def _of_other_bounds(curve: Curve, other: Inside) -> str:
     idle = (op for op in near(other) if is_bound(op) and any(unchanging(other, [op])))
     clip = next(idle, None)
     return f"; the other model's {clip.kind} there cuts nothing off" if clip else ""
+
+
+def _is_as_often(case: Case, curve: Curve, of_candidate: bool) -> bool:
+    """Whether a side that lacks a curve has it further on, before the next kernel, as often."""
+    counts = []
+    sides = (
+        (case.repaired.reference.run, case.entering),
+        (case.repaired.side.run, case.candidate_entering),
+    )
+    for run, entering in sides if of_candidate else sides[::-1]:
+        ops = {op.index: op for op in before_kernels(run.tape, entering)}
+        fed = {value: run.array(value) for value in entering}
+        run = run.tape.replay("float64", fed, run, only=ops)  # in the run itself much is mended
+        pairs: dict[int, list[int]] = {}
+        for before, after in _pairs(run.tape, ops):
+            pairs.setdefault(after, []).append(before)
+        counts.append(
+            sum(
+                any(_is_curve(curve, run.array(one), run.array(after)) for one in before)
+                for after, before in pairs.items()
+            )
+        )
+    return 0 < counts[0] <= counts[1]
+
+
+def _is_curve(curve: Curve, x: Array, y: Array) -> bool:
+    some = _some(x.size)
+    found = recognise(x.ravel()[some], y.ravel()[some])
+    return found is not None and found.alike(curve)
 
 
 def curves_of(case: Case, view: RegionView, values: Values) -> list[Curve]:
@@ -330,9 +231,11 @@ def _curves(case: Case, view: RegionView, values: Values) -> Iterator[tuple[Curv
 
 def _candidates(view: RegionView) -> Iterator[tuple[int, int]]:
     """Values with another of the same shape on which they depend, the nearest first."""
-    tape = view.tape
-    inside = {op.index: op for op in view.ops}
-    for op in view.ops:
+    yield from _pairs(view.tape, {op.index: op for op in view.ops})
+
+
+def _pairs(tape: Tape, inside: Mapping[int, Op]) -> Iterator[tuple[int, int]]:
+    for op in inside.values():
         if op.role == "move" or op.static:
             continue
         for after in op.outputs[:1]:

@@ -13,6 +13,7 @@ from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
+from parity.once import Once
 from parity.tape import Array, Tape
 
 _HIDDEN = -1e7  # a score below this is masked
@@ -146,14 +147,41 @@ def mask_missing(case: Case) -> Iterator[Explanation]:
                 parameters={"value": (-np.inf, tiny)},
             )
             return
+        later = attends and _masks_behind(case)
         yield Explanation(
             "attention-mask-missing" if attends else "sequence-mask",
-            "what the reference masks here is not masked",
+            "what the reference masks before the softmax is not masked there, but behind it"
+            if later
+            else "what the reference masks here is not masked",
             lambda trial, values=values: case.run_reference(trial.fed, values),  # type: ignore[misc]
             parameters={"masked": (True, False)},
             cost=1 if attends else 0,  # a number too small to hide anything is a mask, too
         )
         return
+
+
+def _masks_behind(case: Case) -> bool:
+    """Whether what the candidate's softmax gives is multiplied by a mask, or filled by one."""
+    tape, run = case.candidate.tape, case.repaired.side.run
+    softmaxes = (op for op in tape.ops if "softmax" in op.kind.lower() and not op.static)
+    ends = {case.candidate.end, *(v for op in case.candidate.ops for v in op.outputs)}
+    for op in softmaxes:
+        if ends.isdisjoint((*op.inputs, *op.outputs)):
+            continue
+        todo = Once(op.outputs)
+        for value in todo:
+            for index in tape.consumers[value]:
+                reader = tape.ops[index]
+                if reader.role == "move" and len(reader.inputs) == 1:
+                    todo.add(reader.outputs)
+                others = (v for v in reader.inputs if not tape.is_live(v))
+                if any(tape.values[v].size > 1 and _is_mask_of(run.array(v)) for v in others):
+                    return True
+    return False
+
+
+def _is_mask_of(array: Array) -> bool:
+    return array.dtype.kind == "b" or (array.dtype.kind in "iuf" and _is_mask(array))
 
 
 def _unmasked(case: Case) -> Iterator[Mapping[int, Array]]:
@@ -182,7 +210,7 @@ def _masks(case: Case, view: RegionView) -> list[tuple[int, Array]]:
         if producer is not None and producer.index in {op.index for op in view.ops}:
             continue
         array = side.run.array(value)
-        if array.dtype.kind == "b" or (array.dtype.kind in "iuf" and _is_mask(array)):
+        if _is_mask_of(array):
             found.append((value, array))
     return found
 

@@ -13,6 +13,12 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
+from parity.diagnosis.causes._attested import (
+    is_added,
+    is_factor,
+    is_factor_less_one,
+    is_standardised,
+)
 from parity.diagnosis.causes._leaves import held, numbers_given
 from parity.diagnosis.normalisation import (
     Affine,
@@ -71,15 +77,23 @@ def affine_missing(case: Case) -> Iterator[Explanation]:
     Proof: the reference's own operations, run with the scale at 1 or the offset at 0, give the
         candidate's value.
     """
-    if len(case.first.inputs) != 1 or not _is_standardised(case.first.x):
+    if len(case.first.inputs) != 1 or not is_standardised(case):
         return
     vectors = [
         leaf
         for leaf in case.reference.leaves
         if _is_vector(leaf.array) and not _is_bias_of_product(case.reference, leaf)
     ][:6]
-    ones = [(leaf, np.ones_like(leaf.array), "scale") for leaf in vectors]
-    zeros = [(leaf, np.zeros_like(leaf.array), "offset") for leaf in vectors]
+    ones = [
+        (leaf, np.ones_like(leaf.array), "scale")
+        for leaf in vectors
+        if is_factor(case.reference, leaf)
+    ]
+    zeros = [
+        (leaf, np.zeros_like(leaf.array), "offset" if added else "scale")
+        for leaf in vectors
+        if (added := is_added(case.reference, leaf)) or is_factor_less_one(case.reference, leaf)
+    ]
     single = [(one,) for one in (*ones, *zeros)]
     double = [pair for pair in itertools.product(ones, zeros) if pair[0][0].id != pair[1][0].id]
     for chosen in (*single, *double):
@@ -171,9 +185,7 @@ def _between_normalisations(
     if made.placement != theirs.placement and max(made.least, theirs.least) > 0:
         kinds.append("norm-epsilon-placement")
         parameters["placement"] = (ours.placement, theirs.placement)
-        words.append(
-            f"epsilon {_PLACES[theirs.placement]}, the reference {_PLACES[ours.placement]}"
-        )
+        words.append(f"epsilon {theirs.where_epsilon_is}, the reference {ours.where_epsilon_is}")
         made = replace(made, placement=theirs.placement).with_epsilon(made.epsilon)
     if not same(np.array(made.least), np.array(theirs.least)):
         if not kinds:
@@ -225,13 +237,6 @@ def _of_no_effect(case: Case) -> str:
             if array.size and ((array == 0).all() or (array == 1).all()):
                 return f"{read.name or op.kind} is {array.flat[0]:g} throughout: it may be that"
     return ""
-
-
-_PLACES = {
-    "inside": "added to the variance",
-    "outside": "added to the standard deviation",
-    "least": "as the least divisor",
-}
 
 
 def _statistics_changed(
@@ -310,7 +315,7 @@ def edit_of(kinds: list[str], parameters: dict[str, tuple[Any, Any]]) -> Edit | 
 
 def _between_scales(case: Case, ours: Affine, theirs: Affine) -> Iterator[Explanation]:
     """The scale after an RMS norm, when only it is in view."""
-    if not _is_standardised(case.first.x) or not same(ours.offset, theirs.offset):
+    if not is_standardised(case) or not same(ours.offset, theirs.offset):
         return
     changed = _without_scale_or_one(ours.scale, theirs.scale)
     if changed is None or changed[0] != "rmsnorm-offset":
@@ -382,14 +387,3 @@ def _is_bias_of_product(view: RegionView, leaf: LeafView) -> bool:
 
 def _is_vector(array: Array) -> bool:
     return array.dtype.kind == "f" and 1 < array.size == max(array.shape, default=0)
-
-
-def _is_standardised(x: Array) -> bool:
-    """Whether the mean square is 1 over some of the axes, wherever one looks."""
-    for count in range(1, x.ndim + 1):
-        for axes in itertools.combinations(range(x.ndim), count):
-            if np.prod([x.shape[axis] for axis in axes]) < 2:
-                continue
-            if np.allclose(np.square(x).mean(axis=axes), 1.0, atol=0.05):
-                return True
-    return False

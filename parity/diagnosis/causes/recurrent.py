@@ -10,9 +10,10 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes._curves import Curve, recognise, sigmoid
 from parity.diagnosis.causes._gates import gate_blocks, is_read_by_steps, same
 from parity.diagnosis.causes._parts import on_side
-from parity.diagnosis.causes.activation import Curve, recognise, sample_of, sigmoid
+from parity.diagnosis.causes.activation import sample_of
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView

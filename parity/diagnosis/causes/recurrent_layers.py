@@ -10,8 +10,9 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes._curves import sigmoid
 from parity.diagnosis.causes._gates import layers_of, real, same
-from parity.diagnosis.causes.activation import curves_of, sigmoid
+from parity.diagnosis.causes.activation import curves_of
 from parity.diagnosis.causes.recurrent import reset_told, told
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView

@@ -15,8 +15,9 @@ from parity.diagnosis.region import ancestors, descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.once import Once
-from parity.tape import Array, Tape
+from parity.tape import Array, Op, Tape
 
+_PRODUCTS = ("mm", "matmul", "linear")
 _HELD = ("parameter", "buffer", "constant")  # what a model holds, and is not computed
 
 # --- direction ------------------------------------------------------------------------------------
@@ -89,7 +90,7 @@ def state_not_handed_on(case: Case) -> Iterator[Explanation]:
         a state if it comes of the same weights as what is made of it.
     """
     for value in case.entering:
-        if not _is_between_readers(case.reference.tape, value):
+        if not _is_between_readers(case.reference.tape, value) or _goes_on(case, value):
             continue
         zero = partial(_with_zero, case, value)
         if same(zero(case.first), case.first.candidate):
@@ -107,6 +108,39 @@ def state_not_handed_on(case: Case) -> Iterator[Explanation]:
 def _with_zero(case: Case, value: int, trial: Trial) -> Array:
     shape = case.reference.tape.values[value].shape
     return case.run_reference(trial.fed, {value: np.zeros(shape)})
+
+
+def _goes_on(case: Case, value: int) -> bool:
+    """Whether the candidate goes on from a state: a kernel reads it that what it is made of met.
+
+    Or it comes to the end with no kernel on the way. Then a term is missing, and not the state.
+    """
+    tape, run = case.candidate.tape, case.repaired.reference.run
+    state, leading = run.array(value), ancestors(tape, [case.candidate.end])
+    pairs = case.repaired.pairs.values()
+    alike = [p.candidate for p in pairs if _is_one(run.array(p.reference), state)]
+    before, todo, moved = ancestors(tape, alike), Once(alike), set(alike)
+    for at in todo:
+        for index in set(tape.consumers[at]) & leading:
+            op = tape.ops[index]
+            if "like" in op.kind.lower():  # of zeros_like only the shape is read
+                continue
+            kernels = [some for some in tape.readers_of_matrices if index in some]
+            if kernels:
+                if at in moved and any(some & before for some in kernels):
+                    return True
+                continue
+            if op.role != "move" and case.candidate.end in op.outputs:
+                return True
+            if op.role == "move" and at in moved:
+                moved.update(op.outputs)
+            todo.add(op.outputs)
+    return False
+
+
+def _is_one(a: Array, b: Array) -> bool:
+    """Whether two values are one: what is added to it may be zero in the first step."""
+    return a.shape == b.shape and bool(np.allclose(a, b, 1e-9, 1e-12))
 
 
 def _is_between_readers(tape: Tape, value: int) -> bool:
@@ -160,9 +194,32 @@ def _is_state(tape: Tape, leaf: int) -> bool:
             if op.role == "move":
                 values.extend(one for one in op.outputs if one not in seen)
                 seen.update(op.outputs)
-            elif any(word in op.kind.lower() for word in ("mm", "matmul", "linear")):
-                products.append(op.static)
+            elif any(word in op.kind.lower() for word in _PRODUCTS):
+                products.append(op.static and _comes_back(tape, op, value))
     return bool(products) and all(products)
+
+
+def _comes_back(tape: Tape, product: Op, state: int) -> bool:
+    """Whether what a product gives meets its matrix again, and no other on the way.
+
+    A first input's does not: the next input is none of its. Of a single step it cannot be told.
+    """
+    kernels = Once(tape.before_moves(one) for one in product.inputs if one != state)
+    again: set[int] = set()
+    for kernel in kernels:
+        for index in tape.consumers[kernel]:
+            if tape.ops[index].role == "move" and tape.ops[index].static:
+                kernels.add(tape.ops[index].outputs)
+            elif index != product.index and not tape.ops[index].static:
+                again.add(index)
+    made = Once(product.outputs)
+    for value in made:
+        for index in tape.consumers[value]:
+            if index in again:
+                return True
+            if not any(word in tape.ops[index].kind.lower() for word in _PRODUCTS):
+                made.add(tape.ops[index].outputs)
+    return not again
 
 
 # --- masks ----------------------------------------------------------------------------------------

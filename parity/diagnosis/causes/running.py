@@ -23,6 +23,8 @@ from parity.diagnosis.normalisation import (
 )
 from parity.tape import Array
 
+_BY_STORED = "normalisation by a stored mean and variance"
+
 
 @cause("norm-epsilon", "norm-epsilon-placement", "norm-affine-missing", "norm-batch-statistics")
 def batch_normalisation(case: Case) -> Iterator[Explanation]:
@@ -73,13 +75,15 @@ class _Roles:
 def _by_running_statistics(
     case: Case, ours: Affine, roles: _Roles, theirs: Affine
 ) -> Iterator[Explanation]:
+    kinds = (*case.reference.kinds, *case.candidate.kinds)
+    named = "batch normalisation" if any("batchnorm" in one for one in kinds) else _BY_STORED
     for kind, found, stated in _changes_of_running(roles, theirs):
         words = "; ".join(
             f"{name} {pair[1]}, the reference {pair[0]}" for name, pair in stated.items()
         )
         yield Explanation(
             kind,
-            f"batch normalisation with {words}",
+            f"{named} with {words}",
             of_form(case, found),
             of_form(case, ours),
             stated,

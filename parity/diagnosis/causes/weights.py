@@ -9,9 +9,11 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes._attested import is_added
 from parity.diagnosis.causes._leaves import (
     Change,
     changes,
+    described,
     gives,
     held,
     made,
@@ -21,21 +23,16 @@ from parity.diagnosis.causes._leaves import (
     with_changes,
     with_leaves,
 )
-from parity.diagnosis.causes._parts import as_it_is, fits, static_ops
+from parity.diagnosis.causes._parts import as_it_is, fits
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import LeafView, RegionView, plain_kind
+from parity.diagnosis.view import LeafView
 from parity.matching.match import Side
 from parity.matching.order import orders
-from parity.once import Once
-from parity.tape import Array, Op
+from parity.tape import Array
 
 _FACTOR = 1e6  # no one scales a weight by more
 _FEW = 24  # operations of a region in which a bias is all that is amiss
 _MOST_EXCHANGES = 40  # pairs of values; more enter a loop, which is no product of two
-_PRODUCTS = (
-    *("mm", "mv", "bmm", "matmul", "batchmatmul", "mul", "div", "realdiv", "truediv", "dot"),
-    *("einsum", "linear", "conv", "deconv", "depthwise"),
-)
 # cause, what the reference's bias is multiplied by, in words, how often either side adds it
 _BIASES = (
     ("bias-missing", 0.0, "is not added", (1, 0)),
@@ -54,7 +51,7 @@ def bias(case: Case) -> Iterator[Explanation]:
     if any("norm" in kind for kind in case.reference.kinds):
         return
     for leaf in held(case, as_candidate=False):
-        if not _is_bias(leaf) or not leaf.array.any() or not _added(case.reference, leaf):
+        if not _is_bias(leaf) or not leaf.array.any() or not is_added(case.reference, leaf):
             continue
         for kind, factor, text, times in _BIASES:
             predict = with_leaves(case, {leaf.id: factor * leaf.array})
@@ -79,9 +76,7 @@ def bias_in_addition(case: Case) -> Iterator[Explanation]:
         return
     known = [one.ravel() for one in _held(case)]
     for leaf in added:
-        if not _added(case.candidate, leaf):
-            continue
-        if any(_holds(one, leaf.array) for one in known):
+        if not is_added(case.candidate, leaf) or any(_holds(one, leaf.array) for one in known):
             continue  # that is a bias added twice
         mended = _candidate_with(case, {leaf.id: 0.0 * leaf.array})
         if fits(mended, case.first, case.first.reference):
@@ -127,7 +122,9 @@ def bias_added_again(case: Case) -> Iterator[Explanation]:
     root = entering[0]
     known = _held(case)
     for leaf in case.candidate.leaves:
-        if not _is_bias(leaf) or not any(same(leaf.array.ravel(), one.ravel()) for one in known):
+        if not _is_bias(leaf) or not is_added(case.candidate, leaf):
+            continue
+        if not any(same(leaf.array.ravel(), one.ravel()) for one in known):
             continue
         for axis in _axes_of_length(case.first.fed[root], leaf.array.size):
             predict = _plus(case, root, axis, leaf.array.ravel())
@@ -220,7 +217,11 @@ def weight_values(case: Case) -> Iterator[Explanation]:
 
 def _is_a_bias_twice(case: Case, found: Sequence[Change]) -> bool:
     """Whether a bias is added twice on one side: no one scales a bias by two."""
-    if len(found) != 1 or not _is_bias(found[0].leaf) or not _added(case.reference, found[0].leaf):
+    if (
+        len(found) != 1
+        or not _is_bias(found[0].leaf)
+        or not is_added(case.reference, found[0].leaf)
+    ):
         return False
     ours, now = found[0].leaf.array, found[0].now
     return same(2 * ours, now) or same(ours, 2 * now)
@@ -230,7 +231,9 @@ def _read(case: Case, change: Change) -> str:
     """A changed weight in words; equal ones may be computed with before they are read."""
     ours, theirs = made(case.reference, change.leaf.id), made(case.candidate, change.theirs.id)
     computed = (ours.ops or theirs.ops) and theirs.holds(ours)
-    return f"what is computed of {change.name} and read" if computed else change.name
+    if computed:
+        return f"what is computed of {change.name} and read"
+    return described(case, change)
 
 
 Told = tuple[str, str, tuple[str, tuple[object, object]]]
@@ -251,21 +254,21 @@ def _relation(case: Case, change: Change) -> Told | None:
         if np.array_equal(rounded, now.astype(np.float32)):
             return (
                 "weight-precision",
-                f"{change.name} is rounded to {name}",
+                f"{_read(case, change)} is rounded to {name}",
                 ("dtype", ("float32", name)),
             )
     for name, rounded in _rounded(now):
         if np.array_equal(rounded, ours.astype(np.float32)):
             return (
                 "weight-precision",
-                f"{change.name} is not rounded; the reference's is rounded to {name}",
+                f"{_read(case, change)} is not rounded; the reference's is rounded to {name}",
                 ("dtype", (name, "float32")),
             )
     other = _elsewhere(case, change)
     if other is not None and not _is_another_layer(case, change, other):
         return (
             "weight-swapped",
-            f"where the reference reads {change.name}, the numbers of "
+            f"where the reference reads {described(case, change)}, the numbers of "
             f"{other.name or 'another weight'} are read",
             ("weight", (change.name, other.name or "another")),
         )
@@ -356,42 +359,6 @@ def _is_bias(leaf: LeafView) -> bool:
     array = leaf.array
     is_vector = array.dtype.kind == "f" and array.size in array.shape
     return is_vector and (bool(leaf.name) or not (array.size > 1 and (array == 1).all()))
-
-
-def _adds(op: Op) -> bool:
-    """Whether it adds two arrays, and does not sum one of them by an index, as counts are."""
-    kind = plain_kind(op)
-    return "add" in kind and not any(word in kind for word in ("index", "scatter", "segment"))
-
-
-def _added(view: RegionView, leaf: LeafView) -> bool:
-    """Whether a region reads a leaf itself, and does not subtract it (that is a centre).
-
-    Or adds it to what no input reaches, and goes on from there.
-    """
-    if any(_adds(op) and leaf.id in op.inputs for op in static_ops(view)):
-        return True
-    for op in view.ops:
-        todo = Once([] if op.static or "sub" in plain_kind(op) else _not_multiplied(op))
-        for value in todo:
-            if value == leaf.id:
-                return True
-            maker = view.tape.producer(value)
-            # a bias may be added to what no input reaches, such as a first state's product
-            if maker is not None and maker.static:
-                if maker.role == "move" or _adds(maker):
-                    todo.add(maker.inputs)
-    return False
-
-
-def _not_multiplied(op: Op) -> list[int]:
-    """What an operation reads besides the factors of its product: of `addmm` the first."""
-    kind = plain_kind(op)
-    if kind.startswith(("add", "baddb")):
-        return list(op.inputs[:1] if kind.endswith(("mm", "mv")) else op.inputs)
-    if kind.startswith(_PRODUCTS):
-        return list(op.inputs[2:])  # the factors come first, a bias after them
-    return list(op.inputs)
 
 
 def _axes_of_length(array: Array, length: int) -> list[int]:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from parity.diagnosis.causes.activation import Curve
+from parity.diagnosis.causes._curves import Curve
 from tests.unit.causes.told import kind, numbers, tensor, told
 
 X = numbers(6, 7)

@@ -1,0 +1,169 @@
+"""Whether the tape has what a cause names: formulas that give the same numbers are no witnesses."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.view import LeafView, RegionView, plain_kind
+from parity.once import Once
+from parity.tape import Op, Tape
+
+_NEAR = 8  # computing operations before a value that may have normalised it
+_FURTHER = 40  # operations behind a region in which what it lacks may follow
+_PRODUCTS = (
+    *("mm", "mv", "bmm", "matmul", "batchmatmul", "mul", "div", "realdiv", "truediv", "dot"),
+    *("einsum", "linear", "conv", "deconv", "depthwise"),
+)
+_KERNELS = ("norm", "lstm", "gru", "rnn", "attention", "fused")  # with a bias inside
+_ADDITIONS = ("add", "badd", "biasadd", "bias", "multiadd")
+_ROOTS = ("sqrt", "rsqrt", "std")
+
+
+def is_standardised(case: Case) -> bool:
+    """Whether what enters was normalised: its mean square is 1 over some axes, wherever one looks.
+
+    That alone is so of any standard normal numbers.
+    """
+    x = case.first.x
+    return any(
+        np.allclose(np.square(x).mean(axis=axes), 1.0, atol=0.05)
+        for count in range(1, x.ndim + 1)
+        for axes in itertools.combinations(range(x.ndim), count)
+        if np.prod([x.shape[axis] for axis in axes]) > 1
+    ) and any(is_normalised(case.reference.tape, value) for value in case.entering)
+
+
+def is_normalised(tape: Tape, value: int) -> bool:
+    """Whether a value is what an operation named after a norm gives, or is divided by a root.
+
+    A root of one number that no input reaches is a mere factor.
+    """
+    seen, stack = set(), [(value, 0)]
+    while stack:
+        at, steps = stack.pop(0)
+        op = tape.producer(at)
+        if op is None or op.index in seen:
+            continue
+        seen.add(op.index)
+        kind = plain_kind(op)
+        roots = kind.endswith(_ROOTS) or (kind.startswith("pow") and _halves(tape, op))
+        if "norm" in kind or (roots and (not op.static or tape.values[at].size > 1)):
+            return True
+        if steps < _NEAR and not _has_kernel(tape, op):
+            stack += [(one, steps + (op.role != "move")) for one in op.inputs]
+    return False
+
+
+def _halves(tape: Tape, op: Op) -> bool:
+    if any(isinstance(one, float) and abs(one) == 0.5 for _, one in op.settings()):
+        return True
+    leaves = (tape.values[one] for one in op.inputs)
+    numbers = (one.id for one in leaves if one.op < 0 and one.size == 1 and one.kind != "input")
+    given = (tape.adapter.to_numpy(tape.leaf(one, None)) for one in numbers)
+    return any(abs(float(one.ravel()[0])) == 0.5 for one in given)
+
+
+def _has_kernel(tape: Tape, op: Op) -> bool:
+    shapes = (tape.values[one].shape for one in op.inputs if not tape.is_live(one))
+    return any(len(shape) > 1 and sum(n > 1 for n in shape) > 1 for shape in shapes)
+
+
+def before_kernels(tape: Tape, values: Iterable[int]) -> list[Op]:
+    """The operations on what enters, up to those that have a kernel; the first few."""
+    found: dict[int, Op] = {}
+    waiting = list(values)
+    while waiting and len(found) < _FURTHER:
+        for index in tape.consumers[waiting.pop(0)]:
+            op = tape.ops[index]
+            if index not in found and index in tape.used and not _has_kernel(tape, op):
+                found[index] = op
+                waiting += op.outputs
+    return [found[index] for index in sorted(found)]
+
+
+def adds(op: Op) -> bool:
+    """Whether it adds arrays, and does not sum one of them by an index, as counts are."""
+    return plain_kind(op).startswith(_ADDITIONS)
+
+
+def is_added(view: RegionView, leaf: LeafView) -> bool:
+    """Whether a leaf is a bias: moved alone it is added to what the region computes.
+
+    Or to what no input reaches, such as a first state's product. What is subtracted is a centre,
+    and 1 + w is a scale.
+    """
+    readers = _readers(view, leaf) if is_itself(view.tape, leaf.id) else ()
+    return any(_adds_it(view.tape, op, value) for op, value in readers)
+
+
+def is_factor(view: RegionView, leaf: LeafView) -> bool:
+    """Whether a leaf, moved alone, multiplies what the region computes."""
+    return any(_multiplies(op) for op, _ in _readers(view, leaf))
+
+
+def is_factor_less_one(view: RegionView, leaf: LeafView) -> bool:
+    """Whether what the region computes is multiplied by a leaf to which one number is added."""
+    tape = view.tape
+    return any(
+        _multiplies(tape.ops[reader])
+        for op, _ in _readers(view, leaf)
+        if op.static and adds(op) and _others(tape, op) == 0
+        for value in Once(op.outputs)
+        for reader in tape.consumers[value]
+    )
+
+
+def is_itself(tape: Tape, value: int) -> bool:
+    """Whether a value is a leaf, or made of leaves by moves alone."""
+    todo = Once([value])
+    for one in todo:
+        op = tape.producer(one)
+        if op is not None:
+            if op.role != "move" or not op.static:
+                return False
+            todo.add(op.inputs)
+    return True
+
+
+def _multiplies(op: Op) -> bool:
+    kind = plain_kind(op)
+    return kind.startswith(("mul", "scale", "addcmul")) or "norm" in kind
+
+
+def _readers(view: RegionView, leaf: LeafView) -> Iterator[tuple[Op, int]]:
+    """The operations in view, or static before it, that read a leaf or what moves make of it."""
+    tape = view.tape
+    static = tape.static_before(view.ops)
+    inside = static | {op.index for op in view.ops}
+    todo = Once([tape.before_moves(leaf.id)])
+    for value in todo:
+        for index in tape.consumers[value]:
+            op = tape.ops[index]
+            if index not in inside:
+                continue
+            if op.role == "move" and (op.static or len(op.inputs) == 1):
+                todo.add(op.outputs)
+            else:
+                yield op, value
+
+
+def _adds_it(tape: Tape, op: Op, value: int) -> bool:
+    kind = plain_kind(op)
+    if adds(op):
+        if kind.endswith(("mm", "mv")) or kind.startswith(("addc", "addr")):
+            return value in op.inputs[:1]
+        return not op.static or _others(tape, op) > 0
+    if op.static:
+        return False
+    if kind.startswith(_PRODUCTS):
+        return value in op.inputs[2:]  # the factors come first, a bias after them
+    return any(word in kind for word in _KERNELS)
+
+
+def _others(tape: Tape, op: Op) -> int:
+    """How many arrays of several numbers an addition has besides one."""
+    return sum(tape.values[one].size > 1 for one in op.inputs) - 1

@@ -1,0 +1,60 @@
+"""An activation is missing where it is nowhere: not where it comes later, or was half a formula."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from tests.rules.pairs import FIRST, SQUARE, compare
+from tests.rules.test_names_of_norms import kinds, told
+
+
+def gated(x: torch.Tensor) -> torch.Tensor:
+    return x * torch.sigmoid(x.mean(-1, keepdim=True) @ SQUARE[:1])
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_activation_at_another_place_is_not_missing(turned) -> None:
+    models = (
+        lambda x: gated(F.hardswish(x @ FIRST)) @ SQUARE,
+        lambda x: F.hardswish(gated(x @ FIRST)) @ SQUARE,
+    )
+    words = told(compare(*(models[::-1] if turned else models)))
+    assert "no hard_swish" not in words and "no activation" not in words
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate"),
+    [
+        (lambda x: gated(F.hardswish(x @ FIRST)) @ SQUARE, lambda x: gated(x @ FIRST) @ SQUARE),
+        (
+            lambda x: F.relu(F.elu(x @ FIRST) @ SQUARE),
+            lambda x: F.relu(x @ FIRST @ SQUARE),
+        ),
+        (
+            lambda x: F.relu(F.relu(x @ FIRST) + x[:, :6]),
+            lambda x: F.relu(x @ FIRST + x[:, :6]),
+        ),
+        (
+            lambda x: torch.log1p(torch.exp(x @ FIRST)) @ SQUARE,
+            lambda x: x @ FIRST @ SQUARE,
+        ),
+    ],
+    ids=["before a gate", "before a layer", "before a sum", "written out"],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_activation_that_is_missing_is_named(reference, candidate, turned) -> None:
+    models = (candidate, reference) if turned else (reference, candidate)
+    report = compare(*models)
+    assert kinds(report) == ["activation-extra" if turned else "activation-missing"]
+    assert "further on" not in told(report)
+
+
+def test_half_of_a_curve_is_none() -> None:
+    def held(x: torch.Tensor, exact: bool) -> torch.Tensor:
+        rate = -torch.exp(x @ FIRST)
+        return ((torch.exp(rate) - 1) if exact else rate) @ SQUARE
+
+    report = compare(lambda x: held(x, True), lambda x: held(x, False))
+    assert report.verdict == "diverged" and "elu" not in told(report)

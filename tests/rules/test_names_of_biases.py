@@ -1,0 +1,61 @@
+"""A bias is a leaf that is added as it is: what is computed of one, or joined, is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tests.rules.pairs import FIRST, SQUARE, compare, weights
+from tests.rules.test_names_of_norms import kinds, told
+
+X = np.random.default_rng(4).standard_normal((9, 7)).astype("f")
+B, RHO, NOISE = weights(6), weights(6), weights(6)
+
+
+def hidden(x: torch.Tensor) -> torch.Tensor:
+    return x @ FIRST
+
+
+def joined(x: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+    rows = torch.cat([start.expand(1, 6), hidden(x)[:-1]])
+    return torch.tanh(rows @ SQUARE)
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate"),
+    [
+        (lambda x: torch.tanh(hidden(x) + B.exp()), lambda x: torch.tanh(hidden(x))),
+        (
+            lambda x: torch.tanh(hidden(x) + (B + torch.nn.functional.softplus(RHO) * NOISE)),
+            lambda x: torch.tanh(hidden(x) + B),
+        ),
+        (lambda x: joined(x, B), lambda x: joined(x, torch.zeros(6))),
+    ],
+    ids=["exp", "noise", "start"],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_is_not_added_as_it_is_is_no_bias(reference, candidate, turned) -> None:
+    models = (candidate, reference) if turned else (reference, candidate)
+    report = compare(*models, inputs=X)
+    assert report.verdict == "diverged"
+    assert "the bias " not in told(report)
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate"),
+    [
+        (lambda x: torch.tanh(hidden(x) + B), lambda x: torch.tanh(hidden(x))),
+        (
+            lambda x: torch.tanh(torch.nn.functional.linear(x, FIRST.T, B)),
+            lambda x: torch.tanh(hidden(x)),
+        ),
+        (lambda x: torch.tanh(hidden(x) + B[None, :]), lambda x: torch.tanh(hidden(x))),
+        (lambda x: torch.tanh(hidden(x) + (B + RHO)), lambda x: torch.tanh(hidden(x) + RHO)),
+    ],
+    ids=["added", "in the layer", "moved", "with another"],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_bias_that_is_not_added_is_named(reference, candidate, turned) -> None:
+    models = (candidate, reference) if turned else (reference, candidate)
+    assert kinds(compare(*models, inputs=X)) == ["bias-missing"]

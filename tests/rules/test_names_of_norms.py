@@ -1,0 +1,119 @@
+"""A norm is named where the tape has one: standard normal numbers look like what one gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from parity.report.summary import Report
+from tests.rules.pairs import SQUARE, compare, weights
+
+X = np.random.default_rng(3).standard_normal((64, 6)).astype("f")
+W, TURNED = 0.4 * weights(6), torch.linalg.qr(SQUARE)[0]
+
+
+def kinds(report: Report) -> list[str]:
+    return [one.cause.kind for one in report.divergences if one.cause and one.cause.confirmed]
+
+
+def told(report: Report) -> str:
+    return "\n".join(one.cause.summary for one in report.divergences if one.cause)
+
+
+def rms(x: torch.Tensor) -> torch.Tensor:
+    return x / torch.sqrt(x.square().mean(-1, keepdim=True) + 1e-6)
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [torch.exp, lambda w: 1 + w, lambda w: torch.exp(w[0]), lambda w: w],
+    ids=["exp", "one and more", "temperature", "gain"],
+)
+def test_a_missing_factor_is_no_part_of_a_norm_where_nothing_is_normalised(factor) -> None:
+    report = compare(
+        lambda x: torch.tanh((x @ TURNED) * factor(W)), lambda x: torch.tanh(x @ TURNED), inputs=X
+    )
+    assert kinds(report) == ["op-missing"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "missing"),
+    [
+        (lambda x: rms(x) * W @ SQUARE, lambda x: rms(x) @ SQUARE, "scale"),
+        (lambda x: rms(x) * (1 + W) @ SQUARE, lambda x: rms(x) @ SQUARE, "scale"),
+        (lambda x: (rms(x) + W) @ SQUARE, lambda x: rms(x) @ SQUARE, "offset"),
+        (
+            lambda x: torch.layer_norm(x, (6,)) * W @ SQUARE,
+            lambda x: torch.layer_norm(x, (6,)) @ SQUARE,
+            "scale",
+        ),
+    ],
+    ids=["gain", "one and more", "offset", "layer norm"],
+)
+def test_a_norm_without_scale_or_offset_is_named(reference, candidate, missing) -> None:
+    report = compare(reference, candidate, inputs=X)
+    assert kinds(report) == ["norm-affine-missing"]
+    assert missing in told(report)
+
+
+def test_a_scale_by_1_and_more_is_a_norms_only_behind_one() -> None:
+    report = compare(lambda x: torch.tanh(x * W), lambda x: torch.tanh(x * (1 + W)), inputs=X)
+    assert "normalised" not in told(report)
+    report = compare(lambda x: rms(x) * W, lambda x: rms(x) * (1 + W), inputs=X)
+    assert kinds(report) == ["rmsnorm-offset"]
+
+
+def squares(x: torch.Tensor) -> torch.Tensor:
+    return x.square().sum(-1, keepdim=True)
+
+
+def spread(x: torch.Tensor) -> torch.Tensor:
+    return x.var(-1, keepdim=True, correction=0)
+
+
+def centred(x: torch.Tensor) -> torch.Tensor:
+    return x - x.mean(-1, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "words"),
+    [
+        (
+            lambda x: x / torch.sqrt(squares(x) + 1e-2),
+            lambda x: x / (torch.sqrt(squares(x)) + 1e-2),
+            ("added to the norm", "added to the sum of squares"),
+        ),
+        (
+            lambda x: centred(x) / torch.sqrt(spread(x) + 1e-2),
+            lambda x: centred(x) / (torch.sqrt(spread(x)) + 1e-2),
+            ("added to the standard deviation", "added to the variance"),
+        ),
+        (
+            lambda x: x / torch.sqrt(x.square().mean(-1, keepdim=True) + 1e-2),
+            lambda x: x / (torch.sqrt(x.square().mean(-1, keepdim=True)) + 1e-2),
+            ("added to the root of the mean square", "added to the mean square"),
+        ),
+    ],
+    ids=["length", "deviation", "mean square"],
+)
+def test_what_an_epsilon_is_added_to_is_what_is_there(reference, candidate, words) -> None:
+    report = compare(reference, candidate, inputs=X)
+    assert kinds(report) == ["norm-epsilon-placement"]
+    assert all(one in told(report) for one in words)
+
+
+MEAN, VARIANCE = weights(6), weights(6).square() + 0.1
+
+
+def test_stored_statistics_are_a_batch_norm_only_where_one_is_called() -> None:
+    def by_hand(epsilon: float):
+        return lambda x: torch.tanh((x - MEAN) / torch.sqrt(VARIANCE + epsilon))
+
+    def called(x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(torch.nn.functional.batch_norm(x, MEAN, VARIANCE, eps=1e-3))
+
+    report = compare(by_hand(1e-3), by_hand(1e-2), inputs=X)
+    assert kinds(report) == ["norm-epsilon"] and "batch" not in told(report)
+    report = compare(called, by_hand(1e-2), inputs=X)
+    assert kinds(report) == ["norm-epsilon"] and "batch normalisation" in told(report)

@@ -1,0 +1,65 @@
+"""A state is not carried where it is the state; a reduction is taken where one is computed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tests.rules.pairs import FIRST, SQUARE, compare, weights
+from tests.rules.test_names_of_norms import kinds, told
+
+X = np.random.default_rng(8).standard_normal((4, 5, 7)).astype("f")
+START, STATE, INPUT, QUERY = weights(6), weights(6), weights(6, 6), weights(6, 6)
+LOSS = np.abs(np.random.default_rng(9).standard_normal((9, 4))).astype("f")
+
+
+def decoded(x: torch.Tensor, start: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
+    keys, given = torch.tanh(x @ FIRST), start.expand(4, 6)
+    held, found = state.expand(4, 6), []
+    for _ in range(3):
+        held = torch.tanh(given @ INPUT + held @ SQUARE)
+        shares = torch.softmax((keys @ (held @ QUERY)[..., None])[..., 0], -1)
+        given = (shares[:, None] @ keys)[:, 0]
+        found.append(given)
+    return torch.stack(found, 1)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_first_input_is_no_state(turned) -> None:
+    models = (
+        lambda x: decoded(x, START, STATE),
+        lambda x: decoded(x, torch.zeros(6), STATE),
+    )
+    assert "the state of" not in told(compare(*(models[::-1] if turned else models), inputs=X))
+
+
+def cells(x: torch.Tensor, kept: bool) -> torch.Tensor:
+    state, found = torch.zeros(4, 6), []
+    for step in range(5):
+        given = x[:, step] @ FIRST
+        gate = torch.sigmoid(given + state @ SQUARE)
+        new = (1 - gate) * torch.tanh(given + state @ INPUT)
+        state = new + gate * state if kept else new
+        found.append(state)
+    return torch.stack(found, 1)
+
+
+def test_a_term_of_a_state_is_not_the_state() -> None:
+    report = compare(lambda x: cells(x, True), lambda x: cells(x, False), inputs=X)
+    assert report.verdict == "diverged"
+    assert "state-not-carried" not in kinds(report)
+
+
+def test_a_clipped_mean_is_no_minimum() -> None:
+    report = compare(
+        lambda x: x.clamp(min=1.5).mean(), lambda x: x.mean().clamp(min=1.5), inputs=LOSS
+    )
+    assert "min" not in told(report)
+
+
+def test_another_reduction_is_named() -> None:
+    report = compare(
+        lambda x: x.clamp(min=0.1).mean(-1), lambda x: x.clamp(min=0.1).amin(-1), inputs=LOSS
+    )
+    assert "the min over axis -1; the reference takes the mean" in told(report)

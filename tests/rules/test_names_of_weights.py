@@ -1,0 +1,67 @@
+"""A weight is said to hold other numbers where it does, not what is computed of it or looked up."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from tests.rules.pairs import SQUARE, compare, weights
+from tests.rules.test_names_of_norms import told
+
+GAIN, FIRST, TABLE = weights(6).abs() + 0.5, weights(7, 6), weights(9, 2)
+OTHER = FIRST + 0.1 * weights(7, 6)
+
+
+def normed(gained: bool):
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.v, self.g = nn.Parameter(FIRST), nn.Parameter(GAIN)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            kernel = self.v / self.v.norm(dim=0, keepdim=True)
+            return torch.tanh(x @ (self.g * kernel if gained else kernel))
+
+    return Model()
+
+
+def test_a_gain_of_a_normalised_weight_is_no_other_weight() -> None:
+    words = told(compare(normed(True), normed(False)))
+    assert "other numbers in v" not in words
+    assert "the result of mul" in words
+
+
+def looked_up(*at: int) -> nn.Module:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Parameter(TABLE)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(x @ FIRST + self.table[torch.tensor(at)].reshape(1, 6))
+
+    return Model()
+
+
+def test_a_table_looked_up_at_other_places_is_no_other_table() -> None:
+    words = told(compare(looked_up(1, 4, 6), looked_up(2, 5, 7)))
+    assert "other numbers in the result of index" in words and "made of table" in words
+
+
+@pytest.mark.parametrize("start", [torch.zeros(6), None], ids=["zeros", "other"])
+def test_what_is_read_in_the_place_of_a_weight_is_told(start) -> None:
+    def model(first: torch.Tensor):
+        return lambda x: torch.tanh(torch.cat([first[None], x @ FIRST]) @ SQUARE)
+
+    words = told(compare(model(GAIN), model(OTHER[0] if start is None else start)))
+    assert ("zeros are read in place of" if start is not None else "other numbers in") in words
+
+
+def test_a_weight_of_other_numbers_is_named() -> None:
+    def model(kernel: torch.Tensor) -> nn.Module:
+        layer = nn.Linear(7, 6, bias=False)
+        layer.weight = nn.Parameter(kernel.T.contiguous())
+        return nn.Sequential(layer, nn.Tanh())
+
+    assert "other numbers in 0.weight" in told(compare(model(FIRST), model(OTHER)))
