@@ -63,3 +63,37 @@ def steps(x: torch.Tensor, order: np.ndarray) -> torch.Tensor:
 def test_four_blocks_that_are_taken_apart_are_gates() -> None:
     report = compare(lambda x: steps(x, FIRST), lambda x: steps(x, SECOND), inputs=numbers(7, 4, 6))
     assert causes(report) == {"gate-order"}
+
+
+# --- numbers of weights ---------------------------------------------------------------------------
+
+WEIGHT, OTHER, BIAS = weights(6, 12), weights(6, 12), weights(12)
+TURNED = np.r_[4:8, 8:12, 0:4]
+HEAD = weights(12, 3)
+
+
+def in_blocks(x: torch.Tensor, order: np.ndarray, bias: torch.Tensor) -> torch.Tensor:
+    """A layer whose features lie in another order, which the next layer takes back."""
+    weight, back = torch.tensor(WEIGHT[:, order].numpy()), torch.tensor(HEAD[order].numpy())
+    return torch.tanh(torch.addmm(bias, x, weight)) @ back
+
+
+def test_a_weight_in_another_order_holds_no_other_numbers() -> None:
+    wrong = torch.tensor(2.5 * BIAS.flip(0).numpy() + 0.5)
+    report = compare(
+        lambda x: in_blocks(x, np.arange(12), BIAS),
+        lambda x: in_blocks(x, TURNED, wrong),
+        inputs=numbers(9, 6),
+    )
+    assert report.divergences
+    assert "(6, 12) (" not in told(report)  # of the kernel's numbers none is said to differ
+
+
+def test_a_weight_of_another_checkpoint_holds_other_numbers() -> None:
+    report = compare(
+        lambda x: torch.addmm(BIAS, x, WEIGHT),
+        lambda x: torch.addmm(BIAS, x, OTHER),
+        inputs=numbers(9, 6),
+    )
+    assert causes(report) == {"weight-values"}
+    assert "other numbers in constant of (6, 12) (72 of 72" in told(report)

@@ -48,6 +48,11 @@ class Change:
     def name(self) -> str:
         return self.leaf.name or self.theirs.name or f"constant of {self.leaf.array.shape}"
 
+    @property
+    def is_an_order(self) -> bool:
+        """Whether the candidate holds the same numbers, at other places."""
+        return same(*(np.sort(one, axis=None) for one in (self.leaf.array, self.now)))
+
 
 @lru_cache(maxsize=2)
 def changes(case: Case) -> tuple[Change, ...]:
@@ -146,13 +151,24 @@ def is_looked_up(view: RegionView, value: int) -> bool:
     )
 
 
-def told_numbers(case: Case, change: Change) -> str:
+def told_numbers(case: Case, found: Sequence[Change]) -> list[str]:
+    """What is so of changed weights, as `_told` has it of each."""
+    others = [change for change in found if not change.is_an_order]
+    if 0 < len(others) < len(found):
+        # both sides have their features in orders of their own: no element is another's
+        return [f"other numbers in {change.name}" for change in others]
+    return [_told(case, change) for change in found]
+
+
+def _told(case: Case, change: Change) -> str:
     """What is so of a changed weight; "" where the weights are equal and are computed with.
 
     Then what differs is how: no weight holds other numbers.
     """
     ours, theirs = made(case.reference, change.leaf.id), made(case.candidate, change.theirs.id)
     if not (ours.ops or theirs.ops) or not theirs.holds(ours):
+        if change.is_an_order:
+            return f"the numbers of {change.name} in another order"
         return f"other numbers in {_shares(change)}"
     if ours.ops:
         return ""
