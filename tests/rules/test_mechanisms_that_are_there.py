@@ -97,3 +97,31 @@ def test_a_weight_of_another_checkpoint_holds_other_numbers() -> None:
     )
     assert causes(report) == {"weight-values"}
     assert "other numbers in constant of (6, 12) (72 of 72" in told(report)
+
+
+# --- what is added --------------------------------------------------------------------------------
+
+MASK = torch.from_numpy(np.where(numbers(6, 6) > 0.5, -100.0, 0.0).astype("f"))
+SCORES = weights(5, 6)
+
+
+def scored(x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    scores = x @ SCORES
+    if mask is not None:
+        scores = scores + mask
+    return torch.softmax(scores.reshape(2, 3, 6), -1)
+
+
+def test_an_addition_of_zeros_is_there() -> None:
+    zeros = torch.zeros(6, 6)
+    report = compare(lambda x: scored(x, MASK), lambda x: scored(x, zeros), inputs=numbers(6, 5))
+    assert "add is missing" not in told(report)
+    assert causes(report) == {"branch-missing"}
+    assert "adds at test_mechanisms_that_are_there.py" in told(report)
+    assert "is zero throughout" in told(report)
+
+
+def test_an_addition_that_is_not_there_is_missing() -> None:
+    report = compare(lambda x: scored(x, MASK), lambda x: scored(x, None), inputs=numbers(6, 5))
+    assert report.divergences
+    assert "zero throughout" not in told(report)
