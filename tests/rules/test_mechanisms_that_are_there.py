@@ -125,3 +125,34 @@ def test_an_addition_that_is_not_there_is_missing() -> None:
     report = compare(lambda x: scored(x, MASK), lambda x: scored(x, None), inputs=numbers(6, 5))
     assert report.divergences
     assert "zero throughout" not in told(report)
+
+
+# --- log-probabilities ----------------------------------------------------------------------------
+
+MEAN, HALF_LOG_TWO_PI = weights(5, 3), 0.9189385332046727
+
+
+def log_density(x: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+    return -0.5 * (a - torch.tanh(x @ MEAN)) ** 2 - HALF_LOG_TWO_PI
+
+
+ACTIONS = numbers(7, 5), numbers(7, 3)
+
+
+def test_a_loss_over_the_batch_is_no_sum_of_components() -> None:
+    report = compare(
+        lambda x, a: (0.7 * log_density(x, a).sum(1) - x[:, 0]).mean(),
+        lambda x, a: (0.7 * log_density(x, a).sum(1) - x[:, 0]).sum(),
+        inputs=ACTIONS,
+    )
+    assert "log-prob-reduction" not in told(report)
+    assert causes(report) == {"reduction-kind"}
+
+
+def test_components_that_are_averaged_are_log_probabilities() -> None:
+    report = compare(
+        lambda x, a: log_density(x, a).sum(1),
+        lambda x, a: log_density(x, a).mean(1),
+        inputs=ACTIONS,
+    )
+    assert causes(report) == {"log-prob-reduction"}
