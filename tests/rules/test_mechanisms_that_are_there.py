@@ -156,3 +156,37 @@ def test_components_that_are_averaged_are_log_probabilities() -> None:
         inputs=ACTIONS,
     )
     assert causes(report) == {"log-prob-reduction"}
+
+
+# --- masks ----------------------------------------------------------------------------------------
+
+START = torch.eye(6)[[2, 0, 5, 3, 3]]
+KEPT = torch.from_numpy((numbers(4, 5) > -0.4).astype("f"))
+
+
+def restarted(x: torch.Tensor, first: torch.Tensor, start: bool) -> torch.Tensor:
+    state = torch.tanh(x) * (1 - first)
+    return torch.sigmoid(state + START * first if start else state) @ SQUARE
+
+
+SQUARE = weights(6, 6)
+
+
+def test_a_state_that_is_not_set_anew_is_no_mask() -> None:
+    first = np.array([[0], [1], [0], [1], [0]], "f")
+    report = compare(
+        lambda x, first: restarted(x, first, True),
+        lambda x, first: restarted(x, first, False),
+        inputs=(numbers(5, 6), first),
+    )
+    assert report.divergences
+    assert "not masked" not in told(report)
+
+
+def test_steps_that_a_product_masks_are_masked() -> None:
+    report = compare(
+        lambda x: (torch.tanh(x) * KEPT[..., None]).sum(1),
+        lambda x: torch.tanh(x).sum(1),
+        inputs=numbers(4, 5, 6),
+    )
+    assert causes(report) == {"sequence-mask"}
