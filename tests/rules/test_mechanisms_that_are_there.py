@@ -190,3 +190,33 @@ def test_steps_that_a_product_masks_are_masked() -> None:
         inputs=numbers(4, 5, 6),
     )
     assert causes(report) == {"sequence-mask"}
+
+
+# --- positions ------------------------------------------------------------------------------------
+
+EXPERTS, ROWS = weights(4, 5, 6), weights(4, 6)
+
+
+def hidden(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(torch.einsum("nd,edh->neh", x, EXPERTS) + bias)
+
+
+def test_rows_of_a_bias_are_no_positions() -> None:
+    report = compare(
+        lambda x: hidden(x, ROWS), lambda x: hidden(x, ROWS.flip(0)), inputs=numbers(7, 5)
+    )
+    assert report.divergences
+    assert "position" not in told(report)
+
+
+def test_rows_that_are_looked_up_are_positions() -> None:
+    ours, theirs = torch.tensor([0, 1, 2, 2, 3]), torch.tensor([0, 1, 1, 2, 3])
+
+    def embedded(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(x + torch.nn.functional.embedding(at, ROWS))
+
+    report = compare(
+        lambda x: embedded(x, ours), lambda x: embedded(x, theirs), inputs=numbers(7, 5, 6)
+    )
+    assert causes(report) == {"position-ids"}
+    assert "[0, 1, 1, 2, 3] for [0, 1, 2, 2, 3]" in told(report)
