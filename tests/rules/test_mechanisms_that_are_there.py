@@ -220,3 +220,32 @@ def test_rows_that_are_looked_up_are_positions() -> None:
     )
     assert causes(report) == {"position-ids"}
     assert "[0, 1, 1, 2, 3] for [0, 1, 2, 2, 3]" in told(report)
+
+
+# --- resizing -------------------------------------------------------------------------------------
+
+
+def test_a_mean_in_place_of_a_chosen_value_is_no_resize() -> None:
+    report = compare(
+        lambda x, chosen: x.gather(2, chosen),
+        lambda x, chosen: x.mean(2, keepdim=True),
+        inputs=(numbers(4, 3, 5), np.zeros((4, 3, 1), np.int64)),
+    )
+    assert report.divergences
+    assert "resize" not in told(report)
+
+
+def resized(x: torch.Tensor, mode: str) -> torch.Tensor:
+    corners = True if mode == "bilinear" else None
+    return torch.nn.functional.interpolate(x, size=(9, 9), mode=mode, align_corners=corners)
+
+
+def test_of_formulas_that_give_the_same_none_is_stated() -> None:
+    report = compare(
+        lambda x: resized(x, "bilinear"),
+        lambda x: resized(x, "nearest"),
+        inputs=numbers(2, 3, 8, 8),
+    )
+    assert causes(report) == {"resize-method"}
+    assert "nearest (at coordinates that cannot be told apart at these sizes)" in told(report)
+    assert "coordinates: " not in told(report)

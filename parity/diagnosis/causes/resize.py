@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from parity.tape import Array
 _FEW = 4  # images and channels that are looked at first
 _CUBIC = {"cubic": -0.75, "cubic (a = -0.5)": -0.5}
 _COORDINATES = ("half-pixel", "asymmetric", "align-corners")
+_RESIZES = ("resize", "upsampl", "interpol", "sampler", "unpool", "linear", "nearest")
 _ROUNDINGS = ("floor", "half down", "half up", "ceil")
 
 
@@ -59,6 +60,8 @@ def resized(case: Case) -> Iterator[Explanation]:
         return
     if cuts(case) is not None:
         return  # a part of an image, whose nearest pixels are its own
+    if not (all(x.shape[axis] <= end.shape[axis] for axis in axes) or _resizes(case)):
+        return  # a mean over all pixels, or one of them that was chosen
     ours, theirs = (
         [one for one in _all() if _fits(one, x, value, axes)]
         for value in (end, case.first.candidate)
@@ -75,17 +78,46 @@ def resized(case: Case) -> Iterator[Explanation]:
         kind, named["method"] = "resize-method", (a.method, b.method)
     else:
         kind = "resize-rounding" if a.rounding != b.rounding else "resize-coordinates"
+    alike = [_of_one_method(a, ours), _of_one_method(b, theirs)]
+    if kind == "resize-method":  # of formulas that give the same, none is stated
+        named = {
+            name: pair
+            for name, pair in named.items()
+            if all(len({getattr(one, name) for one in side}) == 1 for side in alike)
+        }
     parameters = {name: pair for name, pair in named.items() if pair[0] != pair[1]}
-    corners = "align-corners" in named["coordinates"]
+    corners = "align-corners" in named.get("coordinates", ())
     yield Explanation(
         kind,
-        f"{b}; the reference is {a}",
+        f"{b}; the reference is {a}"
+        if kind != "resize-method"
+        else f"{_told(alike[1])}; the reference is {_told(alike[0])}",
         _predict(b, axes),
         _predict(a, axes),
         parameters,
         Edit((), ("align_corners",), repr(a.coordinates == "align-corners")) if corners else None,
         unproved=_pooled(case),
     )
+
+
+def _resizes(case: Case) -> bool:
+    """Whether a side has an operation that may resize: one named so, a pool, or a table."""
+    kinds = (*case.reference.kinds, *case.candidate.kinds)
+    if any(word in kind for kind in kinds for word in (*_RESIZES, "pool")):
+        return True
+    tables = [one for view in (case.reference, case.candidate) for one in view.leaves]
+    return any(one.array.ndim > 1 and one.array.dtype.kind == "f" for one in tables)
+
+
+def _of_one_method(one: Resize, fitting: Sequence[Resize]) -> list[Resize]:
+    return [other for other in fitting if other.method == one.method]
+
+
+def _told(alike: Sequence[Resize]) -> str:
+    """Formulas of one method that give the same at these sizes."""
+    if len(alike) < 3:
+        return " or ".join(map(str, alike))
+    return f"{alike[0].method} (at coordinates that cannot be told apart at these sizes)"
 
 
 def _pooled(case: Case) -> str:
