@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
+import parity
 from parity.report.summary import Report
 from tests.rules.pairs import compare, weights
 
@@ -249,3 +251,43 @@ def test_of_formulas_that_give_the_same_none_is_stated() -> None:
     assert causes(report) == {"resize-method"}
     assert "nearest (at coordinates that cannot be told apart at these sizes)" in told(report)
     assert "coordinates: " not in told(report)
+
+
+# --- norms ----------------------------------------------------------------------------------------
+
+
+def norm(**changed: torch.Tensor) -> torch.nn.BatchNorm2d:
+    layer = torch.nn.BatchNorm2d(6).eval()
+    torch.manual_seed(3)
+    for kept in (*layer.parameters(), layer.running_mean, layer.running_var):
+        kept.data = 0.5 + torch.rand(6)
+    for name, array in changed.items():
+        getattr(layer, name).data = array
+    return layer
+
+
+IMAGES = 3 * numbers(3, 6, 4, 5) + 1
+
+
+def test_a_scale_of_ones_is_there() -> None:
+    report = parity.compare(norm(), norm(weight=torch.ones(6)), inputs=IMAGES)
+    assert "scale False" not in told(report)
+    assert causes(report) == {"weight-values"}
+    assert "its scale (weight) is one throughout" in told(report)
+
+
+def test_a_scale_that_is_not_there_is_missing() -> None:
+    bare = torch.nn.BatchNorm2d(6, affine=False).eval()
+    whole = norm(bias=torch.zeros(6))
+    bare.running_mean.data, bare.running_var.data = whole.running_mean, whole.running_var
+    report = parity.compare(whole, bare, inputs=IMAGES)
+    assert causes(report) == {"norm-affine-missing"}
+
+
+@pytest.mark.parametrize(
+    "name, fresh", [("running_mean", torch.zeros(6)), ("running_var", torch.ones(6))]
+)
+def test_statistics_that_were_not_copied_are_named(name: str, fresh: torch.Tensor) -> None:
+    report = parity.compare(norm(), norm(**{name: fresh}), inputs=IMAGES)
+    assert causes(report) == {"weight-values"}
+    assert f"other numbers in {name} (6 of 6 differ" in told(report)

@@ -245,10 +245,31 @@ def _combinations(
     ours: Sequence[LeafView], theirs: Sequence[LeafView]
 ) -> Iterator[tuple[Change, ...]]:
     """Sets of changes, those of few weights first."""
-    options = [found for leaf in ours if (found := _options(leaf, theirs))]
+    options = [found for leaf in ours if (found := _options(leaf, _free_for(leaf, ours, theirs)))]
     for count in range(1, min(len(options), _LEAVES) + 1):
         for chosen in itertools.combinations(options, count):
             yield from itertools.product(*chosen)
+
+
+def _free_for(
+    leaf: LeafView, ours: Sequence[LeafView], theirs: Sequence[LeafView]
+) -> Sequence[LeafView]:
+    """The candidate's weights without those that are another one of the reference's.
+
+    Running statistics that were not copied are rather like a scale than like themselves.
+    """
+    alike = [other for other in theirs if other.array.size == leaf.array.size]
+    if len(alike) < 2:
+        return alike
+    known = [np.sort(one.array, axis=None) for one in ours if one.array.size == leaf.array.size]
+    bags = [np.sort(one.array, axis=None) for one in alike]
+    own = np.sort(leaf.array, axis=None)
+    free = [
+        one
+        for one, bag in zip(alike, bags, strict=True)
+        if same(own, bag) or not any(same(other, bag) for other in known)
+    ]
+    return free or alike
 
 
 def _options(leaf: LeafView, theirs: Sequence[LeafView]) -> list[Change]:
