@@ -291,3 +291,38 @@ def test_statistics_that_were_not_copied_are_named(name: str, fresh: torch.Tenso
     report = parity.compare(norm(), norm(**{name: fresh}), inputs=IMAGES)
     assert causes(report) == {"weight-values"}
     assert f"other numbers in {name} (6 of 6 differ" in told(report)
+
+
+# --- reductions -----------------------------------------------------------------------------------
+
+
+def test_the_axes_of_a_mean_are_the_candidates() -> None:
+    report = compare(
+        lambda x: (x * x).flatten(1).sum(1),
+        lambda x: (x * x).mean((1, 2, 3)),
+        inputs=numbers(3, 4, 5, 1),
+    )
+    assert causes(report) == {"reduction-kind"}
+    assert "the mean over axis (1, 2, -1); the reference takes the sum over axis -1" in told(report)
+
+
+def test_what_is_looked_up_is_no_maximum() -> None:
+    values = numbers(4, 3, 5)
+    best = values.argmax(2)[..., None]
+    report = compare(
+        lambda x, at: torch.tanh(x.gather(2, at).squeeze(2)),
+        lambda x, at: torch.tanh(x.sum(2)),
+        inputs=(values, best),
+    )
+    assert report.divergences
+    assert "the max" not in told(report)
+
+
+def test_a_maximum_is_one() -> None:
+    report = compare(
+        lambda x: torch.tanh(x.max(2).values),
+        lambda x: torch.tanh(x.sum(2)),
+        inputs=numbers(4, 3, 5),
+    )
+    assert causes(report) == {"reduction-kind"}
+    assert "the reference takes the max" in told(report)
