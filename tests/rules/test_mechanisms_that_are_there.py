@@ -326,3 +326,27 @@ def test_a_maximum_is_one() -> None:
     )
     assert causes(report) == {"reduction-kind"}
     assert "the reference takes the max" in told(report)
+
+
+# --- dilation, without values ---------------------------------------------------------------------
+
+
+class OverSteps(torch.nn.Module):
+    def __init__(self, dilation: int) -> None:
+        super().__init__()
+        self.dilation = dilation
+        self.layer = torch.nn.Conv1d(5, 6, 2, dilation=dilation)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(torch.nn.functional.pad(x.transpose(1, 2), (self.dilation, 0)))
+
+
+@pytest.mark.parametrize("ours, theirs", [(1, 1), (2, 2), (4, 4), (1, 2), (4, 2)])
+def test_a_dilation_over_steps_is_read_of_the_blocks(ours: int, theirs: int) -> None:
+    keras = pytest.importorskip("keras")
+    layer = keras.layers.Conv1D(6, 2, dilation_rate=theirs, padding="causal")
+    model = keras.Sequential([keras.layers.Input((11, 5)), layer])
+    report = parity.structure(OverSteps(ours), model, inputs=numbers(3, 11, 5))
+    assert ("dilation" in str(report)) is (ours != theirs)
+    if ours != theirs:
+        assert f"dilation: {ours} -> {theirs}" in told(report)
