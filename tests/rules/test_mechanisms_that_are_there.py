@@ -350,3 +350,23 @@ def test_a_dilation_over_steps_is_read_of_the_blocks(ours: int, theirs: int) -> 
     assert ("dilation" in str(report)) is (ours != theirs)
     if ours != theirs:
         assert f"dilation: {ours} -> {theirs}" in told(report)
+
+
+# --- proofs beside rounded constants --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", [50, 51])
+def test_what_rounding_leaves_at_another_output_is_no_fix_to_make(steps: int) -> None:
+    """The support is made in float32, and its sums nearly cancel."""
+    ours = torch.from_numpy((-10 + np.arange(51) * np.float32(20 / 50)).astype("f"))
+    theirs = torch.from_numpy((-10 + np.arange(51) * np.float32(20 / steps)).astype("f"))
+    atoms = weights(5, 51)
+
+    def expected(x: torch.Tensor, support: torch.Tensor) -> dict[str, torch.Tensor]:
+        p = torch.softmax(0.1 * x @ atoms, 1)
+        return {"p": p, "q": (p * support).sum(1)}
+
+    report = compare(
+        lambda x: expected(x, ours), lambda x: expected(x, theirs), inputs=numbers(7, 5)
+    )
+    assert causes(report) == ({"support-range"} if steps == 51 else set())
