@@ -99,14 +99,18 @@ class Proofs:
         if fix.shape != now.shape:
             return "the fix cannot be substituted: it has another shape"
         try:
-            return self._unmet(parting, case, fix.astype(now.dtype, copy=False), _share(found))
+            wanted = case.order.apply(case.first.reference)
+            return self._unmet(
+                parting, case, fix.astype(now.dtype, copy=False), wanted, _share(found)
+            )
         except ReplayError:
             return "the candidate does not run on with the fix alone"
 
-    def _unmet(self, parting: Parting, case: Case, fix: Array, share: float) -> str:
+    def _unmet(self, parting: Parting, case: Case, fix: Array, wanted: Array, share: float) -> str:
         """What does not reconverge with a fix in the place of the end of a case; "" if all does.
 
         Args:
+            wanted: the reference's own value, laid out as the fix.
             share: of the difference at the place itself that rounded constants leave.
         """
         end = case.candidate.end
@@ -121,7 +125,7 @@ class Proofs:
         bounds = [max(SAME, min(_ROUNDING, _SMALL_SHARE * shows))] * len(scope)
         if any(not gap <= bound for gap, bound in zip(after, bounds, strict=True)):
             moved = self.with_value(end, _rounded(fix))
-            right = self.with_value(end, case.order.apply(case.first.reference).astype(fix.dtype))
+            right = self.with_value(end, wanted.astype(fix.dtype, copy=False))
             bounds = [
                 max(
                     bound,

@@ -39,7 +39,7 @@ def position_ids(case: Case) -> Iterator[Explanation]:
             rows = _rows(table, ours), _rows(table, theirs)
             if rows[0] is None or rows[1] is None or np.array_equal(rows[0], rows[1]):
                 continue
-            if not (_are_counted(*rows) or _are_looked_up(case)):
+            if not (_are_counted(rows[0], rows[1]) or _are_looked_up(case)):
                 continue  # the rows of a bias have no positions
             yield _positions(join, table[rows[0]], table[rows[1]], rows[0], rows[1])
             return
