@@ -209,7 +209,9 @@ def _with_padding_before(
     tape, values = graph.tape, graph.tape.values
     rank = len(values[x].shape)
     before = tape.producer(x)
-    if before is not None and plain(before) == "spacetobatchnd":
+    spread = _spread(graph, x)
+    if spread is not None:
+        before = spread
         windows = _dilated(graph, before, op, spatial, windows)
         if not windows.before:
             return windows, ""
@@ -240,12 +242,27 @@ def _with_padding_before(
     return windows, filled
 
 
+def _spread(graph: Graph, x: int) -> Op | None:
+    """What puts into the batch what lies between; sequences get an axis of length 1 after it."""
+    before = graph.tape.producer(x)
+    while before is not None and plain(before) == "expanddims":
+        before = graph.tape.producer(before.inputs[0])
+    return before if before is not None and plain(before) == "spacetobatchnd" else None
+
+
 def _dilated(graph: Graph, before: Op, op: Op, spatial: Sizes, windows: Windows) -> Windows:
     """TensorFlow's way to dilate: what lies between is put into the batch, and taken out again."""
     tape = graph.tape
-    after = [tape.ops[index] for index in tape.consumers[op.outputs[0]]]
-    given = [one.outputs[0] for one in after if plain(one) == "batchtospacend"]
+    given, todo = list[int](), Once(op.outputs[:1])
+    for one in (tape.ops[index] for value in todo for index in tape.consumers[value]):
+        if plain(one) == "batchtospacend":
+            given.append(one.outputs[0])
+        elif plain(one) == "squeeze":
+            todo.add(one.outputs)
     blocks, pads = before.attributes.get("block_shape"), before.attributes.get("paddings")
+    if blocks and given and len(blocks) < len(spatial):  # of a sequence, as images of one row
+        dilation = (*windows.dilation[: -len(blocks)], *blocks)
+        return replace(windows, dilation=dilation, before=())
     if not (windows.before and blocks and pads and given) or len(blocks) != len(spatial):
         return replace(windows, before=())
     return replace(

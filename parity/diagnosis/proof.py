@@ -99,12 +99,20 @@ class Proofs:
         if fix.shape != now.shape:
             return "the fix cannot be substituted: it has another shape"
         try:
-            return self._unmet(parting, case, fix.astype(now.dtype, copy=False))
+            wanted = case.order.apply(case.first.reference)
+            return self._unmet(
+                parting, case, fix.astype(now.dtype, copy=False), wanted, _share(found)
+            )
         except ReplayError:
             return "the candidate does not run on with the fix alone"
 
-    def _unmet(self, parting: Parting, case: Case, fix: Array) -> str:
-        """What does not reconverge with a fix in the place of the end of a case; "" if all does."""
+    def _unmet(self, parting: Parting, case: Case, fix: Array, wanted: Array, share: float) -> str:
+        """What does not reconverge with a fix in the place of the end of a case; "" if all does.
+
+        Args:
+            wanted: the reference's own value, laid out as the fix.
+            share: of the difference at the place itself that rounded constants leave.
+        """
         end = case.candidate.end
         scope = list(self._scope(parting, case))
         if not scope:
@@ -117,8 +125,15 @@ class Proofs:
         bounds = [max(SAME, min(_ROUNDING, _SMALL_SHARE * shows))] * len(scope)
         if any(not gap <= bound for gap, bound in zip(after, bounds, strict=True)):
             moved = self.with_value(end, _rounded(fix))
+            right = self.with_value(end, wanted.astype(fix.dtype, copy=False))
             bounds = [
-                max(bound, min(_SENSITIVE * _apart(fixed, moved, value), _SMALL_SHARE * shows))
+                max(
+                    bound,
+                    min(_SENSITIVE * _apart(fixed, moved, value), _SMALL_SHARE * shows),
+                    min(_SENSITIVE * share, _SMALL_SHARE) * self._gap(value, self.drawn),
+                )
+                # no fix removes what rounding elsewhere leaves of the reference's own value
+                + min(self._gap(value, right), _ROUNDING)
                 for bound, value in zip(bounds, scope, strict=True)
             ]
         for value, gap, bound in zip(scope, after, bounds, strict=True):
@@ -167,6 +182,12 @@ class Proofs:
             return "a value"
         where = op.site.layer or op.site.source.rsplit("/", 1)[-1]
         return f"the result of {op.kind}" + (f" ({where})" if where else "")
+
+
+def _share(found: Explained) -> float:
+    """What an explanation leaves of the difference at its place."""
+    gap = found.case.first.gap
+    return found.after / gap if 0 < gap < float("inf") else 0.0
 
 
 def _made_of(tape: Tape, values: set[int], cut: int) -> set[int]:

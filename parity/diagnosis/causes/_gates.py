@@ -50,19 +50,60 @@ def gate_blocks(tape: Tape, value: int) -> set[int]:
     return found
 
 
+def packings_of_gates(case: Case, blocks_only: bool = False) -> Iterator[tuple[int, Ordered]]:
+    """The same of leaves that hold gates: the products with them are taken apart into as many."""
+    ours = case.reference.leaves
+    shown = [units for units in layers_of(ours) if are_taken_apart(case, *units)]
+    yield from packings(ours, blocks_only, shown)
+
+
 def packings(
-    leaves: Sequence[LeafView], blocks_only: bool = False
+    leaves: Sequence[LeafView],
+    blocks_only: bool = False,
+    layers: Sequence[tuple[int, int]] | None = None,
 ) -> Iterator[tuple[int, Ordered]]:
     """The ways in which leaves may hold gates: their number, and the leaves in another order.
 
     Args:
         blocks_only: leaves out gates whose numbers alternate.
+        layers: the numbers of gates and of units, where they are known.
     """
-    for count, units in layers_of(leaves):
+    for count, units in layers_of(leaves) if layers is None else layers:
         blocked = [leaf for leaf in leaves if count * units in leaf.array.shape]
         for interleaved in (False,) if blocks_only else (False, True):
             yield count, partial(_reordered, blocked, count, interleaved, units)
     yield from in_leaves_of_their_own(leaves)
+
+
+def are_taken_apart(case: Case, count: int, units: int) -> bool:
+    """Whether one side takes apart what it makes of its weights into so many blocks.
+
+    A convolution's two halves may be as many channels as four gates.
+    """
+    return any(
+        _splits_off(view.tape, leaf.id, count, units)
+        for view in (case.reference, case.candidate)
+        for leaf in view.leaves
+        if count * units in leaf.array.shape
+    )
+
+
+def _splits_off(tape: Tape, leaf: int, count: int, units: int) -> bool:
+    """Whether a block is cut out of what is made of a leaf, but for additions and activations."""
+    values = Once([leaf])
+    for value in values:
+        for op in (tape.ops[index] for index in tape.consumers[value]):
+            if any(word in op.kind.lower() for word in _RECURRENT):
+                return True
+            shapes = [tape.values[one].shape for one in op.outputs]
+            if op.role == "move" and any(units in s and count * units not in s for s in shapes):
+                if not op.static:
+                    return True
+            live = [one for one in op.inputs if tape.is_live(one)]
+            added = plain_kind(op) in _ADDITIONS or len(live) < 2
+            if added or value == leaf or op.role == "move":
+                values.add(one for one in op.outputs if count * units in tape.values[one].shape)
+    return False
 
 
 def _reordered(

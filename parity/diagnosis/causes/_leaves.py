@@ -49,6 +49,11 @@ class Change:
     def name(self) -> str:
         return self.leaf.name or self.theirs.name or f"constant of {self.leaf.array.shape}"
 
+    @property
+    def is_an_order(self) -> bool:
+        """Whether the candidate holds the same numbers, at other places."""
+        return same(*(np.sort(one, axis=None) for one in (self.leaf.array, self.now)))
+
 
 @lru_cache(maxsize=2)
 def changes(case: Case) -> tuple[Change, ...]:
@@ -147,7 +152,16 @@ def is_looked_up(view: RegionView, value: int) -> bool:
     )
 
 
-def told_numbers(case: Case, change: Change) -> str:
+def told_numbers(case: Case, found: Sequence[Change]) -> list[str]:
+    """What is so of changed weights, as `_told` has it of each."""
+    others = [change for change in found if not change.is_an_order]
+    if 0 < len(others) < len(found):
+        # both sides have their features in orders of their own: no element is another's
+        return [f"other numbers in {change.name}" for change in others]
+    return [_told(case, change) for change in found]
+
+
+def _told(case: Case, change: Change) -> str:
     """What is so of a changed weight; "" where the weights are equal and are computed with.
 
     Then what differs is how: no weight holds other numbers.
@@ -161,8 +175,8 @@ def told_numbers(case: Case, change: Change) -> str:
         return zeros or f"other numbers in {described(case, change)} ({share})"
     tape, read = case.candidate.tape, change.theirs.id
     if is_moved_alone(tape, read):
-        if same(*(np.sort(one, axis=None) for one in (change.leaf.array, change.now))):
-            return f"the numbers of {change.name} in another order ({share})"
+        if change.is_an_order:
+            return f"the numbers of {change.name} in another order"
         return zeros or f"other numbers in {change.name} ({share})"
     if not theirs.holds(ours):
         return zeros or f"in place of {change.name} ({share}) {named(tape, read)} is read"
@@ -254,10 +268,31 @@ def _combinations(
     ours: Sequence[LeafView], theirs: Sequence[LeafView]
 ) -> Iterator[tuple[Change, ...]]:
     """Sets of changes, those of few weights first."""
-    options = [found for leaf in ours if (found := _options(leaf, theirs))]
+    options = [found for leaf in ours if (found := _options(leaf, _free_for(leaf, ours, theirs)))]
     for count in range(1, min(len(options), _LEAVES) + 1):
         for chosen in itertools.combinations(options, count):
             yield from itertools.product(*chosen)
+
+
+def _free_for(
+    leaf: LeafView, ours: Sequence[LeafView], theirs: Sequence[LeafView]
+) -> Sequence[LeafView]:
+    """The candidate's weights without those that are another one of the reference's.
+
+    Running statistics that were not copied are rather like a scale than like themselves.
+    """
+    alike = [other for other in theirs if other.array.size == leaf.array.size]
+    if len(alike) < 2:
+        return alike
+    known = [np.sort(one.array, axis=None) for one in ours if one.array.size == leaf.array.size]
+    bags = [np.sort(one.array, axis=None) for one in alike]
+    own = np.sort(leaf.array, axis=None)
+    free = [
+        one
+        for one, bag in zip(alike, bags, strict=True)
+        if same(own, bag) or not any(same(other, bag) for other in known)
+    ]
+    return free or alike
 
 
 def _options(leaf: LeafView, theirs: Sequence[LeafView]) -> list[Change]:

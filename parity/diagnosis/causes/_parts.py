@@ -282,13 +282,17 @@ def rounded(number: float, digits: int = 6) -> float:
     return float(f"{number:.{digits}g}")
 
 
-def constants_before(tape: Tape, value: int, run: Replay) -> Iterator[float]:
-    """Single numbers that the operations before a value read or were given."""
+def constants_before(tape: Tape, value: int, run: Replay, reduced: bool = True) -> Iterator[float]:
+    """Single numbers that the operations before a value read or were given.
+
+    Args:
+        reduced: whether to look before operations that give fewer numbers than they take.
+    """
     seen: set[int] = set()
     stack = [value]
     while stack and len(seen) < _NEAR:
         op = tape.producer(stack.pop(0))
-        if op is None or op.index in seen:
+        if op is None or op.index in seen or not (reduced or _gives_as_many(tape, op)):
             continue
         seen.add(op.index)
         for attribute in op.attributes.values():
@@ -298,6 +302,11 @@ def constants_before(tape: Tape, value: int, run: Replay) -> Iterator[float]:
             if tape.values[source].kind == "constant" and tape.values[source].size == 1:
                 yield float(run.array(source).ravel()[0])
             stack.append(source)
+
+
+def _gives_as_many(tape: Tape, op: Op) -> bool:
+    taken = [tape.values[one].size for one in op.inputs if tape.is_live(one)]
+    return op.role == "move" or tape.values[op.outputs[0]].size >= max(taken, default=0)
 
 
 def is_probabilities(array: Array, axes: Axes | None = None) -> Axes | None:

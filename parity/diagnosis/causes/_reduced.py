@@ -29,7 +29,8 @@ from parity.diagnosis.causes._parts import (
     with_value,
 )
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import plain_kind
+from parity.diagnosis.view import RegionView, plain_kind
+from parity.once import Once
 from parity.tape import Array
 
 KINDS: Mapping[str, Callable[..., Array]] = {
@@ -85,10 +86,46 @@ def reductions(inside: Inside) -> Iterator[Reduction]:
                 continue
             x = inside.array(source)
             found = _reduction(x, made)
-            if found is not None:
+            if found is not None and _chooses(inside.view, found[0], source, value):
                 kind, axes = found
                 yield Reduction(source, value, kind, axes, made.ndim == x.ndim > 0)
                 break
+
+
+# of the greatest and the least: one that is looked up may be either by chance
+_CHOOSING = {"max": ("max", "sort", "topk"), "min": ("min", "sort", "topk")}
+
+
+def _chooses(view: RegionView, kind: str, source: int, value: int) -> bool:
+    """Whether what makes a value of another one takes a maximum, or whatever else `kind` is."""
+    if kind not in _CHOOSING:
+        return True
+    tape, ops, stack = view.tape, set[int](), Once([value])
+    read = set[int]()
+    for at in stack:
+        op = tape.producer(at)
+        if at != source and op is not None and not op.static:
+            ops.add(op.index)
+            read.update(one for one in op.inputs if tape.is_live(one))
+            if not view.ops or op.index >= view.ops[0].index:
+                stack.add(op.inputs)
+    made = {one for index in ops for one in tape.ops[index].outputs}
+    alone = read <= made | {source}
+    kinds = [plain_kind(tape.ops[index]) for index in ops]
+    return any(_is_chosen(one, kind) and (alone or "arg" not in one) for one in kinds)
+
+
+def _is_chosen(operation: str, kind: str) -> bool:
+    return "softmax" not in operation and any(word in operation for word in _CHOOSING[kind])
+
+
+def _may_choose(view: RegionView, kind: str) -> bool:
+    """Whether a region has an operation by which it may take the greatest or the least."""
+    if kind not in _CHOOSING:
+        return True
+    negated = any(one in ("neg", "negative") for one in view.kinds)
+    kinds = (kind, "max", "min") if negated else (kind,)
+    return any(_is_chosen(one, other) for one in view.kinds for other in kinds)
 
 
 def _reduction(x: Array, made: Array) -> tuple[str, Axes] | None:
@@ -115,6 +152,8 @@ def changes(case: Case) -> Iterator[Change]:
     theirs = list(reductions(inside_candidate(case)))
     for one in found:
         for kind, axes in _alternatives(one, ours.array(one.source).ndim):
+            if not _may_choose(case.candidate, kind):
+                continue
             predict = _predicting(case, one, kind, axes)
             if predict is not None:
                 other = _counterpart(case, one, kind, axes, theirs)
@@ -246,10 +285,18 @@ def _named(
     case: Case, one: Reduction, axes: Axes, other: Reduction | None
 ) -> tuple[int | Axes, int | Axes]:
     """The axes on both sides; the candidate's as it has them itself, if its reduction is seen."""
-    mine = spell(one.axes, len(case.reference.tape.values[one.source].shape))
+    mine = _spelt(case.reference, one)
     if other is None:
         return mine, in_candidate_layout(case, one.source, axes)
-    return mine, spell(other.axes, len(case.candidate.tape.values[other.source].shape))
+    return mine, _spelt(case.candidate, other)
+
+
+def _spelt(view: RegionView, one: Reduction) -> int | Axes:
+    """The axes of a reduction, with those of length 1 that are gone as well."""
+    x, made = (view.tape.values[value].shape for value in (one.source, one.value))
+    single = {axis for axis, length in enumerate(x) if length == 1} - set(one.axes)
+    whole = tuple(sorted({*one.axes, *single}))
+    return spell(whole if len(x) - len(made) == len(whole) else one.axes, len(x))
 
 
 def mixed(case: Case) -> Iterator[tuple[Reduction, Axes, Predict]]:

@@ -12,7 +12,7 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView
+from parity.diagnosis.view import RegionView, plain_kind
 from parity.once import Once
 from parity.tape import Array, Tape
 
@@ -192,10 +192,16 @@ def _unmasked(case: Case) -> Iterator[Mapping[int, Array]]:
         for value, array in masks:
             if array.dtype.kind == "f" and array.min() <= _HIDDEN:
                 values[value] = np.zeros_like(array)
+            elif not choice and _multiplies(case.reference, value):
+                continue  # a product with zeros hides all of it
             else:
                 values[value] = np.full_like(array, choice)
         if values:
             yield values
+
+
+def _multiplies(view: RegionView, value: int) -> bool:
+    return any("mul" in plain_kind(op) for op in view.ops if value in op.inputs)
 
 
 def _masks(case: Case, view: RegionView) -> list[tuple[int, Array]]:

@@ -39,10 +39,10 @@ _BENDING = 1e-4  # absolute: an epsilon in the correction is smaller where tanh 
 
 
 def is_log_probability(case: Case, value: int) -> bool:
-    """Whether a value of the reference is made with the constant of normal densities."""
-    ours = constants_before(case.reference.tape, value, case.repaired.reference.run)
+    """Whether a value of the reference, not reduced, is made with the constant of densities."""
+    ours = constants_before(case.reference.tape, value, case.repaired.reference.run, reduced=False)
     theirs = constants_before(case.candidate.tape, case.candidate.end, case.repaired.side.run)
-    return any(_is_of_normals(one) for one in ours) and any(_is_of_normals(one) for one in theirs)
+    return all(any(map(_is_of_normals, numbers)) for numbers in (ours, theirs))
 
 
 def _is_of_normals(number: float) -> bool:

@@ -24,6 +24,7 @@ from parity.tape import Op
 
 _BYPASSED = 0.01  # what each operation more that is left out costs
 _TRIES = 24  # a region of many operations has no simple wiring to be told
+_ADDITIONS = ("add", "addv2", "iadd", "sub", "isub")
 _KERNELS = ("softmax", "norm", "attention", "lstm", "gru")  # several operations in one
 
 
@@ -39,6 +40,18 @@ def missing(case: Case) -> Iterator[Explanation]:
         predict = with_value(case, value, alone, source)
         if not fits(predict, case.first, case.first.candidate):
             continue
+        zeros = _adds_zeros(inside_candidate(case)) if _is_addition(left_out) else None
+        if zeros is not None and _adds_zeros(ours) is None:
+            at = zeros.site.source.rsplit("/", 1)[-1]
+            yield Explanation(
+                "branch-missing",
+                f"what {zeros.kind} adds{f' at {at}' if at else ''} is zero throughout; "
+                "what the reference adds is not",
+                predict,
+                parameters={"zero": (False, True)},
+                unproved=twins(case),
+            )
+            return
         branch = _joins(case, ours, source, left_out)
         names = ", ".join(dict.fromkeys(op.kind for op in left_out if op.role != "move"))
         yield Explanation(
@@ -80,6 +93,23 @@ def extra(case: Case) -> Iterator[Explanation]:
             cost=_BYPASSED * len(left_out),
         )
         return
+
+
+def _is_addition(left_out: list[Op]) -> bool:
+    """Whether all that is left out adds one thing to another."""
+    kinds = [plain_kind(op) for op in left_out if op.role != "move"]
+    return len(kinds) == 1 and kinds[0] in _ADDITIONS
+
+
+def _adds_zeros(inside: Inside) -> Op | None:
+    """What adds zeros in a region or next to it, as a mask that masks nothing."""
+    tape = inside.view.tape
+    makers = (tape.producer(tape.before_moves(value)) for value in inside.entering)
+    for op in (*inside.view.ops, *filter(None, makers)):
+        fixed = [one for one in op.inputs if not tape.is_live(one)]
+        if plain_kind(op) in _ADDITIONS and any(not inside.array(one).any() for one in fixed):
+            return op
+    return None
 
 
 def _brought_in(inside: Inside, source: int, left_out: list[Op]) -> str:

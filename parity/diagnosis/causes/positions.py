@@ -8,7 +8,11 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._parts import static_ops
+from parity.diagnosis.view import plain_kind
 from parity.tape import Array
+
+_LOOK_UPS = ("gather", "embed", "index", "take", "lookup", "onehot")
 
 # --- positions ------------------------------------------------------------------------------------
 
@@ -35,6 +39,8 @@ def position_ids(case: Case) -> Iterator[Explanation]:
             rows = _rows(table, ours), _rows(table, theirs)
             if rows[0] is None or rows[1] is None or np.array_equal(rows[0], rows[1]):
                 continue
+            if not (_are_counted(rows[0], rows[1]) or _are_looked_up(case)):
+                continue  # the rows of a bias have no positions
             yield _positions(join, table[rows[0]], table[rows[1]], rows[0], rows[1])
             return
         shifted = _continued(ours, theirs)
@@ -46,6 +52,21 @@ def position_ids(case: Case) -> Iterator[Explanation]:
             return
 
 
+def _are_counted(ours: Array, theirs: Array) -> bool:
+    """Whether rows stand for steps from some number on, and another number on the other side."""
+    steps = np.diff(ours, axis=-1)
+    return ours.shape[-1] > 1 and bool((steps == 1).all()) and np.ptp(theirs - ours) == 0
+
+
+def _are_looked_up(case: Case) -> bool:
+    """Whether a side reads rows by whole numbers; slices and turns are no look-up."""
+    return any(
+        any(word in plain_kind(op) for word in _LOOK_UPS)
+        for view in (case.reference, case.candidate)
+        for op in (*view.ops, *static_ops(view))
+    )
+
+
 def _positions(
     join: Callable[[Array, Array], Array], ours: Array, theirs: Array, was: Array, now: Array
 ) -> Explanation:
@@ -55,8 +76,8 @@ def _positions(
         f"positions are counted {by[0]:+d} from the reference's"
         if by.size == 1
         else f"{(now != was).sum()} of {now.size} positions are not the reference's, such as "
-        f"{list(now.reshape(-1, now.shape[-1])[-1][:6])} for "
-        f"{list(was.reshape(-1, was.shape[-1])[-1][:6])}"
+        f"{now.reshape(-1, now.shape[-1])[-1][:6].tolist()} for "
+        f"{was.reshape(-1, was.shape[-1])[-1][:6].tolist()}"
     )
     return Explanation(
         "position-ids",

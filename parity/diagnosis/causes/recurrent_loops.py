@@ -17,11 +17,13 @@ from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._around import attends
 from parity.diagnosis.causes._gates import (
     Values,
+    are_taken_apart,
     carries,
     gates,
     in_leaves_of_their_own,
     layers_of,
     packings,
+    packings_of_gates,
     real,
     same,
 )
@@ -54,7 +56,7 @@ def gates_in_weights(case: Case) -> Iterator[Explanation]:
     if case.first.gap == math.inf or not case.whole or attends(case, readers=0):
         return
     many = len(case.reference.ops) > _MANY_OPS
-    for count, ordered in packings(case.reference.leaves, blocks_only=many):
+    for count, ordered in packings_of_gates(case, blocks_only=many):
         orders = _USUAL_ORDERS if many else itertools.permutations(range(count))
         for order in orders:
             if order == tuple(range(count)) or len(order) != count:
@@ -82,7 +84,7 @@ def forget_bias_in_weights(case: Case) -> Iterator[Explanation]:
     if case.first.gap == math.inf or not case.whole:
         return
     many = len(case.reference.ops) > _MANY_OPS
-    for leaf, gate in _biases_of_gates(case.reference.leaves, blocks_only=many):
+    for leaf, gate in _biases_of_gates(case, blocks_only=many):
         shift = _solved(case, leaf, gate)
         if shift is not None:
             yield Explanation(
@@ -95,13 +97,12 @@ def forget_bias_in_weights(case: Case) -> Iterator[Explanation]:
             return
 
 
-def _biases_of_gates(
-    leaves: Sequence[LeafView], blocks_only: bool
-) -> Iterator[tuple[LeafView, Array]]:
+def _biases_of_gates(case: Case, blocks_only: bool) -> Iterator[tuple[LeafView, Array]]:
     """Biases of an LSTM, and the indices of one gate's numbers in each."""
+    leaves = case.reference.leaves
     for count, units in layers_of(leaves):
-        biases = [leaf for leaf in leaves if leaf.array.shape == (count * units,)]
-        if count != 4 or not biases:
+        biases = [leaf for leaf in leaves if leaf.array.shape == (count * units,) and real(leaf)]
+        if count != 4 or not biases or not are_taken_apart(case, count, units):
             continue
         for interleaved in (False,) if blocks_only else (False, True):
             yield from ((biases[0], gate) for gate in gates(count, units, interleaved))

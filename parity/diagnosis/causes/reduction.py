@@ -89,7 +89,9 @@ def _explanation(case: Case, change: Change) -> Explanation:
         )
     return Explanation(
         "reduction-kind",
-        f"the {change.kind}{over}; the reference takes the {one.kind}",
+        f"the {change.kind} over axis {theirs}; the reference takes the {one.kind}{over}"
+        if ours not in ((), theirs)
+        else f"the {change.kind}{over}; the reference takes the {one.kind}",
         change.predict,
         parameters={"kind": (one.kind, change.kind)},
         cost=_PLAIN,

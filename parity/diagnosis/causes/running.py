@@ -26,7 +26,13 @@ from parity.tape import Array
 _BY_STORED = "normalisation by a stored mean and variance"
 
 
-@cause("norm-epsilon", "norm-epsilon-placement", "norm-affine-missing", "norm-batch-statistics")
+@cause(
+    "norm-epsilon",
+    "norm-epsilon-placement",
+    "norm-affine-missing",
+    "norm-batch-statistics",
+    "weight-values",
+)
 def batch_normalisation(case: Case) -> Iterator[Explanation]:
     """Batch normalisation by running statistics with another epsilon, or by the batch's own.
 
@@ -81,6 +87,12 @@ def _by_running_statistics(
         words = "; ".join(
             f"{name} {pair[1]}, the reference {pair[0]}" for name, pair in stated.items()
         )
+        idle = _idle(case, tuple(stated)) if kind == "norm-affine-missing" else ""
+        if idle:
+            yield Explanation(
+                "weight-values", idle, of_form(case, found), of_form(case, ours), cost=-1
+            )
+            continue
         yield Explanation(
             kind,
             f"{named} with {words}",
@@ -90,6 +102,24 @@ def _by_running_statistics(
             edit_of([kind], stated) if kind == "norm-epsilon" else None,
             cost=len(stated) - 1,
         )
+
+
+_NO_EFFECT = {"scale": (1.0, "one"), "offset": (0.0, "zero")}
+
+
+def _idle(case: Case, parts: Sequence[str]) -> str:
+    """What a norm's parameters are that are there and change nothing; "" where one is not there."""
+    view = case.candidate
+    words = []
+    for part in parts:
+        number, spelt = _NO_EFFECT[part]
+        kept = [one for one in view.leaves if one.kind == "parameter" and one.array.ndim]
+        found = next((one for one in kept if (one.array == number).all()), None)
+        if found is None:
+            return ""
+        named = f" ({found.name})" if found.name else ""
+        words.append(f"its {part}{named} is {spelt} throughout")
+    return f"batch normalisation: {' and '.join(words)}; the reference's is not"
 
 
 def _changes_of_running(

@@ -203,7 +203,7 @@ def weight_values(case: Case) -> Iterator[Explanation]:
     others = ((change, _elsewhere(case, change)) for change in found)
     if any(other is not None and _is_another_layer(case, one, other) for one, other in others):
         return
-    texts = [told_numbers(case, change) for change in found]
+    texts = told_numbers(case, found)
     if not all(texts):
         return
     yield Explanation(
