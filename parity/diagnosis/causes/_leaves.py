@@ -146,6 +146,17 @@ def is_looked_up(view: RegionView, value: int) -> bool:
     )
 
 
+def is_kernel(view: RegionView, value: int) -> bool:
+    """Whether a convolution reads a static value, or what is made of it, as its kernel."""
+    for op in view.ops:
+        if "conv" not in op.kind.lower():
+            continue
+        for one in op.inputs:
+            if len(view.tape.values[one].shape) > 2 and value in {one, *view.sources(one)}:
+                return True
+    return False
+
+
 def told_numbers(case: Case, change: Change) -> str:
     """What is so of a changed weight; "" where the weights are equal and are computed with.
 
