@@ -132,7 +132,7 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
             seen.add(op.index)
             made, kind = op.outputs[0], plain_kind(op)
             if "conv" in kind and len(shape) > 2:
-                if max(op.inputs, key=lambda one: tape.values[one].op) != at:
+                if next((one for one in op.inputs if _is_live(tape, one)), at) != at:
                     continue  # as its kernel
                 first = tape.framework not in LAST_FIRST
                 if str(op.attributes.get("data_format", "")).startswith("NC"):
@@ -145,6 +145,12 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
             elif tape.values[made].shape == shape:
                 stack.append((made, axis))
     return ""
+
+
+def _is_live(tape: Tape, value: int) -> bool:
+    """Whether inputs reach a value."""
+    op = tape.producer(value)
+    return tape.values[value].kind == "input" if op is None else not op.static
 
 
 def _followed(tape: Tape, op: Op, value: int, axis: int, run: Replay) -> int | None:
