@@ -156,7 +156,7 @@ def _is_live(tape: Tape, value: int) -> bool:
 def _followed(tape: Tape, op: Op, value: int, axis: int, run: Replay) -> int | None:
     """Where a move puts an axis; None where it is one no more."""
     shape = tape.values[value].shape
-    steps = np.arange(shape[axis], dtype=np.float64)
+    steps: Array = np.arange(shape[axis], dtype=np.float64)
     steps = steps.reshape([-1 if i == axis else 1 for i in range(len(shape))])
     fed = {value: np.broadcast_to(steps, shape)}
     try:

@@ -193,7 +193,7 @@ def _taken_apart(case: Case) -> str:
     shape = fed[roots[0]].shape
     differ = []
     for axis, length in enumerate(shape):
-        steps = np.arange(length, dtype=np.float64)
+        steps: Array = np.arange(length, dtype=np.float64)
         steps = steps.reshape([-1 if i == axis else 1 for i in range(len(shape))])
         trial = case.probe({**fed, roots[0]: np.array(np.broadcast_to(steps, shape))})
         if not np.array_equal(trial.reference, trial.candidate):

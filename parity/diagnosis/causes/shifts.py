@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -108,9 +109,11 @@ def _rolled(case: Case, shifts: Shifts) -> Iterator[Predict]:
         yield lambda trial: _roll(trial.reference, shifts)
     for root in case.first.fed:
         if case.first.fed[root].ndim >= rank:
-            yield lambda trial, root=root: case.run_reference(
-                {**trial.fed, root: _roll(trial.fed[root], shifts)}
-            )
+            yield partial(_fed_rolled, case, root, shifts)
+
+
+def _fed_rolled(case: Case, root: int, shifts: Shifts, trial: Trial) -> Array:
+    return case.run_reference({**trial.fed, root: _roll(trial.fed[root], shifts)})
 
 
 def _roll(array: Array, shifts: Shifts) -> Array:
