@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 import torch
 from torch.nn.functional import conv2d
 
+import parity
 from tests.rules.pairs import compare, draw, weights
 
 IMAGES = draw.standard_normal((3, 8, 8, 6)).astype("f")
@@ -127,19 +129,33 @@ def test_a_kernel_is_a_convolutions() -> None:
 
 def test_rows_and_columns_are_exchanged_where_something_exchanges_them() -> None:
     """Kernels that are transposed before a mean over all places give what images would."""
-    kernel = weights(6, 1, 3, 3)
+    kernel, gate = weights(6, 1, 3, 3), weights(6, 6)
 
-    def squeezed(kernel: torch.Tensor, order: Model) -> Model:
-        def model(x: torch.Tensor) -> torch.Tensor:
-            h = conv2d(order(torch.tanh(x.permute(0, 3, 1, 2))), kernel, groups=6)
-            return torch.sigmoid(h).mean((2, 3))
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        h = torch.sigmoid(conv2d(torch.tanh(x), kernel, stride=2, padding=1, groups=6))
+        return torch.tanh(h.mean((2, 3)) @ gate)
+
+    def other(axes: tuple[int, ...], order: tuple[int, ...]) -> Callable[[tf.Tensor], tf.Tensor]:
+        def model(x: tf.Tensor) -> tf.Tensor:
+            h = tf.pad(tf.transpose(tf.tanh(x), order), ((0, 0), (1, 1), (1, 1), (0, 0)))
+            kernels = kernel.permute(axes).numpy()
+            h = tf.nn.depthwise_conv2d(h, kernels, (1, 2, 2, 1), "VALID")
+            return tf.tanh(tf.reduce_mean(tf.sigmoid(h), (1, 2)) @ gate.numpy())
 
         return model
 
-    def same(x: torch.Tensor) -> torch.Tensor:
-        return x
+    def told(axes: tuple[int, ...], order: tuple[int, ...]) -> Any:
+        models = (
+            parity.wrap(reference, framework="torch", input_layout="NCHW"),
+            parity.wrap(other(axes, order), framework="tensorflow", input_layout="NHWC"),
+        )
+        images = np.ascontiguousarray(IMAGES.transpose(0, 3, 1, 2))
+        (found,) = parity.compare(*models, inputs=images).divergences
+        return found.cause
 
-    told = cause(squeezed(kernel, same), squeezed(kernel.mT.contiguous(), same), IMAGES)
-    assert told is not None and "axes" not in told.summary
-    told = cause(squeezed(kernel, same), squeezed(kernel, lambda x: x.mT), IMAGES)
-    assert (told.kind, told.confirmed) == ("spatial-swap", True) and "axes" in told.summary
+    kernels = told((3, 2, 0, 1), (0, 1, 2, 3))
+    assert (kernels.kind, kernels.confirmed) == ("spatial-swap", True)
+    assert kernels.summary == "height and width of constant of (6, 1, 3, 3) are exchanged"
+    images = told((2, 3, 0, 1), (0, 2, 1, 3))
+    assert (images.kind, images.confirmed) == ("spatial-swap", True)
+    assert "constant" not in images.summary

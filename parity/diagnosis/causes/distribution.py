@@ -47,11 +47,8 @@ def is_log_probability(case: Case, value: int) -> bool:
 
 
 def _is_of_normals(number: float) -> bool:
-    return any(
-        math.isclose(abs(number), factor * known, rel_tol=1e-5)
-        for known in _OF_NORMALS
-        for factor in (0.5, 1.0)
-    )
+    known = (factor * one for one in _OF_NORMALS for factor in (0.5, 1.0))
+    return any(math.isclose(abs(number), one, rel_tol=1e-5) for one in known)
 
 
 def softplus(x: Array) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -77,7 +78,7 @@ def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reord
         if x.shape[first] == x.shape[second]:
             kernels = exchanged_kernels(case)
             if kernels:  # the same, but for the layout of what comes out
-                text = f"height and width of {', '.join(kernels)} are exchanged"
+                text = f"height and width of {', '.join(kernels.values())} are exchanged"
             elif exchanges_places(case):
                 text = f"axes {first} and {second} of {x.shape} are exchanged"
             else:
@@ -87,9 +88,9 @@ def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reord
     yield "channel-order", f"axis {channels} of {x.shape} runs backwards", _backwards(channels)
 
 
-def exchanged_kernels(case: Case) -> list[str]:
-    """The reference's kernels whose rows and columns the candidate's own kernels exchange."""
-    found = []
+def exchanged_kernels(case: Case) -> dict[int, str]:
+    """The reference's kernels whose rows and columns the candidate's own exchange, and names."""
+    found = {}
     for ours in case.reference.leaves:
         if ours.array.ndim != 4 or not is_kernel(case.reference, ours.id):
             continue
@@ -100,8 +101,42 @@ def exchanged_kernels(case: Case) -> list[str]:
             if mine.shape != other.swapaxes(2, 3).shape or same(mine, other):
                 continue
             if same(mine, np.ascontiguousarray(other.swapaxes(2, 3))):
-                found.append(ours.name or theirs.name or "the kernel")
+                found[ours.id] = ours.name or theirs.name or f"constant of {ours.array.shape}"
     return found
+
+
+@cause("spatial-swap")
+def kernels_exchanged(case: Case) -> Iterator[Explanation]:
+    """The candidate's own kernels hold rows and columns exchanged.
+
+    Looks like: an image that comes out with rows and columns exchanged, as the kernels before and
+        behind it are.
+    Proof: the reference's operations with their kernels' rows and columns exchanged give the
+        candidate's value, or what it is with its own rows and columns exchanged.
+    """
+    kernels = exchanged_kernels(case)
+    if not kernels or len(case.reference.value.shape) != 4:
+        return
+    first = case.reference.tape.framework in LAST_FIRST
+    places = (0, 1) if first else (2, 3)
+    leaves = {
+        leaf.id: np.ascontiguousarray(leaf.array.swapaxes(*places))
+        for leaf in case.reference.leaves
+        if leaf.id in kernels
+    }
+    for laid in (None, (1, 2) if first else (2, 3)):
+        predict = partial(_with_kernels, case, leaves, laid)
+        if gives(case, predict):
+            text = f"height and width of {', '.join(kernels.values())} are exchanged"
+            yield Explanation("spatial-swap", text, predict, cost=-0.5)
+            return
+
+
+def _with_kernels(
+    case: Case, leaves: dict[int, Array], laid: tuple[int, int] | None, trial: Trial
+) -> Array:
+    found = case.run_reference(trial.fed, leaves)
+    return found if laid is None else np.ascontiguousarray(found.swapaxes(*laid))
 
 
 def _places_last(view: RegionView, leaf: LeafView) -> Array:

@@ -155,7 +155,10 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
         if exchanged <= set(spatial(case)):
             kernels = exchanged_kernels(case)
             if kernels:
-                return "spatial-swap", f"height and width of {', '.join(kernels)} are exchanged"
+                return (
+                    "spatial-swap",
+                    f"height and width of {', '.join(kernels.values())} are exchanged",
+                )
             if not exchanges_places(case):
                 return None
             return "spatial-swap", f"height and width are exchanged: {order}"
