@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 import torch
-from torch.nn.functional import conv2d
+from torch.nn.functional import conv2d, leaky_relu
 
 import parity
 from tests.rules.pairs import compare, draw, weights
@@ -159,3 +159,24 @@ def test_rows_and_columns_are_exchanged_where_something_exchanges_them() -> None
     images = told((2, 3, 0, 1), (0, 2, 1, 3))
     assert (images.kind, images.confirmed) == ("spatial-swap", True)
     assert "constant" not in images.summary
+
+
+def test_images_that_exchanged_kernels_give_are_not_said_to_be_exchanged() -> None:
+    first, second = weights(4, 6, 3, 3), weights(2, 4, 3, 3)
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(conv2d(leaky_relu(conv2d(x, first), 0.2), second))
+
+    def candidate(x: tf.Tensor) -> tf.Tensor:
+        one, two = (kernel.permute(3, 2, 1, 0).numpy() for kernel in (first, second))
+        h = tf.nn.leaky_relu(tf.nn.conv2d(x, one, 1, "VALID"), 0.2)
+        return tf.sigmoid(tf.nn.conv2d(h, two, 1, "VALID"))
+
+    models = (
+        parity.wrap(reference, framework="torch", input_layout="NCHW"),
+        parity.wrap(candidate, framework="tensorflow", input_layout="NHWC"),
+    )
+    images = np.ascontiguousarray(IMAGES.transpose(0, 3, 1, 2))
+    causes = [one.cause for one in parity.compare(*models, inputs=images).divergences]
+    assert causes[0].kind == "spatial-swap" and "constant" in causes[0].summary
+    assert all(one is None or "constant" in one.summary for one in causes)
