@@ -51,7 +51,7 @@ def lstm(shift: float) -> Any:
 
 def test_a_gru_forgets_nothing_and_zero_is_not_added() -> None:
     told = cause(gru(shift=-1.0), gru(), X, STATE)
-    assert told.kind == "op-missing" and told.summary.startswith("nothing is added to the gate")
+    assert told.kind == "gate-shift" and told.summary.startswith("nothing is added to the gate")
     told = cause(lstm(0.0), lstm(1.0), X, STATE)
     assert (told.kind, told.parameters) == ("forget-bias", {"bias": (0.0, 1.0)})
 

@@ -274,7 +274,7 @@ def _before(case: Case, gate: int, state: int) -> Predict | None:
 # --- forget bias ----------------------------------------------------------------------------------
 
 
-@cause("forget-bias", "op-missing", "op-extra")
+@cause("forget-bias", "gate-shift")
 def forget_bias(case: Case) -> Iterator[Explanation]:
     """A number is added to the forget gate before its sigmoid, on one side only.
 
@@ -293,11 +293,8 @@ def forget_bias(case: Case) -> Iterator[Explanation]:
     ours, theirs = _shift(first.x, first.reference), _shift(first.x, first.candidate)
     if ours is None or theirs is None or ours == theirs:
         return
-    kind = "forget-bias"
-    if not _is_of_four(case):  # an LSTM's gates alone have one that forgets
-        kind = "op-missing" if theirs == 0 else "op-extra"
-        if ours and theirs:
-            return
+    # an LSTM's gates alone have one that forgets
+    kind = "forget-bias" if _is_of_four(case) else "gate-shift"
     added = [f"{one:g}" if one else "nothing" for one in (ours, theirs)]
     yield Explanation(
         kind,
