@@ -31,6 +31,7 @@ FAMILIES = (
     "weight_layout",
     "layout",
     "moves",
+    "shifts",
     "entering",
     "spatial",
     "crops",

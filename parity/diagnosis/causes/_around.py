@@ -6,12 +6,18 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from parity.diagnosis.case import Case
 from parity.diagnosis.view import RegionView, plain_kind
-from parity.tape import Array, Op
+from parity.errors import ReplayError
+from parity.tape import Array, Op, Replay, Tape
 
 _PRODUCTS = ("matmul", "bmm", "einsum", "attention", "dot")
 _IMAGES = ("conv", "pool", "resize", "upsample")
+_TRANSPOSES = ("transpose", "permute", "swapaxes", "movedim", "moveaxis", "rot90", "adjoint")
+_EXCHANGED = ([1, 3, 2], [2, 1, 3], [3, 2, 1])  # places of the axes behind the first
+_FOLLOWED = 24  # operations behind a value, until one says what its axes are
 LAST_FIRST = ("tensorflow", "keras")  # kernels are (*space, in, out), not (out, in, *space)
 CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more
 
@@ -106,6 +112,83 @@ def makers(case: Case, as_candidate: bool, steps: int = 6) -> list[Op]:
             found.append(op)
             stack.extend(op.inputs)
     return found
+
+
+def role_of_axis(case: Case, value: int, axis: int) -> str:
+    """What the convolution that reads a value of the reference takes one of its axes for.
+
+    Returns:
+        "channels" or "places"; "" where none reads it, or what comes between makes other axes.
+    """
+    tape, run = case.reference.tape, case.repaired.reference.run
+    stack = [(value, axis % max(1, len(tape.values[value].shape)))]
+    seen: set[int] = set()
+    while stack and len(seen) < _FOLLOWED:
+        at, axis = stack.pop(0)
+        shape = tape.values[at].shape
+        for op in (tape.ops[index] for index in tape.consumers[at]):
+            if op.index in seen or not op.outputs:
+                continue
+            seen.add(op.index)
+            made, kind = op.outputs[0], plain_kind(op)
+            if "conv" in kind and len(shape) > 2:
+                if next((one for one in op.inputs if _is_live(tape, one)), at) != at:
+                    continue  # as its kernel
+                first = tape.framework not in LAST_FIRST
+                if str(op.attributes.get("data_format", "")).startswith("NC"):
+                    first = True
+                return "channels" if axis == (1 if first else len(shape) - 1) else "places"
+            if op.role == "move" and len(shape) > 1:
+                found = _followed(tape, op, at, axis, run)
+                if found is not None:
+                    stack.append((made, found))
+            elif tape.values[made].shape == shape:
+                stack.append((made, axis))
+    return ""
+
+
+def _is_live(tape: Tape, value: int) -> bool:
+    """Whether inputs reach a value."""
+    op = tape.producer(value)
+    return tape.values[value].kind == "input" if op is None else not op.static
+
+
+def _followed(tape: Tape, op: Op, value: int, axis: int, run: Replay) -> int | None:
+    """Where a move puts an axis; None where it is one no more."""
+    shape = tape.values[value].shape
+    steps: Array = np.arange(shape[axis], dtype=np.float64)
+    steps = steps.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+    fed = {value: np.broadcast_to(steps, shape)}
+    try:
+        moved = tape.replay("float64", fed, run, only={op.index}).array(op.outputs[0])
+    except ReplayError:
+        return None
+    vary = [i for i in range(moved.ndim) if (np.diff(moved, axis=i) != 0).any()]
+    return vary[0] if len(vary) == 1 else None
+
+
+def exchanges_places(case: Case) -> bool:
+    """Whether an operation of either side exchanges rows and columns of images.
+
+    Channels that are put last, or first, keep the order of the other three axes around.
+    """
+    sides = case.repaired.reference, case.repaired.side
+    for view, side in zip((case.reference, case.candidate), sides, strict=True):
+        tape = view.tape
+        for op in tape.ops:
+            if op.role != "move" or not op.outputs or op.index not in tape.used:
+                if "einsum" in plain_kind(op) and not op.static:
+                    return True
+                continue
+            if not any(word in plain_kind(op) for word in _TRANSPOSES):
+                continue
+            rank = len(tape.values[op.inputs[0]].shape)
+            if rank == 4 and op.static:
+                continue  # of a kernel
+            places = [_followed(tape, op, op.inputs[0], i, side.run) for i in range(rank)]
+            if rank > 4 or (rank == 4 and places[1:] in _EXCHANGED) or places == [0, 2, 1]:
+                return True
+    return False
 
 
 def spatial(case: Case) -> tuple[int, ...]:

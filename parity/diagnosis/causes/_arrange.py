@@ -70,6 +70,14 @@ class AxisOrder:
         table = np.arange(len(self.order)).reshape(-1, step)
         return (len(table), step) if tuple(table.T.ravel()) == self.order else None
 
+    @property
+    def said(self) -> str:
+        """The order as a sentence of its own."""
+        axis = f"axis {self.axis}"
+        if self.backwards:
+            return f"{axis} is in reverse order"
+        return str(self).replace(axis, f"{axis} is read", 1)
+
     def __str__(self) -> str:
         if self.backwards:
             return f"axis {self.axis} backwards"

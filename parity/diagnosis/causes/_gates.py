@@ -11,10 +11,11 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.region import descendants
 from parity.diagnosis.view import LeafView, RegionView, plain_kind
 from parity.once import Once
-from parity.tape import Array, Tape
+from parity.tape import Array, Replay, Tape
 
 _GATES = (4, 3)  # of an LSTM and of a GRU
 _RECURRENT = ("rnn", "lstm", "gru")  # in the names of their operations
+_STEPS_BACK = 8  # from a gate to the block that it is cut from
 _ADDITIONS = ("add", "addv2", "biasadd", "multiadd", "bias")
 
 Values = Callable[[Mapping[int, Array], Sequence[int]], list[Array]]
@@ -55,6 +56,28 @@ def packings_of_gates(case: Case, blocks_only: bool = False) -> Iterator[tuple[i
     ours = case.reference.leaves
     shown = [units for units in layers_of(ours) if are_taken_apart(case, *units)]
     yield from packings(ours, blocks_only, shown)
+
+
+def gate_place(tape: Tape, run: Replay, value: int) -> tuple[int, int] | None:
+    """Which gate of how many a value is, by where it is cut from their block; None if unknown."""
+    blocks, at = gate_blocks(tape, value), value
+    for _ in range(_STEPS_BACK):
+        op = tape.producer(at)
+        if op is None:
+            return None
+        block = next((one for one in op.inputs if one in blocks), None)
+        if block is not None and op.role == "move":
+            shape, units = tape.values[block].shape, tape.values[at].shape[-1]
+            fed = {block: np.broadcast_to(np.arange(shape[-1], dtype=np.float64), shape)}
+            cut = tape.replay("float64", fed, run, only={op.index}).array(at)
+            first = int(cut.min())
+            whole = first % units == 0 and cut.max() - first == units - 1
+            return (first // units, shape[-1] // units) if whole else None
+        live = [one for one in op.inputs if tape.is_live(one)]
+        at = next((one for one in live if gate_blocks(tape, one) & blocks), -1)
+        if at < 0:
+            return None
+    return None
 
 
 def packings(

@@ -152,6 +152,17 @@ def is_looked_up(view: RegionView, value: int) -> bool:
     )
 
 
+def is_kernel(view: RegionView, value: int) -> bool:
+    """Whether a convolution reads a static value, or what is made of it, as its kernel."""
+    for op in view.ops:
+        if "conv" not in op.kind.lower():
+            continue
+        for one in op.inputs:
+            if len(view.tape.values[one].shape) > 2 and value in {one, *view.sources(one)}:
+                return True
+    return False
+
+
 def told_numbers(case: Case, found: Sequence[Change]) -> list[str]:
     """What is so of changed weights, as `_told` has it of each."""
     others = [change for change in found if not change.is_an_order]

@@ -17,7 +17,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView
+from parity.diagnosis.view import RegionView, plain_kind
 from parity.errors import ReplayError
 from parity.matching.order import orders
 from parity.numerics.difference import residual
@@ -266,6 +266,17 @@ def in_candidate_layout(case: Case, value: int, axes: Axes) -> int | Axes:
                 found.append(vary[-1] if vary else axis)
             return spell(tuple(sorted(found)), len(case.candidate.tape.values[theirs].shape))
     return spell(axes, len(shape))
+
+
+def computes(view: RegionView, form: str) -> bool:
+    """Whether a region has the operations of a formula of exp or softplus."""
+    kinds = {plain_kind(op) for op in view.ops}
+    exp = any("exp" in kind for kind in kinds)
+    if "softplus" in form:
+        return any("softplus" in kind or kind == "logaddexp" for kind in kinds) or (
+            exp and any(kind.startswith("log") for kind in kinds)
+        )
+    return exp or "exp" not in form
 
 
 def shortest(number: float, holds: Callable[[float], bool]) -> float:

@@ -16,6 +16,7 @@ from parity.diagnosis.causes._parts import (
     alone,
     as_it_is,
     close,
+    computes,
     constants_before,
     fits,
     in_candidate,
@@ -46,17 +47,12 @@ def is_log_probability(case: Case, value: int) -> bool:
 
 
 def _is_of_normals(number: float) -> bool:
-    return any(
-        math.isclose(abs(number), factor * known, rel_tol=1e-5)
-        for known in _OF_NORMALS
-        for factor in (0.5, 1.0)
-    )
+    known = (factor * one for one in _OF_NORMALS for factor in (0.5, 1.0))
+    return any(math.isclose(abs(number), one, rel_tol=1e-5) for one in known)
 
 
 def softplus(x: Array) -> Array:
-    """log(1 + exp(x)), without overflow."""
-    result: Array = np.logaddexp(0.0, x)
-    return result
+    return np.asarray(np.logaddexp(0.0, x))
 
 
 SCALES: Mapping[str, Callable[[Array], Array]] = {
@@ -82,7 +78,8 @@ def scale_parameterisation(case: Case) -> Iterator[Explanation]:
     for value, source, name in itertools.islice(_read_as_scales(case), _SCALED):
         for other, form in SCALES.items():
             predict = with_value(case, value, form, source)
-            if other == name or not fits(predict, case.first, case.first.candidate):
+            wrong = other == name or not computes(case.candidate, other)
+            if wrong or not fits(predict, case.first, case.first.candidate):
                 continue
             yield Explanation(
                 "scale-parameterisation",

@@ -220,22 +220,35 @@ def atoms_actions_order(case: Case) -> Iterator[Explanation]:
         flat = ours.array(value)
         if flat.ndim < 2:
             continue
-        for actions, atoms in _splits(case, flat.shape[-1]):
+        for actions, atoms, probable in _splits(case, flat.shape[-1]):
+            if not (probable or flat.ndim == 2):
+                continue  # groups of features, of which a mean is taken
             form = partial(_resplit, actions=actions, atoms=atoms)
             predict = with_value(case, value, form)
             if fits(predict, case.first, case.first.candidate):
                 yield Explanation(
                     "atoms-actions-order",
-                    f"{flat.shape[-1]} outputs are split as {atoms} atoms by {actions} actions; "
-                    f"the reference splits them as {actions} actions by {atoms} atoms",
+                    _split_in_words(actions, atoms, probable),
                     predict,
                     parameters={"order": (("actions", "atoms"), ("atoms", "actions"))},
                 )
                 return
 
 
-def _splits(case: Case, length: int) -> Iterator[tuple[int, int]]:
-    """How the reference splits an axis of atoms and actions, known by what is done to the atoms."""
+def _split_in_words(actions: int, atoms: int, probable: bool) -> str:
+    """Atoms are named where they have probabilities: of what is only reduced none is known."""
+    now, was = f"{(atoms, actions)}", f"{(actions, atoms)}"
+    if probable:
+        now, was = f"{atoms} atoms by {actions} actions", f"{actions} actions by {atoms} atoms"
+    return f"{actions * atoms} outputs are split as {now}; the reference splits them as {was}"
+
+
+def _splits(case: Case, length: int) -> Iterator[tuple[int, int, bool]]:
+    """How the reference splits an axis of atoms and actions, known by what is done to the atoms.
+
+    Yields:
+        The actions, the atoms, and whether they are made probabilities.
+    """
     tape, run = case.reference.tape, case.repaired.reference.run
     seen = set()
     reading = [op for op in case.reference.ops if op.role != "move"]
@@ -247,22 +260,23 @@ def _splits(case: Case, length: int) -> Iterator[tuple[int, int]]:
                 actions, atoms = shape[axis], shape[axis + 1]
                 if actions * atoms != length or min(actions, atoms) < 2:
                     continue
-                if (actions, atoms) in seen or not _is_over(result, shape, axis + 1):
+                over = _is_over(result, shape, axis + 1)
+                if (actions, atoms) in seen or over is None:
                     continue
                 seen.add((actions, atoms))
-                yield actions, atoms
+                yield actions, atoms, over
 
 
-def _is_over(results: list[Array], shape: tuple[int, ...], axis: int) -> bool:
-    """Whether an operation makes probabilities over an axis, or reduces it."""
+def _is_over(results: list[Array], shape: tuple[int, ...], axis: int) -> bool | None:
+    """True of an operation that makes probabilities over an axis, False of one that reduces it."""
     reduced = tuple(length for i, length in enumerate(shape) if i != axis)
     for one in results:
         if one.shape == shape:
             if is_probabilities(one, (axis,)) or is_probabilities(np.exp(one), (axis,)):
                 return True
         elif one.shape == reduced:
-            return True
-    return False
+            return False
+    return None
 
 
 def _resplit(flat: Array, actions: int, atoms: int) -> Array:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
-from parity.diagnosis.causes._around import LAST_FIRST, Reorder, attends, near_images
-from parity.diagnosis.causes._leaves import gives
+from parity.diagnosis.causes._around import (
+    LAST_FIRST,
+    Reorder,
+    attends,
+    exchanges_places,
+    near_images,
+)
+from parity.diagnosis.causes._leaves import gives, is_kernel, same
 from parity.diagnosis.trial import Trial
-from parity.matching.fingerprint import SAME
-from parity.numerics.difference import residual
+from parity.diagnosis.view import LeafView, RegionView
 from parity.tape import Array
 
 _FEW = 24  # ways to split an axis that are tried
@@ -49,7 +56,7 @@ def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reord
     if len(widths) == 1 and (attends(case) or arrays[0].ndim > 2):
         for rows, columns in _tables(case, widths.pop()):
             kind = "head-split-order"
-            text = f"the last axis is split as {(columns, rows)}, not as {(rows, columns)}"
+            text = _split(case, arrays[0].shape[-1], rows, columns)
             if rows == columns:
                 text = f"the last axis is split as {(rows, rows)}, with rows and columns exchanged"
                 if arrays[0].ndim == 2:  # for each sample one, as a transform that is predicted
@@ -69,26 +76,108 @@ def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reord
     space = range(1, x.ndim - 1) if last else range(2, x.ndim)
     for first, second in itertools.combinations(space, 2):
         if x.shape[first] == x.shape[second]:
-            axes = f"axes {first} and {second} of {x.shape}"
-            text = f"{axes} are exchanged"
-            if _kernels_differ(case):  # the same, but for the layout of what comes out
-                text = (
-                    f"height and width are exchanged, of the kernels or of what they read: {axes}"
-                )
+            kernels = exchanged_kernels(case)
+            if kernels:  # the same, but for the layout of what comes out
+                text = f"height and width of {', '.join(kernels.values())} are exchanged"
+            elif exchanges_places(case):
+                text = f"axes {first} and {second} of {x.shape} are exchanged"
+            else:
+                continue
             yield "spatial-swap", text, _exchange(first, second)
     channels = x.ndim - 1 if last else 1
     yield "channel-order", f"axis {channels} of {x.shape} runs backwards", _backwards(channels)
 
 
-def _kernels_differ(case: Case) -> bool:
-    """Whether a kernel of the candidate's is none of the reference's."""
-    ours = [leaf.array for leaf in case.reference.leaves if leaf.array.ndim > 3]
-    theirs = [leaf.array for leaf in case.candidate.leaves if leaf.array.ndim > 3]
-    return any(
-        not any(a.shape == b.shape and residual(a, b) <= SAME for a in ours) for b in theirs
-    ) and (case.reference.tape.framework in LAST_FIRST) == (
-        case.candidate.tape.framework in LAST_FIRST
-    )
+def exchanged_kernels(case: Case) -> dict[int, str]:
+    """The reference's kernels whose rows and columns the candidate's own exchange, and names."""
+    found = {}
+    for ours in case.reference.leaves:
+        if ours.array.ndim != 4 or not is_kernel(case.reference, ours.id):
+            continue
+        for theirs in case.candidate.leaves:
+            if theirs.array.ndim != 4 or not is_kernel(case.candidate, theirs.id):
+                continue
+            mine, other = _places_last(case.reference, ours), _places_last(case.candidate, theirs)
+            if mine.shape != other.swapaxes(2, 3).shape or same(mine, other):
+                continue
+            if same(mine, np.ascontiguousarray(other.swapaxes(2, 3))):
+                found[ours.id] = ours.name or theirs.name or f"constant of {ours.array.shape}"
+    return found
+
+
+@cause("spatial-swap")
+def kernels_exchanged(case: Case) -> Iterator[Explanation]:
+    """The candidate's own kernels hold rows and columns exchanged.
+
+    Looks like: an image that comes out with rows and columns exchanged, as the kernels before and
+        behind it are.
+    Proof: the reference's operations with their kernels' rows and columns exchanged give the
+        candidate's value, or what it is with its own rows and columns exchanged.
+    """
+    kernels = exchanged_kernels(case)
+    if not kernels or len(case.reference.value.shape) != 4:
+        return
+    first = case.reference.tape.framework in LAST_FIRST
+    places = (0, 1) if first else (2, 3)
+    leaves = {
+        leaf.id: np.ascontiguousarray(leaf.array.swapaxes(*places))
+        for leaf in case.reference.leaves
+        if leaf.id in kernels
+    }
+    for laid in (None, (1, 2) if first else (2, 3)):
+        predict = partial(_with_kernels, case, leaves, laid)
+        if gives(case, predict):
+            text = f"height and width of {', '.join(kernels.values())} are exchanged"
+            yield Explanation("spatial-swap", text, predict, cost=-0.5)
+            return
+
+
+def _with_kernels(
+    case: Case, leaves: dict[int, Array], laid: tuple[int, int] | None, trial: Trial
+) -> Array:
+    found = case.run_reference(trial.fed, leaves)
+    return found if laid is None else np.ascontiguousarray(found.swapaxes(*laid))
+
+
+def _places_last(view: RegionView, leaf: LeafView) -> Array:
+    """A kernel with its places last, and the longer of its other axes first."""
+    first = view.tape.framework in LAST_FIRST
+    array = leaf.array.transpose(2, 3, 0, 1) if first else leaf.array
+    array = array if array.shape[0] >= array.shape[1] else array.swapaxes(0, 1)
+    return np.ascontiguousarray(array)
+
+
+def _split(case: Case, width: int, rows: int, columns: int) -> str:
+    """How the last axis is taken apart on both sides, as far as their values show it."""
+    ours, theirs = _parts(case.reference, width), _parts(case.candidate, width)
+    if (rows, columns) in ours and (columns, rows) in theirs:
+        return f"the last axis is split as {(columns, rows)}, not as {(rows, columns)}"
+    if ours and not theirs:
+        first = _first(ours, rows, columns)
+        return f"the last axis, which the reference regroups as {first}, is not regrouped"
+    if theirs and not ours:
+        first = _first(theirs, columns, rows)
+        return f"the last axis is regrouped as {first}, which the reference does not do"
+    return f"the last axis is read as {(columns, rows)}, column by column"
+
+
+def _first(parts: list[tuple[int, int]], rows: int, columns: int) -> tuple[int, int]:
+    """Of a table and its transpose the one that is made first."""
+    either = (rows, columns), (columns, rows)
+    return next((one for one in parts if one in either), either[0])
+
+
+def _parts(view: RegionView, width: int) -> list[tuple[int, int]]:
+    """The tables in which a region's values show a width taken apart, in the order of the flow."""
+    found = []
+    for value in dict.fromkeys(v for op in view.ops for v in (*op.inputs, *op.outputs)):
+        shape = view.tape.values[value].shape
+        for start in range(len(shape)):
+            for end in range(start + 2, len(shape) + 1):
+                if math.prod(shape[start:end]) == width:
+                    for cut in range(start + 1, end):
+                        found.append((math.prod(shape[start:cut]), math.prod(shape[cut:end])))
+    return [pair for pair in found if min(pair) > 1]
 
 
 def _tables(case: Case, width: int) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +11,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._around import role_of_axis
 from parity.diagnosis.causes._parts import (
     Inside,
     close,
@@ -59,9 +61,9 @@ def _is_trained(tape: Tape, value: int) -> bool:
     return tape.values[tape.before_moves(value)].kind == "parameter"
 
 
-@cause("input-channel-order", "frame-order")
+@cause("input-channel-order", "frame-order", "axis-order")
 def input_order(case: Case) -> Iterator[Explanation]:
-    """The channels of an image, or the frames of a stack, come in another order.
+    """The channels of an image, the frames of a stack, or an axis, come in another order.
 
     Looks like: colours exchanged (BGR for RGB), motion that runs backwards; grey images agree.
     Proof: the reference's operations on its input with the channels reordered give the candidate's
@@ -80,18 +82,36 @@ def input_order(case: Case) -> Iterator[Explanation]:
                 predict = with_value(case, value, partial(np.take, indices=order, axis=axis))
                 if not fits(predict, case.first, case.first.candidate):
                     continue
-                colours = x.ndim == 4 and count == 3
                 mine, theirs = spell((axis,), x.ndim), in_candidate_layout(case, value, (axis,))
-                parts = "channels" if colours else "frames"
+                kind, parts = "axis-order", f"the {count} entries of the input's axis {theirs}"
+                if _stacks(case, value, axis):
+                    colours = x.ndim == 4 and count == 3
+                    kind = "input-channel-order" if colours else "frame-order"
+                    parts = "channels" if colours else "frames"
+                    parts = f"the {count} {parts} of the input, axis {theirs},"
                 yield Explanation(
-                    "input-channel-order" if colours else "frame-order",
-                    f"the {count} {parts} of the input, axis {theirs}, are {name} against the "
-                    f"reference's",
+                    kind,
+                    f"{parts} are {name} against the reference's",
                     predict,
                     parameters={"order": (tuple(range(count)), order), "axis": (mine, theirs)},
                     cost=-0.5,  # told in place of a layout, which it also is
                 )
                 return
+
+
+def _stacks(case: Case, value: int, axis: int) -> bool:
+    """Whether an axis holds what is stacked: images' channels, or parts that make a row."""
+    role = role_of_axis(case, value, axis)
+    tape = case.reference.tape
+    shape = tape.values[value].shape
+    rows = (shape[0], math.prod(shape[1:]))
+    flat = any(
+        tape.values[made].shape == rows
+        for op in tape.ops
+        if op.role == "move" and tape.before_moves(op.inputs[0]) == tape.before_moves(value)
+        for made in op.outputs
+    )
+    return role == "channels" or (not role and axis == 1 and flat)
 
 
 def _orders(count: int) -> Iterator[tuple[str, tuple[int, ...]]]:

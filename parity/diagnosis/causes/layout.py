@@ -11,12 +11,14 @@ from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._around import (
     CHANNELS_COST,
     attends,
+    exchanges_places,
     flattened,
     is_image,
     makers,
     near_images,
     permutations,
     reshapes_images,
+    role_of_axis,
     spatial,
 )
 from parity.diagnosis.causes._arrange import (
@@ -27,6 +29,7 @@ from parity.diagnosis.causes._arrange import (
     of_index,
     same_bag_at_a_glance,
 )
+from parity.diagnosis.causes.entering import exchanged_kernels
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import plain_kind
 from parity.tape import Array
@@ -41,7 +44,7 @@ _JOINS = {"cat", "concat", "concatv2", "concatenate", "stack", "pack", "hstack",
 
 @cause(
     *("pixel-shuffle-order", "concat-order", "channel-order", "spatial-swap"),
-    *("head-split-order", "flatten-order", "rope-pairing"),
+    *("head-split-order", "flatten-order", "rope-pairing", "axis-order"),
 )
 def value_arranged(case: Case) -> Iterator[Explanation]:
     """A value holds the right numbers in the wrong order.
@@ -62,7 +65,7 @@ def value_arranged(case: Case) -> Iterator[Explanation]:
         text,
         lambda trial: order(trial.reference),
         unproved=_may_be_an_index(case),
-        cost=CHANNELS_COST if kind == "channel-order" else 0.0,
+        cost=CHANNELS_COST if kind in ("channel-order", "axis-order") else 0.0,
     )
 
 
@@ -127,22 +130,37 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
             return "concat-order", f"the parts are joined in another order along axis {axis}"
         if order.interleaves and _is_last(order.axis, shape) and attends(case):
             return "rope-pairing", f"pairs of neighbours for pairs across halves: {order}"
-        if is_image(case, shape) and order.axis in spatial(case):
+        role = role_of_axis(case, case.reference.end, order.axis)
+        is_place = is_image(case, shape) and order.axis in spatial(case)
+        if role == "places" or (is_place and not role):
             if any("pad" in kind for kind in kinds):
                 return None  # moved by the zeros on the other side
-            return "spatial-swap", f"the image's {order}"
+            return "axis-order", f"of the image, {order.said}"
         features = of_index(np.array(order.order), (len(order.order),))
         if features is not None and len(features.fine) > 1 and len(shape) <= 3:
             if flattened(case):
                 return "flatten-order", f"the features are flattened in another order: {features}"
             if attends(case):
                 return "head-split-order", f"axis {order.axis} is taken apart otherwise: {features}"
+        if role == "channels":
+            return "channel-order", f"the channels' {order}"
         if order.axis not in _channel_axes(case, shape):
             return None
-        return "channel-order", f"the channels' {order}"
+        return "axis-order" if attends(case) else "channel-order", order.said
+    if order.turned:  # no split of an axis and no transposition turns one round
+        same = order.fine == shape and order.axes == tuple(range(len(shape)))
+        return ("axis-order", f"axes {order.turned} are in reverse order") if same else None
     exchanged = _axes_exchanged(order, shape)
     if is_image(case, shape):
         if exchanged <= set(spatial(case)):
+            kernels = exchanged_kernels(case)
+            if kernels:
+                return (
+                    "spatial-swap",
+                    f"height and width of {', '.join(kernels.values())} are exchanged",
+                )
+            if not exchanges_places(case):
+                return None
             return "spatial-swap", f"height and width are exchanged: {order}"
         if flattened(case):
             return "flatten-order", f"the features are flattened in another order: {order}"
@@ -153,12 +171,37 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
     if moves_only and all(x.ndim < len(shape) for x in case.first.fed.values()):
         if len(shape) == 3 and exchanged == {1, 2} and shape[1] == shape[2]:
             return "weight-not-transposed", f"a matrix of {shape[1:]} for each sample is transposed"
-        return "head-split-order", f"the last axis is taken apart otherwise: {order}"
+        return "head-split-order", f"{_taken_apart(case)} taken apart otherwise: {order}"
     if len(shape) - 1 in exchanged and len(exchanged) < len(shape):
         return None  # two whole axes: what is transposed is no split of heads
-    if attends(case) or max((x.ndim for x in case.first.fed.values()), default=0) > len(shape):
+    if attends(case) and _ends_in_parts(order, shape):
         return "head-split-order", f"heads and their features are taken apart otherwise: {order}"
+    if attends(case) or max((x.ndim for x in case.first.fed.values()), default=0) > len(shape):
+        return "head-split-order", f"axes are taken apart or joined in another order: {order}"
     return None
+
+
+def _ends_in_parts(order: Arrangement, shape: tuple[int, ...]) -> bool:
+    """Whether an order takes the last axis apart: into heads, with their features."""
+    return order.axes[-1] != len(order.axes) - 1 and order.fine[-1] != shape[-1]
+
+
+def _taken_apart(case: Case) -> str:
+    """Which axis of what is fed two sides of moves take apart in different ways, in words."""
+    told = "what enters is"
+    fed = case.first.fed
+    roots = [root for root in fed if fed[root].dtype.kind == "f"]
+    if len(roots) != 1:
+        return told
+    shape = fed[roots[0]].shape
+    differ = []
+    for axis, length in enumerate(shape):
+        steps: Array = np.arange(length, dtype=np.float64)
+        steps = steps.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+        trial = case.probe({**fed, roots[0]: np.array(np.broadcast_to(steps, shape))})
+        if not np.array_equal(trial.reference, trial.candidate):
+            differ.append(axis)
+    return f"axis {differ[0]} of {shape} is" if len(differ) == 1 else told
 
 
 def _is_of_parts(case: Case, order: AxisOrder) -> bool:

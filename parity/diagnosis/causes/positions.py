@@ -12,12 +12,13 @@ from parity.diagnosis.causes._parts import static_ops
 from parity.diagnosis.view import plain_kind
 from parity.tape import Array
 
+_SHOWN = 6
 _LOOK_UPS = ("gather", "embed", "index", "take", "lookup", "onehot")
 
 # --- positions ------------------------------------------------------------------------------------
 
 
-@cause("position-ids")
+@cause("position-ids", "axis-order")
 def position_ids(case: Case) -> Iterator[Explanation]:
     """Positions are counted otherwise: from another number, or through the padding.
 
@@ -39,9 +40,10 @@ def position_ids(case: Case) -> Iterator[Explanation]:
             rows = _rows(table, ours), _rows(table, theirs)
             if rows[0] is None or rows[1] is None or np.array_equal(rows[0], rows[1]):
                 continue
-            if not (_are_counted(rows[0], rows[1]) or _are_looked_up(case)):
+            told = _whole_table(case, table, rows[0], rows[1])
+            if not (told or _are_counted(rows[0], rows[1]) or _are_looked_up(case)):
                 continue  # the rows of a bias have no positions
-            yield _positions(join, table[rows[0]], table[rows[1]], rows[0], rows[1])
+            yield _positions(join, table[rows[0]], table[rows[1]], rows[0], rows[1], told)
             return
         shifted = _continued(ours, theirs)
         if shifted is not None:
@@ -68,25 +70,56 @@ def _are_looked_up(case: Case) -> bool:
 
 
 def _positions(
-    join: Callable[[Array, Array], Array], ours: Array, theirs: Array, was: Array, now: Array
+    join: Callable[[Array, Array], Array],
+    ours: Array,
+    theirs: Array,
+    was: Array,
+    now: Array,
+    told: str = "",
 ) -> Explanation:
     by = np.unique(now - was)
     parameters = {"position": (int(was.flat[0]), int(now.flat[0]))} if by.size == 1 else {}
     words = (
         f"positions are counted {by[0]:+d} from the reference's"
         if by.size == 1
-        else f"{(now != was).sum()} of {now.size} positions are not the reference's, such as "
-        f"{now.reshape(-1, now.shape[-1])[-1][:6].tolist()} for "
-        f"{was.reshape(-1, was.shape[-1])[-1][:6].tolist()}"
+        else _in_words(was, now)
     )
     return Explanation(
-        "position-ids",
-        words,
+        "axis-order" if told else "position-ids",
+        told or words,
         lambda trial: join(trial.x, theirs),
         lambda trial: join(trial.x, ours),
         parameters,
         cost=-1,
     )
+
+
+def _in_words(was: Array, now: Array) -> str:
+    rows = [one.reshape(-1, one.shape[-1]) for one in (was, now)]
+    alike = all((one == one[0]).all() for one in rows)
+    was, now = (one[:1] if alike else one for one in rows)  # the samples' positions are one
+    shown = (", ".join(map(str, one[-1][:_SHOWN].tolist())) for one in (now, was))
+    return (
+        f"{(now != was).sum()} of {now.size} positions are not the reference's, such as "
+        f"{next(shown)} for {next(shown)}"
+    )
+
+
+def _whole_table(case: Case, table: Array, was: Array, now: Array) -> str:
+    """What is said where no side looks rows up: one has the whole table in another order."""
+    views = case.reference, case.candidate
+    rows = [one.reshape(-1, one.shape[-1]) for one in (was, now)]
+    every = np.arange(len(table))
+    if any((one != one[0]).any() or not np.array_equal(np.sort(one[0]), every) for one in rows):
+        return ""
+    if _are_looked_up(case):
+        return ""
+    leaves = [one for view in views for one in view.leaves if np.array_equal(one.array, table)]
+    name = next((one.name for one in leaves if one.name), "a table")
+    if np.array_equal(rows[0][0], every) and np.array_equal(rows[1][0], every[::-1]):
+        return f"the rows of {name} are read in reverse order"
+    first, second = (", ".join(map(str, one[0][:_SHOWN].tolist())) for one in rows)
+    return f"the rows of {name} are read in the order {second}; the reference's in {first}"
 
 
 def _tables(case: Case, width: int) -> Iterator[Array]:

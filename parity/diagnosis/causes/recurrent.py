@@ -11,7 +11,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._curves import Curve, recognise, sigmoid
-from parity.diagnosis.causes._gates import gate_blocks, is_read_by_steps, same
+from parity.diagnosis.causes._gates import gate_blocks, gate_place, is_read_by_steps, same
 from parity.diagnosis.causes._parts import on_side
 from parity.diagnosis.causes.activation import sample_of
 from parity.diagnosis.normalisation import plain
@@ -51,11 +51,25 @@ def gates_exchanged(case: Case) -> Iterator[Explanation]:
         if same(predict(case.first), case.first.candidate):
             yield Explanation(
                 "gate-order",
-                f"{len(changed)} of the gates that enter here stand in for another",
+                _stand_in(case, changed),
                 predict,
                 cost=-1,
             )
             return
+
+
+def _stand_in(case: Case, changed: Mapping[int, int]) -> str:
+    """Which gate stands in for which, counted as they lie in the block that they are cut from."""
+    run = case.repaired.reference.run
+    told = []
+    for used, now in changed.items():
+        places = [gate_place(case.reference.tape, run, one) for one in (used, now)]
+        if None in places:
+            plural = "gate that enters" if len(changed) == 1 else "gates that enter"
+            return f"{len(changed)} {plural} here: another stands in"
+        (first, count), (second, _) = (one for one in places if one is not None)
+        told.append(f"gate {second + 1} of {count} where the reference reads gate {first + 1}")
+    return f"read here is {', '.join(told)}"
 
 
 def _held(case: Case, trial: Trial, values: Sequence[int]) -> dict[int, Array]:
@@ -261,7 +275,7 @@ def _before(case: Case, gate: int, state: int) -> Predict | None:
 # --- forget bias ----------------------------------------------------------------------------------
 
 
-@cause("forget-bias")
+@cause("forget-bias", "gate-shift")
 def forget_bias(case: Case) -> Iterator[Explanation]:
     """A number is added to the forget gate before its sigmoid, on one side only.
 
@@ -280,14 +294,24 @@ def forget_bias(case: Case) -> Iterator[Explanation]:
     ours, theirs = _shift(first.x, first.reference), _shift(first.x, first.candidate)
     if ours is None or theirs is None or ours == theirs:
         return
+    # an LSTM's gates alone have one that forgets
+    kind = "forget-bias" if _is_of_four(case) else "gate-shift"
+    added = [f"{one:g}" if one else "nothing" for one in (ours, theirs)]
     yield Explanation(
-        "forget-bias",
-        f"{theirs:g} is added to the gate, the reference adds {ours:g}",
+        kind,
+        f"{added[1]} is added to the gate before its sigmoid; the reference adds {added[0]}",
         lambda trial: sigmoid(trial.x + theirs),
         lambda trial: sigmoid(trial.x + ours),
         {"bias": (ours, theirs)},
         cost=-2,  # the number itself, where the weights give a difference only
     )
+
+
+def _is_of_four(case: Case) -> bool:
+    """Whether what enters is one of four gates."""
+    tape, gate = case.reference.tape, case.entering[0]
+    units = tape.values[gate].shape[-1]
+    return any(tape.values[one].shape[-1] == 4 * units for one in gate_blocks(tape, gate))
 
 
 def _shift(x: Array, y: Array) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,12 @@ _CUBIC = {"cubic": -0.75, "cubic (a = -0.5)": -0.5}
 _COORDINATES = ("half-pixel", "asymmetric", "align-corners")
 _RESIZES = ("resize", "upsampl", "interpol", "sampler", "unpool", "linear", "nearest")
 _ROUNDINGS = ("floor", "half down", "half up", "ceil")
+_TO_THE_NEAREST = "to the nearest"  # where no sample lies half way
+_USUAL = {  # of nearest neighbours
+    "half-pixel": ("half down", "half up", "floor"),
+    "asymmetric": ("floor",),
+    "align-corners": ("half up", "half down"),
+}
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,8 @@ def resized(case: Case) -> Iterator[Explanation]:
     )
     if not ours or not theirs:
         return
-    a, b = min(itertools.product(ours, theirs), key=lambda pair: _unlike(*pair))
+    pairs = itertools.product(ours, theirs)
+    a, b = (_as_far_as_seen(one, x, end, axes) for one in min(pairs, key=lambda p: _unlike(*p)))
     if a == b:
         return
     named = {"coordinates": (a.coordinates, b.coordinates)}
@@ -76,6 +83,7 @@ def resized(case: Case) -> Iterator[Explanation]:
         named["rounding"] = a.rounding, b.rounding
     if a.method != b.method:
         kind, named["method"] = "resize-method", (a.method, b.method)
+        named.pop("rounding", None)
     else:
         kind = "resize-rounding" if a.rounding != b.rounding else "resize-coordinates"
     alike = [_of_one_method(a, ours), _of_one_method(b, theirs)]
@@ -120,6 +128,17 @@ def _told(alike: Sequence[Resize]) -> str:
     return f"{alike[0].method} (at coordinates that cannot be told apart at these sizes)"
 
 
+def _as_far_as_seen(one: Resize, x: Array, end: Array, axes: tuple[int, ...]) -> Resize:
+    """Says nothing of what is done half way between two pixels where no sample lies there."""
+    if not one.rounding.startswith("half"):
+        return one
+    down, up = replace(one, rounding="half down"), replace(one, rounding="half up")
+    sizes = [(x.shape[axis], end.shape[axis]) for axis in axes]
+    if all(np.array_equal(samples(*size, down), samples(*size, up)) for size in sizes):
+        return replace(one, rounding=_TO_THE_NEAREST)
+    return one
+
+
 def _pooled(case: Case) -> str:
     """Why nothing may be resized: the average of two neighbours is what lies between them."""
     kinds = (*case.reference.kinds, *case.candidate.kinds)
@@ -147,8 +166,12 @@ def _all() -> Iterator[Resize]:
 def _unlike(a: Resize, b: Resize) -> int:
     """How much is assumed to differ; a mean of one pixel is rather its neighbour."""
     areas = sum(one.method == "area" for one in (a, b))
+    unusual = sum(
+        one.method == "nearest" and one.rounding not in _USUAL[one.coordinates] for one in (a, b)
+    )
     return (
-        8 * (a.method != b.method)
+        unusual
+        + 8 * (a.method != b.method)
         + 2 * areas
         + (a.coordinates != b.coordinates)
         + (a.rounding != b.rounding)
@@ -195,6 +218,7 @@ def samples(pixels: int, count: int, one: Resize) -> Array:
             "floor": np.floor(at),
             "half down": np.ceil(at - 0.5),
             "half up": np.floor(at + 0.5),
+            _TO_THE_NEAREST: np.floor(at + 0.5),
             "ceil": np.ceil(at),
         }[one.rounding]
         return _taps(pixels, [(rounded, np.ones(count))])

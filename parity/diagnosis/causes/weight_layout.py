@@ -21,7 +21,16 @@ from parity.diagnosis.causes._arrange import (
     holds_two_numbers,
     of_index,
 )
-from parity.diagnosis.causes._leaves import Change, changes, is_looked_up, same, with_changes
+from parity.diagnosis.causes._leaves import (
+    Change,
+    changes,
+    is_kernel,
+    is_looked_up,
+    made,
+    same,
+    with_changes,
+)
+from parity.diagnosis.causes._parts import progression, static_ops
 from parity.diagnosis.view import plain_kind
 from parity.tape import Array
 
@@ -30,7 +39,7 @@ from parity.tape import Array
 
 @cause(
     *("weight-not-transposed", "weight-reshaped", "kernel-flipped", "channel-order"),
-    *("spatial-swap", "depthwise-layout", "flatten-order"),
+    *("spatial-swap", "depthwise-layout", "flatten-order", "position-ids", "axis-order"),
 )
 def weight_arranged(case: Case) -> Iterator[Explanation]:
     """A weight holds the right numbers in the wrong order.
@@ -55,7 +64,11 @@ def weight_arranged(case: Case) -> Iterator[Explanation]:
         "; ".join(dict.fromkeys(one[1] for one in told if one)),
         with_changes(case, found),
         unproved="; ".join(
-            dict.fromkeys(reason for one in found if (reason := _may_be_other(case, one)))
+            dict.fromkeys(
+                reason
+                for one in found
+                if kind != "position-ids" and (reason := _may_be_other(case, one))
+            )
         ),
         cost=CHANNELS_COST if kind == "channel-order" else 0.0,
     )
@@ -73,7 +86,10 @@ def _may_be_other(case: Case, change: Change) -> str:
 def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
     """What was done to a weight, and in words."""
     ours, now = change.leaf.array, change.now
-    space = _space(case, ours)
+    computed = made(case.reference, change.leaf.id)
+    if computed.ops and computed.holds(made(case.candidate, change.theirs.id)):
+        return _computed_order(case, change)
+    space = _space(case, ours) if is_kernel(case.reference, change.leaf.id) else ()
     for count in range(1, len(space) + 1):
         for axes in itertools.combinations(space, count):
             if same(np.flip(ours, axes), now):
@@ -90,15 +106,41 @@ def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
         return None
     if isinstance(order, AxisOrder):
         if order.axis in space:
-            return "kernel-flipped", f"{change.name}: {order}"
+            return "kernel-flipped", f"{change.name}: {order.said}"
         features = of_index(np.array(order.order), (len(order.order),))
         if features is not None and len(features.fine) > 1 and _depthwise(case):
             return "depthwise-layout", f"{change.name}: channels and multiples {features}"
         if features is not None and len(features.fine) > 1 and flattened(case):
             return "flatten-order", f"{change.name}: features {features}"
-        return "channel-order", f"{change.name}: {order}"
+        return "channel-order", f"{change.name}: {order.said}"
     kind = "depthwise-layout" if _depthwise(case) else "weight-reshaped"
     return kind, f"{change.name}: {order}"
+
+
+def _computed_order(case: Case, change: Change) -> tuple[str, str] | None:
+    """What is so of a value that equal weights and other positions give."""
+    ours, theirs = (
+        [
+            ends
+            for op in static_ops(view)
+            for v in op.outputs
+            if (ends := progression(side.array(v)))
+        ]
+        for view, side in (
+            (case.reference, case.repaired.reference),
+            (case.candidate, case.repaired.side),
+        )
+    )
+    order = arrangement(change.leaf.array, change.now)
+    if not isinstance(order, AxisOrder):
+        return None
+    reversed_ = next((ends for ends in theirs if ends[::-1] in ours and ends not in ours), None)
+    if order.backwards and reversed_ is not None:
+        return "position-ids", (
+            f"positions are in reverse order: from {reversed_[0]:g} to {reversed_[1]:g}, the "
+            f"reference's from {reversed_[1]:g} to {reversed_[0]:g}"
+        )
+    return "axis-order", f"what is computed from {change.name} before any input: {order.said}"
 
 
 def _space(case: Case, weight: Array) -> tuple[int, ...]:
