@@ -22,7 +22,6 @@ WRONG_PASSES: frozenset[str] = frozenset(
         "scores-of-neighbours",
         # within 64 times what rounding does to the other model
         "rare-transitions",
-        "epsilon-among-noisy-windows",
         # a model in half precision that takes float32 too is given its inputs as they are
         "half-squares",
         # a seed that is itself drawn, of few
