@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from parity.errors import ReplayError
 from parity.matching.match import Match, Side
 from parity.tape import Array, Op
 
+_VALUES = 16  # at most, that noise was put into
 _PLACES = 17  # probabilities at which elements are looked at
 _LEAST = 0.01  # of them
 _APART = 1e-6  # of an element's spread: what no rounding of constants leaves
@@ -44,6 +46,27 @@ def output_differs_by_element(found: Match, pair: OutputPair) -> bool:
         return False
     regions = tapes[0].ops, tapes[1].ops
     return _differ(found, (pair.reference, pair.candidate), lambda array: array, regions)
+
+
+def noise_differs_by_element(matched: Match, repaired: Match) -> bool:
+    """The same of what noise was put into, as the models are, where it is one value but for that.
+
+    What is amiss may be a scale, which is no noise itself.
+    """
+    drawing = matched.drawing
+    if not len(drawing.reference) == len(drawing.candidate) == 1:
+        return False
+    regions = matched.reference.tape.ops, matched.side.tape.ops
+    ours, theirs = drawing.origins
+    put_in = (
+        (known.reference, value, known.order)
+        for value, known in sorted(repaired.pairs.items())
+        if known.same and theirs.mixed(value) and ours.mixed(known.reference)
+    )
+    return any(
+        _differ(matched, (one, other), order.apply, regions)
+        for one, other, order in islice(put_in, _VALUES)
+    )
 
 
 def _differ(

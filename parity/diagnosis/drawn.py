@@ -6,7 +6,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
-from parity.diagnosis.by_element import differ_by_element, output_differs_by_element
+from parity.diagnosis.by_element import (
+    differ_by_element,
+    noise_differs_by_element,
+    output_differs_by_element,
+)
 from parity.diagnosis.distributed import Distributed, distributed
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import OutputPair, Parting, Region
@@ -100,7 +104,9 @@ def not_sure(repaired: Match, parting: Parting, outputs: Sequence[OutputPair] = 
     return f"random draws could not be paired: {why}. {_DO}"
 
 
-def behind_unsure_draws(matched: Match, outputs: Sequence[OutputPair]) -> str:
+def behind_unsure_draws(
+    matched: Match, repaired: Match, outputs: Sequence[OutputPair], partings: Sequence[Parting]
+) -> str:
     """What is said where all that differs in the outputs hangs on draws that nothing speaks for.
 
     A factor of a covariance, a sign or an order may then be another and the law of it one: what
@@ -119,6 +125,8 @@ def behind_unsure_draws(matched: Match, outputs: Sequence[OutputPair]) -> str:
         return ""
     if any(output_differs_by_element(matched, pair) for pair in apart):
         return ""
+    if _is_of_another_law(matched, repaired, outputs, partings):
+        return ""
     unit = drawing.candidate[min(unsure)]
     return (
         f"random draws could not be paired: the reference draws "
@@ -129,6 +137,7 @@ def behind_unsure_draws(matched: Match, outputs: Sequence[OutputPair]) -> str:
 
 def one_in_law(
     matched: Match,
+    repaired: Match,
     outputs: Sequence[OutputPair],
     divergences: Sequence[Divergence],
     partings: Sequence[Parting],
@@ -149,6 +158,8 @@ def one_in_law(
             return ""
     elif len(divergences) == 1 and not all(_takes_noise(matched, one) for one in partings):
         return ""
+    if _is_of_another_law(matched, repaired, outputs, partings):
+        return ""
     if any(one.cause is not None and one.cause.confirmed for one in divergences):
         return ""
     # elements of their own size may differ where outputs as a whole agree
@@ -162,6 +173,19 @@ def one_in_law(
     sites = " and ".join(dict.fromkeys(one.candidate.described for one in divergences[:2]))
     why = "may read noise otherwise" if len(partings) == 1 else "may make up for each other"
     return f"{sites} differ{'s' * (len(divergences) == 1)} and {why}: {seen}. {_DO}"
+
+
+def _is_of_another_law(
+    matched: Match, repaired: Match, outputs: Sequence[OutputPair], partings: Sequence[Parting]
+) -> bool:
+    """Whether the only place that differs gives another law, seen element by element.
+
+    Nothing makes up for it: with the reference's value there all that follows agrees.
+    """
+    return len(partings) == 1 and (
+        differ_by_element(matched, partings[0], outputs)
+        or noise_differs_by_element(matched, repaired)
+    )
 
 
 def _is_behind_noise(matched: Match, parting: Parting) -> bool:

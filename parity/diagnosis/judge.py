@@ -113,7 +113,9 @@ def judge(
         found.rename("divergence", "constant-precision")
         divergences = []
     faults = [parting for parting, _ in found.faults]
-    one = "" if shapes or masks else one_in_law(matched, outputs, divergences, faults, laws)
+    one = (
+        "" if shapes or masks else one_in_law(matched, repaired, outputs, divergences, faults, laws)
+    )
     if one:
         unverified.append(one)
         found.rename("divergence", "unpaired-random")
@@ -180,7 +182,9 @@ class _Sorted:
             try:
                 with budget.until(budget.SORTING, 0.0 if number else budget.LEAST):
                     told = classify(repaired, parting, outputs)
-                    kind, detail = found._kind(matched, parting, told, outputs, laws)
+                    kind, detail = found._kind(
+                        matched, repaired, partings, parting, told, outputs, laws
+                    )
             except budget.Spent:
                 budget.current().miss(budget.KINDS)
                 # the outputs may show that there is a fault; it is at the first that may be one
@@ -209,6 +213,8 @@ class _Sorted:
     def _kind(
         self,
         matched: Match,
+        repaired: Match,
+        partings: Sequence[Parting],
         parting: Parting,
         kind: Kind,
         outputs: Sequence[OutputPair],
@@ -219,7 +225,7 @@ class _Sorted:
         Where the budget ended the search for a place, the outputs have to show that it is one.
         """
         if kind.name == "divergence" and parting.residual > _NEARLY:
-            unsure = behind_unsure_draws(matched, outputs)
+            unsure = behind_unsure_draws(matched, repaired, outputs, partings)
             seen = laws() if unsure else None
             if seen is not None and not seen.differ:
                 return "unpaired-random", f"{unsure} {seen}"

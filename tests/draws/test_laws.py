@@ -197,3 +197,20 @@ def test_runs_are_made_once_however_many_draws_have_no_counterpart(monkeypatch):
 
     assert compared(reference, candidate).verdict == "unverified"
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(0.5, "parity"), (1.0, "diverged")])
+def test_a_scale_that_differs_by_little_behind_a_decoder(power, verdict):
+    """No law of the outputs shows it: the samples' own does, element by element."""
+    x = np.random.default_rng(0).standard_normal((6, 5)).astype("f")
+    w = [np.random.default_rng(i).standard_normal((5, 5)).astype("f") / 4 for i in (1, 2, 3)]
+
+    def model(power):
+        def called(x):
+            mean, log_variance = x @ torch.from_numpy(w[0]), 0.3 * x @ torch.from_numpy(w[1])
+            drawn = mean + torch.exp(power * log_variance) * torch.randn_like(mean)
+            return torch.tanh(drawn @ torch.from_numpy(w[2])).sum(1)
+
+        return parity.wrap(called, framework="torch")
+
+    assert parity.compare(model(0.5), model(power), inputs=x).verdict == verdict
