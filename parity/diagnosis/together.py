@@ -164,7 +164,8 @@ def _of_another_repair(at: int, findings: Sequence[Finding]) -> str:
     if here.divergence.cause is None or not here.divergence.cause.confirmed:
         return ""
     entering = set(here.parting.candidate.boundary())
-    behind = here.behind if is_weak(here.divergence) else entering
+    rearranges = here.divergence.cause.kind.endswith(_REARRANGEMENTS)
+    behind = here.behind if rearranges or is_weak(here.divergence) else entering
     for one in findings:
         cause = one.divergence.cause
         if one is here or (cause is not None and cause.confirmed) or one.told == here.told:
@@ -174,6 +175,12 @@ def _of_another_repair(at: int, findings: Sequence[Finding]) -> str:
             return (
                 f"{_name(one.divergence)} before it diverges without an explanation: the two may "
                 "be one"
+            )
+        end = here.parting.values
+        if rearranges and end and end[1] in one.behind:
+            return (
+                f"{_name(one.divergence)} behind it diverges without an explanation: what is in "
+                "another order here may be put back there"
             )
     return ""
 

@@ -180,3 +180,37 @@ def test_images_that_exchanged_kernels_give_are_not_said_to_be_exchanged() -> No
     causes = [one.cause for one in parity.compare(*models, inputs=images).divergences]
     assert causes[0].kind == "spatial-swap" and "constant" in causes[0].summary
     assert all(one is None or "constant" in one.summary for one in causes)
+
+
+# --- an order beside another fault ----------------------------------------------------------------
+
+
+PROJECTIONS = [[weights(16, 16) for _ in range(3)] for _ in range(2)]
+
+
+def attention(heads_first: bool, axis: int) -> Model:
+    """Attention whose heads come before the samples or behind them, which is one either way."""
+
+    def apart(x: torch.Tensor) -> torch.Tensor:
+        order = (2, 0, 1, 3) if heads_first else (0, 2, 1, 3)
+        return x.reshape(4, 9, 4, 4).permute(order).reshape(16, 9, 4)
+
+    def model(x: torch.Tensor) -> torch.Tensor:
+        shape, order = ((4, 4, 9, 4), (1, 2, 0, 3)) if heads_first else ((4, 4, 9, 4), (0, 2, 1, 3))
+        for block in PROJECTIONS:
+            q, k, v = (apart(x @ one) for one in block)
+            found = torch.softmax(q @ k.transpose(1, 2) / 2, axis) @ v
+            x = torch.tanh(x + found.reshape(shape).permute(order).reshape(4, 9, 16))
+        return x
+
+    return model
+
+
+def test_an_order_that_is_put_back_beside_another_fault_is_not_confirmed() -> None:
+    x = draw.standard_normal((4, 9, 16)).astype("f")
+    right = attention(False, -1)
+    assert compare(right, attention(True, -1), inputs=x).verdict == "parity"
+    report = compare(right, attention(True, 1), inputs=x)
+    assert report.verdict == "diverged"
+    told = [one.cause for one in report.divergences if one.cause is not None]
+    assert not [one.kind for one in told if one.confirmed and "order" in one.kind], str(report)

@@ -21,9 +21,10 @@ from parity.diagnosis.causes._parts import (
     subsets,
 )
 from parity.diagnosis.causes._reduced import Reduction, changes, reduce, reductions, without
+from parity.diagnosis.region import ancestors, descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView, plain_kind
-from parity.tape import Array, Replay
+from parity.tape import Array, Replay, Tape
 
 _LATER = 3  # operations after the region in which value and advantages may be added
 _SAME = 1e-6
@@ -56,10 +57,23 @@ def _centres(view: RegionView, run: Replay, one: Reduction) -> bool:
         taken_off = centre.take([0], axis=one.axes[0])
         if _is_multiple(first, taken_off, _SAME * scale):
             continue  # the advantages themselves, or with nothing but their centre added
+        if not _is_joined(tape, one.source, value):
+            continue  # as a log-softmax, which takes off a number of its own
         value_stream = first + taken_off
         if np.abs(value_stream).max() > _SAME * scale and np.ptp(value_stream) > _SAME * scale:
             return True
     return False
+
+
+def _is_joined(tape: Tape, source: int, value: int) -> bool:
+    """Whether something enters a value on its way from another one, as a stream of its own."""
+    behind = descendants(tape, source) | {source}
+    ops = (tape.ops[index] for index in ancestors(tape, [value]))
+    return any(
+        not behind.isdisjoint(op.inputs)
+        and any(tape.is_live(one) and one not in behind for one in op.inputs)
+        for op in ops
+    )
 
 
 def _is_multiple(array: Array, of: Array, bound: float) -> bool:

@@ -28,6 +28,17 @@ def test_over_the_batch():
     assert (cause.kind, cause.parameters["axis"]) == ("dueling-mean-axis", (-1, 0))
 
 
+def test_a_log_softmax_is_no_stream_of_a_value():
+    def loss(axis):
+        def called(x):
+            h = torch.tanh(x) @ ADVANTAGE
+            return torch.log_softmax(h - h.max(axis, keepdim=True)[0], -1) + torch.tanh(h)
+
+        return called
+
+    assert told(loss(1), loss(0), X).kind == "reduction-axis"
+
+
 def test_by_the_maximum():
     cause = told(head(mean), head(lambda a, v: a.max(1, keepdim=True)[0]), X)
     assert (cause.kind, cause.parameters["kind"]) == ("dueling-max-centered", ("mean", "max"))
