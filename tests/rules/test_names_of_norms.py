@@ -117,3 +117,14 @@ def test_stored_statistics_are_a_batch_norm_only_where_one_is_called() -> None:
     assert kinds(report) == ["norm-epsilon"] and "batch" not in told(report)
     report = compare(called, by_hand(1e-2), inputs=X)
     assert kinds(report) == ["norm-epsilon"] and "batch normalisation" in told(report)
+
+
+def test_a_norm_over_all_channels_is_no_local_response() -> None:
+    """A window that takes in all of them at every place has no neighbours."""
+
+    def summed(x: torch.Tensor) -> torch.Tensor:
+        return x / torch.sqrt(x.square().sum(-1, keepdim=True) + 1e-6)
+
+    steps = X.reshape(16, 4, 6)
+    report = compare(lambda x: rms(x) * W, lambda x: summed(x) * W, inputs=steps)
+    assert kinds(report) == ["reduction-kind"]

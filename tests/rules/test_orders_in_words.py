@@ -207,10 +207,11 @@ def attention(heads_first: bool, axis: int) -> Model:
 
 
 def test_an_order_that_is_put_back_beside_another_fault_is_not_confirmed() -> None:
-    x = draw.standard_normal((4, 9, 16)).astype("f")
     right = attention(False, -1)
-    assert compare(right, attention(True, -1), inputs=x).verdict == "parity"
-    report = compare(right, attention(True, 1), inputs=x)
-    assert report.verdict == "diverged"
-    told = [one.cause for one in report.divergences if one.cause is not None]
-    assert not [one.kind for one in told if one.confirmed and "order" in one.kind], str(report)
+    for size in (0.3, 1.0, 3.0):
+        x = size * draw.standard_normal((4, 9, 16)).astype("f")
+        assert compare(right, attention(True, -1), inputs=x).verdict == "parity"
+        report = compare(right, attention(True, 1), inputs=x)
+        assert report.verdict == "diverged"
+        told = [one.cause for one in report.divergences if one.cause is not None]
+        assert not [one.kind for one in told if one.confirmed and "order" in one.kind], str(report)
