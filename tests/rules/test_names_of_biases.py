@@ -59,3 +59,20 @@ def test_what_is_not_added_as_it_is_is_no_bias(reference, candidate, turned) -> 
 def test_a_bias_that_is_not_added_is_named(reference, candidate, turned) -> None:
     models = (candidate, reference) if turned else (reference, candidate)
     assert kinds(compare(*models, inputs=X)) == ["bias-missing"]
+
+
+def test_a_bias_that_was_copied_as_zeros_is_added_all_the_same() -> None:
+    def layer(bias: torch.Tensor | None) -> torch.nn.Module:
+        made = torch.nn.Linear(6, 6, bias=bias is not None)
+        made.weight.data = SQUARE
+        if bias is not None:
+            made.bias.data = bias
+        return made
+
+    x = np.random.default_rng(0).standard_normal((5, 6)).astype("f")
+    for candidate, kind, words in (
+        (layer(torch.zeros(6)), "weight-values", "zeros are read in place of bias"),
+        (layer(None), "bias-missing", "the bias bias is not added"),
+    ):
+        (found,) = compare(layer(torch.ones(6)), candidate, inputs=x).divergences
+        assert (found.cause.kind, found.cause.summary) == (kind, words)

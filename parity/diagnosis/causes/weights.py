@@ -41,7 +41,7 @@ _BIASES = (
 )
 
 
-@cause("bias-missing", "bias-doubled")
+@cause("bias-missing", "bias-doubled", "weight-values")
 def bias(case: Case) -> Iterator[Explanation]:
     """A bias is not added, or added twice.
 
@@ -58,7 +58,19 @@ def bias(case: Case) -> Iterator[Explanation]:
             if not gives(case, predict):
                 continue
             named = leaf.name or f"of {leaf.array.shape}"
+            if not factor and _adds_zeros(case, leaf.array.size):
+                zeros = f"zeros are read in place of {named}"
+                yield Explanation("weight-values", zeros, predict)
+                continue
             yield Explanation(kind, f"the bias {named} {text}", predict, parameters={"bias": times})
+
+
+def _adds_zeros(case: Case, size: int) -> bool:
+    """Whether the candidate adds a bias of that size that is zero throughout."""
+    return any(
+        leaf.array.size == size and not leaf.array.any() and is_added(case.candidate, leaf)
+        for leaf in case.candidate.leaves
+    )
 
 
 @cause("bias-missing")
