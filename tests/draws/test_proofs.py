@@ -36,3 +36,19 @@ def test_a_fault_before_a_draw_is_proved_across_frameworks(like):
     (found,) = report.divergences
     assert (found.cause.kind, found.cause.confirmed) == ("leaky-slope", True), str(report)
     assert found.output_after < 1e-6 < found.output_before
+
+
+def test_what_outputs_behind_other_draws_differ_by_is_not_known():
+    """They are put in as the reference's: a difference of zero would say that nothing shows."""
+    x = np.random.default_rng(0).standard_normal((6, 5)).astype("f")
+    w = torch.from_numpy(np.random.default_rng(1).standard_normal((5, 4)).astype("f"))
+
+    def reference(x):
+        return torch.tanh(x @ w) * torch.bernoulli(torch.full((6, 4), 0.5))
+
+    def candidate(x):
+        return torch.relu(x @ w) * (torch.rand(3, 6, 4).min(0)[0] < 0.3)
+
+    models = (parity.wrap(one, framework="torch") for one in (reference, candidate))
+    (found,) = parity.compare(*models, inputs=x).divergences
+    assert found.output_before is None
