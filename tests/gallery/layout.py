@@ -852,3 +852,39 @@ def flattened_and_joined_otherwise(random: np.random.Generator) -> Pair:
         return h @ out
 
     return images(("torch", reference), ("tensorflow", candidate), n.x)
+
+
+@fault("rows-from-below", "axis-order", family="layout")
+def rows_from_below(random: np.random.Generator) -> Pair:
+    """An image's rows come from below, as a screen's do in some simulators."""
+    batch, channels = sizes(random, 2)
+    kernel = normal(random, 5, channels, 3, 3)
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        h = torch.tanh(x)  # rows-from-below: reference
+        return F.conv2d(h, t(kernel)).flatten(1)
+
+    def candidate(x: chainer.Variable) -> chainer.Variable:
+        h = C.flip(C.tanh(x), 2)  # rows-from-below: candidate
+        return C.reshape(C.convolution_2d(h, kernel), (len(x), -1))
+
+    pixels = normal(random, batch, channels, 8, 7)
+    return Pair(Side("torch", reference), Side("chainer", candidate), (pixels,))
+
+
+@fault("rolled-the-other-way", "roll-shift", family="layout")
+def rolled_the_other_way(random: np.random.Generator) -> Pair:
+    """Windows that were shifted are shifted once more, where they were to be put back."""
+    batch, features = sizes(random, 2)
+    first, last = normal(random, features, features), normal(random, features, 3)
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        h = torch.roll(torch.tanh(x @ t(first)), 1, 1)  # rolled-the-other-way: reference
+        return torch.tanh(h @ t(last))
+
+    def candidate(x: tf.Tensor) -> tf.Tensor:
+        h = tf.roll(tf.tanh(x @ first), -1, 1)  # rolled-the-other-way: candidate
+        return tf.tanh(h @ last)
+
+    x = normal(random, batch, 7, features)
+    return Pair(Side("torch", reference), Side("tensorflow", candidate), (x,))

@@ -398,6 +398,26 @@ def forget_bias_added_twice(random: np.random.Generator) -> Pair:
     return between.pair("chainer", reference, "torch", candidate)
 
 
+@fault("update-bias-not-added", "gate-shift", family="recurrent")
+def update_bias_not_added(random: np.random.Generator) -> Pair:
+    """A world model's update gate has 1 taken off before its sigmoid, the port's has not."""
+    between = dense(random)
+    w = weights(random, GRU, between.width)
+    h = normal(random, 1, w.units)
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        r, new, z = (x @ tensor(w.into_t) + tensor(w.bias)).chunk(3, 1)
+        z = torch.sigmoid(z - 1)  # update-bias-not-added: reference
+        return z * torch.tanh(torch.sigmoid(r) * new) + (1 - z) * tensor(h)
+
+    def candidate(x: tf.Tensor) -> tf.Tensor:
+        r, new, z = tf.split(x @ w.into_t + w.bias, 3, 1)
+        z = tf.sigmoid(z)  # update-bias-not-added: candidate
+        return z * tf.tanh(tf.sigmoid(r) * new) + (1 - z) * h
+
+    return between.pair("torch", reference, "tensorflow", candidate)
+
+
 @fault("torch-layer-without-forget-bias", "forget-bias", family="recurrent", layers=[LSTMS[::-1]])
 def torch_layer_without_forget_bias(random: np.random.Generator) -> Pair:
     """Keras' unit forget bias was left out when the weights were converted."""
