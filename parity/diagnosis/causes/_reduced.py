@@ -119,15 +119,6 @@ def _is_chosen(operation: str, kind: str) -> bool:
     return "softmax" not in operation and any(word in operation for word in _CHOOSING[kind])
 
 
-def _may_choose(view: RegionView, kind: str) -> bool:
-    """Whether a region has an operation by which it may take the greatest or the least."""
-    if kind not in _CHOOSING:
-        return True
-    negated = any(one in ("neg", "negative") for one in view.kinds)
-    kinds = (kind, "max", "min") if negated else (kind,)
-    return any(_is_chosen(one, other) for one in view.kinds for other in kinds)
-
-
 def _reduction(x: Array, made: Array) -> tuple[str, Axes] | None:
     if not made.size or x.size <= made.size or x.size % made.size or x.dtype.kind != "f":
         return None
@@ -152,8 +143,6 @@ def changes(case: Case) -> Iterator[Change]:
     theirs = list(reductions(inside_candidate(case)))
     for one in found:
         for kind, axes in _alternatives(one, ours.array(one.source).ndim):
-            if not _may_choose(case.candidate, kind):
-                continue
             predict = _predicting(case, one, kind, axes)
             if predict is not None:
                 other = _counterpart(case, one, kind, axes, theirs)
