@@ -34,3 +34,13 @@ def network(x: torch.Tensor) -> torch.Tensor:
 def sites(report: Report) -> list[tuple[str, str]]:
     """The operations at which two models part, by kind."""
     return [(found.reference.op, found.candidate.op) for found in report.divergences]
+
+
+def kinds(report: Report) -> list[str]:
+    """The kinds of all causes that are confirmed."""
+    return [one.cause.kind for one in report.divergences if one.cause and one.cause.confirmed]
+
+
+def summaries(report: Report) -> str:
+    """What all causes say, a line each."""
+    return "\n".join(one.cause.summary for one in report.divergences if one.cause)

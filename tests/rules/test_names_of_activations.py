@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tests.rules.pairs import FIRST, SQUARE, compare
-from tests.rules.test_names_of_norms import kinds, told
+from tests.rules.pairs import FIRST, SQUARE, compare, kinds, summaries
 
 
 def gated(x: torch.Tensor) -> torch.Tensor:
@@ -20,7 +19,7 @@ def test_an_activation_at_another_place_is_not_missing(turned) -> None:
         lambda x: gated(F.hardswish(x @ FIRST)) @ SQUARE,
         lambda x: F.hardswish(gated(x @ FIRST)) @ SQUARE,
     )
-    words = told(compare(*(models[::-1] if turned else models)))
+    words = summaries(compare(*(models[::-1] if turned else models)))
     assert "no hard_swish" not in words and "no activation" not in words
 
 
@@ -48,7 +47,7 @@ def test_an_activation_that_is_missing_is_named(reference, candidate, turned) ->
     models = (candidate, reference) if turned else (reference, candidate)
     report = compare(*models)
     assert kinds(report) == ["activation-extra" if turned else "activation-missing"]
-    assert "further on" not in told(report)
+    assert "further on" not in summaries(report)
 
 
 def test_half_of_a_curve_is_none() -> None:
@@ -57,4 +56,4 @@ def test_half_of_a_curve_is_none() -> None:
         return ((torch.exp(rate) - 1) if exact else rate) @ SQUARE
 
     report = compare(lambda x: held(x, True), lambda x: held(x, False))
-    assert report.verdict == "diverged" and "elu" not in told(report)
+    assert report.verdict == "diverged" and "elu" not in summaries(report)

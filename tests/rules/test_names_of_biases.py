@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.rules.pairs import FIRST, SQUARE, compare, weights
-from tests.rules.test_names_of_norms import kinds, told
+from tests.rules.pairs import FIRST, SQUARE, compare, kinds, summaries, weights
 
 X = np.random.default_rng(4).standard_normal((9, 7)).astype("f")
 B, RHO, NOISE = weights(6), weights(6), weights(6)
@@ -39,7 +38,7 @@ def test_what_is_not_added_as_it_is_is_no_bias(reference, candidate, turned) -> 
     models = (candidate, reference) if turned else (reference, candidate)
     report = compare(*models, inputs=X)
     assert report.verdict == "diverged"
-    assert "the bias " not in told(report)
+    assert "the bias " not in summaries(report)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from tests.rules.pairs import FIRST, compare
-from tests.rules.test_names_of_norms import kinds, told
+from tests.rules.pairs import FIRST, compare, kinds, summaries
 
 SEEN = torch.ones(5, 5).tril()
 
@@ -25,5 +24,5 @@ def test_a_mask_behind_the_softmax_is_told_from_none() -> None:
         for behind in (False, True)
     ]
     assert [kinds(one) for one in reports] == [["attention-mask-missing"]] * 2
-    assert "here is not masked" in told(reports[0])
-    assert "not masked there, but behind it" in told(reports[1])
+    assert "here is not masked" in summaries(reports[0])
+    assert "not masked there, but behind it" in summaries(reports[1])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from tests.rules.pairs import FIRST, compare
-from tests.rules.test_names_of_norms import told
+from tests.rules.pairs import FIRST, compare, summaries
 
 
 def exact(x: torch.Tensor) -> torch.Tensor:
@@ -13,9 +12,11 @@ def exact(x: torch.Tensor) -> torch.Tensor:
 
 
 def test_a_weight_that_is_rounded_is_told_from_computing_in_a_format() -> None:
-    words = told(compare(exact, lambda x: torch.tanh(x @ FIRST.bfloat16().float())))
+    words = summaries(compare(exact, lambda x: torch.tanh(x @ FIRST.bfloat16().float())))
     assert "is rounded to bfloat16" in words and "computes" not in words
-    words = told(compare(lambda x: torch.tanh(x @ FIRST.bfloat16().float()), exact))
+    words = summaries(compare(lambda x: torch.tanh(x @ FIRST.bfloat16().float()), exact))
     assert "is not rounded" in words and "computes" not in words
-    words = told(compare(exact, lambda x: torch.tanh((x.bfloat16() @ FIRST.bfloat16()).float())))
+    words = summaries(
+        compare(exact, lambda x: torch.tanh((x.bfloat16() @ FIRST.bfloat16()).float()))
+    )
     assert "computes in bfloat16" in words

@@ -6,19 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from parity.report.summary import Report
-from tests.rules.pairs import SQUARE, compare, weights
+from tests.rules.pairs import SQUARE, compare, kinds, summaries, weights
 
 X = np.random.default_rng(3).standard_normal((64, 6)).astype("f")
 W, TURNED = 0.4 * weights(6), torch.linalg.qr(SQUARE)[0]
-
-
-def kinds(report: Report) -> list[str]:
-    return [one.cause.kind for one in report.divergences if one.cause and one.cause.confirmed]
-
-
-def told(report: Report) -> str:
-    return "\n".join(one.cause.summary for one in report.divergences if one.cause)
 
 
 def rms(x: torch.Tensor) -> torch.Tensor:
@@ -54,12 +45,12 @@ def test_a_missing_factor_is_no_part_of_a_norm_where_nothing_is_normalised(facto
 def test_a_norm_without_scale_or_offset_is_named(reference, candidate, missing) -> None:
     report = compare(reference, candidate, inputs=X)
     assert kinds(report) == ["norm-affine-missing"]
-    assert missing in told(report)
+    assert missing in summaries(report)
 
 
 def test_a_scale_by_1_and_more_is_a_norms_only_behind_one() -> None:
     report = compare(lambda x: torch.tanh(x * W), lambda x: torch.tanh(x * (1 + W)), inputs=X)
-    assert "normalised" not in told(report)
+    assert "normalised" not in summaries(report)
     report = compare(lambda x: rms(x) * W, lambda x: rms(x) * (1 + W), inputs=X)
     assert kinds(report) == ["rmsnorm-offset"]
 
@@ -100,7 +91,7 @@ def centred(x: torch.Tensor) -> torch.Tensor:
 def test_what_an_epsilon_is_added_to_is_what_is_there(reference, candidate, words) -> None:
     report = compare(reference, candidate, inputs=X)
     assert kinds(report) == ["norm-epsilon-placement"]
-    assert all(one in told(report) for one in words)
+    assert all(one in summaries(report) for one in words)
 
 
 MEAN, VARIANCE = weights(6), weights(6).square() + 0.1
@@ -114,9 +105,9 @@ def test_stored_statistics_are_a_batch_norm_only_where_one_is_called() -> None:
         return torch.tanh(torch.nn.functional.batch_norm(x, MEAN, VARIANCE, eps=1e-3))
 
     report = compare(by_hand(1e-3), by_hand(1e-2), inputs=X)
-    assert kinds(report) == ["norm-epsilon"] and "batch" not in told(report)
+    assert kinds(report) == ["norm-epsilon"] and "batch" not in summaries(report)
     report = compare(called, by_hand(1e-2), inputs=X)
-    assert kinds(report) == ["norm-epsilon"] and "batch normalisation" in told(report)
+    assert kinds(report) == ["norm-epsilon"] and "batch normalisation" in summaries(report)
 
 
 def test_a_norm_over_all_channels_is_no_local_response() -> None:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.rules.pairs import FIRST, SQUARE, compare, weights
-from tests.rules.test_names_of_norms import kinds, told
+from tests.rules.pairs import FIRST, SQUARE, compare, kinds, summaries, weights
 
 X = np.random.default_rng(8).standard_normal((4, 5, 7)).astype("f")
 START, STATE, INPUT, QUERY = weights(6), weights(6), weights(6, 6), weights(6, 6)
@@ -31,7 +30,7 @@ def test_a_first_input_is_no_state(turned) -> None:
         lambda x: decoded(x, START, STATE),
         lambda x: decoded(x, torch.zeros(6), STATE),
     )
-    assert "the state of" not in told(compare(*(models[::-1] if turned else models), inputs=X))
+    assert "the state of" not in summaries(compare(*(models[::-1] if turned else models), inputs=X))
 
 
 def cells(x: torch.Tensor, kept: bool) -> torch.Tensor:
@@ -55,11 +54,11 @@ def test_a_clipped_mean_is_no_minimum() -> None:
     report = compare(
         lambda x: x.clamp(min=1.5).mean(), lambda x: x.mean().clamp(min=1.5), inputs=LOSS
     )
-    assert "min" not in told(report)
+    assert "min" not in summaries(report)
 
 
 def test_another_reduction_is_named() -> None:
     report = compare(
         lambda x: x.clamp(min=0.1).mean(-1), lambda x: x.clamp(min=0.1).amin(-1), inputs=LOSS
     )
-    assert "the min over axis -1; the reference takes the mean" in told(report)
+    assert "the min over axis -1; the reference takes the mean" in summaries(report)

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.rules.pairs import SQUARE, compare, weights
-from tests.rules.test_names_of_norms import told
+from tests.rules.pairs import SQUARE, compare, summaries, weights
 
 GAIN, FIRST, TABLE = weights(6).abs() + 0.5, weights(7, 6), weights(9, 2)
 OTHER = FIRST + 0.1 * weights(7, 6)
@@ -27,7 +26,7 @@ def normed(gained: bool):
 
 
 def test_a_gain_of_a_normalised_weight_is_no_other_weight() -> None:
-    words = told(compare(normed(True), normed(False)))
+    words = summaries(compare(normed(True), normed(False)))
     assert "other numbers in v" not in words
     assert "the result of mul" in words
 
@@ -45,7 +44,7 @@ def looked_up(*at: int) -> nn.Module:
 
 
 def test_a_table_looked_up_at_other_places_is_no_other_table() -> None:
-    words = told(compare(looked_up(1, 4, 6), looked_up(2, 5, 7)))
+    words = summaries(compare(looked_up(1, 4, 6), looked_up(2, 5, 7)))
     assert "other numbers in the result of index" in words and "made of table" in words
 
 
@@ -54,7 +53,7 @@ def test_what_is_read_in_the_place_of_a_weight_is_told(start) -> None:
     def model(first: torch.Tensor):
         return lambda x: torch.tanh(torch.cat([first[None], x @ FIRST]) @ SQUARE)
 
-    words = told(compare(model(GAIN), model(OTHER[0] if start is None else start)))
+    words = summaries(compare(model(GAIN), model(OTHER[0] if start is None else start)))
     assert ("zeros are read in place of" if start is not None else "other numbers in") in words
 
 
@@ -64,4 +63,4 @@ def test_a_weight_of_other_numbers_is_named() -> None:
         layer.weight = nn.Parameter(kernel.T.contiguous())
         return nn.Sequential(layer, nn.Tanh())
 
-    assert "other numbers in 0.weight" in told(compare(model(FIRST), model(OTHER)))
+    assert "other numbers in 0.weight" in summaries(compare(model(FIRST), model(OTHER)))
