@@ -75,3 +75,49 @@ def test_a_bias_that_was_copied_as_zeros_is_added_all_the_same() -> None:
     ):
         (found,) = compare(layer(torch.ones(6)), candidate, inputs=x).divergences
         assert (found.cause.kind, found.cause.summary) == (kind, words)
+
+
+def product(bias: torch.Tensor) -> torch.nn.Module:
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.bias = torch.nn.Parameter(bias)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(torch.relu(hidden(x) + self.bias[:6]) + self.bias[6:])
+
+    return Model()
+
+
+@pytest.mark.parametrize(
+    ("first", "words"),
+    [
+        (torch.zeros(6), "zeros are read in place of a part of bias"),
+        (2 * B, "twice a part of the bias bias is added"),
+    ],
+    ids=["zeros", "twice"],
+)
+def test_a_part_of_a_bias_is_not_the_bias(first, words) -> None:
+    report = compare(product(torch.cat([B, RHO])), product(torch.cat([first, RHO])), inputs=X)
+    assert summaries(report) == words
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_zeros_that_are_added_before_a_region_are_no_missing_bias(turned) -> None:
+    """What zeros are added to agrees with the sum: the addition lies outside where they part."""
+
+    def layer(bias: torch.Tensor) -> torch.nn.Module:
+        class Model(torch.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.bias = torch.nn.Parameter(bias)
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                heads = (hidden(x) + self.bias).reshape(-1, 2, 3)
+                return torch.softmax(heads @ heads.transpose(1, 2).exp(), -1)
+
+        return Model()
+
+    models = layer(B), layer(torch.zeros(6))
+    report = compare(*(models[::-1] if turned else models), inputs=X)
+    assert kinds(report) == ["weight-values"] and "zeros" in summaries(report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -64,3 +65,60 @@ def test_a_weight_of_other_numbers_is_named() -> None:
         return nn.Sequential(layer, nn.Tanh())
 
     assert "other numbers in 0.weight" in summaries(compare(model(FIRST), model(OTHER)))
+
+
+def test_one_weight_stands_in_for_one_alone() -> None:
+    """A bias in the place of three: added, taken off and added, it is what is wrong, thrice."""
+    mean, offset, bias = weights(6), weights(6), weights(6)
+    spread = weights(6).abs() + 0.5
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(nn.functional.batch_norm(x @ FIRST + bias, mean, spread, None, offset))
+
+    factor = 1 / torch.sqrt(spread + 1e-5)
+    kernel, folded = FIRST * factor, offset + bias * factor
+
+    report = compare(reference, lambda x: torch.tanh(x @ kernel + folded))
+    assert report.verdict == "diverged" and "other numbers in" not in summaries(report)
+
+
+def test_what_is_computed_in_another_order_has_no_other_numbers() -> None:
+    x = np.random.default_rng(1).standard_normal((400, 7)).astype("f")
+
+    def waves(halves: bool):
+        def model(x: torch.Tensor) -> torch.Tensor:
+            steps = torch.arange(400.0)[:, None]
+            exponents = torch.arange(3.0) / 3
+            at = (
+                steps * torch.exp(-exponents * float(np.log(10000)))
+                if halves
+                else steps / 10000**exponents
+            )
+            both = torch.sin(at), torch.cos(at)
+            table = torch.cat(both, -1) if halves else torch.stack(both, -1).reshape(400, 6)
+            return torch.tanh(x @ FIRST + table)
+
+        return model
+
+    words = summaries(compare(waves(False), waves(True), inputs=x))
+    assert "other numbers" not in words
+
+
+def test_a_table_of_turned_rows_is_read_at_the_same_places() -> None:
+    rows = weights(5, 6)
+
+    def model(table: torch.Tensor, by: int) -> nn.Module:
+        class Model(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.places = nn.Embedding.from_pretrained(table)
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return torch.tanh(x @ FIRST + self.places((torch.arange(5) + by) % 5))
+
+        return Model()
+
+    (found,) = compare(model(rows, 0), model(rows.roll(1, 0), 0)).divergences
+    assert found.cause.summary == "places.weight holds its rows in another order: 4, 0, 1, 2, 3"
+    (found,) = compare(model(rows, 0), model(rows, 1)).divergences
+    assert found.cause.kind == "position-ids"

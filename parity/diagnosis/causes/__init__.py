@@ -39,6 +39,7 @@ FAMILIES = (
     "spread",
     "running",
     "activation",
+    "biases",
     "weights",
     "recurrent",
     "recurrent_steps",

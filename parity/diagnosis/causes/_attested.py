@@ -10,7 +10,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.view import LeafView, RegionView, plain_kind
 from parity.once import Once
-from parity.tape import Op, Tape
+from parity.tape import Array, Op, Tape
 
 _NEAR = 8  # computing operations before a value that may have normalised it
 _FURTHER = 40  # operations behind a region in which what it lacks may follow
@@ -56,6 +56,13 @@ def is_normalised(tape: Tape, value: int) -> bool:
         if steps < _NEAR and not _has_kernel(tape, op):
             stack += [(one, steps + (op.role != "move")) for one in op.inputs]
     return False
+
+
+def takes_root(view: RegionView) -> bool:
+    """Whether a root is taken in view, or before any input, or a kernel named after a norm does."""
+    static = (view.tape.ops[index] for index in view.tape.static_before(view.ops))
+    kinds = [plain_kind(op) for op in (*view.ops, *static)]
+    return any(kind.endswith((*_ROOTS, "pow")) or "norm" in kind for kind in kinds)
 
 
 def _halves(tape: Tape, op: Op) -> bool:
@@ -114,6 +121,42 @@ def is_factor_less_one(view: RegionView, leaf: LeafView) -> bool:
         if op.static and adds(op) and _others(tape, op) == 0
         for value in Once(op.outputs)
         for reader in tape.consumers[value]
+    )
+
+
+def part_of(view: RegionView, leaf: LeafView) -> str:
+    """Words before a leaf's name where only some of its numbers are read in view, else ""."""
+    read = {value for _, value in _readers(view, leaf)}
+    numbers = sum(view.tape.values[value].size for value in read)
+    whole = view.tape.values[view.tape.before_moves(leaf.id)].size
+    return "a part of " if 0 < numbers < whole else ""
+
+
+def numbers_added(view: RegionView, leaf: LeafView) -> int:
+    """How many of a leaf's numbers one operation in view adds, at most."""
+    added = (value for op, value in _readers(view, leaf) if _adds_it(view.tape, op, value))
+    return max((view.tape.values[value].size for value in added), default=0)
+
+
+def computes(tape: Tape, value: int) -> Op | None:
+    """The operation that computes a value, which moves may have moved since; None for a leaf."""
+    op = tape.producer(value)
+    while op is not None and op.role == "move":
+        op = tape.producer(op.inputs[0])
+    return op
+
+
+def holds_repeated(view: RegionView, array: Array) -> bool:
+    """Whether a weight in view has the numbers of an array, each as often as the others."""
+    numbers = np.sort(array, axis=None)
+    vectors = (
+        leaf.array for leaf in view.leaves if leaf.name and leaf.array.size in leaf.array.shape
+    )
+    return any(
+        numbers.size % vector.size == 0
+        and np.allclose(np.sort(vector, axis=None), numbers[:: numbers.size // vector.size], 1e-6)
+        for vector in vectors
+        if vector.size > 1 and vector.dtype.kind == "f"
     )
 
 

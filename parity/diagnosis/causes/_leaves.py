@@ -15,6 +15,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
+from parity.diagnosis.causes._attested import part_of
 from parity.diagnosis.causes._sources import named
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
@@ -131,7 +132,8 @@ def made(view: RegionView, value: int) -> Made:
 
 def numbers_given(view: RegionView) -> Iterator[float]:
     """The floating numbers that a side's operations are given, as settings or as constants."""
-    for op in view.ops:
+    static = (view.tape.ops[index] for index in view.tape.static_before(view.ops))
+    for op in (*view.ops, *static):
         yield from (one for _, one in op.settings() if isinstance(one, float))
     yield from (
         float(leaf.array.ravel()[0])
@@ -179,28 +181,33 @@ def _told(case: Case, change: Change) -> str:
     """
     ours, theirs = made(case.reference, change.leaf.id), made(case.candidate, change.theirs.id)
     share = _shares(change)
-    zeros = "" if change.now.any() else f"zeros are read in place of {described(case, change)}"
+    name = described(case, change)
+    zeros = "" if change.now.any() else f"zeros are read in place of {name}"
     if not is_moved_alone(case.reference.tape, change.leaf.id):
         if ours.ops and theirs.holds(ours):
             return ""
-        return zeros or f"other numbers in {described(case, change)} ({share})"
+        if change.is_an_order:
+            return f"the numbers of {name} in another order"
+        return zeros or f"other numbers in {name} ({share})"
     tape, read = case.candidate.tape, change.theirs.id
     if is_moved_alone(tape, read):
         if change.is_an_order:
-            return f"the numbers of {change.name} in another order"
-        return zeros or f"other numbers in {change.name} ({share})"
+            return f"the numbers of {name} in another order"
+        return zeros or f"other numbers in {name} ({share})"
     if not theirs.holds(ours):
-        return zeros or f"in place of {change.name} ({share}) {named(tape, read)} is read"
+        return zeros or f"in place of {name} ({share}) {named(tape, read)} is read"
+    if len(theirs.leaves) > 1 and Made((), tuple(_floating(case.reference.leaves))).holds(theirs):
+        return ""  # a norm makes one offset of all its weights: those that are here are equal
     op = tape.producer(tape.before_moves(read))
     kinds = ", ".join(dict.fromkeys(one.kind for one in theirs.ops)) or (op.kind if op else "")
-    return f"in place of {change.name} ({share}) what {kinds} computes from it is read"
+    return f"in place of {name} ({share}) what {kinds} computes from it is read"
 
 
 def described(case: Case, change: Change) -> str:
     """A changed weight in words: where it is computed, it is no weight but a result."""
     tape = case.reference.tape
     if is_moved_alone(tape, change.leaf.id):
-        return change.name
+        return part_of(case.reference, change.leaf) + change.name
     names = [leaf.name for leaf in made(case.reference, change.leaf.id).leaves if leaf.name]
     return named(tape, change.leaf.id) + (f", made of {', '.join(names)}" if names else "")
 
@@ -282,7 +289,9 @@ def _combinations(
     options = [found for leaf in ours if (found := _options(leaf, _free_for(leaf, ours, theirs)))]
     for count in range(1, min(len(options), _LEAVES) + 1):
         for chosen in itertools.combinations(options, count):
-            yield from itertools.product(*chosen)
+            for tried in itertools.product(*chosen):
+                if len({change.theirs.id for change in tried}) == count:
+                    yield tried
 
 
 def _free_for(

@@ -40,7 +40,8 @@ def position_ids(case: Case) -> Iterator[Explanation]:
             rows = _rows(table, ours), _rows(table, theirs)
             if rows[0] is None or rows[1] is None or np.array_equal(rows[0], rows[1]):
                 continue
-            told = _whole_table(case, table, rows[0], rows[1])
+            told = _moved_rows(case, table, rows[0], theirs)
+            told = told or _whole_table(case, table, rows[0], rows[1])
             if not (told or _are_counted(rows[0], rows[1]) or _are_looked_up(case)):
                 continue  # the rows of a bias have no positions
             yield _positions(join, table[rows[0]], table[rows[1]], rows[0], rows[1], told)
@@ -105,17 +106,34 @@ def _in_words(was: Array, now: Array) -> str:
     )
 
 
+def _moved_rows(case: Case, table: Array, was: Array, found: Array) -> str:
+    """What is said where the candidate reads the same places of a table of its own."""
+    for leaf in case.candidate.leaves:
+        if leaf.array.shape != table.shape or np.array_equal(leaf.array, table):
+            continue
+        own = _rows(leaf.array, found)
+        order = _rows(table, leaf.array)
+        if own is not None and order is not None and np.array_equal(own, was):
+            first = ", ".join(map(str, order[:_SHOWN].tolist()))
+            return f"{_name(case, table)} holds its rows in another order: {first}"
+    return ""
+
+
+def _name(case: Case, table: Array) -> str:
+    leaves = (*case.reference.leaves, *case.candidate.leaves)
+    alike = (one for one in leaves if np.array_equal(one.array, table))
+    return next((one.name for one in alike if one.name), "a table")
+
+
 def _whole_table(case: Case, table: Array, was: Array, now: Array) -> str:
     """What is said where no side looks rows up: one has the whole table in another order."""
-    views = case.reference, case.candidate
     rows = [one.reshape(-1, one.shape[-1]) for one in (was, now)]
     every = np.arange(len(table))
     if any((one != one[0]).any() or not np.array_equal(np.sort(one[0]), every) for one in rows):
         return ""
     if _are_looked_up(case):
         return ""
-    leaves = [one for view in views for one in view.leaves if np.array_equal(one.array, table)]
-    name = next((one.name for one in leaves if one.name), "a table")
+    name = _name(case, table)
     if np.array_equal(rows[0][0], every) and np.array_equal(rows[1][0], every[::-1]):
         return f"the rows of {name} are read in reverse order"
     first, second = (", ".join(map(str, one[0][:_SHOWN].tolist())) for one in rows)

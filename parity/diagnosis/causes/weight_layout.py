@@ -100,7 +100,7 @@ def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
         if moved <= set(space):
             return "spatial-swap", f"height and width of {change.name} are exchanged"
         kind = "depthwise-layout" if _depthwise(case) else "weight-not-transposed"
-        return kind, f"{change.name} {ours.shape} has its axes in the order {permuted}"
+        return kind, f"{change.name} {ours.shape} is read with its axes in the order {permuted}"
     order = arrangement(ours, now)
     if order is None:
         return None

@@ -1,4 +1,4 @@
-"""Weights that hold other numbers: another scale, precision, another layer's, no bias or twice."""
+"""Weights that hold other numbers: of another scale or precision, another layer's, others."""
 
 from __future__ import annotations
 
@@ -15,140 +15,20 @@ from parity.diagnosis.causes._leaves import (
     changes,
     described,
     gives,
-    held,
     made,
     read_elsewhere,
     same,
     told_numbers,
     with_changes,
-    with_leaves,
 )
-from parity.diagnosis.causes._parts import as_it_is, fits
-from parity.diagnosis.trial import Trial
+from parity.diagnosis.causes.biases import is_bias
 from parity.diagnosis.view import LeafView
 from parity.matching.match import Side
 from parity.matching.order import orders
 from parity.tape import Array
 
 _FACTOR = 1e6  # no one scales a weight by more
-_FEW = 24  # operations of a region in which a bias is all that is amiss
 _MOST_EXCHANGES = 40  # pairs of values; more enter a loop, which is no product of two
-# cause, what the reference's bias is multiplied by, in words, how often either side adds it
-_BIASES = (
-    ("bias-missing", 0.0, "is not added", (1, 0)),
-    ("bias-doubled", 2.0, "is added twice", (1, 2)),
-    ("bias-doubled", 0.5, "is added once; the reference adds it twice", (2, 1)),
-)
-
-
-@cause("bias-missing", "bias-doubled", "weight-values")
-def bias(case: Case) -> Iterator[Explanation]:
-    """A bias is not added, or added twice.
-
-    Looks like: a difference that does not depend on the input and is the same for every sample.
-    Proof: the reference with its bias set to zero, or to twice itself, gives the candidate's value.
-    """
-    if any("norm" in kind for kind in case.reference.kinds):
-        return
-    for leaf in held(case, as_candidate=False):
-        if not _is_bias(leaf) or not leaf.array.any() or not is_added(case.reference, leaf):
-            continue
-        for kind, factor, text, times in _BIASES:
-            predict = with_leaves(case, {leaf.id: factor * leaf.array})
-            if not gives(case, predict):
-                continue
-            named = leaf.name or f"of {leaf.array.shape}"
-            if not factor and _adds_zeros(case, leaf.array.size):
-                zeros = f"zeros are read in place of {named}"
-                yield Explanation("weight-values", zeros, predict)
-                continue
-            yield Explanation(kind, f"the bias {named} {text}", predict, parameters={"bias": times})
-
-
-def _adds_zeros(case: Case, size: int) -> bool:
-    """Whether the candidate adds a bias of that size that is zero throughout."""
-    return any(
-        leaf.array.size == size and not leaf.array.any() and is_added(case.candidate, leaf)
-        for leaf in case.candidate.leaves
-    )
-
-
-@cause("bias-missing")
-def bias_in_addition(case: Case) -> Iterator[Explanation]:
-    """The candidate adds a bias where the reference has none.
-
-    Looks like: a difference that does not depend on the input and is the same for every sample.
-    Proof: the candidate with that bias set to zero gives the reference's value.
-    """
-    if any("norm" in kind for kind in case.candidate.kinds) or len(case.candidate.computing) > _FEW:
-        return
-    biases = sum(_is_bias(leaf) for leaf in held(case, as_candidate=False))
-    added = [leaf for leaf in held(case, as_candidate=True) if _is_bias(leaf) and leaf.array.any()]
-    if len(added) <= biases:
-        return
-    known = [one.ravel() for one in _held(case)]
-    for leaf in added:
-        if not is_added(case.candidate, leaf) or any(_holds(one, leaf.array) for one in known):
-            continue  # that is a bias added twice
-        mended = _candidate_with(case, {leaf.id: 0.0 * leaf.array})
-        if fits(mended, case.first, case.first.reference):
-            named = leaf.name or f"of {leaf.array.shape}"
-            yield Explanation(
-                "bias-missing",
-                f"the bias {named} is added; the reference adds none",
-                as_it_is,
-                mended,
-                {"bias": (0, 1)},
-            )
-            return
-
-
-def _holds(whole: Array, part: Array) -> bool:
-    """Whether all numbers of a vector are among others: biases may be kept as one."""
-    numbers = np.sort(whole.astype(np.float32).ravel())
-    wanted = part.astype(np.float32).ravel()
-    if not numbers.size:
-        return False
-    at = np.searchsorted(numbers, wanted).clip(1, max(numbers.size - 1, 1))
-    nearest = np.minimum(
-        np.abs(numbers[at - 1] - wanted), np.abs(numbers[at.clip(max=numbers.size - 1)] - wanted)
-    )
-    return bool((nearest <= 1e-7 * np.abs(wanted).max()).all())
-
-
-def _candidate_with(case: Case, leaves: dict[int, Array]) -> Predict:
-    return lambda trial: case.run_candidate(trial.fed, leaves)
-
-
-@cause("bias-doubled")
-def bias_added_again(case: Case) -> Iterator[Explanation]:
-    """A bias that what came before holds already is added once more.
-
-    Looks like: `linear(x, w, b) + b`.
-    Proof: the reference's operations on its input plus the candidate's bias give the candidate's
-        value, and that bias is one of the reference's.
-    """
-    entering = [v for v in case.first.fed if case.first.fed[v].dtype.kind == "f"]
-    if len(entering) != 1:
-        return
-    root = entering[0]
-    known = _held(case)
-    for leaf in case.candidate.leaves:
-        if not _is_bias(leaf) or not is_added(case.candidate, leaf):
-            continue
-        if not any(same(leaf.array.ravel(), one.ravel()) for one in known):
-            continue
-        for axis in _axes_of_length(case.first.fed[root], leaf.array.size):
-            predict = _plus(case, root, axis, leaf.array.ravel())
-            if gives(case, predict):
-                named = leaf.name or f"of {leaf.array.shape}"
-                yield Explanation(
-                    "bias-doubled",
-                    f"the bias {named} is added although it was added before",
-                    predict,
-                    parameters={"bias": (1, 2)},
-                )
-                return
 
 
 @cause("weight-scale", "weight-precision", "weight-swapped")
@@ -229,11 +109,7 @@ def weight_values(case: Case) -> Iterator[Explanation]:
 
 def _is_a_bias_twice(case: Case, found: Sequence[Change]) -> bool:
     """Whether a bias is added twice on one side: no one scales a bias by two."""
-    if (
-        len(found) != 1
-        or not _is_bias(found[0].leaf)
-        or not is_added(case.reference, found[0].leaf)
-    ):
+    if len(found) != 1 or not is_bias(found[0].leaf) or not is_added(case.reference, found[0].leaf):
         return False
     ours, now = found[0].leaf.array, found[0].now
     return same(2 * ours, now) or same(ours, 2 * now)
@@ -354,36 +230,6 @@ def _in_some_layout(array: Array, other: Array) -> bool:
         same(order.apply(array), other)
         for order in itertools.islice(orders(array.shape, other.shape), 24)
     )
-
-
-def _held(case: Case) -> list[Array]:
-    side = case.repaired.reference
-    arrays = [
-        side.array(value.id)
-        for value in side.tape.values
-        if value.op < 0 and value.kind != "input" and len(value.shape) == 1
-    ]
-    return [array for array in arrays if array.dtype.kind == "f"]
-
-
-def _is_bias(leaf: LeafView) -> bool:
-    """Whether a leaf has one number for each entry of one axis; ones that are summed count."""
-    array = leaf.array
-    is_vector = array.dtype.kind == "f" and array.size in array.shape
-    return is_vector and (bool(leaf.name) or not (array.size > 1 and (array == 1).all()))
-
-
-def _axes_of_length(array: Array, length: int) -> list[int]:
-    return [axis for axis in range(array.ndim - 1, -1, -1) if array.shape[axis] == length]
-
-
-def _plus(case: Case, root: int, axis: int, bias: Array) -> Predict:
-    def predict(trial: Trial) -> Array:
-        x = trial.fed[root]
-        shape = [-1 if i == axis else 1 for i in range(x.ndim)]
-        return case.run_reference({**trial.fed, root: x + bias.reshape(shape)})
-
-    return predict
 
 
 def _with_weight(case: Case, inputs: tuple[int, ...]) -> bool:
