@@ -376,3 +376,24 @@ def test_what_rounding_leaves_at_another_output_is_no_fix_to_make(steps: int) ->
         lambda x: expected(x, ours), lambda x: expected(x, theirs), inputs=numbers(7, 5)
     )
     assert causes(report) == ({"support-range"} if steps == 51 else set())
+
+
+def test_a_division_is_one_however_a_framework_spells_it() -> None:
+    """By the root mean square and not by the norm: as if the division behind it were missing."""
+    tf = pytest.importorskip("tensorflow")
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        unit = x / x.square().sum(-1, keepdim=True).sqrt()
+        return torch.tanh(unit @ unit.transpose(1, 2) / 6)
+
+    def candidate(x):
+        unit = x / tf.sqrt(tf.reduce_mean(tf.square(x), -1, keepdims=True))
+        return tf.tanh(tf.matmul(unit, unit, transpose_b=True) / 6)
+
+    x = np.random.default_rng(2).standard_normal((3, 5, 6)).astype("f")
+    models = (
+        parity.wrap(reference, framework="torch"),
+        parity.wrap(candidate, framework="tensorflow"),
+    )
+    report = parity.compare(*models, inputs=x)
+    assert report.verdict == "diverged" and "op-missing" not in causes(report)

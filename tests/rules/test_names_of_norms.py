@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import parity
 from tests.rules.pairs import SQUARE, compare, kinds, summaries, weights
 
 X = np.random.default_rng(3).standard_normal((64, 6)).astype("f")
@@ -119,3 +120,87 @@ def test_a_norm_over_all_channels_is_no_local_response() -> None:
     steps = X.reshape(16, 4, 6)
     report = compare(lambda x: rms(x) * W, lambda x: summed(x) * W, inputs=steps)
     assert kinds(report) == ["reduction-kind"]
+
+
+def called(mean: torch.Tensor, variance: torch.Tensor, gained: float = 1.0):
+    made = torch.nn.BatchNorm1d(6).eval()
+    made.running_mean.data, made.running_var.data = mean, variance
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = made
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(self.norm(x if gained == 1 else gained * x))
+
+    return Model()
+
+
+def test_another_variance_is_no_other_epsilon() -> None:
+    report = compare(called(MEAN, VARIANCE), called(MEAN, VARIANCE + 1e-2), inputs=X)
+    assert kinds(report) == ["weight-values"] and "running_var" in summaries(report)
+    doubled = called(2**0.5 * MEAN, 2 * VARIANCE, 2**0.5)
+    report = compare(called(MEAN, VARIANCE), doubled, inputs=X)
+    assert report.verdict == "diverged" and "norm-epsilon" not in kinds(report)
+
+
+def test_what_a_norm_makes_of_its_weights_is_not_read_in_place_of_one() -> None:
+    """Keras makes one offset of mean, scale and offset, in the right port as in this one."""
+    keras = pytest.importorskip("keras")
+    uniform = np.random.default_rng(6).uniform
+    first = called(0.2 * MEAN, torch.from_numpy(uniform(0.05, 0.5, 6).astype("f")))
+    first.norm.weight.data = torch.from_numpy(uniform(0.6, 1.4, 6).astype("f"))
+    first.norm.bias.data = 0.5 * W
+    kept = ("weight", "bias", "running_mean", "running_var")
+    norm = keras.layers.BatchNormalization(epsilon=1e-5)
+    norm.build((None, 6))
+    norm.set_weights([getattr(first.norm, one).detach().numpy() for one in kept])
+
+    def centred_before(x):
+        hidden = keras.ops.tanh(x @ SQUARE.numpy())
+        return keras.ops.tanh(norm(hidden - norm.moving_mean))
+
+    class Reference(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = first
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.first(torch.tanh(x @ SQUARE))
+
+    candidate = parity.wrap(centred_before, framework="tensorflow")
+    assert kinds(parity.compare(Reference(), candidate, inputs=X)) == ["op-extra"]
+
+
+def test_a_gain_that_holds_1_and_more_is_a_weight_of_other_numbers() -> None:
+    def model(gain: torch.Tensor, more: float):
+        class Model(torch.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.gain = torch.nn.Parameter(gain)
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return torch.tanh(rms(x) * (self.gain + more if more else self.gain))
+
+        return Model()
+
+    report = compare(model(W, 0), model(1 + W, 0), inputs=X)
+    assert kinds(report) == ["weight-values"] and "other numbers in gain" in summaries(report)
+    report = compare(model(W, 0), model(W, 1), inputs=X)
+    assert kinds(report) == ["rmsnorm-offset"]
+
+
+def test_axes_of_two_layouts_are_told_in_one() -> None:
+    steps = np.random.default_rng(5).standard_normal((8, 6, 10)).astype("f")
+    norm = torch.nn.functional.layer_norm
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(torch.nn.functional.batch_norm(x, None, None, training=True))
+
+    def candidate(x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(norm(x.transpose(1, 2), (6,))).transpose(1, 2)
+
+    report = compare(reference, candidate, inputs=steps)
+    assert kinds(report) == ["norm-axis"]
+    assert "axis -1, the reference (0, -1), which is (0, 1) here" in summaries(report)

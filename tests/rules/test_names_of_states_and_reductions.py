@@ -62,3 +62,44 @@ def test_another_reduction_is_named() -> None:
         lambda x: x.clamp(min=0.1).mean(-1), lambda x: x.clamp(min=0.1).amin(-1), inputs=LOSS
     )
     assert "the min over axis -1; the reference takes the mean" in summaries(report)
+
+
+def test_a_state_is_carried_where_the_steps_run_the_other_way() -> None:
+    cell = torch.nn.LSTMCell(7, 6)
+    kernels = cell.weight_ih.detach().T, cell.weight_hh.detach().T
+    biases = cell.bias_ih.detach(), cell.bias_hh.detach()
+
+    def by_hand(x: torch.Tensor, before: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        gates = x @ kernels[0] + before[0] @ kernels[1] + biases[0] + biases[1]
+        i, f, g, o = gates.chunk(4, 1)
+        kept = torch.sigmoid(f) * before[1] + torch.sigmoid(i) * torch.tanh(g)
+        return torch.sigmoid(o) * torch.tanh(kept), kept
+
+    def run(step, order: tuple[int, ...] = (0, 1, 2), carried: bool = True):
+        def model(x: torch.Tensor) -> torch.Tensor:
+            zeros = torch.zeros(4, 6)
+            state, found = (zeros, zeros), []
+            for at in order:
+                state = step(x[:, at], state if carried else (zeros, state[1]))
+                found.append(state[0])
+            return torch.stack(found, 1).mean(1) @ SQUARE
+
+        return model
+
+    report = compare(run(cell), run(by_hand, (2, 1, 0)), inputs=X[:, :3])
+    assert kinds(report) == ["direction"] and "the state of" not in summaries(report)
+    report = compare(run(cell), run(by_hand, carried=False), inputs=X[:, :3])
+    assert kinds(report) == ["state-not-carried"]
+
+
+def test_an_entropy_has_no_atoms() -> None:
+    def entropy(axis: int):
+        def model(x: torch.Tensor) -> torch.Tensor:
+            shares = torch.softmax(x @ FIRST, -1)
+            return (shares * shares.log()).sum(axis)
+
+        return model
+
+    steps = X[:, 0].repeat(2, 0)[:6]
+    report = compare(entropy(-1), entropy(0), inputs=steps)
+    assert kinds(report) == ["reduction-axis"] and "atoms" not in summaries(report)

@@ -39,7 +39,9 @@ def is_weighted(case: Case, one: Reduction) -> bool:
     """Whether what a reduction takes is probabilities times the support of their atoms."""
     tape, run = case.reference.tape, case.repaired.reference.run
     op = tape.producer(tape.before_moves(one.source))
-    return op is not None and any(
+    if op is None or all(tape.is_live(value) for value in op.inputs):
+        return False  # no support: an entropy weighs what it is made of itself
+    return any(
         tape.values[value].shape == tape.values[one.source].shape
         and is_probabilities(run.array(value), one.axes) is not None
         for value in op.inputs

@@ -14,10 +14,12 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
 from parity.diagnosis.causes._attested import (
+    holds_repeated,
     is_added,
     is_factor,
     is_factor_less_one,
     is_standardised,
+    takes_root,
 )
 from parity.diagnosis.causes._leaves import held, numbers_given
 from parity.diagnosis.normalisation import (
@@ -163,6 +165,9 @@ def _between_normalisations(
         kinds.append(kind)
         parameters.update(stated)
         words += [f"{name} {pair[1]}, the reference {pair[0]}" for name, pair in stated.items()]
+        here = _spelt([case.candidate_axis(axis) for axis in ours.statistics.axes])
+        if "axis" in stated and made.scale.ndim == case.first.reference.ndim:
+            words[-1] += f", which is {here} here" if here != stated["axis"][0] else ""
         scale = made.scale
         if ours.to_unit_length:  # the sum over other axes has another number of terms
             scale = np.full_like(scale, theirs.statistics.count(scale.shape) ** -0.5)
@@ -170,7 +175,7 @@ def _between_normalisations(
         made = replace(made, statistics=theirs.statistics, scale=scale, least=least)
     count = theirs.statistics.count(made.scale.shape)
     if not same(made.scale, theirs.scale):
-        changed = _scale_changed(made, theirs, count)
+        changed = _scale_changed(case, made, theirs, count)
         if changed is None:
             return
         kind, stated, made = changed
@@ -215,13 +220,14 @@ def _between_normalisations(
 def other_scale(case: Case, epsilon: float) -> str:
     """Why another epsilon may be none: the candidate has no such number; "" if it has.
 
-    What is normalised at another scale gives what another epsilon gives.
+    What is normalised at another scale, or by another variance, gives what another epsilon gives.
+    A norm that was folded into others' numbers, or its epsilon into a variance, does not show it.
     """
-    if epsilon == 0 or any(
-        same(np.array(epsilon), np.array(one)) for one in numbers_given(case.candidate)
-    ):
+    given = np.array([*numbers_given(case.candidate)])
+    folded = not given.size or not takes_root(case.candidate)
+    if epsilon == 0 or folded or np.isclose(epsilon, (given, 2 * given), 1e-6, 0.0).any():
         return ""
-    return f"the candidate has no {epsilon:g} there: what is normalised may be scaled otherwise"
+    return f"the candidate has no {epsilon:g} there: its scale or its variance may be another"
 
 
 _LATER = 2  # operations behind a norm's end that may be its scale and offset
@@ -259,8 +265,11 @@ def _statistics_changed(
             for axis in b.axes
         ],
     )
-    stated: list[Any] = [one[0] if len(one) == 1 else tuple(_ordered(one)) for one in axes]
-    return "norm-axis", {"axis": (stated[0], stated[1])}
+    return "norm-axis", {"axis": (_spelt(axes[0]), _spelt(axes[1]))}
+
+
+def _spelt(axes: Sequence[int]) -> Any:
+    return axes[0] if len(axes) == 1 else tuple(_ordered(axes))
 
 
 def _ordered(axes: Sequence[int]) -> list[int]:
@@ -268,7 +277,7 @@ def _ordered(axes: Sequence[int]) -> list[int]:
 
 
 def _scale_changed(
-    made: Normalisation, theirs: Normalisation, count: int
+    case: Case, made: Normalisation, theirs: Normalisation, count: int
 ) -> tuple[str, dict[str, tuple[Any, Any]], Normalisation] | None:
     """Why the scales differ, and the reference's with that changed."""
     bessel = float(np.sqrt((count - 1) / count)) if count > 1 else 1.0
@@ -281,7 +290,7 @@ def _scale_changed(
         if same(made.scale * root, theirs.scale):
             kinds = ("sum", "mean") if made.to_unit_length else ("mean", "sum")
             return "reduction-kind", {"kind": kinds}, replace(made, scale=made.scale * root)
-    changed = _without_scale_or_one(made.scale, theirs.scale)
+    changed = _without_scale_or_one(case, made.scale, theirs.scale)
     if changed is None:
         return None
     kind, stated = changed
@@ -289,13 +298,15 @@ def _scale_changed(
 
 
 def _without_scale_or_one(
-    ours: Array, theirs: Array
+    case: Case, ours: Array, theirs: Array
 ) -> tuple[str, dict[str, tuple[Any, Any]]] | None:
     if same(theirs, np.ones_like(theirs)):
         return "norm-affine-missing", {"scale": (True, False)}
     gap = theirs - ours
     if _constant(gap) and not _constant(ours) and same(np.abs(gap), np.ones_like(gap)):
         kept = ("1 + w", "w") if gap.flat[0] < 0 else ("w", "1 + w")
+        if kept[1] == "1 + w" and holds_repeated(case.candidate, theirs):
+            return None  # a weight of other numbers: 1 is added nowhere
         return "rmsnorm-offset", {"scale": kept}
     return None
 
@@ -320,7 +331,7 @@ def _between_scales(case: Case, ours: Affine, theirs: Affine) -> Iterator[Explan
     """The scale after an RMS norm, when only it is in view."""
     if not is_standardised(case) or not same(ours.offset, theirs.offset):
         return
-    changed = _without_scale_or_one(ours.scale, theirs.scale)
+    changed = _without_scale_or_one(case, ours.scale, theirs.scale)
     if changed is None or changed[0] != "rmsnorm-offset":
         return
     kept = changed[1]["scale"]

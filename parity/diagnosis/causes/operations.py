@@ -25,6 +25,7 @@ from parity.tape import Op
 _BYPASSED = 0.01  # what each operation more that is left out costs
 _TRIES = 24  # a region of many operations has no simple wiring to be told
 _ADDITIONS = ("add", "addv2", "iadd", "sub", "isub")
+_DIVISIONS = ("div", "realdiv", "truediv", "truedivide", "divide")
 _KERNELS = ("softmax", "norm", "attention", "lstm", "gru")  # several operations in one
 
 
@@ -128,9 +129,9 @@ def _has_it(other: Inside, own: Inside, left_out: list[Op]) -> str:
     The other side computes the same kind elsewhere, may have it inside a kernel of its own, or has
     it with bounds that nothing reaches on these inputs.
     """
-    theirs, ours = (Counter(plain_kind(op) for op in inside.view.ops) for inside in (other, own))
+    theirs, ours = (Counter(map(_spelt, near(inside))) for inside in (other, own))
     for op in left_out:
-        kind = plain_kind(op)
+        kind = _spelt(op)
         if theirs[kind] and theirs[kind] >= ours[kind]:
             return f"the other model computes {op.kind} there as well"
     kernels = [
@@ -143,6 +144,11 @@ def _has_it(other: Inside, own: Inside, left_out: list[Op]) -> str:
     if bounds and any(map(is_bound, left_out)):
         return f"the other model computes {bounds[0]} there, which may have it inside"
     return next(unchanging(other, near(other)), "")
+
+
+def _spelt(op: Op) -> str:
+    kind = plain_kind(op)
+    return "div" if kind in _DIVISIONS else kind
 
 
 def _adds_a_number(inside: Inside, op: Op) -> bool:

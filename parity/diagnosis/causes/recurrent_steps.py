@@ -92,6 +92,8 @@ def state_not_handed_on(case: Case) -> Iterator[Explanation]:
     for value in case.entering:
         if not _is_between_readers(case.reference.tape, value) or _goes_on(case, value):
             continue
+        if _steps_behind(case.candidate) > _steps_behind(case.reference):
+            continue  # the candidate's first step, of what another step of the reference's reads
         zero = partial(_with_zero, case, value)
         if same(zero(case.first), case.first.candidate):
             shape = case.reference.tape.values[value].shape
@@ -103,6 +105,13 @@ def state_not_handed_on(case: Case) -> Iterator[Explanation]:
                 cost=-1,
             )
             return
+
+
+def _steps_behind(view: RegionView) -> int:
+    """How often one matrix is read by what is made of a region's end."""
+    tape = view.tape
+    made = {tape.values[one].op for one in descendants(tape, view.end)}
+    return max((len(readers & made) for readers in tape.readers_of_matrices), default=0)
 
 
 def _with_zero(case: Case, value: int, trial: Trial) -> Array:

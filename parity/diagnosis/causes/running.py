@@ -12,7 +12,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
-from parity.diagnosis.causes.norm import edit_of, forms_of, vectors_of
+from parity.diagnosis.causes.norm import edit_of, forms_of, other_scale, vectors_of
 from parity.diagnosis.normalisation import (
     Affine,
     Form,
@@ -101,6 +101,7 @@ def _by_running_statistics(
             stated,
             edit_of([kind], stated) if kind == "norm-epsilon" else None,
             cost=len(stated) - 1,
+            unproved=other_scale(case, stated["epsilon"][1]) if "epsilon" in stated else "",
         )
 
 

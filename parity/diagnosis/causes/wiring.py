@@ -40,7 +40,8 @@ def wrong_source(case: Case) -> Iterator[Explanation]:
         if fits(predict, case.first, case.first.candidate):
             yield Explanation(
                 "wrong-source",
-                f"{_told(case, other)} is read; the reference reads {_told(case, value)}",
+                f"the numbers of {_told(case, other)} are read; the reference reads "
+                f"{_told(case, value)}",
                 predict,
                 parameters={"source": (_told(case, value), _told(case, other))},
                 unproved=twins(case),
