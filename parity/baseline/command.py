@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
@@ -15,6 +14,7 @@ from parity.baseline.file import changing, read
 from parity.baseline.gate import FACTOR, Failure, count, differing, worse
 from parity.errors import FileError, UsageError
 from parity.printing import put
+from parity.reading import parsed
 from parity.report.visible import on_one_line
 
 _DESCRIPTION = """\
@@ -150,7 +150,7 @@ def _prune(options: argparse.Namespace) -> int:
 def _made(path: Path) -> tuple[set[str], set[str]]:
     """The entries that a run made, and the tests of which a comparison broke."""
     try:
-        run = json.loads(path.read_text(encoding="utf-8"))
+        run = parsed(path.read_text(encoding="utf-8"))
         comparisons = run["comparisons"]
         made = {name for found in comparisons for name in found["entries"]}
         broken = {found["test"] for found in comparisons if found["report"] is None}

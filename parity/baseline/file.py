@@ -18,6 +18,7 @@ from typing import Any
 
 from parity.baseline.entry import SEVERITY, Acceptance, Entry, Layer
 from parity.errors import FileError, UsageError
+from parity.reading import parsed
 
 SCHEMA = 1
 _KEYS = {
@@ -51,7 +52,7 @@ def read(path: Path) -> dict[str, Entry]:
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{path} cannot be read: {error}. {_ADVICE}") from error
     try:
-        return _entries(json.loads(text, object_pairs_hook=_without_twins))
+        return _entries(parsed(text, _without_twins))
     except RecursionError:
         raise FileError(f"{path} is no baseline: it is nested far too deep. {_ADVICE}") from None
     except json.JSONDecodeError as error:
@@ -59,7 +60,7 @@ def read(path: Path) -> dict[str, Entry]:
         raise FileError(
             f"{path}, line {error.lineno}: this is no JSON: {error.msg}.{conflict} {_ADVICE}"
         ) from error
-    except Damaged as error:
+    except (Damaged, ValueError) as error:
         raise FileError(f"{path} is no baseline that can be used: {error}. {_ADVICE}") from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from parity.baseline.entry import Entry, entries_of, merged
 from parity.errors import FileError, UsageError
+from parity.reading import parsed
 from parity.report.summary import SCHEMA
 
 
@@ -21,7 +21,7 @@ def read(path: Path) -> tuple[str, dict[str, Entry]]:
         UsageError: no comparison was made in the run.
     """
     try:
-        run = json.loads(path.read_text(encoding="utf-8"))
+        run = parsed(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:

@@ -14,10 +14,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from parity.baseline.entry import Entry
 from parity.baseline.file import Damaged, entry_from
 from parity.errors import FileError
+from parity.reading import parsed
 
 SCHEMA = 1  # the file's user_version
 _OURS = 0x70617269  # the file's application_id, "pari": what tells it from other SQLite files
@@ -100,26 +102,39 @@ class History:
 
     def runs(self) -> list[Run]:
         """In the order in which they were added."""
-        found = self._database.execute("SELECT * FROM runs ORDER BY number")
-        return [Run(*row) for row in found]
+        found = self._database.execute(
+            "SELECT number, revision, added, parity FROM runs ORDER BY number"
+        )
+        return [Run(*self._typed(row, int, str, str, str)) for row in found]
 
     def names(self, run: Run) -> list[str]:
         """The comparisons of a run, sorted."""
         found = self._database.execute(
             "SELECT name FROM comparisons WHERE run = ? ORDER BY name", (run.number,)
         )
-        return [name for (name,) in found]
+        return [name for (name,) in (self._typed(row, str) for row in found)]
 
     def entries(self, name: str) -> dict[int, Entry]:
         """A comparison in all runs that made it, by their numbers."""
         found = self._database.execute(
             "SELECT run, entry FROM comparisons WHERE name = ? ORDER BY run", (name,)
         )
-        return {run: self._entry(text, name) for run, text in found}
+        rows = (self._typed(row, int, str) for row in found)
+        return {run: self._entry(text, name) for run, text in rows}
+
+    def _typed(self, row: tuple[Any, ...], *types: type) -> tuple[Any, ...]:
+        """A row whose values are of certain types: SQLite keeps any in any column."""
+        for value, kind in zip(row, types, strict=True):
+            if not isinstance(value, kind):
+                raise FileError(
+                    f"{self._path} is damaged: {str(value)[:40]!r} stands where {kind.__name__} "
+                    f"belongs. {_ADVICE}"
+                )
+        return row
 
     def _entry(self, text: str, name: str) -> Entry:
         try:
-            return entry_from(json.loads(text), name)
+            return entry_from(parsed(text), name)
         except (ValueError, RecursionError, AttributeError, TypeError, Damaged) as error:
             raise FileError(
                 f"{self._path} is damaged: {name} cannot be read: {error}. {_ADVICE}"
@@ -158,15 +173,20 @@ def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
         )
         with contextlib.closing(database):
             yield database
-    except sqlite3.OperationalError as error:  # no such folder, a full disk, locked, read-only
-        raise FileError(f"{path} cannot be used: {error}.") from error
-    except sqlite3.DatabaseError as error:
-        what = "is no history" if "not a database" in str(error) else "is damaged"
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        said = str(error)
+        # no such folder, a full disk, locked, read-only
+        if isinstance(error, sqlite3.OperationalError) and "decode" not in said:
+            raise FileError(f"{path} cannot be used: {said}.") from error
+        what = "is no history" if "not a database" in said else "is damaged"
         raise FileError(f"{path} {what}: {error}. {_ADVICE}") from error
 
 
 _STATE = """SELECT (SELECT application_id FROM pragma_application_id),
     (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"""
+# views, which may have no end, triggers, and tables of other columns are none of ours
+_MADE = """SELECT sql FROM sqlite_master
+    WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite/_%' ESCAPE '/' ORDER BY sql DESC"""
 
 
 def _check(database: sqlite3.Connection, path: Path) -> bool:
@@ -182,6 +202,8 @@ def _check(database: sqlite3.Connection, path: Path) -> bool:
             f"{path}: its schema is {schema}, and this parity reads {SCHEMA}. Use the version of "
             "parity that wrote it, or another --file."
         )
+    if database.execute(_MADE).fetchall() != [(table,) for table in _TABLES]:
+        raise FileError(f"{path} is damaged: its tables are not those of a history. {_ADVICE}")
     return False
 
 

@@ -20,6 +20,7 @@ from parity.errors import FileError, FrameworkMissing, UsageError
 from parity.loading import read_inputs
 from parity.model import Inputs, map_arrays
 from parity.observations.rollout import needed, stacked
+from parity.reading import parsed
 
 _MINARI = "minari:"
 _OBSERVATIONS = "obs"
@@ -98,7 +99,7 @@ def _from_json(file: Path, policy: str | None) -> Iterator[Any]:
         with file.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    yield from _rows(json.loads(line), policy, f"{file}, line {number}")
+                    yield from _rows(parsed(line), policy, f"{file}, line {number}")
     except FileNotFoundError:
         raise UsageError(f"There is no file {file}.") from None
     except (OSError, ValueError, TypeError, RecursionError) as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from parity.errors import FileError
 from parity.model import Inputs, fields_of, flatten_inputs, is_record
 from parity.report.writing import write_whole
 from parity.tape import Array
@@ -65,13 +63,13 @@ def load(path: str | os.PathLike[str]) -> tuple[Inputs, ...]:
     Raises:
         FileError: it cannot be read, or is none of these files.
     """
-    try:
+    from parity.weights.files.guard import guarded
+
+    with guarded(Path(path), "holds no observation that parity saved", ""):
         with np.load(path, allow_pickle=False) as saved:
             arrays = {name: saved[name] for name in saved.files}
         structure = json.loads(str(arrays.pop("structure")))
         found: tuple[Inputs, ...] = _filled(structure, arrays)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise FileError(f"{path} holds no observation that parity saved: {error}") from error
     return found
 
 

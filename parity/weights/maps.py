@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from parity.errors import UsageError
+from parity.reading import parsed
 
 _FORM = (
     'A map is {"pairs": [{"role": "kernel", "source": ["conv.weight"], "target": ["conv/kernel"]}, '
@@ -45,7 +45,7 @@ def _parsed(path: Path) -> Any:
             # pytest brings tomli where Python itself has no tomllib
             reader = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
             return reader.loads(text)
-        return json.loads(text)
+        return parsed(text)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as a map: {error}") from error
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 import re
 from functools import cache
@@ -21,6 +20,7 @@ from markupsafe import Markup
 
 from parity import __version__
 from parity.errors import FileError
+from parity.reading import parsed
 from parity.report.html.view import page
 from parity.report.summary import SCHEMA
 from parity.report.visible import visible
@@ -74,7 +74,7 @@ def read(path: str | os.PathLike[str]) -> Any:
         FileError: there is no such file, or it is no JSON.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return parsed(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
