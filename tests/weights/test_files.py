@@ -8,6 +8,8 @@ import pickle
 import random
 import re
 import shutil
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -672,6 +674,48 @@ def test_a_damaged_heap_does_not_hang_the_reader(
     (tmp_path / "m.h5").write_bytes(data)
     with pytest.raises(FileError, match="hangs or fails"):
         read_weights(tmp_path / "m.h5")
+
+
+def test_the_directory_of_an_archive_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And no handle is kept: the file can be replaced, and then it is told that it was."""
+    write_weights(tmp_path / "w.npz", {f"w{n}": np.full(3, n, "f") for n in range(50)})
+    opened = []
+    real = zipfile.ZipFile.__init__
+
+    def counting(self: Any, *args: Any, **kwargs: Any) -> None:
+        opened.append(args)
+        real(self, *args, **kwargs)
+
+    monkeypatch.setattr(zipfile.ZipFile, "__init__", counting)
+    found = read_weights(tmp_path / "w.npz")
+    before = len(opened)
+    assert [found[name][0] for name in found] == list(range(50))
+    assert len(opened) == before
+    (tmp_path / "w.npz").write_bytes(b"another file")
+    with pytest.raises(FileError, match=r"w\.npz cannot be read at 'w7'"):
+        found["w7"]
+
+
+def test_a_layer_of_a_name_without_end_is_refused(tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="d" * 5000)])
+    model.save(tmp_path / "m.keras")
+    with pytest.raises(FileError, match="a layer's name has 5000 characters"):
+        read_weights(tmp_path / "m.keras")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux alone")
+def test_a_child_that_takes_memory_without_end_is_ended(tmp_path: Path) -> None:
+    (tmp_path / "hungry.py").write_text(
+        "def survey(path, part):\n    return {'error': str(len(bytearray(5 * 2**30)))}\n"
+    )
+    child = (
+        "import sys, parity.weights.files as package, parity.weights.files.apart as apart; "
+        f"package.__path__.append({str(tmp_path)!r}); apart._main('hungry', 'm.h5', '')"
+    )
+    said = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, check=True)
+    assert "MemoryError" in json.loads(said.stdout)["error"]
 
 
 @pytest.mark.parametrize("how", ["soft", "external", "raw", "virtual", "loop"])

@@ -20,6 +20,7 @@ from parity.weights.files.guard import guarded
 
 CPU_SECONDS = 60  # the structure of a file of 10,000 tensors takes about six
 _WALL_SECONDS = 300
+_BYTES = 4 * 2**30  # of addresses, most of which the libraries take and never use
 
 
 def survey(module: str, path: Path, part: str) -> dict[str, Any]:
@@ -60,13 +61,15 @@ def _main(module: str, path: str, part: str) -> None:
 
 
 def _limit() -> None:
-    """Has the system end this process when it spins."""
+    """Has the system end this process when it spins, and refuse it memory without end."""
     try:
         import resource
     except ImportError:  # not on Windows; there the time on the clock ends it
         return
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":  # elsewhere it is not kept to, or cannot be set
+        resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ _VARIABLES: dict[str, tuple[tuple[str, str], ...]] = {
 # Where a wrapper, as TimeDistributed or Bidirectional, has the layer that its config tells.
 _WRAPPED = ("layer", "forward_layer", "backward_layer")
 _CELLS = {"LSTM": "LSTMCell", "GRU": "GRUCell", "SimpleRNN": "SimpleRNNCell"}
+_LONGEST = 4096  # characters of a layer's name
 
 
 @dataclass
@@ -88,7 +89,10 @@ def _layer_name(layer: str, groups: Mapping[str, Any], config: Config | None) ->
         inner = "/".join(pieces[:end])
         own, known = groups.get(f"{inner}/vars"), _config_of(inner, config)
         told = own.attrs.get("name") if own is not None else None
-        names.append(str(told or (known.name if known is not None else piece)))
+        name = str(told or (known.name if known is not None else piece))
+        if len(name) > _LONGEST:  # it is repeated for each variable
+            raise ValueError(f"a layer's name has {len(name)} characters")
+        names.append(name)
     return "/".join(names)
 
 

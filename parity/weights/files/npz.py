@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -25,7 +25,9 @@ _CHAINER_LEAVES = {"W", "b", "gamma", "beta", "avg_mean", "avg_var", "N"}
 def read(path: Path, part: str) -> WeightFile:
     entries: dict[str, Entry] = {}
     uninitialised, other = [], []
-    with zipfile.ZipFile(path) as archive:
+    source = _Reopened(path)
+    with source:
+        archive = zipfile.ZipFile(cast(IO[bytes], source))  # its directory is read once, and stays
         check_zip(path, archive)
         for info in archive.infolist():
             name = info.filename.removesuffix(".npy")
@@ -42,13 +44,31 @@ def read(path: Path, part: str) -> WeightFile:
                 elif int(np.prod(shape, dtype=object)) * dtype.itemsize != size:
                     raise FileError(f"{path}: {name!r} has {size} bytes, too few or too many.")
                 else:
-                    load = partial(_load, path, info.filename)
+                    load = partial(_load, source, archive, info)
                     entries[name] = Entry(shape, dtype.name, load)
     notes = objects(other)
     if uninitialised:
         text = "parameters without a value, pickled as None: " + ", ".join(uninitialised)
         notes = (Note("uninitialised", text, tuple(uninitialised)), *notes)
     return WeightFile(path, _kind([*entries, *uninitialised], uninitialised), entries, notes)
+
+
+class _Reopened:
+    """A file to read from that is open within a `with` alone: whoever keeps it keeps no handle."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> None:
+        self._file = self._path.open("rb")
+
+    def __exit__(self, *raised: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 def _kind(names: list[str], uninitialised: list[str]) -> str:
@@ -66,8 +86,8 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return shape, dtype
 
 
-def _load(path: Path, member: str) -> Array:
-    with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+def _load(source: _Reopened, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
+    with source, archive.open(member) as file:
         array: Array = _FORMAT.read_array(file, allow_pickle=False)
         file.read(1)  # at its end, the member's checksum is compared
     return array.astype(array.dtype.newbyteorder("="), copy=False)
