@@ -120,6 +120,9 @@ def full_name(name: str, framework: str) -> str:
     return name if f"({framework})" in name else f"{name} ({framework})"
 
 
+_NUMERIC = "Give arrays of numbers, dense, or tuples and dicts of them."
+
+
 def as_arrays(inputs: Inputs) -> Inputs:
     """Inputs with every leaf a NumPy array, whatever tensors or lists of numbers they were."""
     found = _as_arrays(inputs)
@@ -141,14 +144,12 @@ def _as_arrays(inputs: Inputs) -> Inputs:
         inputs = inputs.detach().cpu()
     try:
         array = np.asarray(getattr(inputs, "array", inputs))
-    except ValueError as error:  # lists of several lengths
-        raise InputError(f"inputs make no array: {error}") from error
-    if array.dtype == object or array.dtype.kind in "US":
-        raise InputError(
-            f"inputs hold {type(inputs).__name__} of dtype {array.dtype}; "
-            "give numeric arrays, or tuples and dicts of them."
-        )
-    return array
+    except (ValueError, TypeError) as error:  # lists of several lengths; sparse, quantised tensors
+        reason = str(error).rstrip(".")
+        raise InputError(f"inputs make no array: {reason}. {_NUMERIC}") from error
+    if array.dtype.kind in "OUSMm" or array.dtype.type is np.void:
+        raise InputError(f"inputs hold {type(inputs).__name__} of dtype {array.dtype}. {_NUMERIC}")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _part(item: Any) -> Any:

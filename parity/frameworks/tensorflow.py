@@ -25,7 +25,7 @@ from tensorflow.python.framework.config import is_op_determinism_enabled
 from tensorflow.python.util._pywrap_util_port import IsMklEnabled
 
 from parity import outputs as structure
-from parity.errors import ModelError, NoFloat64
+from parity.errors import InputError, ModelError, NoFloat64
 from parity.frameworks import tensorflow_ops as table
 from parity.frameworks import tensorflow_state as state
 from parity.frameworks.running import no_tensors, run, takes_as_given
@@ -218,7 +218,10 @@ def _callable(model: Model) -> Callable[..., Any]:
 
 
 def _input(array: Array, floating: Any) -> Native:
-    tensor = tf.constant(np.ascontiguousarray(array) if array.ndim else array)
+    try:
+        tensor = tf.constant(np.ascontiguousarray(array) if array.ndim else array)
+    except ValueError as error:  # float128
+        raise InputError(f"TensorFlow has no {array.dtype}: give inputs as float64.") from error
     return tf.cast(tensor, floating) if array.dtype.kind == "f" else tensor
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from parity import outputs as structure
-from parity.errors import ModelError
+from parity.errors import InputError, ModelError
 from parity.frameworks import running
 from parity.frameworks.running import no_tensors, run, takes_as_given
 from parity.frameworks.torch_ops import in_float64
@@ -200,7 +200,10 @@ def _dtype_and_device(modules: Iterable[torch.nn.Module]) -> tuple[torch.dtype, 
 
 
 def _to_input(array: Array, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    tensor = torch.from_numpy(np.array(array, order="C"))  # a copy: models may write to it
+    try:
+        tensor = torch.from_numpy(np.array(array, order="C"))  # a copy: models may write to it
+    except TypeError as error:  # float128
+        raise InputError(f"torch has no {array.dtype}: give inputs as float64.") from error
     return tensor.to(device, dtype if tensor.is_floating_point() else None)
 
 
@@ -342,6 +345,8 @@ def to_numpy(array: Native) -> Array:
     tensor = array.detach().cpu()
     if tensor.layout != torch.strided:
         tensor = tensor.to_dense()
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
     if tensor.dtype == torch.complex32:
         tensor = tensor.to(torch.complex64)
     if tensor.dtype.is_floating_point and tensor.dtype not in _NUMPY_HAS:

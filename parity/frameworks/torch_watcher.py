@@ -33,7 +33,7 @@ class Watcher(TorchDispatchMode):
         super().__init__()
         self.recorder = recorder
         self.named = named
-        self._state = {t.untyped_storage().data_ptr() for _, _, t in named.values()}
+        self._state = {_storage(t) for _, _, t in named.values()} - {0}
         self._known: dict[int, torch.Tensor] = {}  # by value id, to find those that share memory
         self._writes: dict[int, list[_Write]] = {}  # by storage
         self._seen: dict[int, int] = {}  # value id: how many of its storage's writes it holds

@@ -70,7 +70,7 @@ def message(kind, call):
         (
             InputError,
             lambda: parity.compare(square, square, inputs=np.array(["a", "b"])),
-            ["dtype <U1", "give numeric arrays, or tuples and dicts of them"],
+            ["dtype <U1", "Give arrays of numbers, dense, or tuples and dicts of them"],
         ),
         (
             InputError,
