@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.draws.draw import Draw
+from parity.once import Once
 from parity.tape import Op, Tape
 
 
@@ -55,7 +56,24 @@ def _drawn(tape: Tape) -> list[Unit]:
         Unit(op.outputs[0], op, op.draw, tape.values[op.outputs[0]].shape)
         for op in tape.ops
         if op.role == "random" and op.index in tape.used and tape.values[op.outputs[0]].size
+        if not _is_a_seed(tape, op)
     ]
+
+
+def _is_a_seed(tape: Tape, op: Op) -> bool:
+    """Whether whole numbers are drawn by which stateless operations draw, and nothing else."""
+    if op.draw is not None or "int" not in tape.values[op.outputs[0]].dtype:
+        return False
+    read, used = Once(op.outputs), set(tape.outputs.values())
+    for value in read:
+        for index in tape.consumers[value]:
+            reader = tape.ops[index]
+            if reader.role == "random":
+                if not reader.kind.startswith("Stateless"):
+                    return False
+            else:
+                read.add(reader.outputs)
+    return used.isdisjoint(read)
 
 
 def _cut(tape: Tape, unit: Unit, own: Counter[int], other: Counter[int]) -> Sequence[Unit]:

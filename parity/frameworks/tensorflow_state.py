@@ -14,7 +14,8 @@ from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from tensorflow.python.ops.gen_resource_variable_ops import assign_variable_op, read_variable_op
 
-from parity.keeping.of_tensorflow import forget_streams, global_seeds
+from parity.keeping.kept import other_generators
+from parity.keeping.of_tensorflow import forget_streams, global_generators, global_seeds
 from parity.recorder import discover
 from parity.tape import Native
 from parity.weights.tensors import distinct
@@ -243,17 +244,20 @@ def as_made(watched: Watched) -> Iterator[None]:
 
 @contextlib.contextmanager
 def other_seeds(turn: int) -> Iterator[None]:
-    """Lets operations draw by other seeds for a while."""
+    """Lets operations draw by other seeds for a while, and by other global generators."""
     eager = context.context()
     seeds = getattr(eager, "_rng", None)
     before = seeds.getstate() if seeds else None
-    try:
-        if seeds:
-            seeds.seed(seeds.getrandbits(64) + turn)
-        yield
-    finally:
-        if seeds:
-            seeds.setstate(before)
+    with contextlib.ExitStack() as generators:
+        for number, one in enumerate(global_generators()):
+            generators.enter_context(other_generators(one, turn + 100 * number))
+        try:
+            if seeds:
+                seeds.seed(seeds.getrandbits(64) + turn)
+            yield
+        finally:
+            if seeds:
+                seeds.setstate(before)
 
 
 @contextlib.contextmanager

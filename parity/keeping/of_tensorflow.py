@@ -69,11 +69,16 @@ def forget_streams() -> None:
     pywrap_tfe.TFE_ContextClearCaches(context.context()._context_handle)
 
 
-def global_seeds() -> list[Any]:
-    """The variables from which Keras's layers and `tf.random`'s global generator draw."""
+def global_generators() -> list[Any]:
+    """Those of `keras.random` and `tf.random`, by which whatever is given none draws."""
     module = sys.modules.get("tensorflow.python.ops.stateful_random_ops")
     generators = keras_generator(), getattr(module, "global_generator", None)
-    return [one.state for one in generators if one is not None]
+    return [one for one in generators if one is not None]
+
+
+def global_seeds() -> list[Any]:
+    """The variables that their states are."""
+    return [one.state for one in global_generators()]
 
 
 def keras_generator() -> Any:
