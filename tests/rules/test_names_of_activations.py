@@ -57,3 +57,13 @@ def test_half_of_a_curve_is_none() -> None:
 
     report = compare(lambda x: held(x, True), lambda x: held(x, False))
     assert report.verdict == "diverged" and "elu" not in summaries(report)
+
+
+def test_one_that_is_applied_once_and_not_twice_is_there() -> None:
+    for curve in (torch.tanh, F.leaky_relu):
+        report = compare(
+            lambda x, curve=curve: curve(curve(x @ FIRST)) @ SQUARE,
+            lambda x, curve=curve: curve(x @ FIRST) @ SQUARE,
+        )
+        assert kinds(report) == ["activation-missing"]
+        assert summaries(report).startswith("no further")

@@ -121,3 +121,27 @@ def test_zeros_that_are_added_before_a_region_are_no_missing_bias(turned) -> Non
     models = layer(B), layer(torch.zeros(6))
     report = compare(*(models[::-1] if turned else models), inputs=X)
     assert kinds(report) == ["weight-values"] and "zeros" in summaries(report)
+
+
+@pytest.mark.parametrize(("times", "words"), [(2, "twice"), (3, "3 times")])
+def test_a_bias_that_the_reference_adds_again_is_added(times, words) -> None:
+    def model(times: int):
+        def run(x: torch.Tensor) -> torch.Tensor:
+            found = torch.nn.functional.linear(x, FIRST.T, B)
+            for _ in range(times - 1):
+                found = found + B
+            return torch.tanh(found)
+
+        return run
+
+    (found,) = compare(model(times), model(1), inputs=X).divergences
+    assert found.cause.kind == "bias-doubled" and found.cause.parameters == {"bias": (times, 1)}
+    assert found.cause.summary.endswith(f"is added once; the reference adds it {words}")
+
+
+def test_half_of_a_bias_is_half_of_it() -> None:
+    report = compare(
+        lambda x: torch.tanh(hidden(x) + B), lambda x: torch.tanh(hidden(x) + 0.5 * B), inputs=X
+    )
+    (found,) = report.divergences
+    assert found.cause.parameters == {"bias": (1, 0.5)}

@@ -1,10 +1,11 @@
-"""A mask behind the softmax is a mask."""
+"""A mask hides something, before the softmax or behind it: what is added as 0 and 1 is none."""
 
 from __future__ import annotations
 
+import pytest
 import torch
 
-from tests.rules.pairs import FIRST, compare, kinds, summaries
+from tests.rules.pairs import FIRST, compare, kinds, summaries, weights
 
 SEEN = torch.ones(5, 5).tril()
 
@@ -26,3 +27,45 @@ def test_a_mask_behind_the_softmax_is_told_from_none() -> None:
     assert [kinds(one) for one in reports] == [["attention-mask-missing"]] * 2
     assert "here is not masked" in summaries(reports[0])
     assert "not masked there, but behind it" in summaries(reports[1])
+
+
+BAND = torch.ones(5, 5).tril()
+STEP, TALL = torch.eye(5)[:, :1], weights(5, 6)
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate"),
+    [
+        (
+            lambda x: torch.softmax((x @ FIRST) @ (x @ FIRST).T + BAND, -1) @ x,
+            lambda x: torch.softmax((x @ FIRST) @ (x @ FIRST).T, -1) @ x,
+        ),
+        (lambda x: torch.tanh(x + STEP) @ FIRST, lambda x: torch.tanh(x) @ FIRST),
+        (lambda x: torch.tanh(x * (1 + STEP)) @ FIRST, lambda x: torch.tanh(x) @ FIRST),
+        (lambda x: torch.tanh(x @ FIRST - BAND @ TALL), lambda x: torch.tanh(x @ FIRST)),
+    ],
+    ids=["bonus of scores", "first step", "twice the first step", "a product of it"],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_is_added_as_0_and_1_masks_nothing(reference, candidate, turned) -> None:
+    models = (candidate, reference) if turned else (reference, candidate)
+    report = compare(*models)
+    assert report.verdict == "diverged" and "mask" not in summaries(report)
+
+
+@pytest.mark.parametrize(
+    "masked",
+    [
+        lambda s: s + (1 - BAND) * -1e9,
+        lambda s: s * BAND + (1 - BAND) * -1e9,
+        lambda s: torch.where(BAND > 0, s, -1e9),
+        lambda s: s + torch.log(BAND + 1e-30).clamp(min=-1e9) * 1e9,
+    ],
+    ids=["added", "by both", "chosen", "logarithm"],
+)
+def test_a_mask_in_any_form_is_named_where_it_is_missing(masked) -> None:
+    def model(mask):
+        return lambda x: torch.softmax(mask((x @ FIRST) @ (x @ FIRST).T), -1) @ x
+
+    report = compare(model(masked), model(lambda scores: scores))
+    assert kinds(report) == ["attention-mask-missing"]

@@ -204,3 +204,18 @@ def test_axes_of_two_layouts_are_told_in_one() -> None:
     report = compare(reference, candidate, inputs=steps)
     assert kinds(report) == ["norm-axis"]
     assert "axis -1, the reference (0, -1), which is (0, 1) here" in summaries(report)
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "words"),
+    [
+        (1e-12, 0.1, "epsilon 0.1 as the least divisor, the reference none that shows"),
+        (0.3, 1e-12, "epsilon none that shows, the reference 0.3 as the least divisor"),
+    ],
+)
+def test_an_epsilon_that_does_not_show_has_no_place(reference, candidate, words) -> None:
+    def unit(epsilon: float):
+        return lambda x: torch.nn.functional.normalize(0.05 * x, eps=epsilon) @ SQUARE
+
+    report = compare(unit(reference), unit(candidate), inputs=X)
+    assert kinds(report) == ["norm-epsilon"] and words in summaries(report)

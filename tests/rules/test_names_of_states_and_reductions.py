@@ -103,3 +103,25 @@ def test_an_entropy_has_no_atoms() -> None:
     steps = X[:, 0].repeat(2, 0)[:6]
     report = compare(entropy(-1), entropy(0), inputs=steps)
     assert kinds(report) == ["reduction-axis"] and "atoms" not in summaries(report)
+
+
+def test_what_a_last_layer_reads_besides_the_state_is_no_state() -> None:
+    """A context of zeros there: the cell reads it all the same in the next step."""
+    joint, rank = weights(12, 6), weights(12, 3)
+
+    def run(with_context: bool):
+        def model(x: torch.Tensor) -> torch.Tensor:
+            keys = torch.tanh(x @ FIRST)
+            state, found = torch.zeros(4, 6), []
+            for _ in range(3):
+                shares = torch.softmax((keys @ (state @ QUERY)[..., None])[..., 0], -1)
+                context = (shares[:, None] @ keys)[:, 0]
+                state = torch.tanh(torch.cat([context, state], 1) @ joint)
+                read = context if with_context else torch.zeros(4, 6)
+                found.append(torch.cat([state, read], 1) @ rank)
+            return torch.stack(found, 1)
+
+        return model
+
+    report = compare(run(True), run(False), inputs=X)
+    assert report.verdict == "diverged" and "the state of" not in summaries(report)

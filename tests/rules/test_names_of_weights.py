@@ -122,3 +122,19 @@ def test_a_table_of_turned_rows_is_read_at_the_same_places() -> None:
     assert found.cause.summary == "places.weight holds its rows in another order: 4, 0, 1, 2, 3"
     (found,) = compare(model(rows, 0), model(rows, 1)).divergences
     assert found.cause.kind == "position-ids"
+
+
+def test_a_sum_that_is_left_out_is_no_other_weight() -> None:
+    report = compare(
+        lambda x: torch.tanh(x[:, :6] @ (SQUARE + torch.eye(6))),
+        lambda x: torch.tanh(x[:, :6] @ SQUARE),
+    )
+    assert report.verdict == "diverged" and "another weight" not in summaries(report)
+
+
+def test_rows_that_are_equal_have_no_order() -> None:
+    mask = torch.tensor([1.0, 0, 1, 0, 1])[:, None].expand(5, 6).contiguous()
+    report = compare(
+        lambda x: torch.tanh(x @ FIRST * mask), lambda x: torch.tanh(x @ FIRST * (1 - mask))
+    )
+    assert report.verdict == "diverged" and "holds its rows" not in summaries(report)

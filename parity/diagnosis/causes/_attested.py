@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 
@@ -20,6 +20,7 @@ _PRODUCTS = (
 )
 _KERNELS = ("norm", "lstm", "gru", "rnn", "attention", "fused")  # with a bias inside
 _ADDITIONS = ("add", "badd", "biasadd", "bias", "multiadd")
+_LATER = 2  # operations behind a norm's end that may be its scale and offset
 _ROOTS = ("sqrt", "rsqrt", "std")
 
 
@@ -160,6 +161,20 @@ def holds_repeated(view: RegionView, array: Array) -> bool:
     )
 
 
+def times_added(tape: Tape, leaf: int, among: Collection[int]) -> int:
+    """How often a leaf is added, moved alone, by some operations."""
+    found = 0
+    todo = Once([tape.before_moves(leaf)])
+    for value in todo:
+        for index in tape.consumers[value]:
+            op = tape.ops[index]
+            if op.role == "move" and (op.static or len(op.inputs) == 1):
+                todo.add(op.outputs)
+            elif index in among and not op.static:
+                found += _adds_it(tape, op, value)
+    return found
+
+
 def is_itself(tape: Tape, value: int) -> bool:
     """Whether a value is a leaf, or made of leaves by moves alone."""
     todo = Once([value])
@@ -210,3 +225,43 @@ def _adds_it(tape: Tape, op: Op, value: int) -> bool:
 def _others(tape: Tape, op: Op) -> int:
     """How many arrays of several numbers an addition has besides one."""
     return sum(tape.values[one].size > 1 for one in op.inputs) - 1
+
+
+def numbers_given(view: RegionView) -> Iterator[float]:
+    """The floating numbers that a side's operations are given, as settings or as constants."""
+    static = (view.tape.ops[index] for index in view.tape.static_before(view.ops))
+    for op in (*view.ops, *static):
+        yield from (one for _, one in op.settings() if isinstance(one, float))
+    yield from (
+        float(leaf.array.ravel()[0])
+        for leaf in view.leaves
+        if leaf.array.size == 1 and leaf.array.dtype.kind == "f"
+    )
+
+
+def other_scale(case: Case, epsilon: float) -> str:
+    """Why another epsilon may be none: the candidate has no such number; "" if it has.
+
+    What is normalised at another scale, or by another variance, gives what another epsilon gives.
+    A norm that was folded into others' numbers, or its epsilon into a variance, does not show it.
+    """
+    given = np.array([*numbers_given(case.candidate)])
+    folded = not given.size or not takes_root(case.candidate)
+    if epsilon == 0 or folded or np.isclose(epsilon, (given, 2 * given), 1e-6, 0.0).any():
+        return ""
+    return f"the candidate has no {epsilon:g} there: its scale or its variance may be another"
+
+
+def of_no_effect(case: Case) -> str:
+    """Why nothing may be missing: a parameter of ones or zeros is read where it would be."""
+    view = case.candidate
+    run, tape = case.repaired.side.run, view.tape
+    for op in (*view.ops, *view.readers(_LATER)):
+        for value in op.inputs:
+            read = tape.values[tape.before_moves(value)]
+            if read.kind != "parameter":
+                continue
+            array = run.array(value)
+            if array.size and ((array == 0).all() or (array == 1).all()):
+                return f"{read.name or op.kind} is {array.flat[0]:g} throughout: it may be that"
+    return ""

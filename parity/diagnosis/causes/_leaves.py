@@ -130,18 +130,6 @@ def made(view: RegionView, value: int) -> Made:
     return Made(tuple(one for one in ops if one.role != "move"), tuple(_floating(leaves)))
 
 
-def numbers_given(view: RegionView) -> Iterator[float]:
-    """The floating numbers that a side's operations are given, as settings or as constants."""
-    static = (view.tape.ops[index] for index in view.tape.static_before(view.ops))
-    for op in (*view.ops, *static):
-        yield from (one for _, one in op.settings() if isinstance(one, float))
-    yield from (
-        float(leaf.array.ravel()[0])
-        for leaf in view.leaves
-        if leaf.array.size == 1 and leaf.array.dtype.kind == "f"
-    )
-
-
 def is_looked_up(view: RegionView, value: int) -> bool:
     """Whether a static value is made of a table by whole numbers, as places in it."""
     tape = view.tape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -121,8 +122,8 @@ def activation_missing(case: Case) -> Iterator[Explanation]:
                 "activation-missing",
                 f"{curve.name} is applied further on, the reference applies it here"
                 if moved
-                else f"no {curve.name}, which the reference applies"
-                + _of_other_bounds(curve, inside_candidate(case)),
+                else f"no {_again(inside_candidate(case), curve)}{curve.name}, which the reference "
+                "applies" + _of_other_bounds(curve, inside_candidate(case)),
                 lambda trial, without=without: case.run_reference(trial.fed, without(trial)),  # type: ignore[misc]
                 parameters={"activation": (curve.name, None)},
             )
@@ -162,6 +163,21 @@ def _of_other_bounds(curve: Curve, other: Inside) -> str:
     idle = (op for op in near(other) if is_bound(op) and any(unchanging(other, [op])))
     clip = next(idle, None)
     return f"; the other model's {clip.kind} there cuts nothing off" if clip else ""
+
+
+def _again(other: Inside, curve: Curve) -> str:
+    """A word before a curve's name where the other side applies one next to the place as well."""
+    tape = other.view.tape
+    for op in (*near(other), *other.view.readers()):
+        for made, used in itertools.product(op.outputs[:1], op.inputs):
+            before, after = (other.base.array(one) for one in (used, made))
+            if (
+                before.shape == after.shape
+                and tape.is_live(used)
+                and _is_curve(curve, before, after)
+            ):
+                return "further "
+    return ""
 
 
 def _is_as_often(case: Case, curve: Curve, of_candidate: bool) -> bool:

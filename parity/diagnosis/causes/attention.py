@@ -10,13 +10,13 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes._masks import HIDDEN, is_mask_of, masks_of
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView, plain_kind
 from parity.once import Once
 from parity.tape import Array, Tape
 
-_HIDDEN = -1e7  # a score below this is masked
 _STEPS_BACK = 12
 
 
@@ -175,22 +175,18 @@ def _masks_behind(case: Case) -> bool:
                 if reader.role == "move" and len(reader.inputs) == 1:
                     todo.add(reader.outputs)
                 others = (v for v in reader.inputs if not tape.is_live(v))
-                if any(tape.values[v].size > 1 and _is_mask_of(run.array(v)) for v in others):
+                if any(tape.values[v].size > 1 and is_mask_of(run.array(v)) for v in others):
                     return True
     return False
 
 
-def _is_mask_of(array: Array) -> bool:
-    return array.dtype.kind == "b" or (array.dtype.kind in "iuf" and _is_mask(array))
-
-
 def _unmasked(case: Case) -> Iterator[Mapping[int, Array]]:
     """Values for the reference's masks that mask nothing."""
-    masks = _masks(case, case.reference)
+    masks = masks_of(case, case.reference)
     for choice in (1, 0):
         values: dict[int, Array] = {}
         for value, array in masks:
-            if array.dtype.kind == "f" and array.min() <= _HIDDEN:
+            if array.dtype.kind == "f" and array.min() <= HIDDEN:
                 values[value] = np.zeros_like(array)
             elif not choice and _multiplies(case.reference, value):
                 continue  # a product with zeros hides all of it
@@ -202,33 +198,6 @@ def _unmasked(case: Case) -> Iterator[Mapping[int, Array]]:
 
 def _multiplies(view: RegionView, value: int) -> bool:
     return any("mul" in plain_kind(op) for op in view.ops if value in op.inputs)
-
-
-def _masks(case: Case, view: RegionView) -> list[tuple[int, Array]]:
-    """Arrays of two values that enter a region and do not depend on the inputs."""
-    side = case.repaired.reference if view is case.reference else case.repaired.side
-    found = []
-    read = [value for op in view.ops for value in op.inputs]
-    for value in dict.fromkeys((*read, *(leaf.id for leaf in view.leaves))):
-        if view.tape.is_live(value) or view.tape.values[value].size < 2:
-            continue
-        producer = view.tape.producer(value)
-        if producer is not None and producer.index in {op.index for op in view.ops}:
-            continue
-        array = side.run.array(value)
-        if _is_mask_of(array):
-            found.append((value, array))
-    return found
-
-
-def _is_mask(array: Array) -> bool:
-    different = np.unique(array)
-    if different.size > 2:
-        return False
-    if different.size == 1:
-        return False
-    low, high = float(different[0]), float(different[1])
-    return (low, high) == (0.0, 1.0) or (low <= _HIDDEN and high == 0.0)
 
 
 def _tiny_mask(case: Case) -> float | None:
@@ -268,13 +237,13 @@ def mask_value(case: Case) -> Iterator[Explanation]:
         return
     through = any("softmax" in kind for kind in (*case.reference.kinds, *case.candidate.kinds))
     hidden = _hidden(first, through)
-    if not hidden.any() or hidden.all() or first.x.min() <= _HIDDEN:
+    if not hidden.any() or hidden.all() or first.x.min() <= HIDDEN:
         return
     ours = _put(first.x, first.reference, hidden, through)
     theirs = _put(first.x, first.candidate, hidden, through)
     if ours is None or theirs is None or ours == theirs:
         return
-    if min(ours.value, theirs.value) > _HIDDEN and not through:
+    if min(ours.value, theirs.value) > HIDDEN and not through:
         attends = any("softmax" in op.kind.lower() for op in case.reference.readers(2))
         if not attends or max(ours.value, theirs.value) > 0:
             return
@@ -313,7 +282,7 @@ class Put:
 
     @property
     def hides(self) -> bool:
-        return self.value <= _HIDDEN
+        return self.value <= HIDDEN
 
     @property
     def told(self) -> str:

@@ -8,9 +8,17 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
-from parity.diagnosis.causes._attested import adds, computes, is_added, numbers_added, part_of
+from parity.diagnosis.causes._attested import (
+    adds,
+    computes,
+    is_added,
+    numbers_added,
+    part_of,
+    times_added,
+)
 from parity.diagnosis.causes._leaves import gives, held, same, with_leaves
 from parity.diagnosis.causes._parts import as_it_is, fits
+from parity.diagnosis.region import ancestors
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.tape import Array
@@ -20,7 +28,7 @@ _FEW = 24  # operations of a region in which a bias is all that is amiss
 _BIASES = (
     ("bias-missing", 0.0, "{} is not added", (1, 0)),
     ("bias-doubled", 2.0, "twice {} is added", (1, 2)),
-    ("bias-doubled", 0.5, "half of {} is added", (2, 1)),
+    ("bias-doubled", 0.5, "half of {} is added", (1, 0.5)),
 )
 
 
@@ -33,6 +41,7 @@ def bias(case: Case) -> Iterator[Explanation]:
     """
     if any("norm" in kind for kind in case.reference.kinds):
         return
+    tape = case.reference.tape
     for leaf in held(case, as_candidate=False):
         if not is_bias(leaf) or not leaf.array.any() or not is_added(case.reference, leaf):
             continue
@@ -45,7 +54,19 @@ def bias(case: Case) -> Iterator[Explanation]:
                 yield Explanation("weight-values", zeros, predict)
                 continue
             told = text.format(_named(case.reference, leaf, "the bias "))
+            before = 0 if factor else times_added(tape, leaf.id, ancestors(tape, case.entering))
+            if before:
+                here = times_added(tape, leaf.id, {op.index for op in case.reference.ops})
+                kind, times = "bias-doubled", (before + here, before)
+                told = (
+                    f"{_named(case.reference, leaf, 'the bias ')} is added {_often(before)}; the "
+                )
+                told += f"reference adds it {_often(before + here)}"
             yield Explanation(kind, told, predict, parameters={"bias": times})
+
+
+def _often(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def _named(view: RegionView, leaf: LeafView, before: str = "") -> str:
@@ -141,7 +162,7 @@ def bias_added_again(case: Case) -> Iterator[Explanation]:
                 named = _named(case.candidate, leaf, "the bias ")
                 yield Explanation(
                     "bias-doubled",
-                    f"{named} is added although it was added before",
+                    f"{named} is added once more than the reference adds it",
                     predict,
                     parameters={"bias": (1, 2)},
                 )

@@ -206,6 +206,9 @@ def input_scale(case: Case) -> Iterator[Explanation]:
         f"{what} is normalised with mean {_short(means[1])} and deviation {_short(stds[1])}; "
         f"the reference's with {_short(means[0])} and {_short(stds[0])}"
     )
+    if all(np.allclose(one, 1.0) for one in stds):
+        less = [f"less {_short(one)}" if np.any(one) else "used as it is" for one in means]
+        text = f"{what} is {less[1]}; the reference's is {less[0]}"
     if not is_shifted:  # a mean may have been taken off before
         text = f"{what} is divided by {_short(stds[1])}; the reference's by {_short(stds[0])}"
     both = {"mean": means, "std": stds}

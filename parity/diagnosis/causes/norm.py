@@ -19,9 +19,10 @@ from parity.diagnosis.causes._attested import (
     is_factor,
     is_factor_less_one,
     is_standardised,
-    takes_root,
+    of_no_effect,
+    other_scale,
 )
-from parity.diagnosis.causes._leaves import held, numbers_given
+from parity.diagnosis.causes._leaves import held
 from parity.diagnosis.normalisation import (
     Affine,
     Form,
@@ -112,7 +113,7 @@ def affine_missing(case: Case) -> Iterator[Explanation]:
             lambda trial, leaves=leaves: case.run_reference(trial.fed, leaves),  # type: ignore[misc]
             parameters={what: (True, False) for _, _, what in chosen},
             cost=len(chosen) - 1,
-            unproved=_of_no_effect(case),
+            unproved=of_no_effect(case),
         )
         return
 
@@ -190,7 +191,10 @@ def _between_normalisations(
         parameters["offset"] = (True, False)
         words.append("no offset, the reference has one")
         made = replace(made, offset=np.zeros_like(made.offset))
-    if made.placement != theirs.placement and max(made.least, theirs.least) > 0:
+    seen = made.least > 0, theirs.least > 0
+    if made.placement != theirs.placement and not all(seen):
+        made = replace(made, placement=theirs.placement).with_epsilon(made.epsilon)
+    if made.placement != theirs.placement and all(seen):
         kinds.append("norm-epsilon-placement")
         parameters["placement"] = (ours.placement, theirs.placement)
         words.append(f"epsilon {theirs.where_epsilon_is}, the reference {ours.where_epsilon_is}")
@@ -200,7 +204,9 @@ def _between_normalisations(
             kinds.append("norm-epsilon")
         stated_epsilon = theirs.epsilon * (ours.epsilon / made.epsilon if made.epsilon else 1.0)
         parameters["epsilon"] = (ours.epsilon, plain(stated_epsilon))
-        words.append(f"epsilon {plain(stated_epsilon):g}, the reference {ours.epsilon:g}")
+        both = (plain(stated_epsilon), theirs), (ours.epsilon, ours)
+        told = [_told(one, norm, not all(seen)) for one, norm in both]
+        words.append(f"epsilon {told[0]}, the reference {told[1]}")
         made = made.with_epsilon(theirs.epsilon)
     if not kinds:
         return
@@ -212,40 +218,16 @@ def _between_normalisations(
         parameters,
         edit_of(kinds, parameters),
         cost=len(parameters) - 1,
-        unproved=(_of_no_effect(case) if "norm-affine-missing" in kinds else "")
+        unproved=(of_no_effect(case) if "norm-affine-missing" in kinds else "")
         or (other_scale(case, parameters["epsilon"][1]) if "epsilon" in parameters else ""),
     )
 
 
-def other_scale(case: Case, epsilon: float) -> str:
-    """Why another epsilon may be none: the candidate has no such number; "" if it has.
-
-    What is normalised at another scale, or by another variance, gives what another epsilon gives.
-    A norm that was folded into others' numbers, or its epsilon into a variance, does not show it.
-    """
-    given = np.array([*numbers_given(case.candidate)])
-    folded = not given.size or not takes_root(case.candidate)
-    if epsilon == 0 or folded or np.isclose(epsilon, (given, 2 * given), 1e-6, 0.0).any():
-        return ""
-    return f"the candidate has no {epsilon:g} there: its scale or its variance may be another"
-
-
-_LATER = 2  # operations behind a norm's end that may be its scale and offset
-
-
-def _of_no_effect(case: Case) -> str:
-    """Why nothing may be missing: a parameter of ones or zeros is read where it would be."""
-    view = case.candidate
-    run, tape = case.repaired.side.run, view.tape
-    for op in (*view.ops, *view.readers(_LATER)):
-        for value in op.inputs:
-            read = tape.values[tape.before_moves(value)]
-            if read.kind != "parameter":
-                continue
-            array = run.array(value)
-            if array.size and ((array == 0).all() or (array == 1).all()):
-                return f"{read.name or op.kind} is {array.flat[0]:g} throughout: it may be that"
-    return ""
+def _told(epsilon: float, norm: Normalisation, alone: bool) -> str:
+    """An epsilon in words; where one side's is too small to show, the other's place is told."""
+    if not alone:
+        return f"{epsilon:g}"
+    return f"{epsilon:g} {norm.where_epsilon_is}" if epsilon else "none that shows"
 
 
 def _statistics_changed(

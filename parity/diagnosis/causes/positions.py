@@ -111,6 +111,8 @@ def _moved_rows(case: Case, table: Array, was: Array, found: Array) -> str:
     for leaf in case.candidate.leaves:
         if leaf.array.shape != table.shape or np.array_equal(leaf.array, table):
             continue
+        if len(np.unique(table, axis=0)) < len(table):
+            return ""  # of equal rows no order is known
         own = _rows(leaf.array, found)
         order = _rows(table, leaf.array)
         if own is not None and order is not None and np.array_equal(own, was):

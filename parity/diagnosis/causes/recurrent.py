@@ -64,7 +64,7 @@ def _stand_in(case: Case, changed: Mapping[int, int]) -> str:
     told = []
     for used, now in changed.items():
         places = [gate_place(case.reference.tape, run, one) for one in (used, now)]
-        if None in places:
+        if None in places or places[0] == places[1]:
             plural = "gate that enters" if len(changed) == 1 else "gates that enter"
             return f"{len(changed)} {plural} here: another stands in"
         (first, count), (second, _) = (one for one in places if one is not None)

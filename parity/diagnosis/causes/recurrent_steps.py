@@ -89,8 +89,9 @@ def state_not_handed_on(case: Case) -> Iterator[Explanation]:
     Proof: the reference's own operations with that state at zero give the candidate's value. It is
         a state if it comes of the same weights as what is made of it.
     """
+    here = _up_to_matrices(case.reference)
     for value in case.entering:
-        if not _is_between_readers(case.reference.tape, value) or _goes_on(case, value):
+        if not _is_between_readers(case.reference.tape, value, here) or _goes_on(case, value):
             continue
         if _steps_behind(case.candidate) > _steps_behind(case.reference):
             continue  # the candidate's first step, of what another step of the reference's reads
@@ -152,10 +153,30 @@ def _is_one(a: Array, b: Array) -> bool:
     return a.shape == b.shape and bool(np.allclose(a, b, 1e-9, 1e-12))
 
 
-def _is_between_readers(tape: Tape, value: int) -> bool:
-    """Whether a value comes of a matrix that something made of the value reads again."""
+def _up_to_matrices(view: RegionView) -> set[int]:
+    """The operations that read matrices in a region, and the first behind it that do."""
+    tape = view.tape
+    reading = set[int]().union(*tape.readers_of_matrices)
+    found = {op.index for op in view.ops} & reading
+    todo = Once([view.end])
+    for value in todo:
+        for index in tape.consumers[value]:
+            if index in reading:
+                found.add(index)
+            else:
+                todo.add(tape.ops[index].outputs)
+    return found
+
+
+def _is_between_readers(tape: Tape, value: int, here: set[int]) -> bool:
+    """Whether a value comes of a matrix that something made of the value reads again.
+
+    And here, where matrices are read: what a last layer reads besides a state is none.
+    """
     before = ancestors(tape, [value])
     after = {tape.values[made].op for made in descendants(tape, value)} - before
+    if here:
+        after &= here
     shape = tape.values[value].shape
     return any(
         # the product for several gates at once is wider than a state

@@ -12,7 +12,8 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
-from parity.diagnosis.causes.norm import edit_of, forms_of, other_scale, vectors_of
+from parity.diagnosis.causes._attested import other_scale
+from parity.diagnosis.causes.norm import edit_of, forms_of, vectors_of
 from parity.diagnosis.normalisation import (
     Affine,
     Form,

@@ -11,7 +11,8 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
-from parity.diagnosis.causes.norm import edit_of, other_scale
+from parity.diagnosis.causes._attested import other_scale
+from parity.diagnosis.causes.norm import edit_of
 from parity.diagnosis.normalisation import plain, same
 from parity.tape import Array
 

@@ -189,12 +189,13 @@ def _rounded(array: Array) -> Iterator[tuple[str, Array]]:
 def _elsewhere(case: Case, change: Change) -> LeafView | None:
     """Another of the reference's weights that holds the candidate's numbers."""
     side = case.repaired.reference
+    made_of = case.reference.sources(change.leaf.id)  # w + 1 is made of w, and no other weight
     bag = np.sort(change.now, axis=None)
     for value in side.tape.values:
         if value.op >= 0 or value.kind == "input" or value.size != bag.size:
             continue
         array = side.array(value.id)
-        if value.id == change.leaf.id or array.dtype.kind != "f":
+        if value.id in {change.leaf.id, *made_of} or array.dtype.kind != "f":
             continue
         if same(np.sort(array, axis=None), bag) and _in_some_layout(array, change.now):
             return LeafView(value.id, value.name, value.kind, array)

@@ -1,0 +1,71 @@
+"""What masks: arrays of two values by which numbers are hidden, and not merely computed with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes._attested import adds
+from parity.diagnosis.view import RegionView, plain_kind
+from parity.once import Once
+from parity.tape import Array, Op, Replay
+
+HIDDEN = -1e7  # a score below this is masked
+
+
+def masks_of(case: Case, view: RegionView) -> list[tuple[int, Array]]:
+    """Arrays of two values that enter a region, do not depend on the inputs, and hide something."""
+    side = case.repaired.reference if view is case.reference else case.repaired.side
+    found = []
+    read = [value for op in view.ops for value in op.inputs]
+    for value in dict.fromkeys((*read, *(leaf.id for leaf in view.leaves))):
+        if view.tape.is_live(value) or view.tape.values[value].size < 2:
+            continue
+        producer = view.tape.producer(value)
+        if producer is not None and producer.index in {op.index for op in view.ops}:
+            continue
+        array = side.run.array(value)
+        if is_mask_of(array) and _hides(view, side.run, value):
+            found.append((value, array))
+    return found
+
+
+def is_mask_of(array: Array) -> bool:
+    return array.dtype.kind == "b" or (array.dtype.kind in "iuf" and _is_mask(array))
+
+
+def _is_mask(array: Array) -> bool:
+    different = np.unique(array)
+    if different.size > 2:
+        return False
+    if different.size == 1:
+        return False
+    low, high = float(different[0]), float(different[1])
+    return (low, high) == (0.0, 1.0) or (low <= HIDDEN and high == 0.0)
+
+
+def _hides(view: RegionView, run: Replay, value: int) -> bool:
+    """Whether an array of two values hides what it meets: by a product, a choice, a huge number.
+
+    What is added as 0 and 1, or multiplies by 1 and 2, hides nothing.
+    """
+    tape, inside = view.tape, {op.index for op in view.ops}
+    made = Once([value])
+    for one in made:
+        array = run.array(one)
+        if array.dtype.kind == "b" or (array.size and array.min() <= HIDDEN):
+            return True
+        for index in tape.consumers[one]:
+            op = tape.ops[index]
+            if op.static or op.role == "move":
+                made.add(op.outputs)
+            elif index in inside and _is_hidden_by(op, array):
+                return True
+    return False
+
+
+def _is_hidden_by(op: Op, array: Array) -> bool:
+    kind = plain_kind(op)
+    if adds(op) or "sub" in kind:
+        return False
+    return "mul" not in kind or bool((array == 0).any())
