@@ -127,7 +127,8 @@ class Divergence:
         cause: why, if it could be proved.
         closest: what comes closest, where nothing explains it.
         output_before, output_after: relative difference of the outputs in float64 as the models
-            are, and with this alone repaired; None where they cannot be subtracted.
+            are, and with the reference's value alone put in here; None where they cannot be
+            subtracted.
         times: how often it occurs at these two sites, as in a loop or for each reader; the other
             fields are those of the first.
         capture: the arrays, for `Report.save_divergences`.

@@ -195,7 +195,7 @@ def _effect(comparison: Comparison, divergence: Divergence) -> str:
     before, after = divergence.output_before, divergence.output_after
     if len(comparison.divergences) < 2 or before is None or after is None:
         return ""
-    return f"mended alone {effect(before, after)}"
+    return f"with that value alone put in {effect(before, after)}"
 
 
 def _site(site: Site) -> Text:

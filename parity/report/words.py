@@ -27,17 +27,14 @@ def share(residual: float) -> str:
 
 
 def effect(before: float, after: float) -> str:
-    """What mending one divergence alone does to how far the outputs are apart.
+    """What the reference's value alone, put in at one divergence, does to the outputs.
 
-    Nothing is said to make up for another where the two figures read the same.
+    It also undoes what earlier divergences have done to that value.
     """
     if share(before) == share(after):
         return f"the outputs differ as they did, {share(before)}"
     if after > before:
-        return (
-            f"the outputs differ more, {share(after)} instead of {share(before)}: it makes up for "
-            "another"
-        )
+        return f"the outputs differ more, {share(after)} instead of {share(before)}"
     return f"the outputs differ {share(after)} instead of {share(before)}"
 
 

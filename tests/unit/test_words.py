@@ -5,9 +5,9 @@ from __future__ import annotations
 from parity.report.words import effect
 
 
-def test_a_fault_that_hides_another_is_said_to() -> None:
-    assert effect(0.1, 0.2).endswith(
-        "by 20.0% of their size instead of by 10.0% of their size: it makes up for another"
+def test_a_value_that_takes_them_further_apart_is_said_to() -> None:
+    assert effect(0.1, 0.2) == (
+        "the outputs differ more, by 20.0% of their size instead of by 10.0% of their size"
     )
 
 

@@ -239,7 +239,7 @@ def _effect(found: Data) -> str:
     before, after = number(found.get("output_before")), number(found.get("output_after"))
     if isnan(before) or isnan(after):
         return ""
-    return f"Mended alone, {effect(before, after)}."
+    return f"With the reference's value alone put in here, {effect(before, after)}."
 
 
 # --- rows ----------------------------------------------------------------------------------------
