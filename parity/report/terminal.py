@@ -207,7 +207,7 @@ def _site(site: Site) -> Text:
         text.append(relative(site.source))
         text.append(f"\n    {site.code}", "bold")
     elif not site.layer:
-        text.append("no line of your code ran here", "dim")
+        text.append("no line of your code is known here", "dim")
     return text
 
 
