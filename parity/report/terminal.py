@@ -273,6 +273,7 @@ def _places(found: StructuralDifference) -> str:
 
 def _outputs(comparison: Comparison) -> RenderableType:
     lines = Text()
+    drawn = any(note.kind == "random" for note in comparison.notes)
     for row in comparison.outputs:
         lines.append(f"output {row.name!r} {_shape(row.reference_shape)}: ")
         if row.difference is None:
@@ -288,6 +289,8 @@ def _outputs(comparison: Comparison) -> RenderableType:
             lines.append(f"; greedy choices agree in {row.decisions.greedy:.1%}")
             if row.decisions.ties:
                 lines.append(f", {row.decisions.ties} by ties within rounding")
+        if drawn:
+            lines.append("; each model on draws of its own")
         lines.append("\n")
     lines.rstrip()
     return lines
