@@ -93,7 +93,7 @@ def heads_lines(
             equal = f"; equal, not shared: {heads.equal} tensors" if heads.equal else ""
             yield f"  {model}: the heads share no tensor{equal}"
     ours, theirs = ({trunk.outputs for trunk in heads.shared} for heads in pair)
-    if ours != theirs:
+    if ours != theirs and all(heads.trunks for heads in pair):  # of a function none are seen
         yield "  one model shares what the other does not: trained, they part"
 
 

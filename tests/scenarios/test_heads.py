@@ -142,6 +142,28 @@ def test_heads_that_share_nothing_are_told_from_heads_that_do(build: Any) -> Non
     assert [row["verdict"] for row in data["outputs"]] == ["parity", "parity"]
 
 
+def test_of_a_numpy_function_it_is_not_said_what_it_shares() -> None:
+    torch = pytest.importorskip("torch")
+    kernels = {name: torch.nn.Parameter(torch.tensor(weight.T)) for name, weight in WEIGHTS.items()}
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk, self.pi, self.v = kernels.values()
+
+        def forward(self, x: Any) -> Any:
+            hidden = torch.tanh(x @ self.trunk)
+            return hidden @ self.pi, hidden @ self.v
+
+    def port(x: Any) -> Any:
+        hidden = np.tanh(x @ WEIGHTS["trunk"].T)
+        return hidden @ WEIGHTS["pi"].T, hidden @ WEIGHTS["v"].T
+
+    report = parity.compare(Net(), parity.wrap(port, framework="numpy"), inputs=FIRST)
+    assert report.verdict == "parity" and report.worst.heads[0].shared
+    assert "they part" not in str(report)
+
+
 def test_one_output_has_no_heads() -> None:
     report = parity.compare(torch_net(), torch_net(), inputs=FIRST)
     assert report.worst.heads[0].trunks == ()
