@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 Put = Callable[[], object]
@@ -24,6 +24,21 @@ class Leaf(NamedTuple):
     put_back: Put
     inside: tuple[tuple[str, Any], ...] = ()
     move: Callable[[int], object] | None = None
+
+
+Flag = tuple[Callable[[], Any], Callable[[Any], object]]  # how it is read, and set
+
+
+def kept_flags(flags: Iterable[Flag]) -> Put:
+    """Sets flags of the whole process back to what they are now, those that have changed."""
+    before = [(read, write, read()) for read, write in flags]
+
+    def put_back() -> None:
+        for read, write, value in before:
+            if read() != value:
+                write(value)
+
+    return put_back
 
 
 class Library(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import itertools
 import operator
+import os
 import random
 import types
 import zlib
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.keeping.leaf import CannotPutBack, Leaf, Put
+from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, kept_flags
 
 packages = ("numpy",)
 # Larger arrays are not copied: a checksum tells whether they have changed.
@@ -33,14 +34,26 @@ def fills(owner: Any) -> bool:
 
 
 def settings() -> list[Put]:
-    python, numpy, errors = random.getstate(), np.random.get_state(), np.geterr()
+    python, numpy = random.getstate(), np.random.get_state()
 
     def put_back() -> None:
         random.setstate(python)
         np.random.set_state(numpy)
-        np.seterr(**errors)
 
-    return [put_back]
+    return [put_back, kept_flags(_FLAGS)]
+
+
+def _set_environment(before: dict[str, str]) -> None:
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
+
+
+_FLAGS: tuple[Flag, ...] = (
+    (np.geterr, lambda found: np.seterr(**found)),
+    (np.get_printoptions, lambda found: np.set_printoptions(**found)),
+    (lambda: dict(os.environ), _set_environment),
+)
 
 
 def streams() -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 from tensorflow.python.trackable.data_structures import TrackableDataStructure
 
-from parity.keeping.leaf import Leaf, Put
+from parity.keeping.leaf import Flag, Leaf, Put, kept_flags
 from parity.tape import Native
 
 packages = ("tensorflow", "keras", "tf_keras")
@@ -55,7 +56,15 @@ def settings() -> list[Put]:
             forget_streams()
 
     states = map(leaf, global_seeds())
-    return [put_back, *(found.put_back for found in states if found)]
+    return [put_back, kept_flags(_flags()), *(found.put_back for found in states if found)]
+
+
+def _flags() -> Iterator[Flag]:
+    config = tf.config.experimental
+    yield config.tensor_float_32_execution_enabled, config.enable_tensor_float_32_execution
+    for keras in _kerases():
+        for name in ("floatx", "epsilon", "image_data_format"):
+            yield getattr(keras.backend, name), getattr(keras.backend, f"set_{name}")
 
 
 def streams() -> dict[str, Any]:

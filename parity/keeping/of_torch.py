@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
 
-from parity.keeping.leaf import Leaf, Put
+from parity.keeping.leaf import Flag, Leaf, Put, kept_flags
 
 packages = ("torch",)
 
@@ -24,17 +25,35 @@ def fills(owner: Any) -> bool:
 
 
 def settings() -> list[Put]:
-    random, grad, dtype = torch.get_rng_state(), torch.is_grad_enabled(), torch.get_default_dtype()
+    random = torch.get_rng_state()
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
 
     def put_back() -> None:
         torch.set_rng_state(random)
-        torch.set_grad_enabled(grad)
-        torch.set_default_dtype(dtype)
         if cuda:
             torch.cuda.set_rng_state_all(cuda)
 
-    return [put_back]
+    return [put_back, kept_flags(_FLAGS)]
+
+
+_cudnn = torch.backends.cudnn
+_FLAGS: tuple[Flag, ...] = (
+    (torch.is_grad_enabled, torch.set_grad_enabled),
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.get_num_threads, torch.set_num_threads),
+    (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    (
+        lambda: (
+            torch.are_deterministic_algorithms_enabled(),
+            torch.is_deterministic_algorithms_warn_only_enabled(),
+        ),
+        lambda both: torch.use_deterministic_algorithms(both[0], warn_only=both[1]),
+    ),
+    *(
+        (partial(getattr, _cudnn, name), partial(setattr, _cudnn, name))
+        for name in ("deterministic", "benchmark")
+    ),
+)
 
 
 def streams() -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import os
 import random
 import sys
 from collections import deque
@@ -127,6 +128,15 @@ def _of_the_process() -> dict[str, Any]:
     found["torch"] = torch.get_rng_state().numpy().tobytes()
     found["modes"] = torch.is_grad_enabled(), torch.get_default_dtype()
     found["eager"] = tf.config.functions_run_eagerly()
+    cudnn, keras = torch.backends.cudnn, sys.modules["keras"].backend
+    found["flags"] = {
+        "torch": (torch.are_deterministic_algorithms_enabled(), torch.get_num_threads()),
+        "cudnn": (cudnn.deterministic, cudnn.benchmark, torch.get_float32_matmul_precision()),
+        "keras": (keras.floatx(), keras.epsilon(), keras.image_data_format()),
+        "TF32": tf.config.experimental.tensor_float_32_execution_enabled(),
+        "print": str(np.get_printoptions()),
+        "environment": dict(os.environ),
+    }
     config = sys.modules["chainer"].config
     found["chainer"] = dict(vars(config._local)), dict(vars(config._global))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -205,6 +206,10 @@ def test_torch_tensors_generators_and_modes() -> None:
         torch.set_grad_enabled(False)
         torch.set_default_dtype(torch.float64)
         torch.set_default_dtype(torch.float32)
+        torch.use_deterministic_algorithms(True)
+        torch.set_float32_matmul_precision("medium")
+        torch.backends.cudnn.benchmark = True
+        torch.backends.cudnn.deterministic = True
 
     assert_left(compared, built("torch", does))
     assert_left(compared, built("torch", does, "train"))
@@ -240,6 +245,9 @@ def test_keras_seeds_in_closures_and_variables() -> None:
         model.deep.a.b.assign(model.deep.a.b + 1)
         model.dense.kernel.assign(model.dense.kernel * 2)
         keras.random.normal((3,))
+        keras.config.set_epsilon(1e-3)
+        keras.config.set_image_data_format("channels_first")
+        tf.config.experimental.enable_tensor_float_32_execution(False)
 
     assert_left(compared, built("keras", does))
     assert_left(compared, built("keras", does, "train"))
@@ -266,6 +274,9 @@ def test_numpy_writes_to_what_it_is_given() -> None:
         model.seen[0] += 1
         model.deep.a.b += 1
         np.seterr(all="raise")
+        np.set_printoptions(precision=2)
+        os.environ["OF_A_MODEL"] = "1"
+        os.environ.pop("HOME", None)
 
     assert_left(compared, built("numpy", does))
 
