@@ -7,9 +7,11 @@ import itertools
 import operator
 import os
 import random
+import threading
 import types
 import zlib
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, kept_flags
 packages = ("numpy",)
 # Larger arrays are not copied: a checksum tells whether they have changed.
 _LARGEST = 2**30
+_UNSET = object()
 
 
 def holders() -> tuple[type, ...]:
@@ -62,7 +65,9 @@ def streams() -> dict[str, Any]:
 
 def leaf(thing: Any) -> Leaf | None:
     if isinstance(thing, np.ndarray):
-        return Leaf(_array(thing)) if not thing.dtype.hasobject else None
+        masks = np.ma.getmask(thing)
+        inside = (("mask", masks),) if masks is not np.ma.nomask else ()
+        return Leaf(_array(thing), inside) if not thing.dtype.hasobject else None
     if isinstance(thing, np.random.Generator):
         return leaf(thing.bit_generator)
     if isinstance(thing, np.random.BitGenerator):
@@ -76,6 +81,12 @@ def leaf(thing: Any) -> Leaf | None:
         return Leaf(lambda: thing.setstate(python), move=thing.seed)
     if isinstance(thing, (bytearray, array.array)):
         return Leaf(_sequence(thing))
+    if isinstance(thing, memoryview) and thing.contiguous and not thing.readonly:
+        return Leaf(_sequence(thing.cast("B")))
+    if isinstance(thing, ContextVar):
+        return _variable_of_a_context(thing)
+    if isinstance(thing, threading.local):
+        return _of_a_thread(thing)
     if isinstance(thing, Iterator) and type(thing).__module__ in ("builtins", "itertools"):
         return Leaf(_iterator(thing))
     return None
@@ -126,8 +137,34 @@ def _bit_generator(thing: Any) -> Leaf:
     return Leaf(put_back, move=lambda seed: setattr(thing, "state", type(thing)(seed).state))
 
 
+def _variable_of_a_context(thing: ContextVar[Any]) -> Leaf:
+    before = thing.get(_UNSET)
+
+    def put_back() -> None:
+        if thing.get(_UNSET) is before:
+            return
+        if before is _UNSET:
+            raise CannotPutBack
+        thing.set(before)
+
+    return Leaf(put_back, () if before is _UNSET else (("value", before),))
+
+
+def _of_a_thread(thing: threading.local) -> Leaf:
+    """What this thread holds there."""
+    before = dict(vars(thing))
+
+    def put_back() -> None:
+        now = vars(thing)
+        if now.keys() != before.keys() or any(now[name] is not before[name] for name in now):
+            now.clear()
+            now.update(before)
+
+    return Leaf(put_back, tuple(before.items()))
+
+
 def _sequence(thing: Any) -> Put:
-    contents = thing[:]
+    contents = bytes(thing) if isinstance(thing, memoryview) else thing[:]
 
     def put_back() -> None:
         if thing != contents:

@@ -6,8 +6,10 @@ import array
 import os
 import random
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,12 @@ class Holding:
         self.modern, self.legacy = np.random.default_rng(1), np.random.RandomState(1)
         self.python = random.Random(1)
         self.slotted = Slotted()
+        self.view = memoryview(array.array("i", [1, 2])).cast("B")
+        self.masked = np.ma.array([1.0, 2.0], mask=[False, True])
+        self.context: ContextVar[int] = ContextVar("count")
+        self.context.set(1)
+        self.of_thread = threading.local()
+        self.of_thread.count, self.of_thread.listed = 1, []
         self.remembers = remembering()
 
 
@@ -78,8 +86,12 @@ def _contents(thing: Any) -> Any:
         return str(thing.get_state())
     if isinstance(thing, random.Random):
         return thing.getstate()
-    if isinstance(thing, array.array):
+    if isinstance(thing, (array.array, memoryview)):
         return thing.tobytes()
+    if isinstance(thing, np.ma.MaskedArray):
+        return thing.data.tobytes(), np.ma.getmaskarray(thing).tobytes()
+    if isinstance(thing, ContextVar):
+        return thing.get()
     if type(thing).__name__ == "Generator" and hasattr(thing, "get_state"):  # torch's
         return thing.get_state().numpy().tobytes()
     if hasattr(thing, "detach"):
@@ -101,6 +113,8 @@ def _inside(thing: Any) -> Iterator[tuple[str, Any]]:
     elif hasattr(thing, "__closure__"):
         for cell in thing.__closure__ or ():
             yield "cell", cell.cell_contents
+    elif isinstance(thing, threading.local):
+        yield from vars(thing).items()
     elif isinstance(thing, Slotted):
         yield "count", thing.count
     elif hasattr(thing, "_flatten_layers"):

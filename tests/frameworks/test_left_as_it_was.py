@@ -178,7 +178,17 @@ def adds_and_drops(model: Any, x: Any) -> None:
     del model.held.calls
 
 
-DEEDS = [reassigns, counts, writes, draws, adds_and_drops]
+def keeps_elsewhere(model: Any, x: Any) -> None:
+    model.held.view[0] = 7
+    model.held.masked[0] = np.ma.masked
+    model.held.masked.data[1] = 9
+    model.held.context.set(2)
+    model.held.of_thread.count = 2
+    model.held.of_thread.listed.append(1)
+    model.held.of_thread.more = 3
+
+
+DEEDS = [reassigns, counts, writes, draws, adds_and_drops, keeps_elsewhere]
 
 
 @pytest.mark.parametrize("mode", ["eval", "train"])
