@@ -170,6 +170,8 @@ def _again(other: Inside, curve: Curve) -> str:
     tape = other.view.tape
     for op in (*near(other), *other.view.readers()):
         for made, used in itertools.product(op.outputs[:1], op.inputs):
+            if not all("float" in tape.values[one].dtype for one in (made, used)):
+                continue
             before, after = (other.base.array(one) for one in (used, made))
             if (
                 before.shape == after.shape

@@ -93,6 +93,8 @@ def state_not_handed_on(case: Case) -> Iterator[Explanation]:
     for value in case.entering:
         if not _is_between_readers(case.reference.tape, value, here) or _goes_on(case, value):
             continue
+        if not _is_read_besides(case.reference, value):
+            continue  # a gate, which lives within one step
         if _steps_behind(case.candidate) > _steps_behind(case.reference):
             continue  # the candidate's first step, of what another step of the reference's reads
         zero = partial(_with_zero, case, value)
@@ -151,6 +153,20 @@ def _goes_on(case: Case, value: int) -> bool:
 def _is_one(a: Array, b: Array) -> bool:
     """Whether two values are one: what is added to it may be zero in the first step."""
     return a.shape == b.shape and bool(np.allclose(a, b, 1e-9, 1e-12))
+
+
+def _is_read_besides(view: RegionView, value: int) -> bool:
+    """Whether a matrix meets a value, or what is made of it, without what the region computes."""
+    tape, inside = view.tape, {op.index for op in view.ops}
+    reading = set[int]().union(*tape.readers_of_matrices)
+    todo = Once([value])
+    for one in todo:
+        for index in tape.consumers[one]:
+            if index in reading:
+                return True
+            if index not in inside:
+                todo.add(tape.ops[index].outputs)
+    return False
 
 
 def _up_to_matrices(view: RegionView) -> set[int]:
