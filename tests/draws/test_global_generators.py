@@ -33,8 +33,7 @@ DRAWS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 
 @pytest.mark.parametrize("draw", DRAWS)
-@pytest.mark.parametrize("used", [False, True], ids=["fresh", "used before"])
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("used", "turned"), [(False, False), (True, False), (True, True)])
 def test_what_is_drawn_by_a_global_generator_is_a_draw(draw: str, used: bool, turned: bool) -> None:
     """It is put back after each run, and gives the same numbers: a draw it is all the same."""
     ours, theirs = DRAWS[draw]
