@@ -10,7 +10,7 @@ import parity
 X = np.random.default_rng(0).standard_normal((5, 6)).astype("f")
 
 
-def told(draws: bool) -> str:
+def report_of(draws: bool) -> str:
     def model(x: torch.Tensor) -> torch.Tensor:
         return torch.tanh(x + 0.3 * torch.randn_like(x) if draws else 1.1 * x)
 
@@ -19,5 +19,5 @@ def told(draws: bool) -> str:
 
 
 def test_that_each_model_ran_on_draws_of_its_own_is_said() -> None:
-    assert "; each model on draws of its own coverage" in told(True)
-    assert "draws of its own" not in told(False)
+    assert "; each model on draws of its own coverage" in report_of(True)
+    assert "draws of its own" not in report_of(False)

@@ -679,7 +679,7 @@ def test_a_damaged_heap_does_not_hang_the_reader(
 def test_the_directory_of_an_archive_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And no handle is kept: the file can be replaced, and then it is told that it was."""
+    """And no handle is kept: the file can be replaced, which a later read reports."""
     write_weights(tmp_path / "w.npz", {f"w{n}": np.full(3, n, "f") for n in range(50)})
     opened = []
     real = zipfile.ZipFile.__init__

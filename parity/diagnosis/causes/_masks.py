@@ -36,9 +36,7 @@ def is_mask_of(array: Array) -> bool:
 
 def _is_mask(array: Array) -> bool:
     different = np.unique(array)
-    if different.size > 2:
-        return False
-    if different.size == 1:
+    if different.size != 2:
         return False
     low, high = float(different[0]), float(different[1])
     return (low, high) == (0.0, 1.0) or (low <= HIDDEN and high == 0.0)

@@ -53,16 +53,16 @@ def bias(case: Case) -> Iterator[Explanation]:
                 zeros = f"zeros are read in place of {_named(case.reference, leaf)}"
                 yield Explanation("weight-values", zeros, predict)
                 continue
-            told = text.format(_named(case.reference, leaf, "the bias "))
+            named = _named(case.reference, leaf, "the bias ")
+            summary = text.format(named)
             before = 0 if factor else times_added(tape, leaf.id, ancestors(tape, case.entering))
             if before:
-                here = times_added(tape, leaf.id, {op.index for op in case.reference.ops})
-                kind, times = "bias-doubled", (before + here, before)
-                told = (
-                    f"{_named(case.reference, leaf, 'the bias ')} is added {_often(before)}; the "
+                whole = before + times_added(tape, leaf.id, {op.index for op in case.reference.ops})
+                kind, times = "bias-doubled", (whole, before)
+                summary = (
+                    f"{named} is added {_often(before)}; the reference adds it {_often(whole)}"
                 )
-                told += f"reference adds it {_often(before + here)}"
-            yield Explanation(kind, told, predict, parameters={"bias": times})
+            yield Explanation(kind, summary, predict, parameters={"bias": times})
 
 
 def _often(count: int) -> str:
@@ -109,15 +109,15 @@ def bias_in_addition(case: Case) -> Iterator[Explanation]:
     for leaf in added:
         if not is_added(case.candidate, leaf) or any(_holds(one, leaf.array) for one in known):
             continue  # that is a bias added twice
-        mended = _candidate_with(case, {leaf.id: 0.0 * leaf.array})
-        if fits(mended, case.first, case.first.reference):
+        fixed = _candidate_with(case, {leaf.id: 0.0 * leaf.array})
+        if fits(fixed, case.first, case.first.reference):
             named = _named(case.candidate, leaf, "the bias ")
             if _adds_zeros(case, leaf, as_candidate=False):
-                told = f"{named} is read in place of zeros"
-                yield Explanation("weight-values", told, as_it_is, mended)
+                summary = f"{named} is read in place of zeros"
+                yield Explanation("weight-values", summary, as_it_is, fixed)
                 return
-            told = f"{named} is added; the reference adds none"
-            yield Explanation("bias-missing", told, as_it_is, mended, {"bias": (0, 1)})
+            summary = f"{named} is added; the reference adds none"
+            yield Explanation("bias-missing", summary, as_it_is, fixed, {"bias": (0, 1)})
             return
 
 

@@ -205,8 +205,8 @@ def _between_normalisations(
         stated_epsilon = theirs.epsilon * (ours.epsilon / made.epsilon if made.epsilon else 1.0)
         parameters["epsilon"] = (ours.epsilon, plain(stated_epsilon))
         both = (plain(stated_epsilon), theirs), (ours.epsilon, ours)
-        told = [_told(one, norm, not all(seen)) for one, norm in both]
-        words.append(f"epsilon {told[0]}, the reference {told[1]}")
+        both_words = [_in_words(one, norm, not all(seen)) for one, norm in both]
+        words.append(f"epsilon {both_words[0]}, the reference {both_words[1]}")
         made = made.with_epsilon(theirs.epsilon)
     if not kinds:
         return
@@ -223,8 +223,8 @@ def _between_normalisations(
     )
 
 
-def _told(epsilon: float, norm: Normalisation, alone: bool) -> str:
-    """An epsilon in words; where one side's is too small to show, the other's place is told."""
+def _in_words(epsilon: float, norm: Normalisation, alone: bool) -> str:
+    """An epsilon in words; where one side's is too small to show, the other's place is given."""
     if not alone:
         return f"{epsilon:g}"
     return f"{epsilon:g} {norm.where_epsilon_is}" if epsilon else "none that shows"
