@@ -88,7 +88,7 @@ def entry_from(data: Mapping[str, Any], name: str) -> Entry:
     if unknown:
         raise Damaged(f"{name}: nothing is known of {unknown[0]!r}")
     shared = "fixture" in data
-    if data.get("verdict") not in SEVERITY:
+    if data.get("verdict") not in (*SEVERITY,):
         raise Damaged(f"{name}: its verdict is {data.get('verdict')!r}")
     layers = _mapping(data.get("layers"), f"{name}: layers")
     environment = _mapping(data.get("environment"), f"{name}: environment")
@@ -169,6 +169,9 @@ def _shares(data: Any, where: str, names: tuple[str, ...] = ()) -> dict[str, flo
     found = {
         name: _number(share, f"{where}: {name}") for name, share in _mapping(data, where).items()
     }
+    for name, share in found.items():
+        if share == float("inf"):
+            raise Damaged(f"{where}: {name}: a share is a number, not infinity")
     for name in names:
         if name not in found:
             raise Damaged(f"{where}: {name!r} is missing")

@@ -53,6 +53,8 @@ def _entries(run: dict[str, Any]) -> dict[str, Entry]:
             continue
         made = entries_of(compared["report"], compared["test"])
         for name, entry in zip(compared["entries"], made.values(), strict=True):
+            if not isinstance(name, str):
+                raise TypeError(f"{name!r} is no name of a comparison")
             # the run's machine is not known, this one's says nothing
             environment = {**entry.environment, "machine": {"parity": str(run["parity"])}}
             entry = replace(entry, environment=environment)

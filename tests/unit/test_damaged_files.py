@@ -72,3 +72,24 @@ def test_damage_is_drawn_from_the_seed(tmp_path):
         damaged.in_bytes(path, data, random.Random(seed))
         found.append(path.read_bytes())
     assert found[0] == found[1] != found[2]
+
+
+def test_a_share_without_end_is_refused(tmp_path):
+    path = tmp_path / "baseline.json"
+    KINDS["baseline"].write(path)
+    text = path.read_text()
+    for endless in ('"inf"', "Infinity"):
+        path.write_text(text.replace('"values": 1.0', f'"values": {endless}'))
+        assert endless in path.read_text()
+        with pytest.raises(FileError, match="values: a share is a number, not infinity"):
+            KINDS["baseline"].read(path)
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path):
+    path = tmp_path / "run.json"
+    KINDS["run for a history"].write(path)
+    name = '"test_a.py::test_port: net -> port"'
+    path.write_text(path.read_text().replace(f'"entries": [{name}]', f'"entries": [{2**70}]'))
+    assert str(2**70) in path.read_text()
+    with pytest.raises(FileError, match="is no name of a comparison"):
+        KINDS["run for a history"].read(path)
