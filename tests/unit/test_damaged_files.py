@@ -93,3 +93,12 @@ def test_a_name_that_is_no_text_is_refused(tmp_path):
     assert str(2**70) in path.read_text()
     with pytest.raises(FileError, match="is no name of a comparison"):
         KINDS["run for a history"].read(path)
+
+
+@pytest.mark.parametrize("verdict", ["{}", "[]", "null", '"fine"'])
+def test_a_verdict_that_is_none_is_refused(verdict, tmp_path):
+    path = tmp_path / "baseline.json"
+    KINDS["baseline"].write(path)
+    path.write_text(path.read_text().replace('"verdict": "diverged"', f'"verdict": {verdict}', 1))
+    with pytest.raises(FileError, match="its verdict is"):
+        KINDS["baseline"].read(path)
