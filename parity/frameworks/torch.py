@@ -275,7 +275,10 @@ def _tensor(
 def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
     """Calls the ATen operator again, on copies of what it would write to."""
     call = op.call
-    with torch.no_grad():
+    recording = torch.is_grad_enabled()
+    if recording:  # `no_grad` takes as long as a small kernel
+        torch.set_grad_enabled(False)
+    try:
         if isinstance(call, SharedMemory):
             return [call(*arguments)]
         args = _fill(call.args, arguments, precision)
@@ -288,7 +291,7 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
             target[position] = target[position].clone()
             made.append(target[position])
         func = _RESHAPES.get(call.func, call.func)
-        if func is torch.ops.aten.view.dtype:
+        if func is _VIEW_OF_BITS:
             args[1] = call.args[1]  # of the bits that were recorded
         if op.kind == "to_dense" and arguments[0].layout == torch.strided:
             return [arguments[0].clone()]  # a value that was put in is dense already
@@ -296,6 +299,9 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
             result = in_float64(func, args, kwargs)
         else:
             result = func(*args, **kwargs)
+    finally:
+        if recording:
+            torch.set_grad_enabled(True)
     results = result if isinstance(result, (tuple, list)) else (result,)
     # a kernel may leave out what only a backward pass would need
     made += [torch.empty(0) if results[i] is None else results[i] for i in call.kept]
@@ -309,6 +315,8 @@ _UNINITIALISED = frozenset(
     ["empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"]
 )
 
+
+_VIEW_OF_BITS = torch.ops.aten.view.dtype
 
 # A view asks for the strides of the run; a value that was put in has its own.
 _RESHAPES = {
@@ -325,6 +333,8 @@ def _fill(template: Any, arguments: Sequence[Native], precision: Precision) -> A
     if isinstance(template, (tuple, list)):
         return [_fill(item, arguments, precision) for item in template]
     if isinstance(template, dict):
+        if not template:
+            return {}
         return {key: _fill(item, arguments, precision) for key, item in template.items()}
     if precision is not None and isinstance(template, torch.dtype) and template.is_floating_point:
         return torch.float64

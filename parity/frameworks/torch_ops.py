@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -33,21 +33,17 @@ def in_float64(func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     Raises:
         NoFloat64: its kernel does not take them.
     """
-    replacement = _WITHOUT_FLOAT64.get(func)
-    if replacement is not None:
-        return replacement(*args, **kwargs)
-    if func is torch.ops.aten.nan_to_num.default:
-        args = _with_limits_of_float32(args)
-    whole = func is aten.full.default and not isinstance(args[1], float)  # integers or booleans
-    if func in _FACTORIES and kwargs.get("dtype") is None and not whole:
-        kwargs = {**kwargs, "dtype": torch.float64}
-    if func is aten.view.dtype:  # the bits of what was recorded: a float64 has others
-        found = func(_of_width(args[0], args[1]), args[1])
-        return found.double() if found.is_floating_point() else found
-    # a quotient of integers is of the default dtype; setting it takes as long as a small kernel
-    settled = any(type(one) is torch.Tensor and one.dtype is torch.float64 for one in args)
+    if func in _FACTORIES:
+        whole = func is aten.full.default and not isinstance(args[1], float)  # integers or booleans
+        if kwargs.get("dtype") is None and not whole:
+            kwargs = {**kwargs, "dtype": torch.float64}
     try:
-        with nullcontext() if settled else _default_float64():
+        func = _OTHERWISE_IN_FLOAT64.get(func, func)
+        # a quotient of integers is of the default dtype; setting it takes as long as a small kernel
+        for one in args:
+            if type(one) is torch.Tensor and one.dtype is torch.float64:
+                return func(*args, **kwargs)
+        with _default_float64():
             return func(*args, **kwargs)
     except (RuntimeError, NotImplementedError) as error:  # what kernels raise; others are ours
         raise NoFloat64(str(error).split("\n")[0]) from error
@@ -63,17 +59,30 @@ def _default_float64() -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
+def _bits(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The bits of what was recorded as another dtype: a float64 has others."""
+    found = aten.view.dtype(_of_width(tensor, dtype), dtype)
+    return found.double() if found.is_floating_point() else found
+
+
 def _of_width(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """A float64 tensor in the floating dtype that is as wide as the bits it is read as."""
     narrow = {2: torch.float16, 4: torch.float32}.get(dtype.itemsize)
     return tensor if tensor.dtype != torch.float64 or narrow is None else tensor.to(narrow)
 
 
-def _with_limits_of_float32(args: list[Any]) -> list[Any]:
+def _nan_to_num(
+    x: torch.Tensor,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> torch.Tensor:
     """Infinities become the largest numbers of float32, as in the run, and not of float64."""
-    x, nan, most, least = [*args, None, None, None][:4]
     limits = torch.finfo(torch.float32)
-    return [x, nan, limits.max if most is None else most, limits.min if least is None else least]
+    most = limits.max if posinf is None else posinf
+    least = limits.min if neginf is None else neginf
+    found: torch.Tensor = aten.nan_to_num.default(x, nan, most, least)
+    return found
 
 
 def _mkldnn_rnn_layer(
@@ -108,8 +117,11 @@ def _mkldnn_rnn_layer(
     return y, h, c, x.new_empty(0)
 
 
-_WITHOUT_FLOAT64: dict[Any, Callable[..., Any]] = {
+# Operators that have no float64, or mean something else in it.
+_OTHERWISE_IN_FLOAT64: dict[Any, Callable[..., Any]] = {
     aten.mkldnn_rnn_layer.default: _mkldnn_rnn_layer,
+    aten.nan_to_num.default: _nan_to_num,
+    aten.view.dtype: _bits,
 }
 
 # Operators that make a tensor from no tensor, in the default dtype unless told otherwise.

@@ -578,6 +578,38 @@ def test_what_python_makes_of_numbers_that_it_read_is_no_evidence() -> None:
     assert verdict(0.3) == "unverified"
 
 
+@pytest.mark.parametrize(
+    ("given", "most", "least"),
+    [
+        ((), torch.finfo(torch.float32).max, torch.finfo(torch.float32).min),
+        ((0.0, 7.0, -8.0), 7, -8),
+    ],
+)
+def test_infinities_become_in_float64_what_they_became(
+    given: tuple[float, ...], most: float, least: float
+) -> None:
+    x = np.array([[np.inf, -np.inf, 1.0]], np.float32)
+    tape = record(lambda x: torch.nan_to_num(x, *given), x)
+    for precision in (None, "float64"):
+        found = tape.replay(precision).array(tape.outputs["output"])
+        np.testing.assert_array_equal(found, [[most, least, 1.0]])
+
+
+def test_bits_in_float64_are_those_that_were_recorded() -> None:
+    tape = record(lambda x: (x.view(torch.int32) & ~0xFFFF).view(torch.float32))
+    (output,) = tape.outputs.values()
+    cut = (X.view(np.int32) & ~0xFFFF).view(np.float32)
+    np.testing.assert_array_equal(tape.replay("float64").array(output), cut)
+
+
+def test_a_replay_leaves_the_recording_of_gradients_as_it_was() -> None:
+    tape = record(lambda x: torch.tanh(x @ WEIGHT.clone().requires_grad_()))
+    for on in (True, False):
+        with torch.set_grad_enabled(on):
+            found = tape.replay("float64").native[next(iter(tape.outputs.values()))]
+            assert torch.is_grad_enabled() is on and not found.requires_grad
+
+
 def test_complex_values_replay_in_float64() -> None:
     filters = torch.randn(4, dtype=torch.complex64, generator=torch.Generator().manual_seed(7))
     tape = record(lambda x: torch.fft.irfft(torch.fft.rfft(x) * filters, n=7))
