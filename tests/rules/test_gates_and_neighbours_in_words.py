@@ -9,7 +9,7 @@ import torch
 from torch.nn.functional import interpolate
 
 import parity
-from tests.rules.pairs import compare, draw, weights
+from tests.rules.pairs import compare, draw, summaries, weights
 
 X = draw.standard_normal((5, 7)).astype("f")
 STATE = draw.standard_normal((5, 4)).astype("f")
@@ -94,3 +94,15 @@ def test_a_scale_is_an_exponential_only_where_one_is_computed() -> None:
         inputs=(X, STATE),
     )
     assert "exp(" not in str(told)
+
+
+def test_what_is_reshaped_has_no_gates() -> None:
+    dense = weights(7, 8)
+
+    def spread(x: torch.Tensor, curve: Any) -> torch.Tensor:
+        return curve((x @ dense).reshape(-1, 4, 2)) + 0.1
+
+    report = compare(
+        lambda x: spread(x, torch.nn.functional.softplus), lambda x: spread(x, torch.exp)
+    )
+    assert report.verdict == "diverged" and "gate" not in summaries(report)

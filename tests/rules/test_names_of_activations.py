@@ -50,6 +50,32 @@ def test_an_activation_that_is_missing_is_named(reference, candidate, turned) ->
     assert "further on" not in summaries(report)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_one_that_others_apply_to_what_is_read_is_not_further_on(turned) -> None:
+    def heads(x: torch.Tensor, second: bool) -> tuple[torch.Tensor, torch.Tensor]:
+        hidden = x @ FIRST
+        active = F.relu(hidden)
+        return active @ SQUARE, (active if second else hidden) @ SQUARE.T
+
+    models = (lambda x: heads(x, True), lambda x: heads(x, False))
+    report = compare(*(models[::-1] if turned else models))
+    assert kinds(report) == ["activation-extra" if turned else "activation-missing"]
+    assert "further on" not in summaries(report)
+
+
+def test_one_more_beside_one_that_both_apply() -> None:
+    report = compare(
+        lambda x: F.relu(x @ FIRST) @ SQUARE,
+        lambda x: (F.relu(x @ FIRST) + F.relu(-(x @ FIRST))) @ SQUARE,
+    )
+    assert report.verdict == "diverged" and "no activation" not in summaries(report)
+
+
+def test_another_alpha_is_said_to_be_one() -> None:
+    report = compare(lambda x: F.elu(x @ FIRST), lambda x: F.elu(x @ FIRST, 0.5))
+    assert summaries(report) == "elu with alpha 0.5; the reference has 1.0"
+
+
 def test_half_of_a_curve_is_none() -> None:
     def held(x: torch.Tensor, exact: bool) -> torch.Tensor:
         rate = -torch.exp(x @ FIRST)
@@ -66,4 +92,4 @@ def test_one_that_is_applied_once_and_not_twice_is_there() -> None:
             lambda x, curve=curve: curve(x @ FIRST) @ SQUARE,
         )
         assert kinds(report) == ["activation-missing"]
-        assert summaries(report).startswith("no further")
+        assert "fewer here than the reference applies" in summaries(report)

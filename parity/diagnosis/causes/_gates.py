@@ -25,8 +25,9 @@ Ordered = Callable[[Sequence[int]], dict[int, Array]]
 def gate_blocks(tape: Tape, value: int) -> set[int]:
     """Values of which this one is a third or a quarter, but for additions and an activation.
 
-    What is chosen or multiplied on the way is a state and no gate.
+    What is chosen or multiplied on the way is a state and no gate; what is reshaped is no part.
     """
+    size = tape.values[value].size
     units = tape.values[value].shape[-1] if tape.values[value].shape else 0
     found: set[int] = set()
     seen: set[int] = set()
@@ -38,7 +39,8 @@ def gate_blocks(tape: Tape, value: int) -> set[int]:
             continue
         seen.add(at)
         if shape[-1] in (3 * units, 4 * units):
-            found.add(at)
+            if tape.values[at].size * units >= size * shape[-1]:
+                found.add(at)
             continue
         op = tape.producer(at)
         if op is None or op.static or shape[-1] != units:

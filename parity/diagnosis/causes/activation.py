@@ -18,6 +18,7 @@ from parity.diagnosis.causes._parts import (
     inside_reference,
 )
 from parity.diagnosis.causes._sources import is_bound, near, unchanging
+from parity.diagnosis.region import descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array, Op, Tape
@@ -57,7 +58,7 @@ def activation_kind(case: Case) -> Iterator[Explanation]:
     yield Explanation(
         kind,
         f"{b.name.split()[0]} with {name} {now}; the reference has {was}"
-        if name == "slope" or kind == "gelu-variant"
+        if name != "kind" or kind == "gelu-variant"
         else f"{now} in place of {was}",
         lambda trial: b(_input(case, trial)),
         lambda trial: a(_input(case, trial)),
@@ -122,8 +123,10 @@ def activation_missing(case: Case) -> Iterator[Explanation]:
                 "activation-missing",
                 f"{curve.name} is applied further on, the reference applies it here"
                 if moved
-                else f"no {_again(inside_candidate(case), curve)}{curve.name}, which the reference "
-                "applies" + _of_other_bounds(curve, inside_candidate(case)),
+                else f"one {curve.name} fewer here than the reference applies"
+                if _is_near(inside_candidate(case), curve)
+                else f"no {curve.name} here, which the reference applies"
+                + _of_other_bounds(curve, inside_candidate(case)),
                 lambda trial, without=without: case.run_reference(trial.fed, without(trial)),  # type: ignore[misc]
                 parameters={"activation": (curve.name, None)},
             )
@@ -147,6 +150,8 @@ def activation_extra(case: Case) -> Iterator[Explanation]:
                 "activation-extra",
                 f"{curve.name} is applied here, the reference applies it further on"
                 if moved
+                else f"one {curve.name} more here than the reference applies"
+                if _is_near(inside_reference(case), curve)
                 else f"{curve.name} is applied, the reference has no activation here"
                 + _of_other_bounds(curve, inside_reference(case)),
                 as_it_is,
@@ -165,8 +170,8 @@ def _of_other_bounds(curve: Curve, other: Inside) -> str:
     return f"; the other model's {clip.kind} there cuts nothing off" if clip else ""
 
 
-def _again(other: Inside, curve: Curve) -> str:
-    """A word before a curve's name where the other side applies one next to the place as well."""
+def _is_near(other: Inside, curve: Curve) -> bool:
+    """Whether the other side applies a curve next to the place as well."""
     tape = other.view.tape
     for op in (*near(other), *other.view.readers()):
         for made, used in itertools.product(op.outputs[:1], op.inputs):
@@ -178,19 +183,28 @@ def _again(other: Inside, curve: Curve) -> str:
                 and tape.is_live(used)
                 and _is_curve(curve, before, after)
             ):
-                return "further "
-    return ""
+                return True
+    return False
 
 
 def _is_as_often(case: Case, curve: Curve, of_candidate: bool) -> bool:
-    """Whether a side that lacks a curve has it further on, before the next kernel, as often."""
+    """Whether a side that lacks a curve has it further on, before the next kernel, as often.
+
+    Others may read what enters too: what they make of it is not on the way.
+    """
     counts = []
     sides = (
-        (case.repaired.reference.run, case.entering),
-        (case.repaired.side.run, case.candidate_entering),
+        (case.repaired.reference.run, case.entering, case.reference.end),
+        (case.repaired.side.run, case.candidate_entering, case.candidate.end),
     )
-    for run, entering in sides if of_candidate else sides[::-1]:
-        ops = {op.index: op for op in before_kernels(run.tape, entering)}
+    for run, entering, end in sides if of_candidate else sides[::-1]:
+        made = descendants(run.tape, end)
+        leading = run.tape.leading_to([end])
+        ops = {
+            op.index: op
+            for op in before_kernels(run.tape, entering)
+            if op.index in leading or not made.isdisjoint(op.outputs)
+        }
         fed = {value: run.array(value) for value in entering}
         run = run.tape.replay("float64", fed, run, only=ops)  # in the run itself much is mended
         pairs: dict[int, list[int]] = {}

@@ -212,6 +212,14 @@ def input_scale(case: Case) -> Iterator[Explanation]:
     if not is_shifted:  # a mean may have been taken off before
         text = f"{what} is divided by {_short(stds[1])}; the reference's by {_short(stds[0])}"
     both = {"mean": means, "std": stds}
+    if any(np.min(one) < 0 for one in stds):  # 1 - x, which is no normalisation
+        factors = _numbers(mine.scale), _numbers(other.scale)
+        added = _numbers(mine.offset), _numbers(other.offset)
+        text = (
+            f"{what} is multiplied by {_short(factors[1])}, and {_short(added[1])} added; "
+            f"the reference's by {_short(factors[0])}, and {_short(added[0])}"
+        )
+        both = {"scale": factors, "offset": added}
     yield Explanation(
         "input-normalisation",
         text,

@@ -57,7 +57,7 @@ def missing(case: Case) -> Iterator[Explanation]:
         names = ", ".join(dict.fromkeys(op.kind for op in left_out if op.role != "move"))
         yield Explanation(
             "branch-missing" if branch else "op-missing",
-            f"{names}{_brought_in(ours, source, left_out)} is missing",
+            f"{names}{_brought_in(ours, source, left_out)} is missing here",
             predict,
             parameters={"operations": (names, "none")},
             unproved=twins(case)
@@ -83,7 +83,8 @@ def extra(case: Case) -> Iterator[Explanation]:
         names = ", ".join(dict.fromkeys(op.kind for op in left_out if op.role != "move"))
         yield Explanation(
             "op-extra",
-            f"{names}{_brought_in(theirs, source, left_out)} is not in the reference",
+            f"{names}{_brought_in(theirs, source, left_out)} is applied here, "
+            "the reference has none here",
             as_it_is,
             mended,
             {"operations": ("none", names)},

@@ -73,7 +73,8 @@ def state_dropped(case: Case) -> Iterator[Explanation]:
         if same(case.run_reference(case.first.fed, zeros), case.first.candidate):
             yield Explanation(
                 "state-not-carried",
-                f"the state of {leaf.array.shape} that the reference starts from is zero",
+                "the candidate starts from a state of zeros, "
+                f"the reference from one of {leaf.array.shape}",
                 lambda trial, zeros=zeros: case.run_reference(trial.fed, zeros),  # type: ignore[misc]
                 parameters={"carried": (True, False)},
                 cost=-1,
@@ -102,7 +103,8 @@ def state_not_handed_on(case: Case) -> Iterator[Explanation]:
             shape = case.reference.tape.values[value].shape
             yield Explanation(
                 "state-not-carried",
-                f"the state of {shape} that the reference goes on from is zero",
+                "the candidate starts from a state of zeros, "
+                f"the reference goes on from one of {shape}",
                 zero,
                 parameters={"carried": (True, False)},
                 cost=-1,

@@ -91,7 +91,7 @@ def _between(case: Case, ours: _Spread, theirs: _Spread) -> Explanation | None:
         return None
     return Explanation(
         kinds[0],
-        f"normalisation with {'; '.join(words)}",
+        f"a variance with {'; '.join(words)}",
         theirs.predict,
         ours.predict,
         parameters,

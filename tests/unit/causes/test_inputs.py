@@ -95,3 +95,10 @@ def test_a_mean_that_was_taken_off_before_is_not_told_as_none():
     assert cause.kind == "input-normalisation"
     assert list(cause.parameters) == ["std"]
     assert "what is made of the input alone is divided by (" in cause.summary
+
+
+def test_what_is_taken_from_one_is_not_normalised():
+    done = (np.random.default_rng(6).random((5, 4)) < 0.5).astype(np.float32)
+    kernel = tensor(numbers(4, 3))
+    cause = told(lambda x: (1 - x) @ kernel, lambda x: x @ kernel, done)
+    assert "normalised" not in cause.summary and "deviation" not in cause.summary
