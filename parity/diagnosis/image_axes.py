@@ -50,7 +50,9 @@ def _of_images(found: Match, pair: OutputPair) -> bool:
     given = [
         one
         for value in tapes[1].inputs.values()
-        if (one := found.pairs.get(value)) is not None and not one.order.identity
+        if (one := found.pairs.get(value)) is not None
+        # of one channel the numbers lie alike in both layouts
+        and (not one.order.identity or _shape(tapes[0], one.reference) != _shape(tapes[1], value))
     ]
     reached = _of_images_too(tapes[0], pair.reference), _of_images_too(tapes[1], pair.candidate)
     return any(
@@ -60,6 +62,10 @@ def _of_images(found: Match, pair: OutputPair) -> bool:
         and _keeps_axes(tapes[1], one.candidate, reached[1][one.candidate])
         for one in given
     )
+
+
+def _shape(tape: Tape, value: int) -> tuple[int, ...]:
+    return tape.values[value].shape
 
 
 def _of_images_too(tape: Tape, value: int) -> dict[int, Steps]:

@@ -289,7 +289,8 @@ def _by_what_they_feed(found: Match, drawing: Drawing) -> Match:
         found = max(found, _match(reference, candidate, drawing, None), key=_outputs_matched)
     if _all_outputs_matched(found):
         return found
-    return _better(found, assignments(found.drawing, _crossed(found)))
+    found = _better(found, assignments(found.drawing, _crossed(found)))
+    return found if _all_outputs_matched(found) else _better(found, mirrors(found.drawing))
 
 
 def _better(found: Match, others: Iterable[dict[int, Choice]]) -> Match:

@@ -135,6 +135,30 @@ def test_noise_that_is_taken_off_is_found_beside_its_squares(power: int, wanted:
     assert of_torch(latent(1, 1), latent(-1, power)) == wanted
 
 
+@pytest.mark.parametrize(
+    ("power", "told", "wanted"),
+    [(1, False, {"parity"}), (2, False, {"diverged"}), (1, True, {"diverged", "unverified"})],
+)
+def test_noise_that_is_taken_off_is_found_beside_other_draws(
+    power: int, told: bool, wanted: set[str]
+) -> None:
+    """But not where the noise itself is given too, of which it then takes the other sign."""
+    kernel = torch.from_numpy(W)
+
+    def actor(sign: int, power: int) -> Callable[..., Any]:
+        def model(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            x = x + 0.1 * torch.randn(x.shape)
+            mean, std = x @ kernel, 0.2 + 0.3 * torch.sigmoid(x @ kernel)
+            e = torch.randn(mean.shape)
+            noise = std**power * e
+            action = torch.tanh(mean + noise if sign > 0 else mean - noise)
+            return action + torch.rand(action.shape), *((e,) if told else ())
+
+        return model
+
+    assert of_torch(actor(1, 1), actor(-1, power)) in wanted
+
+
 @pytest.mark.parametrize(("turned", "wanted"), [(False, "unverified"), (True, "diverged")])
 def test_noise_that_is_read_from_its_end_is_no_divergence(turned: bool, wanted: str) -> None:
     kernel, scale = torch.from_numpy(W), torch.tensor([0.1, 0.4, 1.6])

@@ -93,3 +93,24 @@ def test_rows_and_columns_of_a_cube_that_were_exchanged_are_a_difference() -> No
         return last(of_a_cube(x.permute(0, 3, 1, 2)).transpose(2, 3))
 
     assert verdict(of_a_cube, turned, CUBE) == "diverged"
+
+
+def test_images_of_one_channel_have_layouts_too() -> None:
+    def read_at(images: torch.Tensor, shift: int) -> torch.Tensor:
+        rows = (torch.arange(8) + shift) % 8
+        return images[:, rows] * torch.sigmoid(images.mean((1, 2), keepdim=True))
+
+    def first(x: torch.Tensor) -> torch.Tensor:
+        return read_at(x[:, 0], 2)[:, None]
+
+    gray = X[:, :1]
+    assert verdict(first, lambda x: read_at(x[..., 0], 2)[..., None], gray) == "parity"
+    assert verdict(first, lambda x: read_at(x[..., 0], 3)[..., None], gray) == "diverged"
+
+
+def test_an_axis_of_one_that_was_moved_is_a_difference_where_images_lie_alike() -> None:
+    models = (lambda x: x[:, 0][:, None] * 2, lambda x: x[:, 0][..., None] * 2)
+    report = parity.compare(
+        *(parity.wrap(one, framework="torch") for one in models), inputs=X[:, :1]
+    )
+    assert report.verdict == "diverged"
