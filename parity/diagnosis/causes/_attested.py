@@ -161,8 +161,8 @@ def holds_repeated(view: RegionView, array: Array) -> bool:
     )
 
 
-def times_added(tape: Tape, leaf: int, among: Collection[int]) -> int:
-    """How often a leaf is added, moved alone, by some operations."""
+def times_added(tape: Tape, leaf: int, among: Collection[int], static: bool = False) -> int:
+    """How often some operations, either the static ones or the others, add a leaf, moved alone."""
     found = 0
     todo = Once([tape.before_moves(leaf)])
     for value in todo:
@@ -170,7 +170,7 @@ def times_added(tape: Tape, leaf: int, among: Collection[int]) -> int:
             op = tape.ops[index]
             if op.role == "move" and (op.static or len(op.inputs) == 1):
                 todo.add(op.outputs)
-            elif index in among and not op.static:
+            elif index in among and op.static == static:
                 found += _adds_it(tape, op, value)
     return found
 
@@ -247,7 +247,8 @@ def other_scale(case: Case, epsilon: float) -> str:
     """
     given = np.array([*numbers_given(case.candidate)])
     folded = not given.size or not takes_root(case.candidate)
-    if epsilon == 0 or folded or np.isclose(epsilon, (given, 2 * given), 1e-6, 0.0).any():
+    said = given, 2 * given, np.sqrt(np.abs(given))  # the least of squares has a root
+    if epsilon == 0 or folded or np.isclose(epsilon, said, 1e-6, 0.0).any():
         return ""
     return f"the candidate has no {epsilon:g} there: its scale or its variance may be another"
 

@@ -7,6 +7,7 @@ them. Which layout is the right one is not assumed: it is the one that gives the
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
-from parity.diagnosis.causes._attested import part_of
+from parity.diagnosis.causes._attested import part_of, times_added
 from parity.diagnosis.causes._sources import named
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
@@ -113,6 +114,16 @@ class Made:
     ops: tuple[Op, ...]
     leaves: tuple[LeafView, ...]
 
+    def without_biases(self, tape: Tape) -> Made:
+        """The same less what is added alone, if more is left: biases may be joined beforehand."""
+        among = {op.index for op in self.ops}
+        found = tuple(
+            leaf
+            for leaf in self.leaves
+            if leaf.array.ndim > 1 or not times_added(tape, leaf.id, among, static=True)
+        )
+        return Made(self.ops, found or self.leaves)
+
     def holds(self, other: Made) -> bool:
         """Whether all weights that something else is made of are among these, in any layout."""
         bags = [np.sort(leaf.array, axis=None) for leaf in self.leaves]
@@ -128,6 +139,18 @@ def made(view: RegionView, value: int) -> Made:
     before = view.tape.static_before([op]) | {op.index} if op is not None else set()
     ops = (view.tape.ops[index] for index in sorted(before))
     return Made(tuple(one for one in ops if one.role != "move"), tuple(_floating(leaves)))
+
+
+def matrices(side: Indexed) -> Made:
+    """All weights of a model that are no vectors."""
+    return Made(
+        (),
+        tuple(
+            LeafView(one.id, one.name, one.kind, side.array(one.id))
+            for one in side.tape.values
+            if one.op < 0 and one.kind != "input" and len(one.shape) > 1
+        ),
+    )
 
 
 def is_looked_up(view: RegionView, value: int) -> bool:
@@ -172,7 +195,7 @@ def _told(case: Case, change: Change) -> str:
     name = described(case, change)
     zeros = "" if change.now.any() else f"zeros are read in place of {name}"
     if not is_moved_alone(case.reference.tape, change.leaf.id):
-        if ours.ops and theirs.holds(ours):
+        if ours.ops and theirs.holds(ours.without_biases(case.reference.tape)):
             return ""
         if change.is_an_order:
             return f"the numbers of {name} in another order"
@@ -203,6 +226,28 @@ def described(case: Case, change: Change) -> str:
 def is_moved_alone(tape: Tape, value: int) -> bool:
     """Whether a value is a leaf as it is: cut, turned or copied, but not computed or looked up."""
     return tape.producer(tape.before_moves(value)) is None
+
+
+def axis_of(tape: Tape, value: int, axis: int) -> int:
+    """The axis of a leaf that lies along an axis of what moves alone make of it.
+
+    The same where it is no leaf, or several of its axes lie there.
+    """
+    root = tape.before_moves(value)
+    shape = tape.values[root].shape
+    if root == value or tape.producer(root) is not None:
+        return axis
+    chain, at = [], value
+    while at != root:
+        op = tape.ops[tape.values[at].op]
+        chain.append(op.index)
+        at = op.inputs[0]
+    places = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)
+    moved = tape.replay("float64", {root: places}, only=chain).array(value)
+    line = np.moveaxis(moved, axis, 0).reshape(moved.shape[axis], -1)[:, 0]
+    along = np.unravel_index(line.astype(np.int64), shape)
+    found = [i for i, one in enumerate(along) if (one != one[0]).any()]
+    return found[0] if len(found) == 1 else axis
 
 
 def _shares(change: Change) -> str:

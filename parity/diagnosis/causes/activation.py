@@ -126,7 +126,7 @@ def activation_missing(case: Case) -> Iterator[Explanation]:
                 else f"one {curve.name} fewer here than the reference applies"
                 if _is_near(inside_candidate(case), curve)
                 else f"no {curve.name} here, which the reference applies"
-                + _of_other_bounds(curve, inside_candidate(case)),
+                + _of_no_effect(curve, inside_candidate(case)),
                 lambda trial, without=without: case.run_reference(trial.fed, without(trial)),  # type: ignore[misc]
                 parameters={"activation": (curve.name, None)},
             )
@@ -153,7 +153,7 @@ def activation_extra(case: Case) -> Iterator[Explanation]:
                 else f"one {curve.name} more here than the reference applies"
                 if _is_near(inside_reference(case), curve)
                 else f"{curve.name} is applied, the reference has no activation here"
-                + _of_other_bounds(curve, inside_reference(case)),
+                + _of_no_effect(curve, inside_reference(case)),
                 as_it_is,
                 lambda trial, without=without: case.run_candidate(trial.fed, without(trial)),  # type: ignore[misc]
                 {"activation": (None, curve.name)},
@@ -161,13 +161,19 @@ def activation_extra(case: Case) -> Iterator[Explanation]:
             return
 
 
-def _of_other_bounds(curve: Curve, other: Inside) -> str:
-    """What the other model has there instead of a clip: one with bounds that nothing reaches."""
-    if curve.name not in _CUT_OFF:
-        return ""
-    idle = (op for op in near(other) if is_bound(op) and any(unchanging(other, [op])))
-    clip = next(idle, None)
-    return f"; the other model's {clip.kind} there cuts nothing off" if clip else ""
+def _of_no_effect(curve: Curve, other: Inside) -> str:
+    """What the other model has there instead: a clip that nothing reaches, a ReLU of what is not
+    negative.
+    """
+    tape = other.view.tape
+    for op in near(other):
+        alone = sum(tape.is_live(value) for value in op.inputs) == 1
+        if not any(unchanging(other, [op])) or not (is_bound(op) or alone):
+            continue
+        if curve.name in _CUT_OFF and is_bound(op):
+            return f"; the other model's {op.kind} there cuts nothing off"
+        return f"; the other model's {op.kind} there changes nothing on these inputs"
+    return ""
 
 
 def _is_near(other: Inside, curve: Curve) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes._attested import computes
 from parity.diagnosis.causes._masks import HIDDEN, is_mask_of, masks_of
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
@@ -155,9 +156,22 @@ def mask_missing(case: Case) -> Iterator[Explanation]:
             else "what the reference masks here is not masked",
             lambda trial, values=values: case.run_reference(trial.fed, values),  # type: ignore[misc]
             parameters={"masked": (True, False)},
+            unproved=_masked_before(case),
             cost=1 if attends else 0,  # a number too small to hide anything is a mask, too
         )
         return
+
+
+def _masked_before(case: Case) -> str:
+    """Why a mask may not be what is missing: the candidate has masked what it reads here."""
+    tape, run = case.candidate.tape, case.repaired.side.run
+    for value in case.candidate_entering:
+        op = computes(tape, value)
+        if op is not None and any(
+            not tape.is_live(one) and is_mask_of(run.array(one)) for one in op.inputs
+        ):
+            return f"the candidate's {op.kind} masks what is read here"
+    return ""
 
 
 def _masks_behind(case: Case) -> bool:

@@ -56,13 +56,25 @@ def bias(case: Case) -> Iterator[Explanation]:
             named = _named(case.reference, leaf, "the bias ")
             summary = text.format(named)
             before = 0 if factor else times_added(tape, leaf.id, ancestors(tape, case.entering))
-            if before:
+            if before and _goes_on(case):
+                summary = f"{named} is not added at this step"
+            elif before:
                 whole = before + times_added(tape, leaf.id, {op.index for op in case.reference.ops})
                 kind, times = "bias-doubled", (whole, before)
                 summary = (
                     f"{named} is added {_often(before)}; the reference adds it {_often(whole)}"
                 )
             yield Explanation(kind, summary, predict, parameters={"bias": times})
+
+
+def _goes_on(case: Case) -> bool:
+    """Whether a region is a further step of a recurrence: a matrix is read again on the way."""
+    tape = case.reference.tape
+    before = ancestors(tape, case.entering)
+    whole = before | {op.index for op in case.reference.ops}
+    return any(
+        readers & before and len(readers & whole) > 1 for readers in tape.readers_of_matrices
+    )
 
 
 def _often(count: int) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._curves import softplus
 from parity.diagnosis.causes._parts import (
     Inside,
     alone,
@@ -49,10 +50,6 @@ def is_log_probability(case: Case, value: int) -> bool:
 def _is_of_normals(number: float) -> bool:
     known = (factor * one for one in _OF_NORMALS for factor in (0.5, 1.0))
     return any(math.isclose(abs(number), one, rel_tol=1e-5) for one in known)
-
-
-def softplus(x: Array) -> Array:
-    return np.asarray(np.logaddexp(0.0, x))
 
 
 SCALES: Mapping[str, Callable[[Array], Array]] = {
@@ -102,8 +99,13 @@ def _read_as_scales(case: Case) -> Iterator[tuple[int, int, str]]:
             x, made = ours.array(source), ours.array(value)
             if x.shape == made.shape and x.size:
                 name = "x" if source == value else _scale(x, made)
-                if name is not None:
+                if name is not None and not (name == "x" and _is_bent(case, value)):
                     yield value, source, name
+
+
+def _is_bent(case: Case, value: int) -> bool:
+    """Whether the reference's region applies a curve to a value, which may change nothing here."""
+    return any(op.inputs == (value,) and op.role == "compute" for op in case.reference.ops)
 
 
 def _scale(x: Array, made: Array) -> str | None:

@@ -18,7 +18,7 @@ from parity.diagnosis.causes._around import (
     exchanges_places,
     near_images,
 )
-from parity.diagnosis.causes._leaves import gives, is_kernel, same
+from parity.diagnosis.causes._leaves import changes, gives, is_kernel, same
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.tape import Array
@@ -84,6 +84,8 @@ def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reord
             else:
                 continue
             yield "spatial-swap", text, _exchange(first, second)
+    if changes(case):
+        return  # the channels of a weight
     channels = x.ndim - 1 if last else 1
     yield "channel-order", f"axis {channels} of {x.shape} runs backwards", _backwards(channels)
 

@@ -12,6 +12,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._around import role_of_axis
+from parity.diagnosis.causes._leaves import changes
 from parity.diagnosis.causes._parts import (
     Inside,
     close,
@@ -70,7 +71,7 @@ def input_order(case: Case) -> Iterator[Explanation]:
         value.
     """
     ours = inside_reference(case)
-    for value in ours.entering:
+    for value in ours.entering if not changes(case) else ():
         x = ours.array(value)
         if x.ndim < 3 or not from_input(case.reference.tape, value):
             continue  # features and flags have no frames

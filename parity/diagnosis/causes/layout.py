@@ -64,7 +64,7 @@ def value_arranged(case: Case) -> Iterator[Explanation]:
         kind,
         text,
         lambda trial: order(trial.reference),
-        unproved=_may_be_an_index(case),
+        unproved=_may_be_an_index(case) or _may_be_an_axis(case),
         cost=CHANNELS_COST if kind in ("channel-order", "axis-order") else 0.0,
     )
 
@@ -75,6 +75,16 @@ def _may_be_an_index(case: Case) -> str:
     if moves_only or not holds_two_numbers(case.first.reference):
         return ""
     return "it holds but two numbers: another index gives what another order gives"
+
+
+def _may_be_an_axis(case: Case) -> str:
+    """Why it is not sure that axes were exchanged: a softmax moves its own axis to the end."""
+    end = case.candidate.tape.producer(case.candidate.end)
+    for op in case.candidate.readers(1):
+        if end is not None and end.role == "move" and "softmax" in plain_kind(op):
+            if op.site.source == end.site.source:
+                return f"{op.kind} on the same line moves its axis there: it may be over another"
+    return ""
 
 
 def _order(case: Case) -> Arrangement | AxisOrder | None:

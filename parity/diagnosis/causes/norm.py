@@ -172,7 +172,7 @@ def _between_normalisations(
         scale = made.scale
         if ours.to_unit_length:  # the sum over other axes has another number of terms
             scale = np.full_like(scale, theirs.statistics.count(scale.shape) ** -0.5)
-        least = ours.least if not ours.to_unit_length else theirs.least
+        least = theirs.least if ours.to_unit_length and ours.least else ours.least
         made = replace(made, statistics=theirs.statistics, scale=scale, least=least)
     count = theirs.statistics.count(made.scale.shape)
     if not same(made.scale, theirs.scale):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._leaves import made, matrices
 from parity.diagnosis.causes._parts import (
     Inside,
     alone,
@@ -89,12 +90,30 @@ def extra(case: Case) -> Iterator[Explanation]:
             mended,
             {"operations": ("none", names)},
             unproved=twins(case)
+            or _is_of_shared_weights(case, left_out)
             or _has_it(inside_reference(case), theirs, left_out)
             or _read_elsewhere(theirs, left_out)
             or _gives_constants(theirs, left_out),
             cost=_BYPASSED * len(left_out),
         )
         return
+
+
+def _is_of_shared_weights(case: Case, left_out: list[Op]) -> str:
+    """Why what the candidate adds may be amiss, and not that it is added.
+
+    It is made, before any input, of matrices that the reference has as well, as the first step of
+    a recurrence makes it of its state.
+    """
+    known = matrices(case.repaired.reference)
+    for op in left_out:
+        for value in op.inputs:
+            if case.candidate.tape.is_live(value):
+                continue
+            source = made(case.candidate, value)
+            if source.ops and known.holds(source.without_biases(case.candidate.tape)):
+                return f"what {op.kind} adds is made of weights that the reference has, too"
+    return ""
 
 
 def _is_addition(left_out: list[Op]) -> bool:

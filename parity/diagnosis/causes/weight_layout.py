@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from parity.diagnosis.causes._arrange import (
 )
 from parity.diagnosis.causes._leaves import (
     Change,
+    axis_of,
     changes,
     is_kernel,
     is_looked_up,
@@ -105,6 +107,7 @@ def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
     if order is None:
         return None
     if isinstance(order, AxisOrder):
+        order = replace(order, axis=axis_of(case.reference.tape, change.leaf.id, order.axis))
         if order.axis in space:
             return "kernel-flipped", f"{change.name}: {order.said}"
         features = of_index(np.array(order.order), (len(order.order),))

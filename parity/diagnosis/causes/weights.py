@@ -72,8 +72,8 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
         if gives(case, predict):
             yield Explanation(
                 "weight-swapped",
-                f"of two values of {fed[a].shape} that are computed alike one stands in for the "
-                "other, or they are exchanged, or the weights that they are made by",
+                f"of two values of {fed[a].shape} one stands in for the other, or they are "
+                "exchanged, or the weights that they are made by",
                 predict,
             )
 
