@@ -23,7 +23,7 @@ class Trunk:
     Attributes:
         outputs: names of all outputs that they lead to.
         layers: that read them, in the order of the data flow.
-        tensors: parameters and buffers, by their names in the model.
+        tensors: parameters, by their names in the model.
     """
 
     outputs: tuple[str, ...]
@@ -126,7 +126,7 @@ def _rank(names: Sequence[str], outputs: Sequence[str]) -> tuple[int, ...]:
 
 
 def _behind(tape: Tape, value: int) -> set[int]:
-    """The parameters and buffers that a value is computed from."""
+    """The parameters that a value is computed from; what is not trained keeps no head together."""
     found: set[int] = set()
     seen: set[int] = set()
     stack = [value]
@@ -138,7 +138,7 @@ def _behind(tape: Tape, value: int) -> set[int]:
         producer = tape.producer(one)
         if producer is not None:
             stack.extend(producer.inputs)
-        elif tape.values[one].kind in ("parameter", "buffer"):
+        elif tape.values[one].kind == "parameter":
             found.add(one)
     return found
 
