@@ -113,6 +113,9 @@ def distributed(matched: Match, outputs: Sequence[OutputPair]) -> Distributed | 
         try:
             for side in (0, 1):
                 turns = range(len(rows[side]), so_far)
+                if rows[side] and not drawn[side]:  # one that draws nothing gives the same
+                    rows[side].extend(rows[side][:1] * len(turns))
+                    continue
                 for samples in _fresh(tapes[side], drawn[side], turns, drawing.origins[side], side):
                     run = tapes[side].replay("float64", samples, bases[side], only=needed[side])
                     rows[side].append(_features(run, ends[side]))
@@ -241,15 +244,23 @@ def _features(run: Replay, ends: Sequence[int]) -> Array:
     """
     found = []
     for value in ends:
-        flat = np.nan_to_num(run.array(value).astype(np.float64).ravel())
+        flat = run.array(value).astype(np.float64).ravel()
         if not flat.size:
             continue
-        picks = np.linspace(0, flat.size - 1, min(flat.size, _ELEMENTS)).astype(int)
-        square, extremes = flat @ flat, np.array([flat.min(), flat.max()])
+        square = flat @ flat
+        if not math.isfinite(square):
+            flat = np.nan_to_num(flat)
+            square = flat @ flat
+        extremes = np.array([flat.min(), flat.max()])
         # one may be next to nothing among the others, and then of whatever rounding leaves
         extremes[np.abs(extremes) < _NEXT_TO_NOTHING * math.sqrt(square / flat.size)] = 0.0
-        found += [flat[picks], _signs(flat.size) @ flat, np.array([square]), extremes]
+        found += [flat[_picks(flat.size)], _signs(flat.size) @ flat, [square], extremes]
     return np.concatenate([*found, np.zeros(0)])
+
+
+@lru_cache(8)
+def _picks(size: int) -> Array:
+    return np.linspace(0, size - 1, min(size, _ELEMENTS)).astype(int)
 
 
 @lru_cache(8)
