@@ -90,7 +90,18 @@ class Distributed:
 
 
 def distributed(matched: Match, outputs: Sequence[OutputPair]) -> Distributed | None:
-    """Compares the outputs' distributions; None where no fresh samples can be had, or too few."""
+    """Compares the outputs' distributions; None where no fresh samples can be had, or too few.
+
+    Runs are made once for two models, on whatever samples they were matched.
+    """
+    laws, key = matched.drawing.laws, tuple(outputs)
+    if key not in laws:
+        laws[key] = _distributed(matched, outputs)
+    found: Distributed | None = laws[key]
+    return found
+
+
+def _distributed(matched: Match, outputs: Sequence[OutputPair]) -> Distributed | None:
     drawing = matched.drawing
     if not outputs:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,7 @@ def judge(
         progress: called after each parting that was explained.
         beside: what the outputs that are on no tape came to.
     """
-    laws = cache(lambda: distributed(matched, outputs))  # whoever asks, it takes many runs
+    laws = partial(distributed, matched, outputs)
     found = _Sorted.of(matched, repaired, partings, outputs, laws)
     proofs = Proofs(matched, repaired, partings, outputs)
     divergences, idle = explained(proofs, found.faults, progress)

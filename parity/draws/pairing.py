@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -63,6 +63,7 @@ class Drawing:
         turn: of the samples: 0 for those that were recorded.
         expected: the counterparts by program order, where only these are to be tried.
         fresh: samples for the candidate's draws that have no counterpart.
+        laws: what many runs of both show of some outputs, by these: as true of other samples.
     """
 
     reference: list[Unit]
@@ -73,6 +74,7 @@ class Drawing:
     expected: dict[int, Unit] = field(default_factory=dict)
     fresh: Mapping[int, Array] = field(default_factory=dict)
     alone: Replay | None = None
+    laws: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     _descendants: dict[int, frozenset[int]] = field(default_factory=dict)
 
     @classmethod

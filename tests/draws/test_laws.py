@@ -11,7 +11,7 @@ import parity
 from benchmarks.attacks import run
 from benchmarks.attacks.corpus import attacks
 from parity.budget import Spent
-from parity.diagnosis import distributed, judge
+from parity.diagnosis import distributed
 
 rng = np.random.default_rng(0)
 W = rng.normal(size=(8, 3)).astype("f")
@@ -177,14 +177,14 @@ def test_rounding_beside_noise_is_no_law():
 
 
 def test_runs_are_made_once_however_many_draws_have_no_counterpart(monkeypatch):
-    asked = []
-    original = distributed.distributed
+    made = []
+    original = distributed._distributed
 
     def counting(*given):
-        asked.append(given)
+        made.append(given)
         return original(*given)
 
-    monkeypatch.setattr(judge, "distributed", counting)
+    monkeypatch.setattr(distributed, "_distributed", counting)
 
     def reference(x):
         h = x @ torch.from_numpy(W)
@@ -196,7 +196,7 @@ def test_runs_are_made_once_however_many_draws_have_no_counterpart(monkeypatch):
         return h + tf.random.normal((5, 3)), tf.tanh(h) + tf.random.normal((5, 3))
 
     assert compared(reference, candidate).verdict == "unverified"
-    assert len(asked) == 1
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize(("power", "verdict"), [(0.5, "parity"), (1.0, "diverged")])
