@@ -409,6 +409,8 @@ def rematch(found: Match, injected: dict[int, Array], go_on: Callable[[Match, Op
     def after(op: Op, run: Replay) -> None:
         fresh.side.run = run
         for value in op.outputs:
+            if value in found.injected and value not in injected:
+                run.replace(value, found.injected[value])  # what comes before it was put in later
             if value in fresh.injected:
                 continue
             fresh.pairs.pop(value, None)

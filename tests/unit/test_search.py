@@ -98,3 +98,37 @@ def test_a_skip_connection_too_many_is_one_divergence(bare: tuple[int, ...], by_
         "x = y if at in self.bare else x + y"
     }
     assert sum(found.times for found in report.divergences) == len(bare)
+
+
+def test_what_is_put_in_stays_where_a_place_before_it_is_found_later() -> None:
+    """An LSTM's last state is a place of its own, found after its outputs and before them."""
+    torch.manual_seed(0)
+    cell, head = nn.LSTM(4, 5, batch_first=True), torch.randn(5, 3)
+    x = np.random.default_rng(0).standard_normal((3, 6, 4)).astype("f")
+    states = np.random.default_rng(1).standard_normal((2, 3, 5)).astype("f")
+
+    def squashed(y: torch.Tensor) -> torch.Tensor:
+        return torch.sign(y) * (torch.sqrt(y.abs() + 1) - 1) + 1e-3 * y
+
+    def fused(x: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y, (_, c) = cell(x, (s[:1], s[1:]))
+        y = y @ head
+        return y, squashed(y), c[0]
+
+    def unrolled(x: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        c, h = s
+        outputs = []
+        for t in range(6):
+            gates = x[:, t] @ cell.weight_ih_l0.T + cell.bias_ih_l0
+            i, f, g, o = (gates + h @ cell.weight_hh_l0.T + cell.bias_hh_l0).chunk(4, 1)
+            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+            h = o.sigmoid() * c.tanh()
+            outputs.append(h)
+        y = torch.stack(outputs, 1) @ head
+        return y, squashed(y), c
+
+    models = (parity.wrap(one, framework="torch") for one in (fused, unrolled))
+    report = parity.compare(*models, inputs=(x, states))
+    assert report.verdict == "diverged"
+    places = [frame.function for one in report.divergences for frame in one.candidate.frames]
+    assert "unrolled" in places and "squashed" not in places
