@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
@@ -15,11 +16,13 @@ from parity.diagnosis.distributed import Distributed, distributed
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import OutputPair, Parting, Region
 from parity.draws.draw import Draw
+from parity.draws.families import between
 from parity.draws.pairing import alike, comparable
 from parity.draws.threshold import meant, monotone
 from parity.draws.units import Unit
 from parity.matching.match import Match
 from parity.report.summary import Divergence
+from parity.tape import Array
 
 _DO = (
     "Draw from the same distribution with the same number of samples in both models, pass the "
@@ -266,28 +269,37 @@ def _unsure(repaired: Match, units: Sequence[Unit]) -> Iterator[tuple[Unit, Unit
 def one_law(repaired: Match, parting: Parting) -> str:
     """What is said of noise that differs by next to nothing, as by an epsilon in a logarithm.
 
-    How far a sample is off is measured in probability: by how many samples lie between.
+    How far a sample is off is measured in probability: by the law where the candidate draws by a
+    known one, else by how many samples lie between.
     """
     if parting.values is None or parting.order is None or parting.residual > _NEXT_TO_NOTHING:
         return ""
     a, b = parting.values
-    if not _is_noise(repaired, a, b):
+    unit = repaired.drawing.candidate.get(b)
+    if not _is_noise(repaired, a, b, drawn=True) or (unit is not None and b not in repaired.draws):
         return ""
-    own = repaired.side.run.branch()  # in the repaired run the value is the reference's
-    for op in parting.candidate.ops:
-        if op.role != "random":
-            repaired.side.tape.step(op, own)
     drawn = parting.order.apply(repaired.reference.array(a)).astype(np.float64).ravel()
-    other = own.array(b).astype(np.float64).ravel()
+    if unit is not None:
+        off = between(unit.draw, drawn, repaired.draws[b].ravel())
+    else:
+        own = repaired.side.run.branch()  # in the repaired run the value is the reference's
+        for op in parting.candidate.ops:
+            if op.role != "random":
+                repaired.side.tape.step(op, own)
+        off = _off_by_samples(drawn, own.array(b).astype(np.float64).ravel())
+    return f"noise of one distribution but for {off:.0e} of probability" if off <= _OFF else ""
+
+
+def _off_by_samples(drawn: Array, other: Array) -> float:
+    """By how much probability noise is off, as far as many samples show how dense they lie."""
     order = np.argsort(drawn)
     drawn, other = drawn[order], other[order]
     if drawn.size < _FEW or drawn.size != other.size or not np.isfinite(drawn + other).all():
-        return ""
+        return math.inf
     near = max(2, drawn.size // 16)
     at = np.clip(np.arange(drawn.size), near, drawn.size - 1 - near)
     density = (2 * near / drawn.size) / np.maximum(drawn[at + near] - drawn[at - near], 1e-300)
-    off = float(np.max(np.abs(drawn - other) * density))
-    return f"noise of one distribution but for {off:.0e} of probability" if off <= _OFF else ""
+    return float(np.max(np.abs(drawn - other) * density))
 
 
 def same_distribution(repaired: Match, parting: Parting) -> str:
@@ -302,12 +314,12 @@ def same_distribution(repaired: Match, parting: Parting) -> str:
     return f"the same draws are made into noise in another way. {seen}. {_DO}"
 
 
-def _is_noise(repaired: Match, a: int, b: int) -> bool:
-    """Whether two values are made of draws alone, and are no draws themselves."""
+def _is_noise(repaired: Match, a: int, b: int, drawn: bool = False) -> bool:
+    """Whether two values are made of draws alone, and are no draws themselves or `drawn`."""
     ours, theirs = repaired.drawing.origins
     if a not in ours.noise - ours.data or b not in theirs.noise - theirs.data:
         return False
-    return b not in repaired.drawing.candidate
+    return drawn or b not in repaired.drawing.candidate
 
 
 def _only_rises(repaired: Match, a: Unit, b: Unit) -> bool:

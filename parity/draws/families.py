@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.draws.draw import Array, Draw
+from parity.draws.draw import Array, Draw, generator
 
 Probability = tuple[Array, Array]
 Parameters = Mapping[str, float]
@@ -100,6 +100,19 @@ def couple(
         p, q = np.maximum(p, _LEAST), np.maximum(q, _LEAST)
     with np.errstate(all="ignore"):
         return FAMILIES[target.name].quantile((q, p) if mirrored else (p, q), target.parameters)
+
+
+def between(draw: Draw | None, a: Array, b: Array) -> float:
+    """How much probability lies between samples of a law, at most; infinity where none is known."""
+    family = FAMILIES.get(draw.name) if draw is not None else None
+    if draw is None or family is None or family.discrete or a.shape != b.shape:
+        return math.inf
+    ours, theirs = (
+        family.probability(one.astype(np.float64), draw.parameters, generator(0)) for one in (a, b)
+    )
+    # either tail's is exact where that tail is the smaller one
+    apart = np.minimum(*(np.abs(np.subtract(*both)) for both in zip(ours, theirs, strict=True)))
+    return float(apart.max(initial=0.0))
 
 
 def can_be_moved(draw: Draw) -> bool:

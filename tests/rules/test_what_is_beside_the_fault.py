@@ -135,3 +135,38 @@ def test_an_epsilon_that_shows_in_one_model_is_not_nought_in_both() -> None:
     inputs = np.random.default_rng(5).standard_normal((4, 6, 6)).astype("f")
     report = compare(lambda x: F.normalize(x, dim=-1), lambda x: unit(x, 1, 1e-12), inputs=inputs)
     assert kinds(report) == ["norm-axis"] and "epsilon 0" not in summaries(report)
+
+
+def test_what_a_repair_put_before_several_readers_is_no_source_of_theirs() -> None:
+    def heads(x: torch.Tensor, squashed: bool) -> tuple[torch.Tensor, ...]:
+        mean = torch.tanh(x @ FIRST) @ SQUARE
+        return torch.tanh(mean) if squashed else mean, (mean**2).sum(1) - mean[:, 0]
+
+    report = compare(lambda x: heads(x, True), lambda x: heads(x, False))
+    assert report.verdict == "diverged" and "wrong-source" not in kinds(report)
+
+
+def test_what_a_fused_norm_gives_besides_is_not_read() -> None:
+    gain, images = weights(6), draw.standard_normal((4, 5, 7)).astype("f")
+
+    def pooled(x: torch.Tensor, right: bool) -> tuple[torch.Tensor, ...]:
+        h = torch.tanh(x @ FIRST)
+        return F.layer_norm(h, (6,), gain, gain), torch.tanh(h.amax(-1) if right else h.mean(-1))
+
+    report = compare(lambda x: pooled(x, True), lambda x: pooled(x, False), inputs=images)
+    assert report.verdict == "diverged" and "layer_norm" not in summaries(report)
+
+
+def test_a_mean_over_other_axes_is_not_a_missing_one() -> None:
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        g = torch.exp(x @ FIRST)
+        return (g - g.mean(1, keepdim=True)) / (g.std(1, keepdim=True) + 1e-3)
+
+    def candidate(x: torch.Tensor) -> torch.Tensor:
+        g = torch.exp(x @ FIRST)
+        mean = g.mean((0, 1), keepdim=True)
+        variance = torch.square(g - mean).sum(1, keepdim=True) / 5
+        return (g - mean) / (torch.sqrt(variance) + 1e-3)
+
+    report = compare(reference, candidate)
+    assert report.verdict == "diverged" and "op-missing" not in kinds(report)

@@ -149,7 +149,9 @@ def _has_it(other: Inside, own: Inside, left_out: list[Op]) -> str:
     The other side computes the same kind elsewhere, may have it inside a kernel of its own, or has
     it with bounds that nothing reaches on these inputs.
     """
-    theirs, ours = (Counter(map(_spelt, near(inside))) for inside in (other, own))
+    theirs, ours = (
+        Counter(map(_spelt, (*near(inside), *inside.view.readers()))) for inside in (other, own)
+    )
     for op in left_out:
         kind = _spelt(op)
         if theirs[kind] and theirs[kind] >= ours[kind]:

@@ -44,11 +44,22 @@ def wrong_source(case: Case) -> Iterator[Explanation]:
                 f"{_told(case, value)}",
                 predict,
                 parameters={"source": (_told(case, value), _told(case, other))},
-                unproved=twins(case),
+                unproved=_put_there(case, other) or twins(case),
                 cost=_OTHER if value in ours.entering else 2 * _OTHER,
             )
             return
     yield from _exchanged(case, ours)
+
+
+def _put_there(case: Case, other: int) -> str:
+    """Why a value may be read as it should be: a repair before put the reference's other one there.
+
+    What one of several readers lacks is then put before all of them.
+    """
+    for value, partner in case.partners.items():
+        if partner == other and value in case.repaired.injected:
+            return f"the repair of what comes before put {_told(case, other)} there"
+    return ""
 
 
 def _others_read(case: Case, ours: Inside) -> Iterator[tuple[int, int]]:
@@ -60,6 +71,8 @@ def _others_read(case: Case, ours: Inside) -> Iterator[tuple[int, int]]:
         for other in read:
             if other == value or tape.values[other].size != ours.array(value).size:
                 continue
+            if not tape.consumers[other] and other not in tape.outputs.values():
+                continue  # what a fused norm gives besides
             if other not in sources and tape.before_moves(other) != tape.before_moves(value):
                 yield value, other
 
