@@ -14,7 +14,9 @@ from parity.matching.match import Match
 from parity.matching.order import Order
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
-from parity.tape import Array
+from parity.tape import Array, Replay
+
+_SEEN = 1e-6  # relative: what constants in float32 leave of an output is less
 
 
 def output_verdicts(
@@ -35,9 +37,14 @@ def output_verdicts(
     if verdict == "parity":
         return {pair.name: "parity" for pair in outputs}
     found = {}
+    # in the match what is nearly the reference's is the reference's: a difference may end there
+    own = matched.side.tape.replay("float64", matched.given) if verdict == "diverged" else None
     for pair in outputs:
+        behind = "divergence" in _kinds(matched, pair.candidate, ends)
         if pair.name in apart:
             found[pair.name] = "diverged"
+        elif own is not None and behind:
+            found[pair.name] = "diverged" if _gap(matched, pair, own) > _SEEN else "parity"
         elif _same(matched, pair):
             told = verdict == "diverged" or matched.reference.informative(pair.reference)
             found[pair.name] = "parity" if told else "unverified"
@@ -123,10 +130,15 @@ def _moves(order: Order, way: tuple[int, int], shape: tuple[int, ...]) -> bool:
 
 
 def _same(matched: Match, pair: OutputPair) -> bool:
-    theirs = matched.side.run.array(pair.candidate)
+    return _gap(matched, pair, matched.side.run) <= SAME
+
+
+def _gap(matched: Match, pair: OutputPair, run: Replay) -> float:
+    """How far an output of a run of the candidate is from the reference's, relative."""
+    theirs = run.array(pair.candidate)
     if matched.reference.array(pair.reference).shape != theirs.shape:
-        return False
-    return matched.reference.distance(pair.reference, theirs) <= SAME
+        return math.inf
+    return matched.reference.distance(pair.reference, theirs)
 
 
 def _kinds(matched: Match, value: int, ends: Mapping[int, str]) -> set[str]:

@@ -306,3 +306,19 @@ def test_the_order_of_calls_is_the_users() -> None:
 def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
     with pytest.raises(parity.ParityError, match=message):
         call()
+
+
+def test_a_head_that_hides_a_difference_beside_one_has_it_all_the_same() -> None:
+    """1 + q differs by next to nothing, and was taken for the reference's: q is its digits."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    weight = torch.randn(5, 4)
+
+    def heads(x: Any, gain: float) -> tuple[Any, ...]:
+        state = torch.tanh(x @ weight) * gain
+        return state, (torch.sqrt(1 + 1e-4 * state.sum(1)) - 1) * 1e4, torch.tanh(x).sum(1)
+
+    x = np.random.default_rng(0).standard_normal((6, 5)).astype("f")
+    models = [lambda x, gain=gain: heads(x, gain) for gain in (1.0, 1.3)]
+    report = parity.compare(*(parity.wrap(one, framework="torch") for one in models), inputs=x)
+    assert [row.verdict for row in report.worst.outputs] == ["diverged", "diverged", "parity"]
