@@ -65,6 +65,8 @@ def _changed(text: str, edit: Edit) -> tuple[str, str] | None:
         old = call.args[at] if at is not None and len(call.args) > at else None
     before = ast.unparse(call)
     value = ast.parse(edit.value, mode="eval").body
+    if old is None and not edit.adds:
+        return None
     if old is None:
         keyword = (
             edit.keyword[1] if _torch_like(call) and len(edit.keyword) > 1 else edit.keyword[0]

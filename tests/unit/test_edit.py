@@ -72,5 +72,13 @@ def test_no_edit_rather_than_a_wrong_one(site_of, source):
     assert suggest(site_of(source), AXIS) is None
 
 
+def test_an_axis_that_makes_another_shape_is_not_added(site_of):
+    """`softmax(mean(h))` with an axis put in would no longer fit what it is taken from."""
+    axis = Edit(("mean",), ("axis", "dim"), "-1", 1, adds=False)
+    assert suggest(site_of("p = softmax(h - np.mean(h))"), axis) is None
+    changed = suggest(site_of("p = softmax(h - np.mean(h, axis=0))"), axis)
+    assert changed == ("np.mean(h, axis=0)", "np.mean(h, axis=-1)")
+
+
 def test_no_line_no_edit():
     assert suggest(Site("softmax", "head"), AXIS) is None

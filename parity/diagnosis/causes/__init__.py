@@ -68,12 +68,14 @@ class Edit:
         keyword: the argument's names over the frameworks, such as ("axis", "dim"), torch's last.
         value: the source text to put there.
         position: where the argument stands when it is not given by name; None if it never does.
+        adds: whether it may be added where the call has none: an axis makes another shape.
     """
 
     functions: tuple[str, ...]
     keyword: tuple[str, ...]
     value: str
     position: int | None = None
+    adds: bool = True
 
 
 @dataclass(frozen=True)

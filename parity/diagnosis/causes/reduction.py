@@ -83,7 +83,11 @@ def _explanation(case: Case, change: Change) -> Explanation:
             change.predict,
             parameters={"axis": (ours, theirs)},
             edit=Edit(
-                (one.kind, f"reduce_{one.kind}", f"a{one.kind}"), ("axis", "dim"), repr(wanted), 1
+                (one.kind, f"reduce_{one.kind}", f"a{one.kind}"),
+                ("axis", "dim"),
+                repr(wanted),
+                position=1,
+                adds=False,
             ),
             cost=_PLAIN,
         )
