@@ -158,9 +158,10 @@ class Proofs:
         }
         blocked = _made_of(self.tape, ends - inside, end)
         outputs = {pair.candidate for pair in self.outputs}
-        pairs, side = self.repaired.pairs, self.repaired.side
+        pairs, side, used = self.repaired.pairs, self.repaired.side, self.tape.used
         for value in sorted(made - inside - blocked):
-            if value in pairs and (value in outputs or side.informative(value)):
+            read = self.tape.values[value].op in used  # what leads to no output need not
+            if value in pairs and (value in outputs or read and side.informative(value)):
                 yield value
 
     def _is_noted(self, parting: Parting) -> bool:
