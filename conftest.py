@@ -1,5 +1,6 @@
 """For every test: one thread, a quiet TensorFlow, no deadlines, pytester, no GitHub."""
 
+import itertools
 import os
 import sys
 
@@ -32,8 +33,9 @@ _STATES = {}  # of the generators that modules of tests hold, as they were befor
 def same_draws():
     """A test draws the same whichever others ran before; other draws are for the benchmarks."""
     seed_all(0)
-    modules = [module for name, module in sys.modules.items() if name.startswith("tests.")]
-    for module in modules:
-        for held in vars(module).values():
-            if isinstance(held, np.random.Generator):
-                held.bit_generator.state = _STATES.setdefault(held, held.bit_generator.state)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tests.") and name not in _STATES:
+            held = [one for one in vars(module).values() if isinstance(one, np.random.Generator)]
+            _STATES[name] = [(one.bit_generator, one.bit_generator.state) for one in held]
+    for generator, state in itertools.chain.from_iterable(_STATES.values()):
+        generator.state = state

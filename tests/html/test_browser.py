@@ -24,8 +24,10 @@ BACKSPACE, TAB, ENTER = "\ue003", "\ue004", "\ue007"  # WebDriver's names for th
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("width", [375, 768, 1024, 1440])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [("light", 375), ("dark", 375), ("light", 768), ("dark", 1024), ("light", 1440)],
+)
 def test_nothing_is_wrong_with_a_page(
     browser: Browser, page: Pages, name: str, width: int, scheme: str
 ) -> None:

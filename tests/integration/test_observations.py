@@ -308,8 +308,11 @@ def test_a_model_that_raises_on_some_observations_fails_with_them(searched):
 # --- failures that replay ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "xdist"])
-@pytest.mark.parametrize("candidate", ["clipped", "broken"])
+@pytest.mark.parametrize(
+    ("candidate", "workers"),
+    [("clipped", ()), ("broken", ("-n", "2"))],
+    ids=["one process", "xdist"],
+)
 def test_a_failure_replays(searched, pytester, workers, candidate):
     code = one(candidate, decorators="@settings(print_blob=True{})\n")
     first = searched(code.format(""), "--parity-save=kept", *workers, own_process=True)
