@@ -1,6 +1,5 @@
 """For every test: one thread, a quiet TensorFlow, no deadlines, pytester, no GitHub."""
 
-import itertools
 import os
 import sys
 
@@ -26,16 +25,21 @@ def not_on_github(monkeypatch):
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
 
 
-_STATES = {}  # of the generators that modules of tests hold, as they were before any test
+_STATES = []  # of the generators that modules of tests hold, as they were before any test
+_SEEN = {}  # the modules that were looked through for them, and how many there were then
 
 
 @pytest.fixture(autouse=True)
 def same_draws():
     """A test draws the same whichever others ran before; other draws are for the benchmarks."""
     seed_all(0)
-    for name, module in list(sys.modules.items()):
-        if name.startswith("tests.") and name not in _STATES:
-            held = [one for one in vars(module).values() if isinstance(one, np.random.Generator)]
-            _STATES[name] = [(one.bit_generator, one.bit_generator.state) for one in held]
-    for generator, state in itertools.chain.from_iterable(_STATES.values()):
+    if _SEEN.get("count") != len(
+        sys.modules
+    ):  # to look through thousands takes longer than many a test
+        for name in [one for one in sys.modules if one not in _SEEN and one.startswith("tests.")]:
+            held = vars(sys.modules[name]).values()
+            made = (one.bit_generator for one in held if isinstance(one, np.random.Generator))
+            _STATES.extend((one, one.state) for one in made)
+        _SEEN.update(dict.fromkeys(sys.modules, True), count=len(sys.modules))
+    for generator, state in _STATES:
         generator.state = state
