@@ -149,8 +149,10 @@ def _has_it(other: Inside, own: Inside, left_out: list[Op]) -> str:
     The other side computes the same kind elsewhere, may have it inside a kernel of its own, or has
     it with bounds that nothing reaches on these inputs.
     """
+    empty = not other.view.computing  # what it computes there may lie behind its end
     theirs, ours = (
-        Counter(map(_spelt, (*near(inside), *inside.view.readers()))) for inside in (other, own)
+        Counter(map(_spelt, (*near(inside), *(inside.view.readers() if empty else ()))))
+        for inside in (other, own)
     )
     for op in left_out:
         kind = _spelt(op)
