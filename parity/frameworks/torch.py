@@ -282,7 +282,7 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
         if isinstance(call, SharedMemory):
             return [call(*arguments)]
         args = _fill(call.args, arguments, precision)
-        kwargs = _fill(call.kwargs, arguments, precision)
+        kwargs = _fill(call.kwargs, arguments, precision) if call.kwargs else {}
         if call.single:  # x > 0.1 is x > float32(0.1)
             args[1] = float(np.float32(args[1]))
         made = []
@@ -333,8 +333,6 @@ def _fill(template: Any, arguments: Sequence[Native], precision: Precision) -> A
     if isinstance(template, (tuple, list)):
         return [_fill(item, arguments, precision) for item in template]
     if isinstance(template, dict):
-        if not template:
-            return {}
         return {key: _fill(item, arguments, precision) for key, item in template.items()}
     if precision is not None and isinstance(template, torch.dtype) and template.is_floating_point:
         return torch.float64

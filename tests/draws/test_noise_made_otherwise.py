@@ -136,11 +136,11 @@ def test_noise_that_is_taken_off_is_found_beside_its_squares(power: int, wanted:
 
 
 @pytest.mark.parametrize(
-    ("power", "told", "wanted"),
+    ("power", "given", "wanted"),
     [(1, False, {"parity"}), (2, False, {"diverged"}), (1, True, {"diverged", "unverified"})],
 )
 def test_noise_that_is_taken_off_is_found_beside_other_draws(
-    power: int, told: bool, wanted: set[str]
+    power: int, given: bool, wanted: set[str]
 ) -> None:
     """But not where the noise itself is given too, of which it then takes the other sign."""
     kernel = torch.from_numpy(W)
@@ -152,7 +152,7 @@ def test_noise_that_is_taken_off_is_found_beside_other_draws(
             e = torch.randn(mean.shape)
             noise = std**power * e
             action = torch.tanh(mean + noise if sign > 0 else mean - noise)
-            return action + torch.rand(action.shape), *((e,) if told else ())
+            return action + torch.rand(action.shape), *((e,) if given else ())
 
         return model
 

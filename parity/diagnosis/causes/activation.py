@@ -196,7 +196,7 @@ def _is_near(other: Inside, curve: Curve) -> bool:
 def _is_as_often(case: Case, curve: Curve, of_candidate: bool) -> bool:
     """Whether a side that lacks a curve has it further on, before the next kernel, as often.
 
-    Others may read what enters too: what they make of it is not on the way.
+    Others may read the inputs too: what they make of them is not on the way.
     """
     counts = []
     sides = (

@@ -54,7 +54,7 @@ def wrong_source(case: Case) -> Iterator[Explanation]:
 def _put_there(case: Case, other: int) -> str:
     """Why a value may be read as it should be: a repair before put the reference's other one there.
 
-    What one of several readers lacks is then put before all of them.
+    What one of several readers lacks is then substituted for all of them.
     """
     for value, partner in case.partners.items():
         if partner == other and value in case.repaired.injected:
