@@ -30,9 +30,10 @@ from parity.diagnosis.replayed import PlainRun, plain_run, same_samples
 from parity.diagnosis.unshared import unshared
 from parity.draws.repeated import joined
 from parity.draws.settled import settle
-from parity.errors import InputError
+from parity.errors import InputError, ReplayError
 from parity.frameworks import load
 from parity.keeping import lost, one_comparison, other_generators
+from parity.matching.counts import with_counts_as_ran
 from parity.matching.match import Indexed, Match, match
 from parity.matching.tables import with_tables
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
@@ -114,7 +115,12 @@ def _compared(
     tape = _recorded(models[0], models[0], fed[0])
     run = plain_run(tape, models[0], fed[0])
     phases.begin(f"replaying {models[0].name} in float64", _OF_REFERENCE[1])
-    side = Indexed(tape, tape.replay("float64", after=phases.operations(len(tape.ops))))
+    ops = phases.operations(len(tape.ops))
+    try:
+        side = Indexed(tape, tape.replay("float64", after=ops))
+    except ReplayError as error:
+        tape = with_counts_as_ran(tape, error)
+        side = Indexed(tape, tape.replay("float64", after=ops))
     comparisons = []
     for model, arrays in zip(models[1:], fed[1:], strict=True):
         phases.begin(f"recording {model.name}", _OF_CANDIDATE[0])
@@ -124,7 +130,11 @@ def _compared(
             ours = lay_out(fed[0], models[0].input_layout, model.input_layout)
             if not same_samples(fed[0] if run.axis else ours, arrays, run.axis):
                 theirs = replace(theirs, orders=())
-            found = _compare(side, other, (run, theirs), book, phases)
+            try:
+                found = _compare(side, other, (run, theirs), book, phases)
+            except ReplayError as error:
+                other = with_counts_as_ran(other, error)
+                found = _compare(side, other, (run, theirs), book, phases)
             pair, given = (models[0], model), (fed[0], arrays)
             found = explained_on_samples(found, pair, given, (tape, other), compare)
             said = *_changed_for_good(models[0]), *_changed_for_good(model)
