@@ -196,8 +196,6 @@ def _split_dropout(
     given: Given, made: Sequence[torch.Tensor], random: np.random.Generator
 ) -> Split | None:
     rate = float(given["p"])
-    if given.get("train") is False:
-        return None
     scale = 0.0 if rate == 1 else 1 / (1 - rate)
     draw = Draw("bernoulli", {"p": 1 - rate})
     last = Step("native_dropout", (given["input"],), partial(_dropped, scale))
@@ -211,8 +209,6 @@ def _dropped(scale: float, mask: Array, x: Array) -> Sequence[Array]:
 def _split_rrelu(
     given: Given, made: Sequence[torch.Tensor], random: np.random.Generator
 ) -> Split | None:
-    if not given.get("training"):
-        return None
     low, high = _number(given.get("lower"), 0.125), _number(given.get("upper"), 1 / 3)
     x = given["self"]
     slope = given["noise"]

@@ -37,12 +37,13 @@ class Signature:
             self._role = "random"
 
     def role(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Role:
-        """Random only if it draws: attention with a dropout rate of zero does not."""
-        if self._role == "random" and "dropout_p" in self.names:
-            index = self.names.index("dropout_p")
-            rate = args[index] if index < len(args) else kwargs.get("dropout_p", 0.0)
-            return "random" if rate else "compute"
-        return self._role
+        """Random only if it draws: what has a rate of zero does not, nor what is not trained."""
+        if self._role != "random":
+            return self._role
+        given = self.given(args, kwargs)
+        rate = given.get("dropout_p", 1.0)
+        trained = given.get("training", given.get("train")) is not False
+        return "random" if rate and trained else "compute"
 
     def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments by name, defaults included."""

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,9 @@ class Watcher(TorchDispatchMode):
         if any(map(_dispatches_itself, types)):
             return NotImplemented  # what its class makes of it comes here next
         with self._lock:
+            if torch.is_inference_mode_enabled() and _is_composite(func):
+                with self:  # what autograd takes apart, as a dropout, arrives whole without it
+                    return func._op_dk(_COMPOSITE, *args, **(kwargs or {}))
             return self._dispatch(func, args, kwargs or {})
 
     def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -277,6 +281,16 @@ class Watcher(TorchDispatchMode):
             read.append(add(step.kind, inputs, step.makes, call=Transform(step.function)))
         read += [self.value_of(tensor) for tensor in split.last.reads]
         return Transform(split.last.function), read
+
+
+@cache
+def _is_composite(func: Any) -> bool:
+    if not isinstance(func, torch._ops.OpOverload):
+        return False
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), _COMPOSITE))
+
+
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 
 
 def _only_checks(recorder: Recorder, values: list[int]) -> bool:
