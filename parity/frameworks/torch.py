@@ -217,11 +217,7 @@ def _set_up(model: Model, as_called: bool = False) -> Iterator[None]:
     eager: Any = contextlib.nullcontext()
     if not as_called and "torch._dynamo" in sys.modules:
         eager = torch.compiler.set_stance("force_eager")
-    fused = torch.backends.mha.get_fastpath_enabled()
-    with left_as_it_was(model.obj), eager, contextlib.ExitStack() as stack:
-        if not as_called:  # a Transformer's one kernel shows no layer, and nests its tensors
-            torch.backends.mha.set_fastpath_enabled(False)
-            stack.callback(torch.backends.mha.set_fastpath_enabled, fused)
+    with left_as_it_was(model.obj), eager:
         roots = [model.obj] if _is_layer(model.obj) else discover(model.obj, _is_layer).values()
         for root in roots:
             root.train(model.mode == "train")  # a module's own may keep a norm frozen

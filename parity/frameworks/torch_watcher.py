@@ -60,6 +60,8 @@ class Watcher(TorchDispatchMode):
             if torch.is_inference_mode_enabled() and _is_composite(func):
                 with self:  # what autograd takes apart, as a dropout, arrives whole without it
                     return func._op_dk(_COMPOSITE, *args, **(kwargs or {}))
+            if func is torch.ops.aten._nested_tensor_from_mask_left_aligned.default:
+                return False  # a Transformer that may not nest its sequences leaves them padded
             return self._dispatch(func, args, kwargs or {})
 
     def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
