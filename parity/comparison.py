@@ -30,6 +30,7 @@ from parity.diagnosis.replayed import PlainRun, plain_run, same_samples
 from parity.diagnosis.unshared import unshared
 from parity.draws.repeated import joined
 from parity.draws.settled import settle
+from parity.draws.stacked import lines_of_loops, stacked
 from parity.errors import InputError, ReplayError
 from parity.frameworks import load
 from parity.keeping import lost, one_comparison, other_generators
@@ -174,8 +175,14 @@ def _compare(
     Args:
         plain_runs: how both are run without being recorded.
     """
-    reference, candidate = with_tables(reference, candidate)
-    ours, theirs = plain_runs
+    ours, theirs = plain_runs[0], replace(plain_runs[1], tape=candidate)
+    loops = lines_of_loops(reference.tape, candidate)
+    if loops[0]:
+        ours = ours.made(partial(stacked, lines=loops[0]))
+        reference = Indexed(ours.tape, ours.tape.replay("float64"))
+    if loops[1]:
+        theirs = theirs.made(partial(stacked, lines=loops[1]))
+    reference, candidate = with_tables(reference, theirs.tape)
     plain_runs = replace(ours, tape=reference.tape), replace(theirs, tape=candidate)
     pairs, problems = pair_outputs(reference.tape, candidate)
     outputs = _Outputs(

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 
 import numpy as np
@@ -56,6 +56,15 @@ class PlainRun:
     redrawn: Callable[[int], Outputs] | None = None
     built: Callable[[], bool] = lambda: False
     untraced: Callable[[int], Outputs] | None = None
+
+    def made(self, change: Callable[[Tape], Tape]) -> PlainRun:
+        """The same with its tapes changed, those of other samples as well."""
+        recorded = self.recorded
+        return replace(
+            self,
+            tape=change(self.tape),
+            recorded=None if recorded is None else lambda at: change(recorded(at)),
+        )
 
     @cached_property
     def drawn(self) -> frozenset[str]:

@@ -32,6 +32,7 @@ _ORDERS = 24  # in which a draw's axes may lie in the other's, or draws of one l
 _OPTIONS = 24  # counterparts and layouts that are tried for a draw
 _AHEAD = 24  # operations behind a draw that may speak for a pair
 _MISSES = 8  # of them that mix it with the model's data, and have no partner
+_PIECES = 32  # of a draw that is cut, for each of which as many may
 _EACH = 1e-7  # relative, by which each of a kernel's parameters may be off
 _OF_THE_LARGEST = 2.0**-46  # of them, what cancels in float64
 _TRIES = 4  # assignments of draws for which operations behind them do not speak
@@ -278,12 +279,13 @@ def _evidence(found: Match, unit: Unit, choice: Choice, op: Op, run: Replay) -> 
     branch = run.branch()
     branch.replace(unit.value, samples(found, unit, choice, found.reference))
     behind = drawing.behind(found.reference.tape, choice.reference.value)
-    touched, misses, left = {unit.value}, 0, _AHEAD
+    pieces = min(max(1, len(tape.consumers[unit.value])), _PIECES)  # each with readers of its own
+    touched, misses, left = {unit.value}, 0, _AHEAD * pieces
     # that the samples are the samples that were put in speaks for nothing
     made = behind - {choice.reference.value}
     best = int(_is_made(found, branch.array(unit.value), made))
     for later in tape.ops[op.index + 1 :]:
-        if left <= 0 or misses >= _MISSES:
+        if left <= 0 or misses >= _MISSES * pieces:
             break
         if touched.isdisjoint(later.inputs):
             continue
@@ -292,7 +294,7 @@ def _evidence(found: Match, unit: Unit, choice: Choice, op: Op, run: Replay) -> 
             step_to(tape, later, branch, found)
         except ReplayError:
             return best
-        if later.role == "move":
+        if later.role == "move" and len(later.inputs) == 1:
             continue
         left -= 1
         for value in later.outputs:

@@ -228,7 +228,8 @@ def test_sums_and_products_of_draws_are_no_false_alarm():
 
     assert compared(sums, merged(1.0)).verdict == "unverified"
     assert compared(merged(1.0), sums).verdict == "unverified"
-    assert compared(factors, product).verdict == "unverified"
+    assert compared(factors, product).verdict == "parity"
+    assert compared(lambda x: x @ w + 0.9 * (factors(x) - x @ w), product).verdict == "diverged"
     assert compared(sums, merged(1.4)).verdict == "diverged"
 
 
