@@ -220,7 +220,8 @@ def _set_up(model: Model, as_called: bool = False) -> Iterator[None]:
     with left_as_it_was(model.obj), eager:
         roots = [model.obj] if _is_layer(model.obj) else discover(model.obj, _is_layer).values()
         for root in roots:
-            root.train(model.mode == "train")  # a module's own may keep a norm frozen
+            with contextlib.suppress(NotImplementedError):  # an exported graph has but one
+                root.train(model.mode == "train")  # a module's own may keep a norm frozen
         yield
 
 

@@ -153,3 +153,27 @@ def test_a_transformer_with_padding_that_nothing_trains() -> None:
     report = parity.compare(Encoder(), wrong, inputs=inputs)
     assert report.verdict == "diverged"
     assert "padding = " in report.worst.divergences[0].candidate.code
+
+
+class Dropping(nn.Module):
+    def __init__(self, scale: float = 1.0) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.drop, self.norm = nn.Linear(8, 8), nn.Dropout(0.5), nn.BatchNorm1d(7)
+        self.scale = scale
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(self.drop(self.first(x))) * self.scale
+
+
+@pytest.mark.parametrize("mode", ["eval", "train"])
+def test_an_exported_module_has_the_mode_in_which_it_was_exported(mode: str) -> None:
+    def exported(net: nn.Module) -> nn.Module:
+        return torch.export.export(net.train(mode == "train"), (torch.from_numpy(X),)).module()
+
+    def compared(net: nn.Module, mode: str) -> str:
+        return parity.compare(parity.wrap(Dropping(), mode=mode), net, inputs=X).verdict
+
+    assert compared(exported(Dropping()), mode) == "parity"
+    assert compared(exported(Dropping(1.1)), mode) == "diverged"
+    assert compared(exported(Dropping()), {"eval": "train", "train": "eval"}[mode]) == "diverged"
