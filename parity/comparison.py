@@ -33,6 +33,7 @@ from parity.draws.settled import settle
 from parity.draws.stacked import lines_of_loops, stacked
 from parity.errors import InputError, ReplayError
 from parity.frameworks import load
+from parity.frameworks.running import own_arithmetic
 from parity.keeping import lost, one_comparison, other_generators
 from parity.matching.counts import with_counts_as_ran
 from parity.matching.match import Indexed, Match, match
@@ -60,6 +61,7 @@ _NAMED = 5  # of what has changed
 _OF_A_PARTING = (1.0, 2.0)  # to locate, to explain
 
 
+@own_arithmetic()
 def compare(
     reference: Any,
     *candidates: Any,
@@ -331,6 +333,7 @@ def _on_fresh_samples(
     return matched, repaired, with_draws(verdict, matched, found)
 
 
+@own_arithmetic()
 def structure(reference: Any, candidate: Any, inputs: Inputs = None) -> Structure:
     """What two models are made of, compared without their weights.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import random
 import traceback
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,18 @@ if TYPE_CHECKING:
     from parity.model import Model
 
 T = TypeVar("T")
+_of_user: ContextVar[Mapping[str, Any] | None] = ContextVar("parity.running.of_user", default=None)
+
+
+@contextlib.contextmanager
+def own_arithmetic() -> Iterator[None]:
+    """Within it NumPy says nothing of overflows: whoever set that it raises means the models."""
+    token = _of_user.set(_of_user.get() or np.geterr())
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    finally:
+        _of_user.reset(token)
 
 
 def run(model: Model, call: Callable[[], T]) -> T:
@@ -30,7 +43,8 @@ def run(model: Model, call: Callable[[], T]) -> T:
         ModelError: the model raised; the message holds its error and the user's line.
     """
     try:
-        return call()
+        with np.errstate(**(_of_user.get() or {})):
+            return call()
     except ParityError:
         raise
     except Exception as error:

@@ -15,6 +15,7 @@ from parity.channels import record
 from parity.comparison import compare, pair_outputs
 from parity.errors import FileError, InputError
 from parity.frameworks import load
+from parity.frameworks.running import own_arithmetic
 from parity.model import Inputs, Model, lay_out, wrap
 from parity.progress import say
 from parity.report.summary import Report
@@ -103,6 +104,7 @@ class Transfer:
         return f"{told}; written all the same" if self.verdict == "diverged" else told
 
 
+@own_arithmetic()
 def transfer(
     source: Any,
     target: Any,
