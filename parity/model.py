@@ -256,7 +256,7 @@ def _bound(
             return (inputs,), {}
         return _bound(signature, fields_of(inputs))
     if isinstance(inputs, tuple):
-        return inputs, {}
+        return _by_position(signature, inputs)
     if not isinstance(inputs, Mapping):
         return (inputs,), {}
     if signature is None or not _takes(signature, **inputs):
@@ -264,6 +264,21 @@ def _bound(
     if any(name in signature.parameters for name in inputs):
         return (), dict(inputs)
     return (dict(inputs),), {}
+
+
+def _by_position(
+    signature: inspect.Signature | None, inputs: tuple[Any, ...]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The last of several inputs go by name where a function asks for just as many by name alone."""
+    if signature is None or _takes(signature, *inputs):
+        return inputs, {}
+    asked = [one for name, one in signature.parameters.items() if name != "training"]
+    places = [one for one in asked if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    names = [one.name for one in asked if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
+    count = len(places)
+    if len(inputs) != count + len(names):
+        return inputs, {}
+    return inputs[:count], dict(zip(names, inputs[count:], strict=True))
 
 
 def _takes(signature: inspect.Signature | None, *args: Any, **kwargs: Any) -> bool:

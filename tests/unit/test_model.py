@@ -135,6 +135,16 @@ def test_arrays_and_tuples_are_positional() -> None:
     assert bind(lambda x, y: x, (1, 2)) == ((1, 2), {})
 
 
+def test_what_a_function_asks_for_by_name_alone_is_given_by_name() -> None:
+    named = ((1,), {"mask": 2})
+    assert bind(lambda x, *, mask: x, (1, 2)) == named
+    assert bind(lambda x, training=False, *, mask: x, (1, 2)) == named
+    assert bind(lambda x, *, state, mask: x, (1, 2, 3)) == ((1,), {"state": 2, "mask": 3})
+    # what has a default may be left out, so that nothing says what the last one is
+    assert bind(lambda x, *, state=0, mask=0: x, (1, 2)) == ((1, 2), {})
+    assert bind(lambda x, *, mask: x, (1, 2, 3)) == ((1, 2, 3), {})
+
+
 def test_a_dict_goes_by_name_where_the_names_are_the_functions_own() -> None:
     inputs = {"obs": 1, "state": 2}
     assert bind(lambda obs, state: 0, inputs) == ((), inputs)
