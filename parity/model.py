@@ -269,7 +269,7 @@ def _bound(
 def _by_position(
     signature: inspect.Signature | None, inputs: tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The last of several inputs go by name where a function asks for just as many by name alone."""
+    """The last inputs go by name where a function asks for as many by name alone."""
     if signature is None or _takes(signature, *inputs):
         return inputs, {}
     asked = [one for name, one in signature.parameters.items() if name != "training"]
