@@ -61,8 +61,10 @@ def run(name: str, seconds: float, most: float) -> bool:
     wrong = []
     if found["verdict"] != case.verdict:
         wrong.append(f"it is {case.verdict}")
-    if case.place and case.place not in found["place"]:
-        wrong.append(f"it is at {case.place}")
+    if found["layer"] != case.layer and not case.code:
+        wrong.append(f"it is at {case.layer}")
+    if case.code not in found["code"]:
+        wrong.append(f"it is at {case.code}")
     if found["seconds"] > seconds:
         wrong.append("too long")
     if found["memory"] > most:
@@ -137,6 +139,7 @@ def measured(name: str) -> dict[str, Any]:
         "memory": _peak(),
         "verdict": report.verdict,
         "place": _first_place(report),
+        **_first_line(report),
         "report": str(report),
     }
 
@@ -150,6 +153,12 @@ def _first_place(report: Any) -> str:
     where = site.layer or site.source.rsplit("/", 1)[-1]
     told = cause.kind if cause is not None else "unexplained"
     return f"{site.op} at {where}: {told} ({len(found)} told)"
+
+
+def _first_line(report: Any) -> dict[str, str]:
+    """The layer and the code of the first divergence."""
+    site = report.divergences[0].candidate if report.divergences else None
+    return {"layer": site.layer if site else "", "code": site.code if site else ""}
 
 
 def _peak() -> float:

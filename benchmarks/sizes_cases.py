@@ -20,13 +20,14 @@ class Case:
         told: what it is, in words.
         build: gives the reference, the candidate and the inputs.
         verdict: that is right.
-        place: what the first place of a divergence has to name; "" where there is none.
+        layer, code: the layer of the first divergence, or what its line of code holds.
     """
 
     told: str
     build: Callable[[], tuple[Any, Any, Any]]
     verdict: str
-    place: str = ""
+    layer: str = ""
+    code: str = ""
 
 
 def _normal(*shape: int, seed: int = 0) -> Any:
@@ -297,38 +298,44 @@ CASES: dict[str, Case] = {
         "1,000 layers, each with another activation", _wrong_layers, "diverged", "1"
     ),
     "equal-layers": Case(
-        "1,000 equal layers, all wrong", _equal_layers, "diverged", "sizes_cases.py"
+        "1,000 equal layers, all wrong", _equal_layers, "diverged", code="1.1 * (x @ weight)"
     ),
     "weights-off": Case("300 layers, all weights a little off", _weights_off, "diverged", "0"),
     "other-weights": Case("3 layers of other weights", _other_weights(3), "diverged", "0"),
     "other-weights-300": Case("300 layers of other weights", _other_weights(300), "diverged", "0"),
     "elementwise": Case("5,000 elementwise operations", _elementwise(-1), "parity"),
     "elementwise-wrong": Case(
-        "the same, one of them wrong", _elementwise(600), "diverged", "sizes_cases.py"
+        "the same, one of them wrong", _elementwise(600), "diverged", code="step == wrong"
     ),
     "rnn-transposed": Case(
         "an RNN of 1,000 steps with a transposed weight",
         _rnn_transposed,
         "diverged",
-        "sizes_cases.py",
+        code="h @ recurrent",
     ),
     "lstm-reversed": Case("an LSTM of 30 steps, reversed", _lstm_reversed, "diverged", "lstm"),
     "gru-reset-after": Case(
         "a GRU of 60 steps with another reset_after", _gru_reset_after, "diverged", "gru"
     ),
-    "lstm-by-hand": Case("the same, step by step", _lstm_by_hand, "diverged", "sizes_cases.py"),
+    "lstm-by-hand": Case(
+        "the same, step by step", _lstm_by_hand, "diverged", code="x[:, -1 - step]"
+    ),
     "gru-by-hand": Case(
         "a GRU of 60 steps written out, with another reset_after",
         _gru_by_hand,
         "diverged",
-        "sizes_cases.py",
+        code="(r * h) @ turn[2]",
     ),
     "lorenz-stacked": Case(
         "Lorenz' equations against them in TensorFlow", _lorenz_stacked, "parity"
     ),
     "lorenz": Case("Lorenz' equations over 300 steps, correct", _lorenz, "parity"),
     "20m": Case("20 million elements, right", _large(20, 0.01), "parity"),
-    "20m-wrong": Case("20 million elements, wrong", _large(20, 0.02), "diverged", "leaky_relu"),
+    "20m-wrong": Case(
+        "20 million elements, wrong", _large(20, 0.02), "diverged", code="leaky_relu"
+    ),
     "50m": Case("50 million elements, right", _large(50, 0.01), "parity"),
-    "50m-wrong": Case("50 million elements, wrong", _large(50, 0.02), "diverged", "leaky_relu"),
+    "50m-wrong": Case(
+        "50 million elements, wrong", _large(50, 0.02), "diverged", code="leaky_relu"
+    ),
 }

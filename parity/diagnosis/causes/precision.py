@@ -97,6 +97,16 @@ def _rounded_to(constant: float, other: float) -> str | None:
         # cut off or rounded: either way within one unit of the last digit
         unit = 10.0 ** (np.floor(np.log10(abs(constant))) - digits + 1)
         written = round(other / unit) * unit
-        if abs(written - other) <= 1e-7 * abs(other) and abs(other - constant) < unit:
-            return f"{digits} digits"
+        near = abs(other - constant) < 0.999 * unit  # a whole unit away is another number
+        if not near or abs(written - other) > 1e-7 * abs(other):
+            continue
+        # two digits may be alike by chance, as of 3 and 3.01: more of them have to be left out
+        return f"{digits} digits" if digits > 3 or _digits(constant) > digits + 1 else None
     return None
+
+
+def _digits(number: float) -> int:
+    """As how many digits a number is written, as far as float32 shows."""
+    written = (float(f"{number:.{digits}g}") for digits in range(1, 8))
+    alike = (abs(one - number) <= 1e-7 * abs(number) for one in written)
+    return next((digits for digits, same in enumerate(alike, 1) if same), 8)
