@@ -278,7 +278,9 @@ def _affine(x: Array, made: Array) -> Affine | None:
 def _multiplied(scale: float) -> str:
     if scale == 1:
         return "taken as it is"
-    return f"multiplied by {scale:g}" if scale > 1 else f"divided by {1 / scale:.6g}"
+    factor, divisor = f"{scale:g}", f"{1 / scale:.6g}"
+    short = len(factor) <= len(divisor)  # 0.56, and 255 for 0.00392157
+    return f"multiplied by {factor}" if scale > 1 or short else f"divided by {divisor}"
 
 
 def _short(numbers: float | tuple[float, ...]) -> str:

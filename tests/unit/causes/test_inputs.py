@@ -26,6 +26,12 @@ def test_the_scale_of_both_sides():
     assert cause.parameters["scale"] == pytest.approx((1 / 255, 1.0), rel=1e-5)
 
 
+def test_a_scale_is_said_as_it_is_written():
+    for scale, said in ((0.56, "multiplied by 0.56"), (1 / 255, "divided by 255"), (5.2, "by 5.2")):
+        cause = told(through(lambda x: x), through(lambda x, by=scale: x * by), IMAGES)
+        assert cause.kind == "input-scale" and said in cause.summary, cause.summary
+
+
 def test_bytes():
     cause = told(
         through(lambda x: x.float() / 255), through(lambda x: x.float()), IMAGES.astype(np.uint8)
