@@ -92,9 +92,9 @@ def _loops(tape: Tape) -> dict[Line, list[Op]]:
     found: dict[Line, list[Op]] = {}
     for op in _drawn(tape):
         made = tape.values[op.outputs[0]]
-        if known(op.draw):
-            line = op.site, op.kind, str(op.draw), made.shape, made.dtype
-            found.setdefault(line, []).append(op)
+        if op.draw is not None and known(op.draw):
+            law = op.draw.name, *sorted(op.draw.parameters.items())
+            found.setdefault((op.site, law, made.shape, made.dtype), []).append(op)
     return {line: ops for line, ops in found.items() if len(ops) > 1}
 
 

@@ -166,3 +166,16 @@ def test_what_hides_in_half_of_the_samples_is_found():
 
     right = compared(lambda x: torch.tanh(x) + 0.1 * torch.randn(6, 8), held)
     assert right.verdict != "parity", str(right)
+
+
+def test_a_rate_that_changes_from_step_to_step():
+    """Draws at one line that are of several laws are not one."""
+
+    def loop(rates):
+        return lambda x: torch.stack(
+            [F.dropout(row @ A, rate) for row, rate in zip(x, rates, strict=True)]
+        )
+
+    rising = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
+    assert compared(loop(rising), loop(rising)).verdict == "parity"
+    assert compared(lambda x: F.dropout(x @ A, 0.1), loop(rising)).verdict == "diverged"
