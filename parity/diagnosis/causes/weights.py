@@ -180,7 +180,8 @@ def _short(number: float) -> float:
 def _rounded(array: Array) -> Iterator[tuple[str, Array]]:
     narrow = array.astype(np.float32)
     with np.errstate(over="ignore"):
-        yield "float16", narrow.astype(np.float16).astype(np.float32)
+        half = narrow.astype(np.float16).astype(np.float32)
+    yield "float16", half
     bits = narrow.view(np.uint32).astype(np.uint64)
     nearest = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) << 16
     yield "bfloat16", nearest.astype(np.uint32).view(np.float32)
