@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from parity import budget, channels
+from parity.aligned import aligned
 from parity.architecture import structural_differences
 from parity.diagnosis.beside import (
     Beside,
@@ -30,14 +31,12 @@ from parity.diagnosis.replayed import PlainRun, plain_run, same_samples
 from parity.diagnosis.unshared import unshared
 from parity.draws.repeated import joined
 from parity.draws.settled import settle
-from parity.draws.stacked import lines_of_loops, stacked
 from parity.errors import InputError, ReplayError
 from parity.frameworks import load
 from parity.frameworks.running import own_arithmetic
 from parity.keeping import lost, one_comparison, other_generators
 from parity.matching.counts import with_counts_as_ran
 from parity.matching.match import Indexed, Match, match
-from parity.matching.tables import with_tables
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
 from parity.progress import Phases
 from parity.report.heads import paired_heads
@@ -177,15 +176,7 @@ def _compare(
     Args:
         plain_runs: how both are run without being recorded.
     """
-    ours, theirs = plain_runs[0], replace(plain_runs[1], tape=candidate)
-    loops = lines_of_loops(reference.tape, candidate)
-    if loops[0]:
-        ours = ours.made(partial(stacked, lines=loops[0]))
-        reference = Indexed(ours.tape, ours.tape.replay("float64"))
-    if loops[1]:
-        theirs = theirs.made(partial(stacked, lines=loops[1]))
-    reference, candidate = with_tables(reference, theirs.tape)
-    plain_runs = replace(ours, tape=reference.tape), replace(theirs, tape=candidate)
+    reference, candidate, plain_runs = aligned(reference, candidate, plain_runs)
     pairs, problems = pair_outputs(reference.tape, candidate)
     outputs = _Outputs(
         pairs,

@@ -79,7 +79,7 @@ def stacked(tape: Tape, lines: Collection[Line]) -> Tape:
         recorded=recorded,
         baked_ops=frozenset(index + by for index in tape.baked_ops),
         rounded_ops=frozenset(index + by for index in tape.rounded_ops),
-        kernels={index + by: told for index, told in tape.kernels.items()},
+        kernels={index + by: is_one for index, is_one in tape.kernels.items()},
     )
 
 

@@ -30,9 +30,9 @@ def with_counts_as_ran(tape: Tape, error: ReplayError) -> Tape:
     except ReplayError:
         raise error from None
     doubt = (
-        f"{tape.model}: how many values it picks is decided by rounding, and a later line holds "
-        f"their number ({error}). It was replayed with those that it picked as it ran; compare "
-        "on inputs that are not on the edge of being picked, or do not hold the number"
+        f"{tape.model}: how many values it picks may be decided by rounding, and a later line "
+        f"holds their number ({error}). It was replayed with those that it picked as it ran; "
+        "compare on inputs that are not on the edge of being picked, or do not hold the number"
     )
     return replace(held, doubts=[*tape.doubts, doubt])
 

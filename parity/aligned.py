@@ -1,0 +1,32 @@
+"""Makes two tapes alike before they are matched, where one does at once what the other does not.
+
+Draws in a loop become one draw that is cut, and tables that one model made beforehand are the ones
+that the other computes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from parity.diagnosis.replayed import PlainRun
+from parity.draws.stacked import lines_of_loops, stacked
+from parity.matching.match import Indexed
+from parity.matching.tables import with_tables
+from parity.tape import Tape
+
+
+def aligned(
+    reference: Indexed, candidate: Tape, plain_runs: tuple[PlainRun, PlainRun]
+) -> tuple[Indexed, Tape, tuple[PlainRun, PlainRun]]:
+    """Both models made alike, with the plain runs of what they are then."""
+    ours, theirs = plain_runs[0], replace(plain_runs[1], tape=candidate)
+    loops = lines_of_loops(reference.tape, candidate)
+    if loops[0]:
+        ours = ours.made(partial(stacked, lines=loops[0]))
+        reference = Indexed(ours.tape, ours.tape.replay("float64"))
+    if loops[1]:
+        theirs = theirs.made(partial(stacked, lines=loops[1]))
+    reference, candidate = with_tables(reference, theirs.tape)
+    runs = replace(ours, tape=reference.tape), replace(theirs, tape=candidate)
+    return reference, candidate, runs
