@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,62 @@ def test_a_spent_budget_leaves_verdict_and_first_place() -> None:
     assert "compare(..., seconds=, gigabytes=)" in text
 
 
+def in_numpy(x: Any, axis: int) -> Any:
+    rows = np.exp(np.tanh(x))
+    return 1.5 * (rows / rows.sum(axis, keepdims=True))
+
+
+def in_tensorflow(x: Any, axis: int) -> Any:
+    import tensorflow as tf
+
+    return 1.5 * tf.nn.softmax(tf.tanh(x), axis)
+
+
+def in_keras(x: Any, axis: int) -> Any:
+    import keras
+
+    return 1.5 * keras.ops.softmax(keras.ops.tanh(x), axis)
+
+
+def in_chainer(x: Any, axis: int) -> Any:
+    import chainer.functions as F
+
+    return 1.5 * F.softmax(F.tanh(x), axis)
+
+
+@pytest.mark.parametrize(
+    ("framework", "model"),
+    [
+        ("numpy", in_numpy),
+        ("tensorflow", in_tensorflow),
+        ("keras", in_keras),
+        ("chainer", in_chainer),
+    ],
+)
+def test_a_spent_budget_leaves_verdict_and_place_in_every_framework(
+    framework: str, model: Callable[[Any, int], Any]
+) -> None:
+    pytest.importorskip(framework)
+    kind = "tensorflow" if framework == "keras" else framework
+
+    def outcome(axis: int, **limits: float) -> Any:
+        return parity.compare(
+            parity.wrap(partial(model, axis=1), framework=kind, name="net"),
+            parity.wrap(partial(model, axis=axis), framework=kind, name="port"),
+            inputs=INPUTS,
+            **limits,
+        )
+
+    full, short, right = outcome(0), outcome(0, seconds=TINY), outcome(1, seconds=TINY)
+    assert (full.verdict, short.verdict, right.verdict) == ("diverged", "diverged", "parity")
+    assert short.divergences[0].candidate == full.divergences[0].candidate
+    assert short.divergences[0].cause is None
+    assert "not explained: the budget of the comparison was spent" in " ".join(str(short).split())
+    assert "the budget of" not in str(right)
+
+
 def test_models_that_agree_need_no_budget() -> None:
-    report = compared(net(wrong=False), seconds=TINY)
+    report = outcome(net(wrong=False), seconds=TINY)
     assert report.verdict == "parity"
     assert "the budget of" not in str(report)
 
