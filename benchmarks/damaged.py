@@ -37,7 +37,7 @@ class Kind:
     """Files that parity reads.
 
     Attributes:
-        name: of the file.
+        name: of the file, or what all its files begin with.
         write: makes it at a path.
         read: reads all of it, as a user's command or call does.
         damages: that any of this kind may have, besides those of bytes.
@@ -60,9 +60,9 @@ def in_bytes(path: Path, data: bytes, draw: random.Random) -> None:
         return
     changed = bytearray(data)
     for _ in range(draw.choice((1, 2, 16))):
-        at = draw.randrange(len(changed))
+        at = draw.randrange(len(changed) or 1)
         if way == 1:
-            changed[at] = draw.randrange(256)
+            changed[at : at + 1] = draw.randbytes(1)
         elif way == 2:
             changed[at:at] = draw.randbytes(draw.choice((1, 2, 8)))
         else:
@@ -166,6 +166,8 @@ _WEIGHTS = {
     "keras-h5": "w.h5",
     "hdf5": "w.h5",
     "keras": "w.keras",
+    "tensorflow": "w",
+    "onnx": "w.onnx",
 }
 
 
@@ -239,6 +241,11 @@ def _writer(form: str) -> Callable[[Path], None]:
             import keras
 
             keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]).save(path)
+        elif form == "onnx":
+            import onnx
+
+            held = [onnx.numpy_helper.from_array(array, name) for name, array in tensors.items()]
+            onnx.save(onnx.helper.make_model(onnx.helper.make_graph([], "net", [], [], held)), path)
         elif form == "old torch":
             import torch
 
@@ -299,7 +306,7 @@ def _read_weights(path: Path) -> object:
 # --- runs ----------------------------------------------------------------------------------------
 
 
-def outcome(kind: Kind, damage: Damage, folder: Path, data: bytes, draw: random.Random) -> str:
+def outcome(kind: Kind, path: Path) -> str:
     """Reads a damaged file.
 
     Returns:
@@ -307,8 +314,6 @@ def outcome(kind: Kind, damage: Damage, folder: Path, data: bytes, draw: random.
     """
     from parity.errors import ParityError
 
-    path = folder / kind.name
-    damage(path, data, draw)
     try:
         kind.read(path)
     except ParityError:
@@ -323,15 +328,18 @@ def runs(kind: Kind, folder: Path, files: int, seed: int) -> Iterator[tuple[str,
     draw = random.Random(f"{kind.name} {seed}")
     path = folder / kind.name
     kind.write(path)
-    data = path.read_bytes()
+    whole = {one: one.read_bytes() for one in sorted(folder.iterdir()) if one.is_file()}
     kind.read(path)
     for _ in range(files):
-        damage = draw.choice((in_bytes, *kind.damages))
         for other in folder.iterdir():  # as SQLite's journal
             if other.is_file():
                 other.unlink()
+        for one, data in whole.items():
+            one.write_bytes(data)
+        damaged = draw.choice(list(whole))
+        draw.choice((in_bytes, *kind.damages))(damaged, whole[damaged], draw)
         started = time.perf_counter()
-        yield outcome(kind, damage, folder, data, draw), time.perf_counter() - started
+        yield outcome(kind, path), time.perf_counter() - started
 
 
 def main() -> int:
@@ -350,7 +358,8 @@ def main() -> int:
         counts = Counter(one for one, _ in found)
         wrong = counts.total() - counts["read"] - counts["refused"]
         faults += wrong
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)  # some are read in a child
+        peak = max(resource.getrusage(one).ru_maxrss for one in whose) // 1024
         slowest = max(seconds for _, seconds in found)
         print(
             f"{name:24}{counts['read']:7}{counts['refused']:9}{wrong:8}{slowest:8.2f} s{peak:7} MB",

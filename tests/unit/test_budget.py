@@ -118,7 +118,7 @@ def test_a_spent_budget_leaves_verdict_and_place_in_every_framework(
 
 
 def test_models_that_agree_need_no_budget() -> None:
-    report = outcome(net(wrong=False), seconds=TINY)
+    report = compared(net(wrong=False), seconds=TINY)
     assert report.verdict == "parity"
     assert "the budget of" not in str(report)
 
