@@ -12,22 +12,28 @@ every output is compared at all is seen to where outputs are read: `parity.outpu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from parity.diagnosis.accounted import (
+    Compared,
+    are_accounted,
+    compared_outputs,
+    exact_outputs,
+)
 from parity.diagnosis.by_chance import chance_may_be_why
 from parity.diagnosis.case import case_of
 from parity.diagnosis.elsewhere import differ, names_of
 from parity.diagnosis.judge import Verdict, counted
 from parity.diagnosis.listed import listed_otherwise
 from parity.diagnosis.low_precision import in_half_precision, in_the_same_formats, loosened
-from parity.diagnosis.masks import are_masks, unwritten_masks
-from parity.diagnosis.outputs import in_reference_layout, is_constant
+from parity.diagnosis.masks import unwritten_masks
+from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.regimes import lost_in_float64, moved_outputs, precision_decides
 from parity.diagnosis.region import Leaf, OutputPair, Parting
-from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, tape_doubts
+from parity.diagnosis.replayed import Outputs, PlainRun, tape_doubts
 from parity.diagnosis.stored import stored_leaves, stored_results
 from parity.diagnosis.stored_noise import stored_beside_draws
 from parity.errors import ParityError
@@ -36,12 +42,10 @@ from parity.numerics.accounting import (
     ACCOUNTED,
     FAULTY,
     Excess,
-    allowance,
     elementwise,
     excess,
     in_reals,
     lost_of_ones,
-    of_one_kind,
     rounded_constants,
     rounding,
 )
@@ -98,7 +102,7 @@ def close(
         return _weaker(verdict, "unverified", doubts, names), []
     lost = any(one.tape.lost_draws for one in plain)
     drawn = _draws_by_itself(matched) or lost
-    if drawn or verdict.verdict == "unverified" and _draws(matched):
+    if drawn or verdict.verdict == "unverified" and matched.draws:
         # samples that are others: there is nothing to subtract where they show
         pairs, every = (_not_drawn(matched, some, plain) for some in (pairs, every))
         if not pairs:
@@ -134,7 +138,7 @@ def close(
     # where both are in half precision, that one of them is, is no news
     both = {pair.name for pair in pairs if noted and in_the_same_formats(repaired, pair)}
     narrow = {name: unit for name, unit in half.items() if noted and name not in both}
-    reasons = precision_decides(matched, pairs, plain, _exact(matched, {}), narrow, half)
+    reasons = precision_decides(matched, pairs, plain, exact_outputs(matched, {}), narrow, half)
     if reasons:
         return _weaker(verdict, "unverified", reasons, names), []
     instead, reasons = stored_results(matched, pairs, every, plain)
@@ -181,10 +185,10 @@ def _in_float64_alone(
 ) -> list[str]:
     """Says so where outputs that are equal but for rounding as they ran differ in float64."""
     # what one of them drew may be equal by chance
-    drawn = _draws(matched) or any(one.drawn for one in plain)
+    drawn = matched.draws or any(one.drawn for one in plain)
     if drawn or differ(matched, pairs, plain[0].run(), plain[1].run(), _EQUAL):
         return []
-    compared, exact = _compared(matched, pairs, plain), _exact(matched, {})
+    compared, exact = compared_outputs(matched, pairs, plain), exact_outputs(matched, {})
     if _exceeding([one for one in compared if one.is_float], exact):
         return []
     laid_out = [(one, one.lay(exact[one.name])) for one in compared]
@@ -204,10 +208,10 @@ def _at_a_jump(
 
     As at the cut of an angle, or where two are equally large: a model may fall on either side.
     """
-    if _draws(matched) or any(one.drawn for one in plain):
+    if matched.draws or any(one.drawn for one in plain):
         return []
-    exact, found = _exact(matched, {}), []
-    for one in _compared(matched, pairs, plain):
+    exact, found = exact_outputs(matched, {}), []
+    for one in compared_outputs(matched, pairs, plain):
         laid_out = one.lay(exact[one.name])
         if laid_out is None:
             continue
@@ -234,7 +238,7 @@ def _at_a_jump(
     return found
 
 
-def _no_number_in_float64(one: _Compared, candidate: Array) -> Array:
+def _no_number_in_float64(one: Compared, candidate: Array) -> Array:
     """Where a replay of one model is NaN or infinite, and neither was as it ran."""
     numbers = [np.isfinite(in_reals(array)) for array in (*one.ran, one.reference, candidate)]
     found: Array = numbers[0] & numbers[1] & (numbers[2] != numbers[3])
@@ -292,8 +296,10 @@ def unaccounted(
     Returns:
         The outputs, and by how much of their size the notes change the outputs (0 if not needed).
     """
-    compared = _compared(matched, pairs, plain)
-    own = _exact(matched, {})
+    if are_accounted(matched, pairs, plain, _SURE):
+        return [], 0.0
+    compared = compared_outputs(matched, pairs, plain)
+    own = exact_outputs(matched, {})
     if not _exceeding(compared, own, _SURE):
         return [], 0.0
     compared = _beyond_float64(matched, compared)
@@ -310,7 +316,7 @@ def unaccounted(
     }
     if not substituted:
         return _not_hidden(matched, compared, found, own), 0.0
-    fixed = _exact(matched, substituted)
+    fixed = exact_outputs(matched, substituted)
     # what is large beside a column hides none of it
     effect = max(
         (by_column(own[one.name], fixed[one.name]) for one in compared if one.is_float), default=0.0
@@ -336,7 +342,7 @@ _SURE = 3.0
 _MEASURED = ("rounding", "constant-precision")
 
 
-def _as_moved(matched: Match, compared: Sequence[_Compared]) -> list[_Compared]:
+def _as_moved(matched: Match, compared: Sequence[Compared]) -> list[Compared]:
     """The same, with no more accounted for than moves elements where all that is rounded moves."""
     found = []
     for one in compared:
@@ -350,7 +356,7 @@ def _as_moved(matched: Match, compared: Sequence[_Compared]) -> list[_Compared]:
 
 
 def _not_hidden(
-    matched: Match, compared: Sequence[_Compared], found: Sequence[Unaccounted], exact: Outputs
+    matched: Match, compared: Sequence[Compared], found: Sequence[Unaccounted], exact: Outputs
 ) -> list[Unaccounted]:
     """The same, but excused what a function that has no float64 may lose where nothing looks."""
     if not any(run.fallbacks for run in (matched.reference.run, matched.side.run)):
@@ -365,7 +371,7 @@ def _not_hidden(
     return [one if one.name in faults else replace(one, excuse=_MAY_BE_LOST) for one in found]
 
 
-def _beyond_float64(matched: Match, compared: Sequence[_Compared]) -> list[_Compared]:
+def _beyond_float64(matched: Match, compared: Sequence[Compared]) -> list[Compared]:
     """The same, with what float64 itself does not compute accounted for."""
     found = []
     losses = lost_in_float64(matched, [one.pair for one in compared])
@@ -427,84 +433,8 @@ def _is_rounded(repaired: Match, leaf: Leaf) -> bool:
     return bool((np.abs(a - b) <= np.maximum(16 * U32 * size, of_largest)).all())
 
 
-@dataclass(frozen=True)
-class _Compared:
-    """A pair of outputs in the reference's layout, and what rounding accounts for."""
-
-    pair: OutputPair
-    name: str  # the candidate's
-    lay: Callable[[Array], Array | None]
-    reference: Array
-    ran: tuple[Array, Array]  # both as the models ran
-    allowed: Array
-    masks: bool  # whether large negative constants are some
-    besides: Array | float = 0.0  # of what is allowed, what no moved number shows
-
-    @property
-    def is_float(self) -> bool:
-        return self.reference.dtype.kind == "f"
-
-
-def _compared(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
-) -> list[_Compared]:
-    runs = matched.reference.run, matched.side.run
-    measured = not any(run.fallbacks for run in runs)
-    ran = as_ran(plain[0], {}), as_ran(plain[1], _draws(matched))
-    exact = _exact(matched, {})
-    names = [{value: name for name, value in side.tape.outputs.items()} for side in plain]
-    found = []
-    for pair in pairs:
-        name = names[1][pair.candidate]
-
-        def lay(array: Array, pair: OutputPair = pair) -> Array | None:
-            return in_reference_layout(matched, pair, array)
-
-        reference = matched.reference.array(pair.reference)
-        ours = ran[0][names[0][pair.reference]]
-        theirs, replayed = lay(ran[1][name]), lay(exact[name])
-        if theirs is None or replayed is None or ours.shape != reference.shape:
-            continue  # told by itself, see `listed_otherwise`
-        ours, reference, theirs, replayed = of_one_kind(ours, reference, theirs, replayed)
-        sides = (ours, reference), (theirs, replayed)
-        masks = are_masks(matched, pair, reference, replayed)
-        allowed = allowance(*sides, measured, None, masks)
-        if _is_to_be_measured(sides, allowed, measured, masks):
-            moved = moved_outputs(matched, pair)
-            if moved is not None:
-                allowed = allowance(*sides, measured, moved, masks)
-        besides: Array | float = 0.0
-        if is_constant(matched, pair) and reference.dtype.kind == "f":
-            besides = rounded_constants(reference, replayed)
-        allowed = allowed + besides
-        ran_as = ours, theirs
-        found.append(_Compared(pair, name, lay, reference, ran_as, allowed, masks, besides))
-    return found
-
-
-def _is_to_be_measured(
-    sides: tuple[tuple[Array, Array], tuple[Array, Array]],
-    allowed: Array,
-    measured: bool,
-    masks: bool,
-) -> bool:
-    """Whether it takes moved numbers to tell what rounding does.
-
-    So where a difference is accounted for only by what rounding is usual near an element, and where
-    replays show none: both models ran in float64, or one has none.
-    """
-    (ran, reference), (other, candidate) = sides
-    if reference.dtype.kind != "f":
-        return False
-    if not excess(reference, candidate, allowed, masks).ratio <= ACCOUNTED:
-        return not measured or ran.dtype == other.dtype == np.float64
-    none = np.zeros(reference.shape)
-    least = allowance(*sides, measured, (none, none), masks)
-    return not excess(reference, candidate, least, masks).ratio <= ACCOUNTED
-
-
 def _exceeding(
-    compared: Sequence[_Compared], candidate: Outputs, limit: float = ACCOUNTED
+    compared: Sequence[Compared], candidate: Outputs, limit: float = ACCOUNTED
 ) -> list[Unaccounted]:
     found = []
     for one in compared:
@@ -514,14 +444,6 @@ def _exceeding(
             found.append(Unaccounted(one.pair.name, over))
     found = [one for one in found if not one.excess.ratio <= limit]
     return sorted(found, key=lambda one: -one.excess.ratio)
-
-
-def _exact(matched: Match, substituted: Mapping[int, Array]) -> Outputs:
-    """The candidate's outputs in float64, by itself but for inputs, draws, and `substituted`."""
-    tape, run = matched.side.tape, matched.side.run
-    if matched.alone and not substituted:
-        return {name: run.array(value) for name, value in tape.outputs.items()}
-    return tape.outputs_of("float64", {**matched.inputs, **_draws(matched), **substituted})
 
 
 def _not_drawn(
@@ -541,8 +463,3 @@ def _draws_by_itself(matched: Match) -> bool:
         for index in tape.used
         for value in tape.ops[index].outputs
     )
-
-
-def _draws(matched: Match) -> Mapping[int, Array]:
-    """The candidate's random draws for which the reference's were substituted."""
-    return matched.draws

@@ -55,6 +55,8 @@ def unwritten_masks(
         candidate = in_reference_layout(matched, pair, ran[1][names[1][pair.candidate]])
         if candidate is None or candidate.shape != reference.shape:
             continue
+        if not any(map(_may_be_masked, (reference, candidate))):
+            continue
         apart = _apart(reference, candidate)
         for array, tape, value in zip(
             (reference, candidate), tapes, (pair.reference, pair.candidate), strict=True
@@ -81,6 +83,11 @@ def unwritten_masks(
             )
             break
     return found
+
+
+def _may_be_masked(array: Array) -> bool:
+    """Whether there is a number that is large enough; quick, and nearly never so."""
+    return array.dtype.kind == "f" and bool(array.size) and not array.min() >= -SENTINEL
 
 
 def _of_whole_rows(array: Array) -> Array:

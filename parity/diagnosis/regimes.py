@@ -29,7 +29,7 @@ from parity.numerics.accounting import (
     root_mean_square,
     rounding,
 )
-from parity.numerics.difference import mask_sentinels
+from parity.numerics.difference import blocks, mask_sentinels
 from parity.numerics.moving import (
     gives_narrow,
     is_curve,
@@ -78,9 +78,10 @@ def precision_decides(
     ran = as_ran(plain[0], {}), as_ran(plain[1], matched.draws)
     found = []
     for pair in pairs:
-        runs = _laid_out(matched, pair, *ran)
-        if runs is None:
+        arrays = _arrays_of(matched, pair, *ran)
+        if arrays is None or pair.name not in half and _is_small(*arrays):
             continue
+        runs = _comparable(*arrays)
         gap, large = _apart(*runs, half.get(pair.name, 0.0))
         if pair.name in half and pair.name not in narrow and (gap > 0).any():
             large = np.minimum(large, _of_narrow_places(matched, pair))
@@ -143,6 +144,25 @@ def _where(matched: Match) -> str:
         if lost is not None:
             found.append((lost[0], f"{lost[1].site.described} of {tape.model}"))
     return f". Most digits are lost by {max(found)[1]}" if found else ""
+
+
+def _is_small(reference: Array, candidate: Array) -> bool:
+    """Whether no element differs by more than its own size makes too little to look at.
+
+    So it is nearly always, and is told without an array of their size.
+    """
+    if {reference.dtype.kind, candidate.dtype.kind} != {"f"}:
+        return False
+    equal = whole = True
+    with np.errstate(all="ignore"):
+        for block in blocks(reference, candidate):
+            a, b = (one.astype(np.float64) for one in block)
+            large = np.abs(a - b) > _OWN * np.abs(a)
+            if (large & np.isfinite(a) & np.isfinite(b)).any():
+                return False
+            equal = equal and bool((a == b).all())
+            whole = whole and _are_whole(a) and _are_whole(b)
+    return equal or not whole  # of whole numbers every unit counts
 
 
 def _apart(reference: Array, candidate: Array, narrow: float) -> tuple[Array, Array]:
@@ -322,19 +342,30 @@ def _lost_in_kernels(matched: Match, pair: OutputPair, shape: tuple[int, ...]) -
 def _laid_out(
     matched: Match, pair: OutputPair, reference: Outputs, candidate: Outputs
 ) -> tuple[Array, Array] | None:
-    """A pair of outputs in the reference's layout, every complex number as two.
+    """A pair of outputs as `_arrays_of` and `_comparable` give them."""
+    arrays = _arrays_of(matched, pair, reference, candidate)
+    return None if arrays is None else _comparable(*arrays)
 
-    Integers beside floating numbers that are not whole are floating numbers, of which those of the
-    one side have no digits behind the point. None where the outputs are of two shapes.
-    """
+
+def _arrays_of(
+    matched: Match, pair: OutputPair, reference: Outputs, candidate: Outputs
+) -> tuple[Array, Array] | None:
+    """A pair of outputs in the reference's layout; None where they are of two shapes."""
     tapes = matched.reference.tape, matched.side.tape
     names = [{value: name for name, value in tape.outputs.items()} for tape in tapes]
     name, other = names[0][pair.reference], names[1][pair.candidate]
     if name not in reference or other not in candidate:
         return None
     a, b = reference[name], in_reference_layout(matched, pair, candidate[other])
-    if b is None or a.shape != b.shape:
-        return None
+    return None if b is None or a.shape != b.shape else (a, b)
+
+
+def _comparable(a: Array, b: Array) -> tuple[Array, Array]:
+    """Two outputs as numbers of one kind, every complex number as two.
+
+    Integers beside floating numbers that are not whole are floating numbers, of which those of the
+    one side have no digits behind the point.
+    """
     kinds = {one.dtype.kind for one in (a, b)}
     floats = [one for one in (a, b) if one.dtype.kind == "f"]
     if kinds <= set("biuf") and all(map(_are_whole, floats)):

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.numerics.difference import mask_sentinels
+from parity.numerics.difference import SENTINEL, blocks, mask_sentinels
 from parity.numerics.rounding import U32
 from parity.tape import Array
 
@@ -109,6 +109,40 @@ def allowance(
             allowed = allowed + sum(map(usually_moved, moved, sizes))
         overflown = [np.isinf(rounding(*side)) for side in sides]
         return np.where(overflown[0] | overflown[1], np.inf, allowed)
+
+
+def is_accounted(
+    reference: tuple[Array, Array], candidate: tuple[Array, Array], limit: float
+) -> bool:
+    """Whether each element's own rounding accounts for what two outputs differ by.
+
+    It is the least that `allowance` gives, and takes no array of their size.
+
+    Args:
+        reference, candidate: see `allowance`.
+        limit: how many times their rounding elements may differ by.
+
+    Returns:
+        Whether that is so. It is not known where numbers may be a mask's, are NaN or infinite, or
+        where the models ran in float64.
+    """
+    arrays = (*reference, *candidate)
+    if (
+        any(one.dtype.kind != "f" for one in arrays)
+        or reference[0].dtype == candidate[0].dtype == "f8"
+    ):
+        return False
+    with np.errstate(all="ignore"):
+        for block in blocks(*arrays):
+            a, exact_a, b, exact_b = (one.astype(np.float64) for one in block)
+            error = np.abs(a - exact_a) + np.abs(b - exact_b)
+            own = U32 * np.maximum(np.abs(exact_a), np.abs(exact_b))
+            within = np.abs(exact_a - exact_b) <= limit * (own + error)
+            if not (within & np.isfinite(error)).all():
+                return False
+            if min(one.min() for one in (a, exact_a, b, exact_b)) < -SENTINEL:
+                return False
+    return True
 
 
 def root_mean_square(

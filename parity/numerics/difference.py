@@ -223,7 +223,7 @@ def squared_distance(a: Array, b: Array) -> float:
     """The sum of squares of a difference, block by block, so that nothing of full size is made."""
     total = 0.0
     with np.errstate(all="ignore"):
-        for x, y in _blocks(a, b):
+        for x, y in blocks(a, b):
             gap = x - y
             total += float(np.einsum("i,i->", gap, gap))
     return total
@@ -233,7 +233,7 @@ def relative_difference(reference: Array, candidate: Array) -> float:
     """`measure(...).relative` alone, without its copies where all is finite."""
     largest = scale = 0.0
     with np.errstate(all="ignore"):
-        for x, y in _blocks(reference, candidate):
+        for x, y in blocks(reference, candidate):
             scale = max(scale, float(x.max()), -float(x.min()))
             gap = x - y
             high, low = float(gap.max()), float(gap.min())
@@ -243,16 +243,16 @@ def relative_difference(reference: Array, candidate: Array) -> float:
     return largest / scale if scale > 0 else (0.0 if largest == 0 else float("inf"))
 
 
-def _blocks(a: Array, b: Array) -> Iterator[tuple[Array, Array]]:
-    if a.flags.c_contiguous and b.flags.c_contiguous:
-        x, y = a.ravel(), b.ravel()
-        for start in range(0, x.size, _BLOCK):
-            yield x[start : start + _BLOCK], y[start : start + _BLOCK]
+def blocks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
+    """The elements of arrays of one shape, a few at a time, in one order."""
+    if all(array.flags.c_contiguous for array in arrays):
+        flat = [array.ravel() for array in arrays]
+        for start in range(0, flat[0].size, _BLOCK):
+            yield tuple(one[start : start + _BLOCK] for one in flat)
         return
     flags: Any = ["external_loop", "buffered", "zerosize_ok"]
-    with np.nditer([a, b], flags=flags, order="K", buffersize=_BLOCK) as blocks:
-        for x, y in blocks:
-            yield x, y
+    with np.nditer(arrays, flags=flags, order="K", buffersize=_BLOCK) as parts:
+        yield from parts
 
 
 def count_mask_differences(a: Array, b: Array) -> int:

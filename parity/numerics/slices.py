@@ -9,6 +9,7 @@ import numpy as np
 from parity.numerics.difference import mask_sentinels, residual
 from parity.tape import Array
 
+_AT_ONCE = 1 << 20  # elements
 _LEAST = 2.0**-100  # what is smaller a kernel may flush to zero
 
 
@@ -23,17 +24,34 @@ def by_slice(reference: Array, candidate: Array) -> list[Array]:
         return found
     a, b = (mask_sentinels(one) for one in (reference, candidate))
     wide = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
-    a, b = a.astype(wide), b.astype(wide)
+    parts = _parts(a.shape)
+    largest = [_largest(a[part].astype(wide), b[part].astype(wide)) for part in parts]
+    for axis in range(a.ndim):
+        join = np.concatenate if axis == 0 else np.maximum.reduce
+        gap, size = (join([one[kind][axis] for one in largest]) for kind in (0, 1))
+        with np.errstate(all="ignore"):
+            found.append(gap / np.maximum(size, _LEAST))
+    return found
+
+
+def _parts(shape: Sequence[int]) -> list[slice]:
+    """Of the first axis, so many at a time that nothing of the whole size is made."""
+    if not shape:
+        return []
+    step = max(1, _AT_ONCE * shape[0] // int(np.prod(shape)))
+    return [slice(at, at + step) for at in range(0, shape[0], step)]
+
+
+def _largest(a: Array, b: Array) -> tuple[list[Array], list[Array]]:
+    """Along each axis the largest difference of each slice, and its largest number."""
     with np.errstate(all="ignore"):
         finite = np.isfinite(a) & np.isfinite(b)
         same = (a == b) | np.isnan(a) & np.isnan(b)
         gap = np.where(finite, np.abs(a - b), np.where(same, 0.0, np.inf))
         size = np.where(finite, np.maximum(np.abs(a), np.abs(b)), 0.0)
-        for axis in range(a.ndim):
-            others = tuple(one for one in range(a.ndim) if one != axis)
-            largest = np.maximum(size.max(axis=others), _LEAST)
-            found.append(gap.max(axis=others) / largest)
-    return found
+    axes = range(a.ndim)
+    others = [tuple(one for one in axes if one != axis) for axis in axes]
+    return [gap.max(axis=one) for one in others], [size.max(axis=one) for one in others]
 
 
 def unlike(shape: Sequence[int]) -> list[Array]:
