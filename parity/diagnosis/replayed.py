@@ -42,6 +42,7 @@ class PlainRun:
         moved: from which of the orders on the samples are others.
         redrawn: on the same inputs and other random numbers, by a number; 0 gives those of `run`.
         untraced: likewise, and without graphs, which are what their code was when they were traced.
+        instead: with other numbers in one input, by its name.
     """
 
     tape: Tape
@@ -56,6 +57,7 @@ class PlainRun:
     redrawn: Callable[[int], Outputs] | None = None
     built: Callable[[], bool] = lambda: False
     untraced: Callable[[int], Outputs] | None = None
+    instead: Callable[[str, Callable[[Array], Array]], Outputs] | None = None
 
     def made(self, change: Callable[[Tape], Tape]) -> PlainRun:
         """The same with its tapes changed, those of other samples as well."""
@@ -121,10 +123,14 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
         with _other_numbers(model, turn):
             return plain(model)(inputs)
 
+    def instead(name: str, change: Callable[[Array], Array]) -> dict[str, Array]:
+        names = iter(flatten_inputs(inputs))
+        return run(lambda array: change(array) if next(names) == name else array)
+
     once = cache(run)
     kept = once, cache(nudge), orders, cache(elsewhere)
     built = partial(was_built, model.obj)
-    others = cache(redrawn), built, untraced
+    others = cache(redrawn), built, untraced, instead
     return PlainRun(tape, *kept, axis, count, recorded, moved, *others)
 
 

@@ -1,0 +1,86 @@
+"""Inputs that one model alone reads: with other numbers there the models differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from parity.diagnosis.replayed import Outputs, PlainRun
+from parity.errors import ParityError
+from parity.numerics.difference import residual
+from parity.numerics.rounding import U32
+from parity.tape import Array, Tape
+
+_CHANGED = 64 * U32  # by more than this: what is added to a large number may round otherwise
+
+
+def read_by_one(plain: tuple[PlainRun, PlainRun]) -> list[str]:
+    """Inputs whose numbers change the outputs of one model alone; what is said of each.
+
+    As a mask of ones, or a temperature that a port holds as a constant.
+    """
+    found = []
+    for name in _may_be_unread(*(one.tape for one in plain)):
+        read = [any(_changes(one, name, way) for way in WAYS) for one in plain]
+        if read[0] != read[1]:
+            reader, other = (plain[read.index(one)].tape.model for one in (True, False))
+            found.append(
+                f"input {name!r} changes the outputs of {reader}, and not those of {other}, which "
+                "does not read it: they agree for the numbers that were given there, and differ "
+                "for others"
+            )
+    return found
+
+
+def _may_be_unread(reference: Tape, candidate: Tape) -> Iterator[str]:
+    """The inputs that operations of one model alone read on the way to an output.
+
+    Of a NumPy function nothing is known.
+    """
+    tapes = reference, candidate
+    opaque = len(reference.inputs) > 1 and any(tape.framework == "numpy" for tape in tapes)
+    for name in reference.inputs:
+        if name in candidate.inputs:
+            read = [_reads(tape, tape.inputs[name]) for tape in tapes]
+            if read[0] != read[1] or opaque:
+                yield name
+
+
+def _reads(tape: Tape, value: int) -> bool:
+    return not tape.used.isdisjoint(tape.consumers[value]) or value in tape.outputs.values()
+
+
+def _changes(plain: PlainRun, name: str, way: Callable[[Array], Array]) -> bool:
+    """Whether other numbers in an input change an output; the host may read what no operation does.
+
+    A model that does not take them reads them.
+    """
+    if plain.instead is None:
+        return True
+    try:
+        return _differ(plain.run(), plain.instead(name, way))
+    except ParityError:
+        return True
+
+
+def _differ(before: Outputs, after: Outputs) -> bool:
+    return any(
+        name not in after
+        or after[name].shape != array.shape
+        or not residual(array, after[name]) <= _CHANGED
+        for name, array in before.items()
+    )
+
+
+def less(array: Array) -> Array:
+    smaller: Array = (array * 0.375).astype(array.dtype)
+    return smaller
+
+
+def turned_round(array: Array) -> Array:
+    return np.ascontiguousarray(array.ravel()[::-1].reshape(array.shape))
+
+
+# Numbers to put in the place of an input's.
+WAYS = (less, turned_round, np.zeros_like)
