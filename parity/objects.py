@@ -104,14 +104,19 @@ def shown_beside(container: Any, held: Iterable[Any], ask: bool = True) -> dict[
 
 
 def said_by_class(cls: type) -> dict[str, Setting]:
-    """Numbers, texts and arrays that a class of the user's says of all its objects."""
-    return {
-        name: Setting(member)
-        for base in reversed(cls.__mro__)
-        if is_defined_by_the_user(base)
-        for name, member in vars(base).items()
-        if name[:1] != "_" and _is_data(member)
-    }
+    """Numbers, texts and arrays that a class of the user's says of all its objects.
+
+    Private ones are among them if a method reads them.
+    """
+    found = {}
+    for base in reversed(cls.__mro__):
+        if is_defined_by_the_user(base):
+            for name, member in vars(base).items():
+                if name[:1] != "_" and _is_data(member):
+                    found[name] = Setting(member)
+                elif name[:2] != "__" and _is_data(member) and methods_from(cls, name):
+                    found[name] = Setting(Private(member))
+    return found
 
 
 def _is_data(thing: object) -> bool:

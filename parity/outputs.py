@@ -43,7 +43,7 @@ class Outputs(dict[str, Any]):
         others: what holds no numbers, by path: None, strings, members of enums, objects.
         foreign: paths of tensors of another framework, given as arrays.
         numbers: by path the keys that lead there and are numbers, as ids are: they are values.
-        classes: the classes of the user's objects that show their items, by path.
+        classes: the classes of the user's objects that show their items, and of distributions.
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class _Number:
 
 @dataclasses.dataclass(frozen=True)
 class _Made:
-    """The class of the user's by which an object was made; it stands beside its leaves."""
+    """The class by which an object was made; it stands beside its leaves."""
 
     cls: type
 
@@ -177,6 +177,8 @@ def _leaves(
                     leaf[1], (Foreign, Setting, Private)
                 ):
                     yield leaf
+        for name, item in _hidden(thing, keys, [(keys, thing)], is_tensor):
+            yield (*keys, name), item
         return
     itself = False  # what it shows may not be all of it
     if parts is None:
@@ -202,7 +204,7 @@ def _leaves(
         led = asked | {type(thing)} if isinstance(key, Answer) else asked
         found += _leaves(below, item, is_tensor, above, led)
     yield from found
-    if is_users_class(type(thing)):
+    if is_users_class(type(thing)) or names_parameters(thing):
         yield keys, _Made(type(thing))
     if itself and not any(_is_array(leaf, is_tensor) and _size(leaf) > 1 for _, leaf in found):
         yield keys, thing
@@ -295,7 +297,7 @@ def _items(thing: Any, ask: bool) -> Items | None:
     """Keys and items of a container, and what it shows beside them; None for a leaf."""
     held = _held(thing)
     if held is not None:
-        held += _of_a_dict(thing)
+        held += _beside_items(thing)
         return [*held, *shown_beside(thing, [item for _, item in held], ask).items()]
     if is_plain(thing) or isinstance(thing, Repeated):
         return None
@@ -317,13 +319,18 @@ def _held(thing: Any) -> list[tuple[Any, Any]] | None:
     return None
 
 
-def _of_a_dict(thing: Any) -> list[tuple[Any, Any]]:
-    """What a dict of Python's is made with beside its items: their order, what it makes itself."""
+def _beside_items(thing: Any) -> list[tuple[Any, Any]]:
+    """What a container says beside its items: their order, what its keys are, what it makes."""
     found: list[tuple[Any, Any]] = []
     if isinstance(thing, OrderedDict) and not dataclasses.is_dataclass(thing):
         found.append(("order of keys", Setting(Ordered(tuple(thing)))))
+    if isinstance(thing, tuple) and hasattr(thing, "_fields"):
+        found.append(("order of fields", Setting(Ordered(thing._fields))))  # it may be unpacked
     if isinstance(thing, defaultdict):
         found.append(("default factory", Setting(thing.default_factory)))
+    if isinstance(thing, Mapping):
+        members = {str(key): key.value for key in thing if isinstance(key, Enum)}
+        found += [(f"number of {name}", Setting(number)) for name, number in members.items()]
     return found
 
 
@@ -345,8 +352,8 @@ def _hidden(
     Whole numbers say how an object works, as public ones do: both objects need not have them. So
     does what is no number and a method reads.
     """
-    attributes = private(thing)
-    if not attributes or not is_users_class(type(thing)):
+    attributes = private(thing) if is_users_class(type(thing)) else {}
+    if not attributes:
         return
     model = names_parameters(thing) or parameters(thing) is not None
     library = named_by_a_library(type(thing))

@@ -135,7 +135,7 @@ def foreign(thing: Any) -> Foreign | None:
     if not (hasattr(thing, "shape") and hasattr(thing, "dtype")):
         return None
     if is_librarys(type(thing), "detach"):  # torch
-        thing = thing.detach().cpu()
+        thing = thing.detach().cpu().resolve_conj().resolve_neg()
         thing = thing.float() if str(thing.dtype) == "torch.bfloat16" else thing
     thing = getattr(thing, "array", thing)  # Chainer
     makes = is_librarys(type(thing), "numpy")

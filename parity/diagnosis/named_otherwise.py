@@ -8,6 +8,7 @@ from typing import Any
 
 from parity.diagnosis.leaves import equal
 from parity.objects import Setting
+from parity.owners import is_users_class
 from parity.tape import Tape
 
 
@@ -51,24 +52,42 @@ def classes_of_one_module(reference: Tape, candidate: Tape) -> list[str]:
     """Objects that hold the same by name and are of two classes: these may be all the difference.
 
     A port has classes of its own. Where both models use those of one module, as a push and a pull,
-    which of them it is says something, unless the one's name is the other's and a word.
+    which of them it is says something, unless the one's name is the other's and a word. So do two
+    distributions of one library, of which the one may sum over its events.
     """
     found = []
     for path in reference.classes.keys() & candidate.classes.keys():
         ours, theirs = reference.classes[path], candidate.classes[path]
+        if _are_of_one_library(ours, theirs):
+            found.append(
+                f"{_place(path)} is a {ours.__name__} in {reference.model} and a "
+                f"{theirs.__name__} in {candidate.model}: what their methods give, as a "
+                "probability, is not compared. Return distributions of one class, or what you need "
+                "of them"
+            )
+            continue
         names = [_words(one) for one in (ours, theirs)]
         if ours.__module__ != theirs.__module__:
             continue
         if not (names[0] - names[1] and names[1] - names[0]):
             continue
         if _below(reference, path) == _below(candidate, path):
-            place = f"output {path!r}" if path else "the output"
             found.append(
-                f"{place} is a {ours.__name__} in {reference.model} and a {theirs.__name__} in "
-                f"{candidate.model}, and both are of {ours.__module__}: what their classes say is "
-                "not compared. Return an object of one class"
+                f"{_place(path)} is a {ours.__name__} in {reference.model} and a "
+                f"{theirs.__name__} in {candidate.model}, and both are of {ours.__module__}: what "
+                "their classes say is not compared. Return an object of one class"
             )
     return found
+
+
+def _place(path: str) -> str:
+    return f"output {path!r}" if path else "the output"
+
+
+def _are_of_one_library(ours: type, theirs: type) -> bool:
+    package = ours.__module__.partition(".")[0]
+    librarys = not is_users_class(ours) and not is_users_class(theirs)
+    return ours is not theirs and librarys and theirs.__module__.partition(".")[0] == package
 
 
 def _words(cls: type) -> set[str]:
