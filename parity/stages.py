@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from parity.draws.host import Host
 from parity.errors import ModelError
 from parity.frameworks import load
 from parity.frameworks.running import run
@@ -31,10 +32,19 @@ def record(model: Model, inputs: Inputs) -> Tape:
     framework = load(model.framework)
     if not model.before:
         return framework.record(model, inputs)
-    reached = [inputs]
+    reached, lost = [inputs], []
     for stage in model.before:
-        reached.append(_after(model, stage, reached[-1]))
-    return _with_stages(framework.record(model, reached[-1]), model.before, reached)
+        with Host().watching(stage) as host:
+            reached.append(_after(model, stage, reached[-1]))
+        draws = dict.fromkeys((*(f"numpy.random.{one.name}" for one in host.draws), *host.unseen))
+        if draws:
+            lost.append(
+                f"{name_of(stage)}, a stage before {model.name}, draws random numbers "
+                f"({', '.join(draws)}), which no recording of a stage follows. Draw in the model, "
+                "or pass the samples in as inputs."
+            )
+    tape = _with_stages(framework.record(model, reached[-1]), model.before, reached)
+    return replace(tape, lost_draws=[*tape.lost_draws, *lost])
 
 
 def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
@@ -158,24 +168,19 @@ def _with_stages(tape: Tape, stages: Sequence[Stage], reached: Sequence[Inputs])
         )
         for op in tape.ops
     ]
-    return Tape(
-        cast(Adapter, _Staged(tape.adapter)),
-        tape.model,
-        ops,
-        values,
-        inputs,
-        {name: value + offset for name, value in tape.outputs.items()},
-        recorded,
-        tape.caveats,
-        tape.doubts,
-        tape.other_outputs,
-        tape.by_value,
-        frozenset(index + count for index in tape.baked_ops),
-        frozenset(value + offset for value in tape.baked_leaves),
-        frozenset(index + count for index in tape.rounded_ops),
-        traced=tape.traced,
-        numbers=tape.numbers,
-        classes=tape.classes,
+    return replace(
+        tape,
+        adapter=cast(Adapter, _Staged(tape.adapter)),
+        ops=ops,
+        values=values,
+        inputs=inputs,
+        outputs={name: value + offset for name, value in tape.outputs.items()},
+        recorded=recorded,
+        baked_ops=frozenset(index + count for index in tape.baked_ops),
+        baked_leaves=frozenset(value + offset for value in tape.baked_leaves),
+        rounded_ops=frozenset(index + count for index in tape.rounded_ops),
+        kernels={index + count: known for index, known in tape.kernels.items()},
+        tables={value + offset: table for value, table in tape.tables.items()},
     )
 
 
