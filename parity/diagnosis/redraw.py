@@ -17,7 +17,7 @@ from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import OutputPair
 from parity.draws.draw import Draw, generator
 from parity.draws.families import FAMILIES, fresh, known
-from parity.draws.pairing import Drawing, alike, samples
+from parity.draws.pairing import Drawing, alike, samples, stays_one
 from parity.draws.units import Unit
 from parity.errors import ReplayError
 from parity.frameworks import load
@@ -125,7 +125,16 @@ class _Trial:
                 for name, gap in _gaps(ours, theirs, self.outputs)
             ):
                 return turn
+            if not self._are_of_one_law(drawing, ours, theirs):
+                return turn
         return None
+
+    def _are_of_one_law(self, drawing: Drawing, ours: Replay, theirs: Replay) -> bool:
+        """Whether what kernels draw by, as a rate that is drawn itself, is the same in a turn."""
+        return all(
+            stays_one(drawing.candidate[value], choice, ours, theirs)
+            for value, choice in drawing.chosen.items()
+        )
 
     def paired_on(self, drawing: Drawing, turn: int) -> Drawing | None:
         """The draws as they are paired on the samples of a turn, if the outputs agree then."""

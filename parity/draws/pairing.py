@@ -8,7 +8,7 @@ have drawn by itself, and everything computed from it is compared like any other
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ _AHEAD = 24  # operations behind a draw that may speak for a pair
 _MISSES = 8  # of them that mix it with the model's data, and have no partner
 _PIECES = 32  # of a draw that is cut, for each of which as many may
 _EACH = 1e-7  # relative, by which each of a kernel's parameters may be off
+_ROUNDED = 1e-4  # the same where what they are computed of is rounded
 _OF_THE_LARGEST = 2.0**-46  # of them, what cancels in float64
 _TRIES = 4  # assignments of draws for which operations behind them do not speak
 
@@ -206,6 +207,32 @@ def _is_one(found: Match, unit: Unit, choice: Choice, run: Replay) -> bool:
     return True
 
 
+def _agree(a: Array, b: Array) -> bool:
+    """Whether parameters are one, each by its own size: a small rate beside a large one counts."""
+    if not residual(a, b) <= SAME:
+        return False
+    size = np.abs(a[np.isfinite(a)]).max(initial=0.0)
+    return bool(np.isclose(a, b, _EACH, _OF_THE_LARGEST * size, equal_nan=True).all())
+
+
+def _near(a: Array, b: Array) -> bool:
+    """The same where neither model's values were put into the other, and constants are rounded."""
+    size = np.abs(a[np.isfinite(a)]).max(initial=0.0)
+    return bool(np.isclose(a, b, _ROUNDED, _OF_THE_LARGEST * size, equal_nan=True).all())
+
+
+def stays_one(unit: Unit, choice: Choice, reference: Replay, candidate: Replay) -> bool:
+    """Whether two draws that were from one distribution are so in other runs of both models."""
+    ours, theirs = choice.reference.draw, unit.draw
+    if ours is None or theirs is None:
+        return True
+    return all(
+        _are_one(reference.array(ours.reads[name]), candidate.array(value), choice, unit, _near)
+        for name, value in theirs.reads.items()
+        if name in ours.reads
+    )
+
+
 def _by_itself(found: Match) -> Replay:
     """The candidate in float64, of which nothing but the inputs was replaced."""
     if found.drawing.alone is None:
@@ -213,22 +240,16 @@ def _by_itself(found: Match) -> Replay:
     return found.drawing.alone
 
 
-def _are_one(a: Array, b: Array, choice: Choice, unit: Unit) -> bool:
+def _are_one(
+    a: Array, b: Array, choice: Choice, unit: Unit, agree: Callable[[Array, Array], bool] = _agree
+) -> bool:
     """Whether the same parameter stands behind each sample, in the order they are put in."""
     try:
         a = choice.order.apply(np.broadcast_to(a, choice.reference.shape))
         b = np.broadcast_to(b, unit.shape)
     except ValueError:  # a parameter of all samples together
-        return a.shape == b.shape and _agree(a, b)
-    return _agree(a, b)
-
-
-def _agree(a: Array, b: Array) -> bool:
-    """Whether parameters are one, each by its own size: a small rate beside a large one counts."""
-    if not residual(a, b) <= SAME:
-        return False
-    size = np.abs(a[np.isfinite(a)]).max(initial=0.0)
-    return bool(np.isclose(a, b, _EACH, _OF_THE_LARGEST * size, equal_nan=True).all())
+        return a.shape == b.shape and agree(a, b)
+    return agree(a, b)
 
 
 def _best(found: Match, unit: Unit, op: Op, run: Replay) -> Choice | None:

@@ -19,7 +19,7 @@ from parity.draws.settled import BITS, bits_of, state_of
 from parity.tape import Op, Replay, Tape
 
 _HEAD = 64  # numbers by which draws are told apart at first
-_SHIFTED = 4096  # numbers in which one may begin among those of another
+_SHIFTED = 65_536  # numbers in which one may begin among those of another
 _ROUNDING = 1e-5  # of a standardised sample that was stretched in float32
 
 
@@ -101,7 +101,7 @@ class _Drawn:
             return False
         sides = self.noise[:_SHIFTED], first.noise[:_SHIFTED]
         for inner, outer in (sides, sides[::-1]):
-            for at in np.flatnonzero(np.isclose(outer, inner[0], _ROUNDING, 0.0)):
+            for at in np.flatnonzero(np.abs(outer - inner[0]) <= _ROUNDING * abs(inner[0])):
                 shared = outer[at : at + inner.size]
                 if bits_of(shared) >= BITS and np.allclose(
                     inner[: shared.size], shared, _ROUNDING, _ROUNDING

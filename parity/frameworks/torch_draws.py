@@ -21,12 +21,15 @@ _NORMAL = Draw("normal", {"mean": 0.0, "std": 1.0})
 _UNIFORM = Draw("uniform", {"low": 0.0, "high": 1.0})
 
 
-def state_left(given: Given, drawn: torch.Tensor) -> bytes:
-    """A digest of the state in which an operator left the generator that it drew by."""
-    generator = given.get("generator")
-    if generator is None and drawn.device.type == "cpu":
-        generator = torch.default_generator
-    return b"" if generator is None else sha256(generator.get_state().numpy().tobytes()).digest()
+def state_of(given: Given) -> bytes:
+    """A digest of the state of the generator that an operator is to draw by."""
+    generator = given.get("generator") or torch.default_generator
+    return sha256(generator.get_state().numpy().tobytes()).digest()
+
+
+def is_drawn_by(given: Given, drawn: torch.Tensor) -> bool:
+    """Whether that generator drew it; those of other devices are not looked at."""
+    return given.get("generator") is not None or drawn.device.type == "cpu"
 
 
 @dataclass(frozen=True)

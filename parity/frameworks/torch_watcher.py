@@ -78,6 +78,10 @@ class Watcher(TorchDispatchMode):
         ]
         for _, tensor in written:
             self._before_write(tensor)
+        role, state = signature.role(args, kwargs), b""
+        given = signature.given(args, kwargs) if role == "random" else {}
+        if role == "random":
+            state = draws.state_of(given)
         result = func(*args, **kwargs)
         if func in _SAME_TENSOR and inputs:
             self.recorder.alias(result, inputs[0])
@@ -107,15 +111,14 @@ class Watcher(TorchDispatchMode):
         single = func in _COMPARISONS and args[0].dtype == torch.float32
         written_to = tuple(position for position, _ in written)
         call: Any = Call(func, *template, written_to, tuple(kept), single)
-        role, draw = signature.role(args, kwargs), None
+        draw = None
         if role == "random":
-            given = signature.given(args, kwargs)
+            state = state if draws.is_drawn_by(given, made[0]) else b""
             split = self._split(func, signature.kind, given, made)
             if split is None:
                 draw = draws.draw_of(signature.kind, given, inputs)
-                call = replace(call, state=draws.state_left(given, made[0]))
+                call = replace(call, state=state)
             else:
-                state = draws.state_left(given, made[0])
                 role, call, inputs = "compute", *self._taken_apart(split, made[0], state)
         op = self.recorder.op(
             signature.kind,
@@ -334,7 +337,7 @@ class Call:
     written: tuple[int | str, ...]  # positions or names of the arguments that are written to
     kept: tuple[int, ...]  # positions of the results that are tensors of their own
     single: bool = False  # whether it compares float32 with a number, which it rounds to that
-    state: bytes = b""  # in which it left the generator that it drew by
+    state: bytes = b""  # of the generator that it drew by
 
 
 @dataclass(frozen=True, slots=True)
