@@ -33,9 +33,10 @@ from parity.diagnosis.masks import unwritten_masks
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.regimes import lost_in_float64, moved_outputs, precision_decides
 from parity.diagnosis.region import Leaf, OutputPair, Parting
-from parity.diagnosis.replayed import Outputs, PlainRun, tape_doubts
+from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, tape_doubts
 from parity.diagnosis.stored import stored_leaves, stored_results
 from parity.diagnosis.stored_noise import stored_beside_draws
+from parity.diagnosis.unread import read_by_one
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import (
@@ -143,8 +144,12 @@ def close(
         return _weaker(verdict, "unverified", reasons, names), []
     instead, reasons = stored_results(matched, pairs, every, plain)
     if not reasons:
-        told = (*stored_leaves(plain), *stored_beside_draws(matched, pairs, plain))
-        instead, reasons = "unverified", list(told)
+        reasons = [
+            *stored_leaves(plain),
+            *stored_beside_draws(matched, pairs, plain),
+            *read_by_one(plain),
+        ]
+        instead = "unverified"
     return (_weaker(verdict, instead, reasons, names) if reasons else verdict), []
 
 
@@ -159,14 +164,16 @@ def doubted(
             reasons = dict.fromkeys((*verdict.reasons, *lost, *doubts))
             return replace(verdict, reasons=tuple(reasons))
         doubts = lost
-    if not doubts and verdict.divergences and not _shape_differs(matched, pairs):
-        doubts = _in_float64_alone(matched, pairs, plain)
-    jumps = _at_a_jump(matched, pairs, plain) if verdict.divergences and not doubts else []
-    doubts = doubts or jumps
+    either: list[str] = []  # model may be right
+    if verdict.divergences and not doubts:
+        if not _shape_differs(matched, pairs):
+            either = _in_float64_alone(matched, pairs, plain)
+        either = either or _at_a_jump(matched, pairs, plain)
+        doubts = either
     if not doubts:
         return verdict
-    # with lost draws each run is another one, and at a jump either side is right
-    if not lost and not jumps and differ(matched, pairs, plain[0].run(), plain[1].run(), _CLOSE):
+    # with lost draws each run is another one
+    if not lost and not either and differ(matched, pairs, plain[0].run(), plain[1].run(), _CLOSE):
         return replace(verdict, reasons=(*verdict.reasons, *doubts))
     others = tuple(one for one in verdict.reasons if one != counted(verdict.divergences))
     verdict = replace(verdict, reasons=others, divergences=())
@@ -184,15 +191,16 @@ def _in_float64_alone(
     matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
 ) -> list[str]:
     """Says so where outputs that are equal but for rounding as they ran differ in float64."""
-    # what one of them drew may be equal by chance
-    drawn = matched.draws or any(one.drawn for one in plain)
-    if drawn or differ(matched, pairs, plain[0].run(), plain[1].run(), _EQUAL):
+    ran = as_ran(plain[0], {}), as_ran(plain[1], matched.draws)
+    if _draws_by_itself(matched) or differ(matched, pairs, *ran, _EQUAL):
         return []
     compared, exact = compared_outputs(matched, pairs, plain), exact_outputs(matched, {})
     if _exceeding([one for one in compared if one.is_float], exact):
         return []
     laid_out = [(one, one.lay(exact[one.name])) for one in compared]
-    if not any(b is not None and residual(one.reference, b) > _OTHER for one, b in laid_out):
+    other = [one for one, b in laid_out if b is not None and residual(one.reference, b) > _OTHER]
+    fixed = _not_drawn(matched, pairs, plain)
+    if not other or any(one.pair not in fixed for one in other):  # what is drawn is so by chance
         return []
     return [
         "as they ran the outputs are equal but for rounding, and differ in float64 alone: one of "
@@ -208,8 +216,9 @@ def _at_a_jump(
 
     As at the cut of an angle, or where two are equally large: a model may fall on either side.
     """
-    if matched.draws or any(one.drawn for one in plain):
+    if _draws_by_itself(matched):
         return []
+    fixed = _not_drawn(matched, pairs, plain)
     exact, found = exact_outputs(matched, {}), []
     for one in compared_outputs(matched, pairs, plain):
         laid_out = one.lay(exact[one.name])
@@ -219,6 +228,8 @@ def _at_a_jump(
         counts = excess(one.reference, laid_out, one.allowed, one.masks).count
         if not counts and not alone.any():
             continue
+        if one.pair not in fixed:
+            return []
         if not one.is_float:
             if not np.array_equal(*one.ran):
                 return []

@@ -73,6 +73,8 @@ def _apart(
     each, theirs = (list(map(_stacked, zip(*one, strict=True))) for one in (found, others))
     pairs = list(zip(names, each, theirs, strict=True))
     features = [(f"output {name!r}", *_of_one(a, b)) for name, a, b in pairs]
+    samples = [list(map(_by_sample, zip(*one, strict=True))) for one in (found, others)]
+    pairs = pairs[:_TOGETHER] + list(zip(names, *samples, strict=True))[:_TOGETHER]
     features += [(f"outputs {one} together", a, b) for one, a, b in _of_two(pairs)]
     count = sum(a.shape[1] for _, a, _ in features) * len(_LOOKS)
     # that two samples of one law lie apart altogether has a chance of 2 / (2n choose n)
@@ -97,6 +99,13 @@ def _stacked(runs: Sequence[Array]) -> Array:
     return np.nan_to_num(rows.astype(np.float64))
 
 
+def _by_sample(runs: Sequence[Array]) -> Array:
+    """The mean of each sample's numbers, a row for each run: outputs of any shape have that."""
+    if runs[0].ndim < 2 or not runs[0].size:
+        return np.zeros((len(runs), 0))
+    return _stacked([one.reshape(len(one), -1).mean(1, keepdims=True) for one in runs])
+
+
 def _different(runs: Sequence[Sequence[Array]]) -> int:
     return len({b"".join(one.tobytes() for one in run) for run in runs})
 
@@ -118,9 +127,9 @@ def _of_one(a: Array, b: Array) -> tuple[Array, Array]:
 def _of_two(pairs: Sequence[tuple[str, Array, Array]]) -> list[tuple[str, Array, Array]]:
     """How outputs of one shape go together: the mean of their elements' products."""
     found = []
-    for at, (name, a, b) in enumerate(pairs[:_TOGETHER]):
-        for other, c, d in pairs[at + 1 : _TOGETHER]:
-            if a.shape != c.shape or not a.shape[1]:
+    for at, (name, a, b) in enumerate(pairs):
+        for other, c, d in pairs[at + 1 :]:
+            if name == other or a.shape != c.shape or not a.shape[1]:
                 continue
             usual = [np.concatenate(both).mean(0) for both in ((a, b), (c, d))]
             ours, theirs = (

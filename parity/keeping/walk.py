@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import functools
 import importlib
@@ -138,7 +139,7 @@ class _Walk:
         container = of_container(thing)
         if container is not None:
             self._structure(at, container)
-        held = (SimpleNamespace, UserDict, UserList, *self._holders)
+        held = (SimpleNamespace, argparse.Namespace, UserDict, UserList, *self._holders)
         if self._is_foreign(kind) and not isinstance(thing, held):
             return
         at = at._replace(owner=thing, depth=at.depth + (not isinstance(thing, self._holders)))
