@@ -82,11 +82,13 @@ def held_numbers(matched: Match) -> list[Held]:
         held = _by_length(_few_held(holder))
         elsewhere = _by_length(numbers for *_, numbers in live[other])
         for op, value, numbers in live[side]:
-            if not _is_among(numbers, held):
+            as_they_are = _is_among(numbers, held)
+            if not as_they_are and not _is_among(_reciprocals(numbers), held):
                 continue
             told = (
                 f"the number {numbers[0]:.6g}" if len(numbers) == 1 else f"{len(numbers)} numbers"
             )
+            told = told if as_they_are else f"as a reciprocal {told}"
             text = (
                 f"{holder.model} holds {told}, which {op.site.described} of "
                 f"{sides[side].tape.model} computes from its inputs"
@@ -110,6 +112,12 @@ def _is_among(numbers: Array, several: Mapping[int, Array]) -> bool:
     if rows is None or not numbers.any():
         return False
     return bool((np.abs(rows - numbers) <= ALIKE * np.abs(numbers)).all(1).any())
+
+
+def _reciprocals(numbers: Array) -> Array:
+    """In order of size, as what is divided by in one model is multiplied with in the other."""
+    with np.errstate(all="ignore"):
+        return np.sort(np.nan_to_num(1.0 / numbers, posinf=0.0, neginf=0.0))
 
 
 def _few_live(tape: Tape, run: Replay) -> Iterator[tuple[Op, int, Array]]:
@@ -205,10 +213,10 @@ def of_all_samples(matched: Match, plain: tuple[PlainRun, PlainRun]) -> list[str
             if op.role != "compute":
                 continue
             reads = [tape.values[one].shape for one in op.inputs if tape.is_live(one)]
-            if not any(count in shape for shape in reads):
-                continue
+            # an axis of that length may be the features'
+            axes = max((shape.count(count) for shape in reads), default=0)
             for value in op.outputs:
-                if count in tape.values[value].shape or value in partners:
+                if tape.values[value].shape.count(count) >= axes or value in partners:
                     continue
                 if value in own and not _is_among(own[value], few):
                     found.append(f"{op.site.described} of {tape.model}")

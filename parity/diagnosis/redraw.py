@@ -15,6 +15,7 @@ import numpy as np
 
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import OutputPair
+from parity.diagnosis.view import plain_kind
 from parity.draws.draw import Draw, generator
 from parity.draws.families import FAMILIES, fresh, known
 from parity.draws.pairing import Drawing, alike, samples, stays_one
@@ -23,6 +24,7 @@ from parity.errors import ReplayError
 from parity.frameworks import load
 from parity.matching.match import Indexed, Match, match
 from parity.numerics.difference import by_column
+from parity.numerics.slices import largest
 from parity.tape import Array, Op, Replay, Tape
 
 _TURNS = 6  # at least, where they cost little
@@ -40,6 +42,8 @@ _ENDS = (
 _ENDS_NUMBERS = 1_000_000  # that these make in all
 _SINGLY = frozenset({"gamma", "poisson", "binomial", "log-normal", "geometric"})  # each by itself
 _REFUSED = 3  # turns that cannot be run
+_NO_ROUNDING = 1000.0  # times that: no rounding that was amplified
+_POOL = 4  # numbers, of which the largest is seldom next to nothing
 _AMPLIFIED = 100.0  # times what constants leave on the recorded samples
 
 
@@ -89,7 +93,8 @@ def redraw(found: Match, outputs: Sequence[OutputPair]) -> Redrawn | None:
             return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown))
     while at is not None:
         apart = trial.matched_on(drawing, at)
-        if not all(output_matches(apart, pair) for pair in outputs):
+        agree = all(output_matches(apart, pair) for pair in outputs)
+        if not agree or trial.are_far_apart(drawing, at):
             return Redrawn(apart, decided * at, decided > 0, tuple(unknown))
         at = trial.first_apart(drawing, after=at)  # here only rounding was amplified
     return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown))
@@ -106,28 +111,62 @@ class _Trial:
     def __post_init__(self) -> None:
         self.refused = 0
         self.base = self.found.side.tape.replay("float64", self.found.given)
-        gaps = _gaps(self.found.reference.run, self.base, self.outputs)
+        run = self.found.reference.run
+        self.sizes = {pair.name: _sizes(run.array(pair.reference)) for pair in self.outputs}
         # more than constants leave on the recorded samples
-        self.limits = {name: max(_APART, _AMPLIFIED * gap) for name, gap in gaps}
+        self.limits = {
+            name: [np.maximum(_APART, _AMPLIFIED * part) for part in parts]
+            for name, parts in self._gaps(run, self.base)
+        }
 
     def first_apart(self, drawing: Drawing, after: int = 0) -> int | None:
         """The first turn in which the outputs differ; None if they agree in all."""
         for turn in range(after + 1, self.turns + 1):
             try:
-                ours, theirs = _runs(self._on(drawing, turn), self.base, turn)
+                ours, theirs = self.runs(drawing, turn)
             except ReplayError:  # fresh samples outside what an operation takes
                 self.refused += 1
                 if self.refused >= _REFUSED:
                     return None
                 continue
-            if not all(
-                gap <= self.limits.get(name, math.inf)
-                for name, gap in _gaps(ours, theirs, self.outputs)
-            ):
-                return turn
-            if not self._are_of_one_law(drawing, ours, theirs):
+            if self.are_apart(ours, theirs) or not self._are_of_one_law(drawing, ours, theirs):
                 return turn
         return None
+
+    def runs(self, drawing: Drawing, turn: int) -> tuple[Replay, Replay]:
+        return _runs(self._on(drawing, turn), self.base, turn)
+
+    def are_apart(self, ours: Replay, theirs: Replay) -> bool:
+        """Whether the outputs differ by more than constants leave, in any slice."""
+        return any(
+            not (part <= _of_shape(limit, part)).all()
+            for name, parts in self._gaps(ours, theirs)
+            for part, limit in zip(parts, self.limits.get(name, ()), strict=False)
+        )
+
+    def are_far_apart(self, drawing: Drawing, turn: int) -> bool:
+        """Whether they differ in a turn by more than rounding is ever amplified to."""
+        return any(
+            not part.max() <= _NO_ROUNDING * max(limit.max() for limit in self.limits[name])
+            for name, parts in self._gaps(*self.runs(drawing, turn))
+            if name in self.limits
+            for part in parts
+        )
+
+    def _gaps(self, ours: Replay, theirs: Replay) -> Iterator[tuple[str, list[Array]]]:
+        """By how much outputs differ, as a whole and in each slice of some numbers.
+
+        A slice counts by what it is on the recorded samples, too: others may leave next to nothing.
+        """
+        for pair in self.outputs:
+            a, b = ours.array(pair.reference), theirs.array(pair.candidate)
+            if a.shape == b.shape:
+                found = [np.array([by_column(a, b)])]
+                for (gap, size), usual in zip(largest(a, b), self.sizes[pair.name], strict=False):
+                    if a.size >= _POOL * len(size):
+                        least = np.maximum(_of_shape(usual, size), np.finfo(float).tiny)
+                        found.append(gap / np.maximum(size, least))
+                yield pair.name, found
 
     def _are_of_one_law(self, drawing: Drawing, ours: Replay, theirs: Replay) -> bool:
         """Whether what kernels draw by, as a rate that is drawn itself, is the same in a turn."""
@@ -148,13 +187,13 @@ class _Trial:
 
     def matched_on(self, drawing: Drawing, turn: int) -> Match:
         side = self._side(drawing, turn)
-        _, theirs = _runs(self._on(drawing, turn), self.base, turn)
+        _, theirs = self.runs(drawing, turn)
         samples = {unit.value: theirs.array(unit.value) for unit in drawing.unpaired}
         here = replace(drawing, turn=turn, fresh=samples)
         return match(side, self.found.side.tape, drawing=here)
 
     def _side(self, drawing: Drawing, turn: int) -> Indexed:
-        ours, _ = _runs(self._on(drawing, turn), self.base, turn)
+        ours, _ = self.runs(drawing, turn)
         return Indexed(self.found.reference.tape, ours)
 
     def _on(self, drawing: Drawing, turn: int) -> Match:
@@ -203,7 +242,8 @@ def work_of(found: Match) -> int:
 def _decided(found: Match) -> int:
     """How many numbers are decided by noise, and not shown to be so by what decides them.
 
-    A decision makes integers or booleans of real numbers; a discrete draw is one by itself.
+    A decision makes integers or booleans of real numbers, or whole ones, as a floor does; a
+    discrete draw is one by itself.
     """
     drawing, tape = found.drawing, found.side.tape
     noise = drawing.origins[1].noise
@@ -214,13 +254,18 @@ def _decided(found: Match) -> int:
         made = tape.values[op.outputs[0]]
         if op.role == "random":
             count += made.size * _differs(drawing, op.outputs[0])
-        elif made.id in noise and not _is_real(made.dtype):
+        elif made.id in noise and (not _is_real(made.dtype) or _rounds(op)):
             real = [one for one in op.inputs if _is_real(tape.values[one].dtype)]
             settled = all(one in found.pairs and found.pairs[one].same for one in real)
             constants = any(isinstance(one, float) for one in op.attributes.values())
-            if real and not (settled and len(real) > 1 and not constants):
+            if real and (_rounds(op) or not (settled and len(real) > 1 and not constants)):
                 count += made.size
     return count
+
+
+def _rounds(op: Op) -> bool:
+    """Whether an operation makes whole numbers of real ones."""
+    return plain_kind(op) in ("floor", "ceil", "round", "rint", "sign", "trunc", "heaviside")
 
 
 def _unseen(found: Match) -> int:
@@ -347,10 +392,11 @@ def _as(tape: Tape, unit: Unit, array: Array) -> Array:
     return array.astype(np.float64 if _is_real(dtype) else dtype)
 
 
-def _gaps(
-    ours: Replay, theirs: Replay, outputs: Sequence[OutputPair]
-) -> Iterator[tuple[str, float]]:
-    for pair in outputs:
-        a, b = ours.array(pair.reference), theirs.array(pair.candidate)
-        if a.shape == b.shape:
-            yield pair.name, by_column(a, b)
+def _sizes(array: Array) -> list[Array]:
+    """Along each axis the largest number in each slice."""
+    return [size for _, size in largest(array, array)]
+
+
+def _of_shape(slices: Array, other: Array) -> Array:
+    """Numbers by slice; where there are others, as of a list of another length, the largest."""
+    return slices if slices.shape == other.shape else slices.max(keepdims=True, initial=0.0)

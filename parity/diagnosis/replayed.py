@@ -108,7 +108,8 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
 
     def elsewhere(at: int, seed: int | None) -> dict[str, Array]:
         random = np.random.default_rng(seed)
-        return run(lambda one: ordered(one if seed is None else nudged(one, random), at))
+        move = (lambda one: one) if seed is None else partial(nudged, random=random)
+        return run(lambda one: move(ordered(one, at)))
 
     def recorded(at: int) -> Tape:
         return record(model, map_arrays(lambda array: ordered(array, at), inputs))
@@ -172,21 +173,28 @@ def _orders(
     count = max(lengths, key=lambda length: (min(kept[length], 1), lengths[length]))
     halves = np.arange(count // 2)[::-1], np.arange(count // 2, count)[::-1]
     orders = [np.resize(half, count) for half in halves]
-    if axis == 0 and count >= _FEW:
-        orders.append(halves[0])  # fewer samples, by which a number of samples shows that was kept
+    if axis == 0 and count > _FEW:  # fewer samples, by which a number of them shows that was kept
+        orders.append(np.arange(max(count // 2, _FEW))[::-1])
     return axis, count, orders
 
 
-_FEW = 4  # samples, half of which still have a spread
+_FEW = 2  # samples that still have a spread
 _OTHERS = 2  # that stand for a single one
 _SHARE = 0.03  # by which they differ from it, at most
 
 
 def _another(array: Array, at: int) -> Array:
-    """Another sample, by a few percent: the same for models that have it in two layouts."""
-    if array.dtype.kind != "f" or (array == np.round(array)).all():  # an index, or one of a few
+    """Another sample, by a few percent: the same for models that have it in two layouts.
+
+    Whole numbers stay whole, and become none that is larger: they may be indices, or one of a few.
+    """
+    if array.dtype.kind not in "fiu":
         return array
-    moved: Array = array * (1 + _SHARE * np.sin(7 * array + at + 1))
+    wave = np.sin(7.0 * array + at + 1)
+    if array.dtype.kind != "f" or (array == np.round(array)).all():
+        moved: Array = np.round(array * (1 - _SHARE * np.abs(wave)))
+    else:
+        moved = array * (1 + _SHARE * wave)
     return moved.astype(array.dtype)
 
 

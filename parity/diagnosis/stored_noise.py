@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from parity.diagnosis.elsewhere import ELSEWHERE, NUDGES, difference, names_of
+from parity.diagnosis.held import held_numbers, of_all_samples
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import (
     Outputs,
@@ -37,36 +38,56 @@ def stored_beside_draws(
     draws = _drawn_by(plain[0].tape), matched.draws
     if not drawn or not same_orders(plain):
         return []
-    here = [as_ran(*both) for both in zip(plain, draws, strict=True)]
-    compared = False
+    known = []
     for at in range(len(plain[0].orders)):
-        try:
-            there = [_there(*both, at) for both in zip(plain, draws, strict=True)]
-            tapes = [one[0] for one in there if one is not None]
-            if len(tapes) < len(there):
-                continue
-            runs = [replace(one, tape=tape) for one, tape in zip(plain, tapes, strict=True)]
-            given = [one[1] for one in there if one is not None]
-            ran = [as_ran(*both) for both in zip(runs, given, strict=True)]
-            differs = False
-            for pair, *names in zip(drawn, *names_of(matched, drawn), strict=True):
-                # one output that rounding moves excuses no other
-                gap = difference(matched, [pair], ran[0], ran[1])
-                usual = difference(matched, [pair], here[0], here[1])
-                if gap > ELSEWHERE * max(usual, U32):
-                    moved = map(_moved, runs, given, ([name] for name in names))
-                    differs = differs or gap > ELSEWHERE * max(moved)
-        except ParityError:  # a model takes no samples in this order
-            continue
-        compared = True
+        differs = _differ_there(matched, drawn, plain, draws, at)
         if differs:
             return [on_others(plain, at)]
-    if compared:
-        return []
-    return [
-        "what the models compute follows the samples, as by their lengths, so that draws of other "
-        "samples are not these: whether a model holds what it computed of these inputs is not known"
-    ]
+        known.append(differs is False)
+    if not any(known):
+        return [
+            "what the models compute follows the samples, as by their lengths, so that draws of "
+            "other samples are not these: whether a model holds what it computed of these inputs "
+            "is not known"
+        ]
+    held = held_numbers(matched)
+    if held or of_all_samples(matched, plain):
+        others = len(plain[0].orders)
+        if _differ_there(matched, drawn, plain, draws, others):
+            return [f"{one.text}; {on_others(plain, others)}" for one in held] or [
+                on_others(plain, others)
+            ]
+    return []
+
+
+def _differ_there(
+    matched: Match,
+    drawn: Sequence[OutputPair],
+    plain: tuple[PlainRun, PlainRun],
+    draws: tuple[_Draws, _Draws],
+    at: int,
+) -> bool | None:
+    """Whether outputs that draws reach differ on other samples; None where that cannot be seen."""
+    here = [as_ran(*both) for both in zip(plain, draws, strict=True)]
+    try:
+        there = [_there(*both, at) for both in zip(plain, draws, strict=True)]
+        tapes = [one[0] for one in there if one is not None]
+        if len(tapes) < len(there):
+            return None
+        runs = [replace(one, tape=tape) for one, tape in zip(plain, tapes, strict=True)]
+        given = [one[1] for one in there if one is not None]
+        ran = [as_ran(*both) for both in zip(runs, given, strict=True)]
+        for pair, *names in zip(drawn, *names_of(matched, drawn), strict=True):
+            # one output that rounding moves excuses no other
+            gap = difference(matched, [pair], ran[0], ran[1])
+            usual = difference(matched, [pair], here[0], here[1])
+            if gap > ELSEWHERE * max(usual, U32):
+                moved = map(_moved, runs, given, ([name] for name in names))
+                if gap > ELSEWHERE * max(moved):
+                    return True
+    except ParityError:  # a model takes no samples in this order
+        return None
+    return False
 
 
 def _is_drawn(matched: Match, pair: OutputPair, plain: Sequence[PlainRun]) -> bool:
@@ -86,7 +107,7 @@ def _there(plain: PlainRun, draws: _Draws, at: int) -> tuple[Tape, _Draws] | Non
     tape = plain.recorded(at)
     if [op.kind for op in tape.ops] != [op.kind for op in plain.tape.ops]:
         return None
-    fewer = len(plain.orders[at]) < plain.count
+    fewer = at < len(plain.orders) and len(plain.orders[at]) < plain.count
     if not fewer and [one.shape for one in tape.values] != [one.shape for one in plain.tape.values]:
         return None
     cut = {v: _cut(draw, tape.values[v].shape, plain.count) for v, draw in draws.items()}

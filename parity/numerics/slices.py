@@ -20,17 +20,26 @@ def by_slice(reference: Array, candidate: Array) -> list[Array]:
     clock, a price or a volume beside actions hides none of them, wherever they lie.
     """
     found = [np.array([residual(reference, candidate)])]
-    if not reference.size or not {reference.dtype.kind, candidate.dtype.kind} <= set("fc"):
-        return found
-    a, b = (mask_sentinels(one) for one in (reference, candidate))
-    wide = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
-    parts = _parts(a.shape)
-    largest = [_largest(a[part].astype(wide), b[part].astype(wide)) for part in parts]
-    for axis in range(a.ndim):
-        join = np.concatenate if axis == 0 else np.maximum.reduce
-        gap, size = (join([one[kind][axis] for one in largest]) for kind in (0, 1))
+    for gap, size in largest(reference, candidate):
         with np.errstate(all="ignore"):
             found.append(gap / np.maximum(size, _LEAST))
+    return found
+
+
+def largest(reference: Array, candidate: Array) -> list[tuple[Array, Array]]:
+    """Along each axis the largest difference in each slice, and its largest number.
+
+    None of integers, and of what holds no numbers.
+    """
+    if not reference.size or not {reference.dtype.kind, candidate.dtype.kind} <= set("fc"):
+        return []
+    a, b = (mask_sentinels(one) for one in (reference, candidate))
+    wide = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
+    parts = [_largest(a[part].astype(wide), b[part].astype(wide)) for part in _parts(a.shape)]
+    found = []
+    for axis in range(a.ndim):
+        join = np.concatenate if axis == 0 else np.maximum.reduce
+        found.append((join([one[0][axis] for one in parts]), join([one[1][axis] for one in parts])))
     return found
 
 

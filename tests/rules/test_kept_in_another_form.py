@@ -49,7 +49,7 @@ def test_a_function_of_what_is_held_is_unverified() -> None:
         report = compare(*pair, inputs=CLIPPED)
         assert report.verdict == "unverified"
         assert "a few percent off" in reasons(report)
-        assert "of all samples" in reasons(report)
+        assert "by_a_gain holds as a reciprocal the number 3" in reasons(report)
 
 
 def test_the_middle_of_a_range_is_unverified() -> None:
@@ -177,13 +177,13 @@ def test_zeros_and_a_single_number_of_several_are_held_for_no_reason() -> None:
 
 
 def test_what_the_holder_computes_too_is_not_doubted() -> None:
-    pixels = np.round(255 * np.random.default_rng(5).random((6, 7))).astype(np.float32)
-    pixels[:, 0] = 255
+    pixels = np.round(15 * np.random.default_rng(5).random((6, 7))).astype(np.float32)
+    pixels[:, 0] = 15
 
     def model(largest):
         return lambda x: (torch.tanh((x / (largest or x.max())) @ FIRST), x.max())
 
-    assert compare(model(0), model(255.0), inputs=pixels).verdict == "parity"
+    assert compare(model(0), model(15.0), inputs=pixels).verdict == "parity"
 
 
 def test_what_was_seen_to_change_a_few_percent_off_is_not_doubted() -> None:
@@ -200,8 +200,8 @@ def test_what_was_seen_to_change_a_few_percent_off_is_not_doubted() -> None:
 
 
 def test_where_samples_take_another_way_what_is_held_is_not_doubted() -> None:
-    pixels = np.round(255 * np.random.default_rng(5).random((6, 7))).astype(np.float32)
-    pixels[:, 0] = 255
+    pixels = np.round(15 * np.random.default_rng(5).random((6, 7))).astype(np.float32)
+    pixels[:, 0] = 15
 
     def model(largest):
         def called(x):
@@ -210,7 +210,7 @@ def test_where_samples_take_another_way_what_is_held_is_not_doubted() -> None:
 
         return called
 
-    assert compare(model(0), model(255.0), inputs=pixels).verdict == "parity"
+    assert compare(model(0), model(15.0), inputs=pixels).verdict == "parity"
 
 
 def test_a_rounding_is_no_change_of_what_is_computed() -> None:
