@@ -18,7 +18,7 @@ from parity.numerics.accounting import in_reals
 from parity.numerics.difference import residual
 from parity.tape import Array, Tape
 
-_LOOKS = (16, 32, 64)  # runs of either: a large difference needs few
+_LOOKS = (16, 32, 64, 256)  # runs of either: a large difference needs few
 _OPERATIONS = 16_000  # in the runs of a look, and
 _NUMBERS = 20_000_000  # numbers that they give: a look of more is not taken, but for the first
 _STREAM = 100  # of the code's runs; those of the graphs are by the first numbers

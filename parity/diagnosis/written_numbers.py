@@ -31,6 +31,7 @@ _APART = 2.0**-10
 _FAULTY = 1000.0  # times what rounding moves
 _WHOLE = 2.0**23  # float32 has no digits behind the point from here on
 _COARSE = 16.0  # steps: what moves by fewer was rounded to them
+_JUMP = 0.25  # of its size, by which no whole number moves that is rounded
 _TIE = 1.5  # steps, by more than which no number is apart for a tie
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _POWER = 300  # of ten, in which float64 ends
@@ -132,7 +133,9 @@ def _compare(
     least = np.where(digits & rounded, (_KERNEL if moved.any() else _EQUAL) * size, 0.0)
     covered = ~apart | (moved > 0) & (gap <= times * moved) | (gap > 0) & (gap <= least)
     if covered.all():
-        return "equal"
+        # a hash is another one wherever anything is: that it moves as much excuses nothing
+        jumps = _both_whole(ours.numbers, theirs.numbers) & (moved > _JUMP * size)
+        return "unclear" if (apart & jumps & (moved >= _COARSE * steps)).any() else "equal"
     if any(map(len, again)) and not moved.any():
         # a constant: no further apart than float32 rounds it, or it is another one
         far = (gap > _COMPUTED * size) & (gap > U32 * size.max(initial=0.0))
