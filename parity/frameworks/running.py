@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
@@ -110,9 +111,24 @@ def preserved_random_state() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _other_hour(turn: int) -> Iterator[None]:
+    seconds, nanoseconds = time.time, time.time_ns
+    later = 3607 * (turn + 1)
+    time.time = lambda: seconds() + later
+    time.time_ns = lambda: nanoseconds() + later * 10**9
+    try:
+        yield
+    finally:
+        time.time, time.time_ns = seconds, nanoseconds
+
+
+@contextlib.contextmanager
 def other_random_state(turn: int) -> Iterator[None]:
-    """Gives Python and NumPy another random state for a while, at each turn one of its own."""
-    with preserved_random_state():
+    """Gives Python and NumPy another random state for a while, at each turn one of its own.
+
+    And it is another hour, of which a model may make its seed.
+    """
+    with preserved_random_state(), _other_hour(turn):
         random.seed(random.getrandbits(64) + turn)
         np.random.seed(np.random.randint(1 << 31) + turn)
         yield
