@@ -33,6 +33,21 @@ WRONG_PASSES: frozenset[str] = frozenset(
         "cold-by-a-module",
         "readings-among-turns",
         "ranking-in-a-plain-dict",
+        # round twelve (docs/decisions/0025)
+        "kept-sensors",
+        "kept-largest-of-one",
+        "exported-with-a-length",
+        "mean-of-a-padded-sequence",
+        "branch-of-a-trace",
+        "scaled-after-it-was-compiled",
+        "last-places-cut-off",
+        "state-in-another-nest",
+        "legal-as-integers",
+        "slope-of-a-framework",
+        "flag-forgotten",
+        "steps-of-another-private-name",
+        "grid-by-way-of-a-clock",
+        "slot-by-ticks",
     ]
 )
 

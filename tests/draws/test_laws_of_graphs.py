@@ -75,6 +75,25 @@ def test_a_large_difference_of_few_runs_and_a_small_one_of_many() -> None:
     assert "over 64 runs" in told(law, lambda random: random.standard_normal(3))
 
 
+def test_a_small_difference_of_few_numbers_shows_in_many_runs() -> None:
+    def law(random: np.random.Generator) -> Any:
+        return 1.8 * random.standard_normal(2)
+
+    assert "over 256 runs" in told(law, lambda random: random.standard_normal(2))
+
+
+def test_outputs_of_two_shapes_go_together_by_their_samples() -> None:
+    def law(shared: bool) -> Law:
+        def of(random: np.random.Generator) -> Any:
+            arm, other = random.standard_normal((2, 200, 4))
+            return arm, (arm if shared else other)[:, :2]
+
+        return of
+
+    assert told(law(True), law(True)) == told(law(False), law(False)) == ""
+    assert "outputs 'y' and 'z' together" in told(law(True), law(False))
+
+
 def test_what_is_drawn_alike_in_each_run_tells_nothing() -> None:
     assert told(LAWS["mean"], noise, same=True) == ""
 

@@ -323,3 +323,23 @@ def test_models_that_pass_searches_and_assertions(framework: str, assert_parity:
         assert_parity(model, model, observations=strategies.just(given), max_examples=3)
 
     assert_left(found, built(framework, everything))
+
+
+def test_a_count_in_parsed_arguments_is_put_back() -> None:
+    import argparse
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.args = argparse.Namespace(step=0)
+            self.dense = torch.nn.Linear(3, 3)
+
+        def forward(self, x: Any) -> Any:
+            self.args.step += 1
+            return self.dense(x) * self.args.step
+
+    net = Net()
+    wrapped = parity.wrap(net, framework="torch")
+    inputs = np.random.default_rng(0).normal(size=(4, 3)).astype("f")
+    assert parity.compare(wrapped, wrapped, inputs=inputs).verdict == "parity"
+    assert net.args.step == 0

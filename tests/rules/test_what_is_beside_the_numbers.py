@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections import namedtuple
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,15 +14,8 @@ import parity
 from tests.rules.pairs import FIRST, X, compare
 from tests.rules.test_outputs_are_all_compared import compared, in_tensorflow, in_torch
 
-
-class Moments(NamedTuple):
-    mean: Any
-    spread: Any
-
-
-class Turned(NamedTuple):
-    spread: Any
-    mean: Any
+Moments = namedtuple("Moments", "mean spread")
+Turned = namedtuple("Moments", "spread mean")
 
 
 class Renamed(NamedTuple):

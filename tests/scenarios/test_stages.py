@@ -281,3 +281,34 @@ def broken(frames: Any) -> Any:
 def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
     with pytest.raises(parity.ParityError, match=message):
         call()
+
+
+def test_draws_in_a_stage_are_not_verified() -> None:
+    def losing(rate: float) -> Any:
+        def lose(x: Any) -> Any:
+            return np.where(np.random.rand(len(x), 1) < rate, np.float32(0), x)
+
+        return lose
+
+    x = draw.normal(size=(5, 60)).astype("f")
+    weight = torch.from_numpy(draw.normal(size=(60, 3)).astype("f"))
+
+    def net(stage: Any) -> Any:
+        return parity.wrap(lambda x: torch.tanh(x @ weight), framework="torch", before=[stage])
+
+    report = parity.compare(net(losing(5e-4)), net(losing(5e-3)), inputs=x)
+    assert report.verdict == "unverified"
+    assert "draws random numbers (numpy.random.rand)" in " ".join(str(report).split())
+
+
+def test_draws_that_are_lost_in_a_model_stay_so_behind_a_stage() -> None:
+    def noisy(scale: float) -> Any:
+        def model(x: Any) -> Any:
+            noise = np.random.normal(size=tuple(x.shape)).astype("f")
+            return torch.tanh(x + torch.from_numpy(scale * np.clip(noise, -1, 1)))
+
+        return parity.wrap(model, framework="torch", before=[lambda x: 2 * x])
+
+    x = draw.normal(size=(5, 3)).astype("f")
+    for scale in (0.1, 0.2):
+        assert parity.compare(noisy(0.1), noisy(scale), inputs=x).verdict != "parity"
