@@ -20,8 +20,12 @@ from parity.numerics.accounting import (
     is_accounted,
     of_one_kind,
     rounded_constants,
+    share_beyond,
 )
 from parity.tape import Array
+
+_LARGE = 1_000_000  # elements
+_MOST = 0.5
 
 Side = tuple[Array, Array]  # an output as its model ran, and in float64
 Lay = Callable[[Array], Array | None]  # a candidate's output, as the reference's lies
@@ -60,6 +64,16 @@ def are_accounted(
     It is quick, and takes little memory; what it does not know needs `compared_outputs`.
     """
     return all(is_accounted(*sides, limit) for *_, sides in _laid_out(matched, pairs, plain))
+
+
+def mostly_beyond(
+    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+) -> bool:
+    """Whether most elements of a large output differ by more than rounding accounts for."""
+    return any(
+        sides[0][0].size >= _LARGE and share_beyond(*sides, ACCOUNTED) > _MOST
+        for *_, sides in _laid_out(matched, pairs, plain)
+    )
 
 
 def compared_outputs(

@@ -22,6 +22,7 @@ from parity.diagnosis.accounted import (
     are_accounted,
     compared_outputs,
     exact_outputs,
+    mostly_beyond,
 )
 from parity.diagnosis.by_chance import chance_may_be_why
 from parity.diagnosis.case import case_of
@@ -216,7 +217,7 @@ def _at_a_jump(
 
     As at the cut of an angle, or where two are equally large: a model may fall on either side.
     """
-    if _draws_by_itself(matched):
+    if _draws_by_itself(matched) or mostly_beyond(matched, pairs, plain):
         return []
     fixed = _not_drawn(matched, pairs, plain)
     exact, found = exact_outputs(matched, {}), []

@@ -20,7 +20,14 @@ from parity.diagnosis.regimes import lost_in_float64, moved_outputs
 from parity.diagnosis.region import OutputPair, Parting
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
-from parity.numerics.accounting import FAULTY, allowance, excess, of_one_kind, usually_moved
+from parity.numerics.accounting import (
+    FAULTY,
+    allowance,
+    excess,
+    of_one_kind,
+    share_beyond,
+    usually_moved,
+)
 from parity.numerics.difference import residual
 from parity.numerics.rounding import LEAST, U32, UNITS
 from parity.report.summary import Divergence
@@ -168,6 +175,8 @@ def _accounted(matched: Match, outputs: Sequence[OutputPair], limit: float) -> f
         if matched.draws or not reference.shape == candidate.shape == other.shape:
             return None
         ran, reference, other, candidate = of_one_kind(ran, reference, other, candidate)
+        if share_beyond((ran, reference), (other, candidate), limit) > 0:
+            return None
         allowed = allowance((ran, reference), (other, candidate))
         if not excess(reference, candidate, allowed).ratio <= limit:
             return None

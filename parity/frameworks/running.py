@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -112,10 +113,14 @@ def preserved_random_state() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _other_hour(turn: int) -> Iterator[None]:
-    seconds, nanoseconds = time.time, time.time_ns
-    later = 3607 * (turn + 1)
-    time.time = lambda: seconds() + later
-    time.time_ns = lambda: nanoseconds() + later * 10**9
+    """Has this thread's clock stand elsewhere; that of other threads goes on."""
+    seconds, nanoseconds, thread = time.time, time.time_ns, threading.get_ident()
+
+    def later() -> int:
+        return 3607 * (turn + 1) if threading.get_ident() == thread else 0
+
+    time.time = lambda: seconds() + later()
+    time.time_ns = lambda: nanoseconds() + later() * 10**9
     try:
         yield
     finally:

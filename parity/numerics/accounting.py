@@ -145,6 +145,34 @@ def is_accounted(
     return True
 
 
+def share_beyond(
+    reference: tuple[Array, Array], candidate: tuple[Array, Array], limit: float
+) -> float:
+    """At least how many of the elements differ by more than is accounted for, as a share of all.
+
+    It takes no array of their size. An element is allowed the most that `allowance` ever gives it.
+
+    Args:
+        reference, candidate, limit: see `is_accounted`.
+    """
+    arrays = (*reference, *candidate)
+    if any(one.dtype.kind != "f" for one in arrays) or not arrays[0].size:
+        return 0.0
+    if reference[0].dtype == candidate[0].dtype == np.float64:
+        return 0.0
+    count = 0
+    with np.errstate(all="ignore"):
+        for block in blocks(*arrays):
+            a, exact_a, b, exact_b = (one.astype(np.float64) for one in block)
+            if min(one.min() for one in (a, exact_a, b, exact_b)) < -SENTINEL:
+                return 0.0
+            allowed = U32 * np.maximum(np.abs(exact_a), np.abs(exact_b))
+            for ran, exact in ((a, exact_a), (b, exact_b)):
+                allowed += np.maximum(np.abs(ran - exact), _LUCK * U32 * np.abs(exact))
+            count += np.count_nonzero(np.abs(exact_a - exact_b) > limit * allowed)
+    return count / arrays[0].size
+
+
 def root_mean_square(
     sizes: Array, axis: tuple[int, ...] | None = None, keepdims: bool = False
 ) -> Array:

@@ -81,24 +81,28 @@ def measure(reference: Array, candidate: Array) -> Difference:
     kind = np.result_type(reference, candidate, np.float32)
     a = ours = as_real(np.ascontiguousarray(reference, kind).ravel())
     b = theirs = as_real(np.ascontiguousarray(candidate, kind).ravel())
-    masks = 0
+    masks = unequal = flat = 0
+    largest = scale = product = 0.0
+    norms = [0.0, 0.0]
     with np.errstate(all="ignore"):
-        norms = squared_norm(a), squared_norm(b)
-        if not np.isfinite(norms[0] + norms[1]):
+        if not np.isfinite(squared_norm(a) + squared_norm(b)):
             masks = count_mask_differences(a, b)
+            if masks:
+                unequal = int(np.count_nonzero((a != b) & ~(np.isnan(a) & np.isnan(b))))
             finite = np.isfinite(a) & np.isfinite(b)
-            unequal = int(np.count_nonzero((a != b) & ~(np.isnan(a) & np.isnan(b))))
             a, b = (np.where(finite, one, 0.0).astype(np.float64) for one in (a, b))
-            norms = squared_norm(a), squared_norm(b)
-        gap = a - b
-        if not masks:
-            unequal = int(np.count_nonzero(gap))
-        np.abs(gap, out=gap)
-        flat = int(gap.argmax())
-        largest = float(gap[flat])
-        scale = max(float(a.max()), -float(a.min()))
-        product = (norms[0] * norms[1]) ** 0.5
-        cosine = float(np.einsum("i,i->", a, b)) / product if product > 0 else float("nan")
+        for at, (x, y) in enumerate(blocks(a, b)):
+            gap = np.abs(x - y)
+            place = int(gap.argmax())
+            if gap[place] > largest:
+                largest, flat = float(gap[place]), at * _BLOCK + place
+            if not masks:
+                unequal += int(np.count_nonzero(gap))
+            scale = max(scale, float(x.max()), -float(x.min()))
+            product += float(np.einsum("i,i->", x, y))
+            norms = [norms[0] + squared_norm(x), norms[1] + squared_norm(y)]
+        length = (norms[0] * norms[1]) ** 0.5
+        cosine = product / length if length > 0 else float("nan")
         relative = largest / scale if scale > 0 else (0.0 if largest == 0 else float("inf"))
     element = flat * reference.size // ours.size
     index = tuple(int(i) for i in np.unravel_index(element, reference.shape))
@@ -253,6 +257,13 @@ def blocks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
     flags: Any = ["external_loop", "buffered", "zerosize_ok"]
     with np.nditer(arrays, flags=flags, order="K", buffersize=_BLOCK) as parts:
         yield from parts
+
+
+def same_numbers(a: Array, b: Array) -> bool:
+    """Whether two arrays are equal element by element, and NaN in the same places."""
+    if a.shape != b.shape:
+        return False
+    return all(bool(((x == y) | (x != x) & (y != y)).all()) for x, y in blocks(a, b))
 
 
 def count_mask_differences(a: Array, b: Array) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from parity.diagnosis import regimes
 from parity.numerics import slices
-from parity.numerics.accounting import allowance, excess, is_accounted
+from parity.numerics.accounting import allowance, excess, is_accounted, share_beyond
 from parity.rl.decisions import _best
 from parity.tape import Array
 
@@ -20,7 +20,7 @@ Output = tuple[Array, Array]
 def outputs(random: np.random.Generator) -> Iterator[tuple[Output, Output]]:
     """Two outputs as they ran and in float64, apart by more or less than their rounding."""
     for shape in SHAPES:
-        for apart in (0.0, 1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 1e-3):
+        for apart in (0.0, 1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 1e-3, 0.1):
             exact = random.normal(size=shape) * 10.0 ** random.integers(-6, 6)
             other = exact * (1 + apart * random.normal(size=shape))
             rounded = (exact * (1 + 1e-7 * random.normal(size=shape))).astype("f")
@@ -49,6 +49,18 @@ def test_what_is_accounted_for_at_once_is_so_by_all_that_is_allowed(made, limit)
                 allowed = allowance(reference, candidate, measured, moved)
                 whole = excess(reference[1], candidate[1], allowed).ratio <= limit
                 assert whole or not at_once
+    assert made is strange or {True, False} == set(seen)
+
+
+@pytest.mark.parametrize("limit", [1.0, 8.0, 1000.0])
+@pytest.mark.parametrize("made", [outputs, strange])
+def test_what_is_beyond_at_once_is_so_by_all_that_is_allowed(made, limit):
+    seen = []
+    for reference, candidate in made(np.random.default_rng(5)):
+        share = share_beyond(reference, candidate, limit)
+        seen.append(share > 0)
+        over = excess(reference[1], candidate[1], allowance(reference, candidate), limit=limit)
+        assert share * over.size <= over.count + 1e-9
     assert made is strange or {True, False} == set(seen)
 
 
