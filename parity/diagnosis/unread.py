@@ -11,7 +11,7 @@ from parity.diagnosis.replayed import Outputs, PlainRun
 from parity.errors import ParityError
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
-from parity.tape import Array, Tape
+from parity.tape import Array, Replay, Tape
 
 _CHANGED = 64 * U32  # by more than this: what is added to a large number may round otherwise
 
@@ -24,14 +24,30 @@ def read_by_one(plain: tuple[PlainRun, PlainRun]) -> list[str]:
     found = []
     for name in _may_be_unread(*(one.tape for one in plain)):
         read = [any(_changes(one, name, way) for way in WAYS) for one in plain]
-        if read[0] != read[1]:
-            reader, other = (plain[read.index(one)].tape.model for one in (True, False))
+        if read[0] == read[1]:
+            continue
+        reader, other = (plain[read.index(one)].tape for one in (True, False))
+        if not _may_say_the_same(other, name):
             found.append(
-                f"input {name!r} changes the outputs of {reader}, and not those of {other}, which "
-                "does not read it: they agree for the numbers that were given there, and differ "
-                "for others"
+                f"input {name!r} changes the outputs of {reader.model}, and not those of "
+                f"{other.model}, which does not read it: they agree for the numbers that were "
+                "given there, and differ for others"
             )
     return found
+
+
+def _may_say_the_same(tape: Tape, name: str) -> bool:
+    """Whether another input that a model reads may tell it what this one does, as a mask lengths.
+
+    It then holds whole numbers.
+    """
+    recorded = Replay(tape, None, tape.recorded)
+    for other, value in tape.inputs.items():
+        array = recorded.array(value)
+        whole = array.dtype.kind in "biu" or bool((array == np.round(array)).all() and array.any())
+        if other != name and whole and _reads(tape, value):
+            return True
+    return False
 
 
 def _may_be_unread(reference: Tape, candidate: Tape) -> Iterator[str]:

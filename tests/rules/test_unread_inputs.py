@@ -86,6 +86,28 @@ def test_where_it_shows_it_is_a_divergence() -> None:
     assert compared(masked_too, mask=mask).verdict == "parity"
 
 
+@pytest.mark.parametrize("lengths", [[7, 3, 5, 2, 6], [7, 7, 7, 7, 7]])
+@pytest.mark.parametrize("both", [True, False])
+def test_lengths_in_one_and_a_mask_in_the_other_say_the_same(lengths: Any, both: bool) -> None:
+    def by_lengths(x: Any, lengths: Any, mask: Any) -> Any:
+        found = masked(x, (torch.arange(7) < lengths[:, None]).float())
+        return found + mask.mean() if both else found
+
+    def by_mask(x: Any, lengths: Any, mask: Any) -> Any:
+        return masked_too(x, mask) + (tf.reduce_mean(mask) if both else 0.0)
+
+    report = parity.compare(
+        parity.wrap(by_lengths, framework="torch", name="net"),
+        parity.wrap(by_mask, framework="tensorflow", name="port"),
+        inputs={
+            "x": STEPS,
+            "lengths": np.array(lengths),
+            "mask": (np.arange(7) < np.array(lengths)[:, None]).astype("f"),
+        },
+    )
+    assert report.verdict == "parity"
+
+
 def test_an_input_that_neither_reads_is_none() -> None:
     report = parity.compare(
         parity.wrap(lambda x, step: torch.tanh(x @ torch.from_numpy(WEIGHT)), framework="torch"),
