@@ -23,6 +23,7 @@ SLOW = (
     *("saved-masks-zeros", "exported-masking", "stale-layer-in-model", "asks-if-inside"),
     *("noise-beside-a-large-table", "random-direction", "agents-of-one-seed", "seed-and-step"),
     *("noise-of-scipy", "noise-of-in-a-dict", "start-of-ones", "register-of-six"),
+    *("failing-actuator", "three-of-nine"),
 )
 # The only ones that show a rule of theirs.
 ALONE = (
