@@ -24,7 +24,7 @@ from functools import lru_cache
 import numpy as np
 
 from parity.budget import Spent
-from parity.diagnosis.redraw import by_kernel, can_be_had, fresh_samples
+from parity.diagnosis.fresh import by_kernel, can_be_had, fresh_samples
 from parity.diagnosis.region import OutputPair
 from parity.draws.draw import generator
 from parity.draws.units import Origins, Unit

@@ -13,19 +13,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from parity.diagnosis.fresh import as_drawn, by_kernels, can_be_had, fresh_samples, is_real
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.view import plain_kind
-from parity.draws.draw import Draw, generator
-from parity.draws.families import FAMILIES, fresh, known
+from parity.draws.draw import generator
+from parity.draws.families import FAMILIES, fresh
 from parity.draws.pairing import Drawing, alike, samples, stays_one
 from parity.draws.units import Unit
 from parity.errors import ReplayError
-from parity.frameworks import load
 from parity.matching.match import Indexed, Match, match
 from parity.numerics.difference import by_column
 from parity.numerics.slices import largest
-from parity.tape import Array, Op, Replay, Tape
+from parity.tape import Array, Op, Replay
 
 _TURNS = 6  # at least, where they cost little
 _DECISIONS = 1000  # that must agree: a difference in 0.5% of them is seen in 99.3% of comparisons
@@ -36,11 +36,6 @@ _NUMBERS = 40_000_000  # that all turns make
 _REPAIRINGS = 4  # turns on whose samples draws are paired anew
 _APART = 1e-6  # relative: no rounding in float64, but what follows from another decision
 _FAR_OUT = 3  # of so many turns one has many samples far out, where a clip or a floor shows
-_ENDS = (
-    1000  # samples of a kernel in a turn, fewer in later ones: the least and largest are its ends
-)
-_ENDS_NUMBERS = 1_000_000  # that these make in all
-_SINGLY = frozenset({"gamma", "poisson", "binomial", "log-normal", "geometric"})  # each by itself
 _REFUSED = 3  # turns that cannot be run
 _NO_ROUNDING = 1000.0  # times that: no rounding that was amplified
 _POOL = 4  # numbers, of which the largest is seldom next to nothing
@@ -200,10 +195,6 @@ class _Trial:
         return replace(self.found, drawing=replace(drawing, turn=turn))
 
 
-def can_be_had(draw: Draw | None) -> bool:
-    return known(draw) or (draw is not None and draw.name == "permutation")
-
-
 def _turns(found: Match, decided: int) -> int:
     sizes = [size for side in _made_of_noise(found) for size in side]
     numbers = sum(sizes)
@@ -254,8 +245,8 @@ def _decided(found: Match) -> int:
         made = tape.values[op.outputs[0]]
         if op.role == "random":
             count += made.size * _differs(drawing, op.outputs[0])
-        elif made.id in noise and (not _is_real(made.dtype) or _rounds(op)):
-            real = [one for one in op.inputs if _is_real(tape.values[one].dtype)]
+        elif made.id in noise and (not is_real(made.dtype) or _rounds(op)):
+            real = [one for one in op.inputs if is_real(tape.values[one].dtype)]
             settled = all(one in found.pairs and found.pairs[one].same for one in real)
             constants = any(isinstance(one, float) for one in op.attributes.values())
             if real and (_rounds(op) or not (settled and len(real) > 1 and not constants)):
@@ -289,10 +280,6 @@ def _differs(drawing: Drawing, value: int) -> bool:
     return choice is None or not alike(unit.draw, choice.reference.draw)
 
 
-def _is_real(dtype: str) -> bool:
-    return dtype.startswith(("float", "bfloat", "complex"))
-
-
 def _runs(found: Match, base: Replay, turn: int) -> tuple[Replay, Replay]:
     """Both models on fresh samples."""
     drawing = found.drawing
@@ -300,7 +287,7 @@ def _runs(found: Match, base: Replay, turn: int) -> tuple[Replay, Replay]:
     reference, candidate = found.reference.tape, found.side.tape
     far = turn % _FAR_OUT == 0
     ours = fresh_samples(reference, drawing.reference, random, far)
-    ours |= _by_kernels(found, turn, random if far else None)
+    ours |= by_kernels(found, turn, random if far else None)
     run = reference.replay("float64", ours, found.reference.run)
     theirs: dict[int, Array] = {}
     for value, unit in drawing.candidate.items():
@@ -308,88 +295,8 @@ def _runs(found: Match, base: Replay, turn: int) -> tuple[Replay, Replay]:
         if choice is not None:
             theirs[value] = samples(found, unit, choice, run)
         elif unit.draw is not None and can_be_had(unit.draw):
-            theirs[value] = _as(candidate, unit, fresh(unit.draw, unit.shape, random, far))
+            theirs[value] = as_drawn(candidate, unit, fresh(unit.draw, unit.shape, random, far))
     return run, candidate.replay("float64", theirs, base)
-
-
-def _by_kernels(
-    found: Match, turn: int, random: np.random.Generator | None = None
-) -> dict[int, Array]:
-    """Samples of the reference's draws of which only the framework's own kernel knows the law.
-
-    Args:
-        random: chooses which samples are from the ends of their laws; none are without it.
-    """
-    tape, samples = found.reference.tape, {}
-    for unit in found.drawing.reference:
-        if can_be_had(unit.draw):
-            continue
-        with load(tape.framework).other_random_state(turn):
-            drawn = by_kernel(tape, unit)
-            op = tape.producer(unit.value)
-            if drawn is None or op is None:
-                continue
-            if random and unit.draw is not None and unit.draw.name in _SINGLY:
-                far = _far(tape, unit, op, drawn, _ENDS * 10 // max(turn, 10), random)
-                drawn = _as(tape, unit, far)
-        samples[unit.value] = drawn
-    return samples
-
-
-def by_kernel(tape: Tape, unit: Unit) -> Array | None:
-    """Samples that a draw's own kernel gives for what it recorded, where its generator stands."""
-    op = tape.producer(unit.value)
-    if op is None or op.inputs == () and tape.framework == "numpy":
-        return None
-    try:
-        drawn = _kernel(tape, unit, op)
-    except Exception:  # a kernel that takes no more than it was given, as one of the host's
-        return None
-    fits = drawn.shape == tape.values[unit.value].shape
-    return _as(tape, unit, drawn) if fits else None
-
-
-def _kernel(tape: Tape, unit: Unit, op: Op) -> Array:
-    given = [tape.adapter.from_numpy(one) for one in _as_recorded(tape, op)]
-    return tape.adapter.to_numpy(
-        tape.adapter.execute(op, given, None)[op.outputs.index(unit.value)]
-    )
-
-
-def _far(
-    tape: Tape, unit: Unit, op: Op, drawn: Array, most: int, random: np.random.Generator
-) -> Array:
-    """Samples of which half are the least or the largest of up to `most` others."""
-    least, largest = drawn, drawn
-    for _ in range(min(most, _ENDS_NUMBERS // max(unit.size, 1))):
-        other = _kernel(tape, unit, op)
-        least, largest = np.minimum(least, other), np.maximum(largest, other)
-    end = np.where(random.random(drawn.shape) < 0.5, least, largest)
-    return np.where(random.random(drawn.shape) < 0.5, drawn, end)
-
-
-def _as_recorded(tape: Tape, op: Op) -> list[Array]:
-    return [tape.adapter.to_numpy(tape.recorded[value]) for value in op.inputs]
-
-
-def fresh_samples(
-    tape: Tape, units: Sequence[Unit], random: np.random.Generator, far: bool = False
-) -> dict[int, Array]:
-    """Samples for all draws of a tape of which any can be had.
-
-    Args:
-        far: whether many of them are from the ends of their distributions.
-    """
-    return {
-        unit.value: _as(tape, unit, fresh(unit.draw, unit.shape, random, far))
-        for unit in units
-        if unit.draw is not None and can_be_had(unit.draw)
-    }
-
-
-def _as(tape: Tape, unit: Unit, array: Array) -> Array:
-    dtype = tape.values[unit.value].dtype
-    return array.astype(np.float64 if _is_real(dtype) else dtype)
 
 
 def _sizes(array: Array) -> list[Array]:
