@@ -20,7 +20,8 @@ from parity.diagnosis.beside import (
     reordered,
 )
 from parity.diagnosis.by_formula import hold_against, record_formula
-from parity.diagnosis.closing import close, doubted
+from parity.diagnosis.closing import close
+from parity.diagnosis.doubted import doubted
 from parity.diagnosis.draw_notes import with_draws
 from parity.diagnosis.judge import Verdict, judge
 from parity.diagnosis.locate import locate

@@ -22,19 +22,16 @@ from parity.diagnosis.accounted import (
     are_accounted,
     compared_outputs,
     exact_outputs,
-    mostly_beyond,
 )
-from parity.diagnosis.by_chance import chance_may_be_why
 from parity.diagnosis.case import case_of
-from parity.diagnosis.elsewhere import differ, names_of
-from parity.diagnosis.judge import Verdict, counted
+from parity.diagnosis.elsewhere import names_of
+from parity.diagnosis.judge import Verdict
 from parity.diagnosis.listed import listed_otherwise
 from parity.diagnosis.low_precision import in_half_precision, in_the_same_formats, loosened
 from parity.diagnosis.masks import unwritten_masks
-from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.regimes import lost_in_float64, moved_outputs, precision_decides
 from parity.diagnosis.region import Leaf, OutputPair, Parting
-from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, tape_doubts
+from parity.diagnosis.replayed import Outputs, PlainRun, tape_doubts
 from parity.diagnosis.stored import stored_leaves, stored_results
 from parity.diagnosis.stored_noise import stored_beside_draws
 from parity.diagnosis.unread import read_by_one
@@ -46,16 +43,15 @@ from parity.numerics.accounting import (
     Excess,
     elementwise,
     excess,
-    in_reals,
     lost_of_ones,
     rounded_constants,
     rounding,
 )
-from parity.numerics.difference import by_column, residual
+from parity.numerics.difference import by_column
 from parity.numerics.moving import moved_by_rounding, rounds
 from parity.numerics.rounding import LEAST, U32
 from parity.numerics.scaling import CUT
-from parity.tape import Array, Replay
+from parity.tape import Replay
 
 
 @dataclass(frozen=True)
@@ -101,12 +97,12 @@ def close(
     names = [pair.name for pair in pairs]
     doubts = tape_doubts(plain)
     if doubts:
-        return _weaker(verdict, "unverified", doubts, names), []
+        return weaker(verdict, "unverified", doubts, names), []
     lost = any(one.tape.lost_draws for one in plain)
-    drawn = _draws_by_itself(matched) or lost
+    drawn = draws_by_itself(matched) or lost
     if drawn or verdict.verdict == "unverified" and matched.draws:
         # samples that are others: there is nothing to subtract where they show
-        pairs, every = (_not_drawn(matched, some, plain) for some in (pairs, every))
+        pairs, every = (not_drawn(matched, some, plain) for some in (pairs, every))
         if not pairs:
             return verdict, []
         names = [pair.name for pair in pairs]
@@ -123,18 +119,18 @@ def close(
             f"constants that differ in their last digits change the outputs by {effect:.1e} of "
             "their size: what is computed of them magnifies it. Give both models the same digits"
         )
-        return _weaker(verdict, "unverified", [reason], names), []
+        return weaker(verdict, "unverified", [reason], names), []
     if left:
         found = "diverged" if any(one.is_fault for one in left) else "unverified"
-        return _weaker(verdict, found, [one.reason for one in left], [one.name for one in left]), [
+        return weaker(verdict, found, [one.reason for one in left], [one.name for one in left]), [
             one for one in left if not one.excess.ratio <= ACCOUNTED
         ]
     reasons = unwritten_masks(matched, pairs, plain)
     if reasons:
-        return _weaker(verdict, "unverified", reasons, names), []
+        return weaker(verdict, "unverified", reasons, names), []
     reasons = listed_otherwise(matched, pairs, plain)
     if reasons:
-        return _weaker(verdict, "unverified", reasons, names), []
+        return weaker(verdict, "unverified", reasons, names), []
     noted = any(note.kind == "low-precision" for note in verdict.notes)
     half = loosened(repaired, pairs, noted)
     # where both are in half precision, that one of them is, is no news
@@ -142,7 +138,7 @@ def close(
     narrow = {name: unit for name, unit in half.items() if noted and name not in both}
     reasons = precision_decides(matched, pairs, plain, exact_outputs(matched, {}), narrow, half)
     if reasons:
-        return _weaker(verdict, "unverified", reasons, names), []
+        return weaker(verdict, "unverified", reasons, names), []
     instead, reasons = stored_results(matched, pairs, every, plain)
     if not reasons:
         reasons = [
@@ -151,131 +147,10 @@ def close(
             *read_by_one(plain),
         ]
         instead = "unverified"
-    return (_weaker(verdict, instead, reasons, names) if reasons else verdict), []
+    return (weaker(verdict, instead, reasons, names) if reasons else verdict), []
 
 
-def doubted(
-    verdict: Verdict, matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
-) -> Verdict:
-    """A verdict `diverged`; `unverified` where that is so of a recording and not of its model."""
-    doubts = tape_doubts(plain)
-    lost = [doubt for one in plain for doubt in one.lost]
-    if lost:  # each run is another one
-        if not chance_may_be_why(matched, pairs, plain):
-            reasons = dict.fromkeys((*verdict.reasons, *lost, *doubts))
-            return replace(verdict, reasons=tuple(reasons))
-        doubts = lost
-    either: list[str] = []  # model may be right
-    if verdict.divergences and not doubts:
-        if not _shape_differs(matched, pairs):
-            either = _in_float64_alone(matched, pairs, plain)
-        either = either or _at_a_jump(matched, pairs, plain)
-        doubts = either
-    if not doubts:
-        return verdict
-    # with lost draws each run is another one
-    if not lost and not either and differ(matched, pairs, plain[0].run(), plain[1].run(), _CLOSE):
-        return replace(verdict, reasons=(*verdict.reasons, *doubts))
-    others = tuple(one for one in verdict.reasons if one != counted(verdict.divergences))
-    verdict = replace(verdict, reasons=others, divergences=())
-    return _weaker(verdict, "unverified", doubts, [pair.name for pair in pairs])
-
-
-def _shape_differs(matched: Match, pairs: Sequence[OutputPair]) -> bool:
-    return any(
-        in_reference_layout(matched, pair, matched.side.array(pair.candidate)) is None
-        for pair in pairs
-    )
-
-
-def _in_float64_alone(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
-) -> list[str]:
-    """Says so where outputs that are equal but for rounding as they ran differ in float64."""
-    ran = as_ran(plain[0], {}), as_ran(plain[1], matched.draws)
-    if _draws_by_itself(matched) or differ(matched, pairs, *ran, _EQUAL):
-        return []
-    compared, exact = compared_outputs(matched, pairs, plain), exact_outputs(matched, {})
-    if _exceeding([one for one in compared if one.is_float], exact):
-        return []
-    laid_out = [(one, one.lay(exact[one.name])) for one in compared]
-    other = [one for one, b in laid_out if b is not None and residual(one.reference, b) > _OTHER]
-    fixed = _not_drawn(matched, pairs, plain)
-    if not other or any(one.pair not in fixed for one in other):  # what is drawn is so by chance
-        return []
-    return [
-        "as they ran the outputs are equal but for rounding, and differ in float64 alone: one of "
-        "the models is another function there, as where a large constant absorbs what is added to "
-        "it in float32"
-    ]
-
-
-def _at_a_jump(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
-) -> list[str]:
-    """Says so where all that differs at the outputs is what a rounding of the inputs does there.
-
-    As at the cut of an angle, or where two are equally large: a model may fall on either side.
-    """
-    if _draws_by_itself(matched) or mostly_beyond(matched, pairs, plain):
-        return []
-    fixed = _not_drawn(matched, pairs, plain)
-    exact, found = exact_outputs(matched, {}), []
-    for one in compared_outputs(matched, pairs, plain):
-        laid_out = one.lay(exact[one.name])
-        if laid_out is None:
-            continue
-        alone = _no_number_in_float64(one, laid_out)
-        counts = excess(one.reference, laid_out, one.allowed, one.masks).count
-        if not counts and not alone.any():
-            continue
-        if one.pair not in fixed:
-            return []
-        if not one.is_float:
-            if not np.array_equal(*one.ran):
-                return []
-            found.append(_AS_THEY_RAN.format(one.name))
-            continue
-        # where float64 gives no number, what ran is all there is to go by, and all of it is rounded
-        moved = moved_outputs(matched, one.pair, rounds if alone.any() else None)
-        with np.errstate(all="ignore"):
-            a, b = in_reals(one.reference), in_reals(laid_out)
-            gap, ran = np.abs(a - b), np.abs(in_reals(one.ran[0]) - in_reals(one.ran[1]))
-            same = (a == b) | ((a != a) & (b != b))
-            over = np.where(alone, ran > 0, ~(gap <= ACCOUNTED * one.allowed) & ~same)
-        gap = np.where(alone, 2 / ACCOUNTED * ran, gap)
-        if moved is None or (over & ~(np.maximum(*moved) >= gap / 2)).any():
-            return []
-        found.append((_NO_NUMBER if not counts else _JUMPS).format(one.name))
-    return found
-
-
-def _no_number_in_float64(one: Compared, candidate: Array) -> Array:
-    """Where a replay of one model is NaN or infinite, and neither was as it ran."""
-    numbers = [np.isfinite(in_reals(array)) for array in (*one.ran, one.reference, candidate)]
-    found: Array = numbers[0] & numbers[1] & (numbers[2] != numbers[3])
-    return found
-
-
-_JUMPS = (
-    "output {!r} differs only where a rounding of the inputs changes it as much, as at the cut of "
-    "an angle or between two that are equally large: either model may be right there"
-)
-_AS_THEY_RAN = (
-    "output {!r} is the same as the models ran, and differs in float64 alone, as between two that "
-    "are equally large: either model may be right there"
-)
-_NO_NUMBER = (
-    "output {!r} is a number as the models ran, and in float64 NaN or infinite in one of them "
-    "alone, as the root of what is next to nothing: either model may be right there"
-)
-_EQUAL = 16 * U32
-_OTHER = 1e-3
-# Outputs of plain runs that are nearer than this may be equal but for rounding.
-_CLOSE = 1e-3
-
-
-def _weaker(
+def weaker(
     verdict: Verdict, instead: str, reasons: Sequence[str], outputs: Sequence[str]
 ) -> Verdict:
     """A verdict with another in its place, for the reasons given, and on some of the outputs."""
@@ -312,14 +187,14 @@ def unaccounted(
         return [], 0.0
     compared = compared_outputs(matched, pairs, plain)
     own = exact_outputs(matched, {})
-    if not _exceeding(compared, own, _SURE):
+    if not exceeding(compared, own, _SURE):
         return [], 0.0
     compared = _beyond_float64(matched, compared)
-    found = _exceeding(compared, own)
+    found = exceeding(compared, own)
     if not found:
         # in half precision constants are far apart
         single = [one for one in compared if not in_half_precision(repaired, one.pair)]
-        return _exceeding(_as_moved(matched, single), own, _SURE), 0.0
+        return exceeding(_as_moved(matched, single), own, _SURE), 0.0
     substituted = {
         parting.values[1]: parting.order.apply(matched.reference.array(parting.values[0]))
         for parting, kind in noted
@@ -333,10 +208,10 @@ def unaccounted(
     effect = max(
         (by_column(own[one.name], fixed[one.name]) for one in compared if one.is_float), default=0.0
     )
-    left = _exceeding(compared, fixed)
+    left = exceeding(compared, fixed)
     if not left and all(kind in _MEASURED for _, kind in noted):
         # what such a note leaves at an output shows there where all that it is of moves a little
-        left = _exceeding(_as_moved(matched, compared), own, _SURE)
+        left = exceeding(_as_moved(matched, compared), own, _SURE)
         # what the notes explain is no fault, however much of it there is
         left = [
             replace(one, excess=replace(one.excess, ratio=min(one.excess.ratio, FAULTY)))
@@ -378,7 +253,7 @@ def _not_hidden(
         for one in compared
         if one.is_float
     ]
-    faults = {one.name for one in _exceeding(wider, exact)}
+    faults = {one.name for one in exceeding(wider, exact)}
     faults |= {one.pair.name for one in compared if not one.is_float}
     return [one if one.name in faults else replace(one, excuse=_MAY_BE_LOST) for one in found]
 
@@ -445,7 +320,7 @@ def _is_rounded(repaired: Match, leaf: Leaf) -> bool:
     return bool((np.abs(a - b) <= np.maximum(16 * U32 * size, of_largest)).all())
 
 
-def _exceeding(
+def exceeding(
     compared: Sequence[Compared], candidate: Outputs, limit: float = ACCOUNTED
 ) -> list[Unaccounted]:
     found = []
@@ -458,7 +333,7 @@ def _exceeding(
     return sorted(found, key=lambda one: -one.excess.ratio)
 
 
-def _not_drawn(
+def not_drawn(
     matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
 ) -> list[OutputPair]:
     """The outputs that random draws change in neither model."""
@@ -467,7 +342,7 @@ def _not_drawn(
     return [pair for pair, a, b in named if a not in drawn[0] and b not in drawn[1]]
 
 
-def _draws_by_itself(matched: Match) -> bool:
+def draws_by_itself(matched: Match) -> bool:
     """Whether the candidate draws random samples for which the reference's were not substituted."""
     tape = matched.side.tape
     return any(

@@ -178,7 +178,7 @@ def test_what_is_small_beside_the_rest_counts_by_its_own_size(
 
 
 def test_without_the_check_it_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parity.diagnosis.closing._exceeding", lambda *_: [])
+    monkeypatch.setattr("parity.diagnosis.closing.exceeding", lambda *_: [])
     monkeypatch.setattr("parity.diagnosis.closing.precision_decides", lambda *_: [])
     assert compare(columns(1.0), columns(1.005)).verdict == "parity"
 
