@@ -39,6 +39,8 @@ def rounded_alone(tape: Tape, op: Op, by_candidate: bool) -> str:
 
 
 def _rounded(tape: Tape, op: Op) -> str:
+    if not op.inputs:
+        return f"the result of {op.kind}"  # which is drawn in it, or made of nothing
     value = tape.before_moves(op.inputs[0])
     maker = tape.producer(value)
     if maker is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from tests.rules.pairs import FIRST, compare, summaries
@@ -20,3 +22,16 @@ def test_a_weight_that_is_rounded_is_told_from_computing_in_a_format() -> None:
         compare(exact, lambda x: torch.tanh((x.bfloat16() @ FIRST.bfloat16()).float()))
     )
     assert "computes in bfloat16" in words
+
+
+def test_noise_that_is_drawn_in_a_format_is_told() -> None:
+    def noisy(dtype: torch.dtype) -> Callable[[torch.Tensor], torch.Tensor]:
+        def model(x: torch.Tensor) -> torch.Tensor:
+            u = torch.rand(len(x), 4, dtype=dtype).float().clamp(1e-6, 1 - 1e-6)
+            return torch.tanh(x @ FIRST)[:, :4] - torch.log(-torch.log(u))
+
+        return model
+
+    report = compare(noisy(torch.float32), noisy(torch.bfloat16))
+    assert report.verdict in ("diverged", "unverified")
+    assert compare(noisy(torch.bfloat16), noisy(torch.bfloat16)).verdict != "diverged"
