@@ -162,9 +162,17 @@ def _seeded_by_state(tape: Tape) -> set[int]:
     back. A seed is a whole number: what else a draw reads says how it is shaped or distributed.
     """
     held = {value.id for value in tape.values if value.written}
+    recorded = Replay(tape, None, tape.recorded)
+    before = [recorded.array(value) for value in held]
+    counting: set[int] = set()  # handles of generators that go on from where they were
     found = set()
     for op in tape.ops:
-        reads = bool(getattr(op.call, "variables", None))
+        variables = getattr(op.call, "variables", None) or ()
+        for handle, contents in variables:  # what the run itself sets, by a fixed seed, is no count
+            array = tape.adapter.to_numpy(contents)
+            if any(np.array_equal(array, one) for one in before):
+                counting.add(id(handle))
+        reads = any(id(handle) in counting for handle, _ in variables)
         if not reads and held.isdisjoint(op.inputs):
             continue
         held.update(op.outputs)

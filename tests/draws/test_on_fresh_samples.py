@@ -126,6 +126,45 @@ def test_a_seed_of_the_clock_is_chance(scale: float, verdict: str) -> None:
     assert time.time is before
 
 
+@pytest.mark.parametrize(("resets", "verdict"), [(False, "parity"), (True, "diverged")])
+def test_a_generator_that_each_call_sets_back_draws_the_same_again(
+    resets: bool, verdict: str
+) -> None:
+    class Agent(tf.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rng = tf.random.Generator.from_seed(1)
+
+        def __call__(self, x: Any) -> Any:
+            h = hidden(x)
+            if resets:
+                self.rng.reset_from_seed(1)
+            return h + 0.1 * self.rng.normal(tf.shape(h)), h + self.rng.normal(tf.shape(h))
+
+    def reference(x: Any) -> Any:
+        h = hidden(x)
+        return h + 0.1 * torch.randn(h.shape), h + torch.randn(h.shape)
+
+    agent = Agent()
+    agent.rng.normal((3,))  # it has drawn before
+    sides = parity.wrap(reference, framework="torch"), parity.wrap(agent, framework="tensorflow")
+    assert parity.compare(*sides, inputs=X).verdict == verdict
+
+
+@pytest.mark.parametrize(("most", "verdict"), [(8, "unverified"), (4, "diverged")])
+def test_places_modulo_are_one_law_forwards_and_backwards(most: int, verdict: str) -> None:
+    def backwards(x: Any) -> Any:
+        steps = torch.randint(0, most, (len(x), 1))
+        return torch.gather(x, 1, (torch.arange(8) - steps) % 8)
+
+    def forwards(x: Any) -> Any:
+        steps = tf.random.uniform((len(x), 1), 0, 8, tf.int32)
+        return tf.gather(x, (tf.range(8) + steps) % 8, axis=1, batch_dims=1)
+
+    windows = np.arange(8, dtype="f") ** 2 + draw.normal(size=(2000, 8)).astype("f")
+    assert compared(backwards, forwards, windows).verdict == verdict
+
+
 # --- beside draws ---------------------------------------------------------------------------------
 
 
