@@ -267,3 +267,13 @@ def test_what_other_programs_take_of_the_time_counts_half(
         spent.deadline = elapsed - 1
         with pytest.raises(budget.Spent):
             budget.check()
+
+
+def test_weights_are_held_against_each_other_within_the_budget() -> None:
+    from parity.diagnosis.causes._leaves import _combinations
+    from parity.diagnosis.view import LeafView
+
+    leaves = [LeafView(at, f"w{at}", "parameter", np.eye(3) * at) for at in range(1, 4)]
+    with pytest.raises(budget.Spent), budget.limits(TINY, None), budget.spending():
+        with budget.until(0.5):
+            list(_combinations(leaves, leaves))

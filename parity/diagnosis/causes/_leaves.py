@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from parity.budget import check
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
 from parity.diagnosis.causes._attested import part_of, times_added
@@ -319,10 +320,15 @@ def _combinations(
     ours: Sequence[LeafView], theirs: Sequence[LeafView]
 ) -> Iterator[tuple[Change, ...]]:
     """Sets of changes, those of few weights first."""
-    options = [found for leaf in ours if (found := _options(leaf, _free_for(leaf, ours, theirs)))]
+    options = []
+    for leaf in ours:
+        check()  # of hundreds of weights each is held against all others
+        if found := _options(leaf, _free_for(leaf, ours, theirs)):
+            options.append(found)
     for count in range(1, min(len(options), _LEAVES) + 1):
         for chosen in itertools.combinations(options, count):
             for tried in itertools.product(*chosen):
+                check()
                 if len({change.theirs.id for change in tried}) == count:
                     yield tried
 
