@@ -60,7 +60,7 @@ def classes_of_one_module(reference: Tape, candidate: Tape) -> list[str]:
         ours, theirs = reference.classes[path], candidate.classes[path]
         if _are_of_one_library(ours, theirs):
             found.append(
-                f"{_place(path)} is a {ours.__name__} in {reference.model} and a "
+                f"{_place(path)} is of class {ours.__name__} in {reference.model} and of class "
                 f"{theirs.__name__} in {candidate.model}: what their methods give, as a "
                 "probability, is not compared. Return distributions of one class, or what you need "
                 "of them"

@@ -149,7 +149,7 @@ def _where(matched: Match) -> str:
 def _is_small(reference: Array, candidate: Array) -> bool:
     """Whether no element differs by more than its own size makes too little to look at.
 
-    So it is nearly always, and is told without an array of their size.
+    So it is nearly always, and is known without an array of their size.
     """
     if {reference.dtype.kind, candidate.dtype.kind} != {"f"}:
         return False

@@ -92,14 +92,14 @@ def _differ(before: Outputs, after: Outputs) -> bool:
     )
 
 
-def less(array: Array) -> Array:
+def _less(array: Array) -> Array:
     smaller: Array = (array * 0.375).astype(array.dtype)
     return smaller
 
 
-def turned_round(array: Array) -> Array:
+def _turned_round(array: Array) -> Array:
     return np.ascontiguousarray(array.ravel()[::-1].reshape(array.shape))
 
 
 # Numbers to put in the place of an input's.
-WAYS = (less, turned_round, np.zeros_like)
+WAYS = (_less, _turned_round, np.zeros_like)

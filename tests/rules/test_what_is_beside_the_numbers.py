@@ -126,7 +126,7 @@ def test_two_distributions_of_one_library_are_not_one() -> None:
     assert parity.compare(policy(True), policy(True), inputs=X).verdict == "parity"
     report = parity.compare(policy(True), policy(False), inputs=X)
     assert report.verdict == "unverified"
-    assert "is a Independent in policy" in " ".join(str(report).split())
+    assert "is of class Independent in policy" in " ".join(str(report).split())
 
 
 def test_a_conjugate_of_torchs_is_read_where_a_script_returns_it() -> None:
