@@ -20,7 +20,7 @@ U32 = 2.0**-24
 LEAST = 2.0**-149  # the smallest number of float32 that is not zero
 UNITS = {"float32": U32, "bfloat16": 2.0**-8, "float16": 2.0**-11}
 # A few roundings may add up in one operation.
-_FACTOR = 4.0
+FACTOR = 4.0
 _DRAWS = 2
 
 
@@ -48,7 +48,7 @@ def explained_by_constants(
     floating = [
         leaf for leaf in leaves if run.array(leaf).dtype.kind == "f" and run.array(leaf).size
     ]
-    floor = _FACTOR * U32
+    floor = FACTOR * U32
     if not floating or enough <= floor:
         return floor
     indices = {op.index for op in ops} | tape.static_before(ops)
@@ -59,21 +59,26 @@ def explained_by_constants(
     moved = []
     for _ in range(_DRAWS):
         rounded = {
-            leaf: _rounded(run.array(leaf), UNITS.get(tape.values[leaf].dtype, U32), random)
+            leaf: otherwise_rounded(run.array(leaf), tape.values[leaf].dtype, random)
             for leaf in floating
         }
         again = tape.replay("float64", rounded, run, only=indices)
         moved.append(residual(plain, again.array(value)))
-        if enough <= _FACTOR * moved[-1]:
+        if enough <= FACTOR * moved[-1]:
             break
-    return max(floor, _FACTOR * max(moved)) if np.isfinite(moved).all() else floor
+    return max(floor, FACTOR * max(moved)) if np.isfinite(moved).all() else floor
 
 
-def _rounded(array: Array, unit: float, random: np.random.Generator) -> Array:
-    """Numbers as another rounding would leave them; those that have none stay.
+def otherwise_rounded(array: Array, dtype: str, random: np.random.Generator) -> Array:
+    """Numbers as another rounding to their format would leave them; those that have none stay.
 
     An exponent of 3 or a factor of 0.5 is exact in any precision.
+
+    Args:
+        array: in float64.
+        dtype: the format that they were rounded to; one that is not known is taken for float32.
     """
+    unit = UNITS.get(dtype, U32)
     bits = 2.0**12 if unit == U32 else 2.0**4
     exact = array * bits == np.round(array * bits)
     return np.where(exact, array, array * (1 + unit * random.uniform(-1, 1, array.shape)))
