@@ -28,6 +28,7 @@ from parity.tape import Array, Op
 
 _IN_DOUBT = 4  # operations more, for which what is put off is given up
 _SPLITS = 60  # of a region into one operation and the rest, at all depths: their number explodes
+_IN_A_ROW = 8  # differences: what comes after them may be as many again
 _BARELY = 16 * U32  # what rounded constants leave between values that meet
 _PATIENCE = 40  # operations after which values that were put in must have met something
 
@@ -144,12 +145,13 @@ class Search(Ends):
         return outputs, sum(pair.same for pair in repaired.pairs.values())
 
     def _first_of_several(
-        self, ours: Region, a: int, theirs: Region, b: int
+        self, ours: Region, a: int, theirs: Region, b: int, depth: int = 1
     ) -> tuple[Parting, Match] | None:
         """The first of consecutive differences, after none of which anything meets.
 
         Two faults one after the other look like one region. They are two where the regions go
         operation by operation: the same kind on both sides, the same inputs, other outputs, each.
+        Of many it is enough that the next few do so.
         """
         inside = {op.index for op in ours.ops}, {op.index for op in theirs.ops}
         for first, other in self.candidates():
@@ -178,7 +180,10 @@ class Search(Ends):
             remaining = rest.region(rest.reference, a), rest.region(rest.candidate, b)
             if not _one_operation_each(*remaining) and not (
                 min(region.computing for region in remaining) > 1
-                and rest._first_of_several(remaining[0], a, remaining[1], b)
+                and (
+                    depth == _IN_A_ROW
+                    or rest._first_of_several(remaining[0], a, remaining[1], b, depth + 1)
+                )
             ):
                 continue
             gap = self._gap(first, other, order)
