@@ -130,7 +130,9 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
     if narrow:
         # what is made of weights alone, as an entropy of fixed deviations, is a constant
         moved = _moved_by(call, arguments, found, max(_LARGER))
-        made = [at for at in narrow if moved[at].any()]
+        made = [at for at in narrow if moved[at].any()] or _looked_up(
+            call, arguments, found, narrow
+        )
         if made:
             raise NoFloat64(f"{op.kind} gives {found[made[0]].dtype} for {precision}")
     if call.wide is None:
@@ -138,6 +140,23 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
     if not call.wide:
         raise NoFloat64(f"{op.kind} rounds to less than {precision} inside")
     return found
+
+
+def _looked_up(
+    call: _Call, arguments: Sequence[Native], found: Sequence[Array], results: Sequence[int]
+) -> list[int]:
+    """Which results are made of whole numbers, as of the rows of a table of weights."""
+    turned = [
+        np.roll(array.ravel(), 1).reshape(array.shape) if array.dtype.kind in "biu" else array
+        for array in arguments
+    ]
+    if all(np.array_equal(a, b) for a, b in zip(arguments, turned, strict=True)):
+        return []
+    try:
+        others = _called(call, turned)
+    except NoFloat64:  # whole numbers that have to be in order
+        return []
+    return [at for at in results if not _equal(found[at], others[at])]
 
 
 def _is_wide(call: _Call, arguments: Sequence[Native], found: Sequence[Array]) -> bool:

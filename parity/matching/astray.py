@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from parity.draws.pairing import step_to
 from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME, fingerprint
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from parity.matching.match import Match, Pair
 
 _LOOK_AHEAD = 8  # operations after a replacement that may speak for or against it
+_AT_MOST = 64  # operations that are tried: a formula in a function of which no inside is known
 _CLEARLY = 2.0  # times nearer
 _ENOUGH = 2  # values that are nearer with a replacement than without
 
@@ -24,34 +27,46 @@ def leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
     That tells a look-alike from a partner. A product without its bias is near the sum where the
     bias is small, half of `x` near its GELU where `x` is small: what the candidate lacks there it
     adds next, and what was put in would have it twice. One value is not enough to trust a
-    replacement: `(xW + hU) + b` has a sum in common with `(xW + b) + hU` if `xW + b` is put in.
+    replacement: `(xW + hU) + b` has a sum in common with `(xW + b) + hU` if `xW + b` is put in. And
+    what the reference makes the value of says nothing for it: of a logarithm that is put in for the
+    argument of an exponential, the exponential makes what the logarithm was taken of.
     """
     tape = found.side.tape
     alone, replaced = run.branch(), run.branch()
     replaced.replace(near.candidate, near.order.apply(found.reference.array(near.reference)))
-    nearer = 0
+    nearer, left = 0, _LOOK_AHEAD
     for later in _computed_from(tape, near.candidate, op):
         try:
             for branch in (alone, replaced):
                 step_to(tape, later, branch, found)
         except ReplayError:  # what is put in does not fit what follows
             return True
+        if later.role == "move":  # it gives what was put in
+            continue
+        speaks = False
         for value in later.outputs:
-            gaps = [_gap(found, branch.array(value)) for branch in (alone, replaced)]
-            if max(gaps) <= SAME:
+            (gap, _), (other, like) = (
+                _nearest(found, one.array(value)) for one in (alone, replaced)
+            )
+            speaks |= min(gap, other) < np.inf
+            if max(gap, other) <= SAME:
                 continue
-            if _CLEARLY * gaps[0] < gaps[1]:
+            if _CLEARLY * gap < other:
                 return True
-            nearer += _CLEARLY * gaps[1] < gaps[0]
+            if _CLEARLY * other < gap and not _leads_to(found.reference.tape, like, near.reference):
+                nearer += 1
             if nearer == _ENOUGH:
                 return False
+        left -= speaks
+        if not left:
+            break
     return False
 
 
 def _computed_from(tape: Tape, value: int, op: Op) -> Iterator[Op]:
-    """The next few operations that depend on a value of `op`, and the moves between them."""
+    """The next operations that depend on a value of `op`, and the moves between them."""
     touched = {value}
-    left = _LOOK_AHEAD
+    left = _AT_MOST
     for later in tape.ops[op.index + 1 :]:
         if left and not touched.isdisjoint(later.inputs):
             touched.update(later.outputs)
@@ -59,12 +74,27 @@ def _computed_from(tape: Tape, value: int, op: Op) -> Iterator[Op]:
             yield later
 
 
-def _gap(found: Match, array: Array) -> float:
-    """How far an array is from the value of the reference that it resembles."""
+def _nearest(found: Match, array: Array) -> tuple[float, int]:
+    """How far an array is from the value of the reference that it resembles, and which that is."""
     print_ = fingerprint(array)
     partner = found.reference.partner(array, print_, found.taken) if array.size else None
-    return (
-        partner.residual
-        if partner is not None and not isinstance(partner, int) and print_.informative
-        else float("inf")
-    )
+    if partner is None or isinstance(partner, int) or not print_.informative:
+        return float("inf"), -1
+    return partner.residual, partner.reference
+
+
+def _leads_to(tape: Tape, value: int, later: int) -> bool:
+    """Whether one value is made of another."""
+    maker, last = tape.producer(value), tape.producer(later)
+    if maker is None or last is None or maker.index >= last.index:
+        return False
+    stack, seen = [last], {last.index}
+    while stack:
+        for read in stack.pop().inputs:
+            op = tape.producer(read)
+            if read == value:
+                return True
+            if op is not None and op.index > maker.index and op.index not in seen:
+                seen.add(op.index)
+                stack.append(op)
+    return False

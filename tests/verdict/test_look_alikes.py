@@ -135,3 +135,65 @@ def test_what_a_clip_cuts_nothing_off_is_its_clipped_value(seed, turned):
     assert report.verdict == "parity"
     other = net(hard_sigmoid_in_steps(0.1667))
     assert (compare(other, fused, x) if turned else compare(fused, other, x)).verdict == "diverged"
+
+
+def undone(name, rate, epsilon):
+    """A function and its inverse, but for an epsilon, of a small multiple of the input."""
+    by = torch.tensor(-rate, dtype=torch.float64).float()  # rounded; the other side has it in full
+
+    def reference(x):
+        y = torch.exp((x * x) * rate)  # of the other sign
+        if name == "exp":
+            return torch.log(torch.sqrt(torch.square(1 / y)) + 4.5e-7)
+        p = 1 / (1 + y) + 4.5e-7
+        return torch.log(p / (1 - p))
+
+    def candidate(x):
+        y = by * (x * x)
+        if name == "exp":
+            return torch.log(torch.abs(torch.exp(y)) + epsilon)
+        p = torch.sigmoid(y) + epsilon
+        return torch.log(p) - torch.log(1 - p)
+
+    return reference, candidate
+
+
+@pytest.mark.parametrize("name", ["exp", "sigmoid"])
+@pytest.mark.parametrize("rate", [0.455, 0.7])
+def test_what_is_undone_but_for_an_epsilon_is_not_its_argument(name, rate):
+    """Where the reference's result is put in for it, what follows is the reference's, and late."""
+    x = np.random.default_rng(3).standard_normal((5, 7)).astype("f")
+
+    report = compare(*undone(name, rate, 4.5e-7), x)
+    assert report.verdict == "parity", str(report)
+    assert compare(*undone(name, rate, 4e-5), x).verdict == "diverged"
+
+
+def script_of(x):
+    y = x * 1.7
+    inner = np.sqrt(2 / np.pi) * (y + 0.044715 * y**3)
+    return 0.5 * y * (1 + np.tanh(inner))
+
+
+def gelu_by_hand(scale):
+    def gelu(x):
+        y = torch.transpose(scale * x, 0, 1).transpose(0, 1)
+        y = y.reshape(y.shape)
+        cube = y * (y * y)
+        return (y * 0.5) * (torch.tanh((y + cube * 0.044715) * np.sqrt(2 / np.pi)) + 1.0)
+
+    return gelu
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_argument_of_a_gelu_is_not_its_value_in_a_script(turned):
+    """Nothing of a script is known but what it returns, and a large argument is nearly that."""
+    x = np.linspace(2.3, 2.95, 12, dtype="f").reshape(3, 4)
+
+    def told(candidate):
+        models = parity.wrap(script_of, "numpy"), parity.wrap(candidate, "torch")
+        return parity.compare(*(models[::-1] if turned else models), inputs=(x,))
+
+    report = told(gelu_by_hand(torch.tensor(1.7)))
+    assert report.verdict == "parity", str(report)
+    assert told(gelu_by_hand(torch.tensor(1.7001))).verdict == "diverged"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -37,3 +39,26 @@ def test_a_fault_there_is_a_divergence(offset: float) -> None:
 
 def test_where_all_numbers_are_small_nothing_is_excused() -> None:
     assert verdict(FAR_BELOW) == "diverged"
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.001])
+def test_what_one_result_loses_says_nothing_of_another(factor: float) -> None:
+    """A GELU by its formula loses the tail; the script is no other function in float64 for that."""
+    erf = np.vectorize(math.erf, otypes=[np.float64])
+    near = np.linspace(-2, 5, 18, dtype="f").reshape(3, 6)
+    x = np.concatenate([FAR_BELOW / 3, near], axis=1)
+
+    def script(x):
+        bent = 0.5 * x * (1 + erf(x / np.sqrt(2)).astype(x.dtype))
+        return np.flip(factor * (x - x.mean(0)), 1), bent.astype(x.dtype)
+
+    def network(x):
+        return torch.flip(x - x.mean(0), (1,)), torch.nn.functional.gelu(x)
+
+    report = parity.compare(
+        parity.wrap(script, framework="numpy"),
+        parity.wrap(network, framework="torch"),
+        inputs=x,
+    )
+    assert "another function" not in str(report)
+    assert report.verdict == ("parity" if factor == 1.0 else "diverged"), str(report)
