@@ -317,10 +317,10 @@ CASES: dict[str, Case] = {
     ),
     "lstm-reversed": Case("an LSTM of 30 steps, reversed", _lstm_reversed, "diverged", "lstm"),
     "gru-reset-after": Case(
-        "a GRU of 60 steps with another reset_after", _gru_reset_after, "diverged", "gru"
+        "a GRU of 60 steps with another reset_after", _gru_reset_after, "diverged", "gru/gru_cell"
     ),
     "lstm-by-hand": Case(
-        "the same, step by step", _lstm_by_hand, "diverged", code="x[:, -1 - step]"
+        "the same, step by step", _lstm_by_hand, "diverged", code="at @ enter"
     ),
     "gru-by-hand": Case(
         "a GRU of 60 steps written out, with another reset_after",

@@ -214,11 +214,14 @@ def _is_tf32(tape: Tape, op: Op) -> bool:
     if op.role != "compute" or not single or tape.values[op.outputs[0]].dtype != "float32":
         return False
     recorded = Replay(tape, None, dict(tape.recorded))
-    with np.errstate(invalid="ignore"):  # NaN
-        given = recorded.array(op.outputs[0]).astype(np.float64)
-        as_they_are = {value: recorded.array(value).astype(np.float64) for value in single}
+    given = recorded.array(op.outputs[0])
+
+    def wide(value: int) -> Array:
+        with np.errstate(invalid="ignore"):  # NaN
+            return recorded.array(value).astype(np.float64)
+
     try:
-        apart = residual(_once(tape, op, as_they_are), given)
+        apart = residual(_once(tape, op, {value: wide(value) for value in single}), given)
         if not _SHOWS / 4 <= apart < np.inf:
             return False
         rounded = {value: to_tf32(recorded.array(value)) for value in single}

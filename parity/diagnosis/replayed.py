@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 
 import numpy as np
 
@@ -17,12 +17,14 @@ from parity.errors import FrameworkMissing, ParityError
 from parity.frameworks import load
 from parity.keeping import other_generators, was_built
 from parity.model import Inputs, Model, flatten_inputs, map_arrays
-from parity.numerics.difference import residual, same_numbers
+from parity.numerics.difference import residual, same_bits, same_numbers
 from parity.numerics.null import nudged
 from parity.stages import plain, record
 from parity.tape import Array, Replay, Tape
 
 Outputs = Mapping[str, Array]
+
+_LARGE = 1 << 24  # elements of the outputs: of such no run is kept beside the next
 
 
 @dataclass(frozen=True)
@@ -128,8 +130,13 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
         names = iter(flatten_inputs(inputs))
         return run(lambda array: change(array) if next(names) == name else array)
 
-    once = cache(run)
-    kept = once, cache(nudge), orders, cache(elsewhere)
+    @cache
+    def once() -> dict[str, Array]:
+        return _without_copies(tape, run())
+
+    large = sum(tape.values[value].size for value in tape.outputs.values()) > _LARGE
+    keep = lru_cache(1) if large else cache
+    kept = once, keep(nudge), orders, keep(elsewhere)
     built = partial(was_built, model.obj)
     others = cache(redrawn), built, untraced, instead
     return PlainRun(tape, *kept, axis, count, recorded, moved, *others)
@@ -151,6 +158,18 @@ def _other_numbers(model: Model, turn: int) -> Iterator[None]:
 
 
 _WITH_STREAMS = ("torch", "tensorflow")  # of their own; the others draw from NumPy's
+
+
+def _without_copies(tape: Tape, outputs: Mapping[str, Array]) -> dict[str, Array]:
+    """A run in which large outputs that are the recorded ones lie where those do."""
+    found = dict(outputs)
+    for name, value in tape.outputs.items():
+        own = found.get(name)
+        if own is not None and own.size > _LARGE:
+            recorded = tape.adapter.to_numpy(tape.recorded[value])
+            if same_bits(recorded, own):
+                found[name] = recorded
+    return found
 
 
 def _orders(

@@ -21,7 +21,7 @@ from parity.diagnosis.region import (
     only_moves,
 )
 from parity.errors import ReplayError
-from parity.matching.match import Match, Pair, Side, rematch
+from parity.matching.match import Match, Pair, Side, rematch, share
 from parity.matching.order import Order
 from parity.numerics.rounding import U32
 from parity.tape import Array, Op
@@ -122,6 +122,7 @@ class Search(Ends):
             if first is not None:
                 return first
         repaired.pairs[b] = Pair(a, b, order, 0.0)
+        share(repaired, repaired.pairs[b], repaired.side.run)
         gap = self._gap(a, b, order)
         explained = self.explained(ours, a, theirs, b, gap)
         leaves = tuple(self.differing_leaves(ours, theirs))

@@ -12,15 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from parity.draws.pairing import Choice, Drawing, assignments, mirrors, substitute
 from parity.matching.astray import leads_astray
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
 from parity.matching.order import Order, find_order, orders
 from parity.matching.rounded import rounded_alike
 from parity.numerics.accounting import elementwise, rounding
-from parity.numerics.difference import residual
+from parity.numerics.difference import residual, same_bits
 from parity.numerics.rounding import U32
 from parity.tape import Array, Op, Replay, Tape
 
@@ -432,17 +430,16 @@ class _Enough(Exception):
     pass
 
 
-def _share(found: Match, pair: Pair, run: Replay, array: Array) -> None:
+def share(found: Match, pair: Pair, run: Replay) -> None:
     """Lets a large value that is its partner to the bit lie where that one does."""
     theirs, value = found.reference.run, pair.reference
-    if found.side.tape.adapter is not theirs.tape.adapter or not pair.order.identity:
+    array = run.array(pair.candidate)
+    if array.size < _LARGE or pair.residual or not pair.order.identity:
+        return
+    if found.side.tape.adapter is not theirs.tape.adapter or value not in theirs.native:
         return
     own = theirs.array(value)
-    alike = own.shape == array.shape and own.dtype == array.dtype and value in theirs.native
-    if not alike or pair.residual or not (own.flags.c_contiguous and array.flags.c_contiguous):
-        return
-    bits = f"u{own.dtype.itemsize}"
-    if own.dtype.kind == "f" and np.array_equal(own.view(bits), array.view(bits)):
+    if array.dtype.kind == "f" and same_bits(own, array):
         run.native[pair.candidate], run._arrays[pair.candidate] = theirs.native[value], own
 
 
@@ -468,8 +465,8 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
         found.pairs[value] = pair
         if pair.same:
             found.taken.add(pair.reference)
-        if op is not None and array.size >= _LARGE:
-            _share(found, pair, run, array)
+        if op is not None:
+            share(found, pair, run)
         # leaves stay as they are: equal outputs may come from weights that differ on purpose
         if op is not None and pair.residual > _CLOSE_ENOUGH and print_.informative:
             run.replace(value, pair.order.apply(found.reference.array(pair.reference)))

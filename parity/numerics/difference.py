@@ -259,6 +259,15 @@ def blocks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
         yield from parts
 
 
+def same_bits(a: Array, b: Array) -> bool:
+    """Whether two arrays hold the same bits, signs of zero too, and lie alike in memory."""
+    if a.shape != b.shape or a.dtype != b.dtype or a.dtype.kind not in "biuf":
+        return False
+    if not (a.flags.c_contiguous and b.flags.c_contiguous):
+        return False
+    return np.array_equal(a.view(f"u{a.dtype.itemsize}"), b.view(f"u{b.dtype.itemsize}"))
+
+
 def same_numbers(a: Array, b: Array) -> bool:
     """Whether two arrays are equal element by element, and NaN in the same places."""
     if a.shape != b.shape:

@@ -10,6 +10,7 @@ import pytest
 
 import parity
 from parity import channels
+from parity.diagnosis import replayed
 from parity.matching import match as matching
 from parity.matching.match import Indexed, match
 from parity.rl import decisions
@@ -57,6 +58,37 @@ def test_zeros_of_another_sign_are_kept(inputs: Any) -> None:
 def test_another_arrangement_is_kept(inputs: Any) -> None:
     found = matched(lambda x: torch.relu(1.5 * x.T) + 1.0, inputs)
     assert found.pairs and not any(shared(found))
+
+
+def plain(
+    recorded: Any, model: Any, inputs: Any, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Any, Any]:
+    """The recorded output, and how a model runs unwatched, where outputs are taken for large."""
+    monkeypatch.setattr(replayed, "_LARGE", 1)
+    models = [parity.wrap(one, framework="torch") for one in (recorded, model)]
+    tape = channels.record(models[0], models[0], inputs)
+    (value,) = tape.outputs.values()
+    run = replayed.plain_run(tape, models[1], inputs)
+    return tape.adapter.to_numpy(tape.recorded[value]), run
+
+
+def test_an_output_that_is_the_recorded_one_is_kept_once(
+    inputs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded, run = plain(torch.relu, torch.relu, inputs, monkeypatch)
+    assert np.shares_memory(run.run()["output"], recorded)
+    assert run.elsewhere(0, None)["output"].shape == run.elsewhere(1, None)["output"].shape
+
+
+def test_an_output_that_is_another_when_nobody_watches_is_kept_as_it_is(
+    inputs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of another sign of zero too."""
+    recorded, run = plain(torch.relu, lambda x: -torch.relu(x), inputs, monkeypatch)
+    assert np.array_equal(run.run()["output"], -recorded)
+    inputs = np.minimum(inputs, 0)  # all is zero
+    recorded, run = plain(torch.relu, lambda x: -torch.relu(x), inputs, monkeypatch)
+    assert np.signbit(run.run()["output"]).all() and not np.signbit(recorded).any()
 
 
 def test_decisions_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
