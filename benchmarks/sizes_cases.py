@@ -319,9 +319,7 @@ CASES: dict[str, Case] = {
     "gru-reset-after": Case(
         "a GRU of 60 steps with another reset_after", _gru_reset_after, "diverged", "gru/gru_cell"
     ),
-    "lstm-by-hand": Case(
-        "the same, step by step", _lstm_by_hand, "diverged", code="at @ enter"
-    ),
+    "lstm-by-hand": Case("the same, step by step", _lstm_by_hand, "diverged", code="at @ enter"),
     "gru-by-hand": Case(
         "a GRU of 60 steps written out, with another reset_after",
         _gru_by_hand,

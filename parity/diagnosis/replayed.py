@@ -132,7 +132,9 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
 
     @cache
     def once() -> dict[str, Array]:
-        return _without_copies(tape, run())
+        outputs = run()
+        _without_copies(tape, outputs)
+        return outputs
 
     large = sum(tape.values[value].size for value in tape.outputs.values()) > _LARGE
     keep = lru_cache(1) if large else cache
@@ -160,16 +162,14 @@ def _other_numbers(model: Model, turn: int) -> Iterator[None]:
 _WITH_STREAMS = ("torch", "tensorflow")  # of their own; the others draw from NumPy's
 
 
-def _without_copies(tape: Tape, outputs: Mapping[str, Array]) -> dict[str, Array]:
-    """A run in which large outputs that are the recorded ones lie where those do."""
-    found = dict(outputs)
+def _without_copies(tape: Tape, outputs: dict[str, Array]) -> None:
+    """Lets large outputs of a run that are the recorded ones lie where those do."""
     for name, value in tape.outputs.items():
-        own = found.get(name)
+        own = outputs.get(name)
         if own is not None and own.size > _LARGE:
             recorded = tape.adapter.to_numpy(tape.recorded[value])
             if same_bits(recorded, own):
-                found[name] = recorded
-    return found
+                outputs[name] = recorded
 
 
 def _orders(
