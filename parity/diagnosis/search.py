@@ -74,7 +74,7 @@ class Search(Ends):
             known = self.found.pairs.get(b)
             steps = []
             for order in self.orders(a, b):
-                if known is not None and not order.stable:
+                if known is not None and not (order.stable and self._may_lie(known, a, order)):
                     continue
                 step = self._meet(a, b, order, again=known is not None)
                 if step is not None:
@@ -227,7 +227,9 @@ class Search(Ends):
                 if not lent.isdisjoint(op.inputs) or (pair and pair.residual > _BARELY):
                     lent.add(value)
                     continue
-                if pair is None or not pair.same or value in self.found.pairs:
+                if pair is None or not pair.same:
+                    continue
+                if value in self.found.pairs and not self._comes_nearer(pair, outputs):
                     continue
                 if order is not None and len(order.axes) == len(pair.order.axes):
                     if order.axes != pair.order.axes:
@@ -248,6 +250,15 @@ class Search(Ends):
         if outputs.get(b) == a or self._reaches_output_by_moves(a, b):
             met = sure = True
         return (fresh, sure) if met else None
+
+    def _may_lie(self, known: Pair, a: int, order: Order) -> bool:
+        """Whether a partner may lie in an order of axes: what is near lies in its own alone."""
+        return known.same or known.reference != a or order.axes == known.order.axes
+
+    def _comes_nearer(self, pair: Pair, outputs: dict[int, int]) -> bool:
+        """Whether what is looked into, because it was near, is now the same."""
+        near = outputs.get(pair.candidate) == pair.reference
+        return near and not self.found.pairs[pair.candidate].same
 
     def _is_read(self, pair: Pair) -> bool:
         """Whether both models go on with a pair; what a fused norm gives besides leads nowhere."""

@@ -37,3 +37,19 @@ def test_without_the_fault_there_is_parity(kind, two):
     report = report_on(kind, two, 0.0)
 
     assert report.verdict == "parity", str(report)
+
+
+@pytest.mark.parametrize("two", DIRECTIONS, ids=" to ".join)
+def test_a_faint_fault_before_maps_of_one_length_is_found(two):
+    """What is near lies in one order of axes, though with axes of one length others would fit."""
+    kind = next(kind for kind in KINDS if kind.name == "pixels over 256 for 255")
+    pair = kind.build(*two, kind.size)
+    *_, (style, inputs) = draw(pair.inputs, 6, kind.styles)
+    assert style == "a constant example"
+
+    report = replace(pair, inputs=inputs).compare()
+
+    assert report.verdict == "diverged", str(report)
+    first = report.divergences[0]
+    assert kind.is_at(first.reference, first.candidate), str(report)
+    assert first.cause is not None and first.cause.kind == "input-scale"
