@@ -27,6 +27,7 @@ from parity.report.words import WHY_NO_FAULT, effect, relative, share
 from parity.tape import Site
 
 WIDTH = 100
+_LEAVES = 8  # lines for the parameters that differ at one place
 _MANY_STEPS = 15
 
 
@@ -130,8 +131,11 @@ def _divergence(
         if others:
             grid.add_row("", Text(f"with {others}", "dim"))
     lines: list[RenderableType] = [head, Padding(grid, (0, 0, 0, 3))]
-    for leaf in divergence.leaves:
-        lines.append(Padding(Text(str(leaf)), (0, 0, 0, 3)))
+    leaves = [*map(str, divergence.leaves)]
+    if len(leaves) > _LEAVES:
+        leaves[_LEAVES - 1 :] = [f"and {len(leaves) - _LEAVES + 1} more"]
+    for leaf in leaves:
+        lines.append(Padding(Text(leaf), (0, 0, 0, 3)))
     if divergence.detail:
         lines.append(Padding(Text(divergence.detail), (0, 0, 0, 3)))
     if any(divergence.random):

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 import parity
 from parity import cli
-from parity.report.summary import Report
+from parity.report.summary import LeafDifference, Report
 from parity.report.table import _shared
 from parity.report.terminal import render
 from parity.report.writing import write_json
@@ -207,3 +208,18 @@ def test_the_rounding_floor_is_the_reference_s_own(reports: dict[str, Report]) -
     double = Deep().double()
     (comparison,) = parity.compare(double, double, inputs=X.astype("d")).comparisons
     assert {row.rounding for row in comparison.layers} == {0.0}
+
+
+@pytest.mark.parametrize("count", [8, 9, 500])
+def test_of_many_parameters_at_a_place_the_first_are_named(
+    reports: dict[str, Report], count: int
+) -> None:
+    report = reports["diverged"]
+    comparison = report.comparisons[0]
+    leaves = tuple(LeafDifference(f"ours{n}", f"theirs{n}", "other") for n in range(count))
+    first = replace(comparison.divergences[0], leaves=leaves)
+    many = replace(report, comparisons=(replace(comparison, divergences=(first,)),))
+
+    shown = [line.strip() for line in render(many).splitlines() if " differs from ours" in line]
+    assert shown == [str(leaf) for leaf in leaves[: 8 if count == 8 else 7]]
+    assert (f"and {count - 7} more" in render(many)) == (count > 8)
