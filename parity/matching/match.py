@@ -459,8 +459,9 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
     elif partner is not None:
         pair = Pair(partner.reference, value, partner.order, partner.residual)
         if not pair.same and op is not None:
-            moved_leaf = op.static and op.role == "move"  # left as it is, like the leaf itself
-            if moved_leaf or leads_astray(found, pair, op, run):
+            # what is made of leaves stays as it is where it is near another leaf, as leaves do
+            leaf = found.reference.tape.producer(pair.reference) is None
+            if op.static and (op.role == "move" or leaf) or leads_astray(found, pair, op, run):
                 return
         found.pairs[value] = pair
         if pair.same:

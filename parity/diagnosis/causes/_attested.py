@@ -239,18 +239,19 @@ def numbers_given(view: RegionView) -> Iterator[float]:
     )
 
 
-def other_scale(case: Case, epsilon: float) -> str:
-    """Why another epsilon may be none: the candidate has no such number; "" if it has.
+def other_scale(view: RegionView, epsilon: float) -> str:
+    """Why an epsilon may be another one: its side has no such number; "" if it has.
 
     What is normalised at another scale, or by another variance, gives what another epsilon gives.
     A norm that was folded into others' numbers, or its epsilon into a variance, does not show it.
     """
-    given = np.array([*numbers_given(case.candidate)])
-    folded = not given.size or not takes_root(case.candidate)
-    said = given, 2 * given, np.sqrt(np.abs(given))  # the least of squares has a root
-    if epsilon == 0 or folded or np.isclose(epsilon, said, 1e-6, 0.0).any():
+    given = np.array([*numbers_given(view)])
+    folded = not given.size or not takes_root(view)
+    twice = 2 * np.array([one for one in set(given) if (given == one).sum() > 1])  # added twice
+    said = given, twice, np.sqrt(np.abs(given))  # the least of squares has a root
+    if epsilon == 0 or folded or any(np.isclose(epsilon, one, 1e-6, 0.0).any() for one in said):
         return ""
-    return f"the candidate has no {epsilon:g} there: its scale or its variance may be another"
+    return f"no {epsilon:g} is there: the scale or the variance may be another"
 
 
 def of_no_effect(case: Case) -> str:

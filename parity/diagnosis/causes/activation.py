@@ -21,7 +21,7 @@ from parity.diagnosis.causes._sources import is_bound, near, unchanging
 from parity.diagnosis.region import descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
-from parity.tape import Array, Op, Tape
+from parity.tape import Array, Op, Replay, Tape
 
 _SAMPLE = 512
 _MOST_OPS = 40  # more are not one layer's activation, but a loop
@@ -129,6 +129,7 @@ def activation_missing(case: Case) -> Iterator[Explanation]:
                 + _of_no_effect(curve, inside_candidate(case)),
                 lambda trial, without=without: case.run_reference(trial.fed, without(trial)),  # type: ignore[misc]
                 parameters={"activation": (curve.name, None)},
+                unproved="" if moved else _as_many(case, curve, before, of_candidate=True),
             )
             return
 
@@ -157,8 +158,41 @@ def activation_extra(case: Case) -> Iterator[Explanation]:
                 as_it_is,
                 lambda trial, without=without: case.run_candidate(trial.fed, without(trial)),  # type: ignore[misc]
                 {"activation": (None, curve.name)},
+                unproved="" if moved else _as_many(case, curve, before, of_candidate=False),
             )
             return
+
+
+def _as_many(case: Case, curve: Curve, value: int, of_candidate: bool) -> str:
+    """Why a curve may not be one too few, or too many: both models apply it as often in all.
+
+    What is read may be another value then: the square root of a deviation, whose square is what
+    the reference has for the deviation itself.
+
+    Args:
+        value: what it is applied to, by the side that does so; its shape is asked for.
+        of_candidate: whether it is the candidate that lacks it.
+    """
+    tape = case.repaired.side.tape  # in the run itself what differs is mended
+    runs = case.repaired.reference.run, tape.replay("float64", case.repaired.given)
+    shape = runs[not of_candidate].array(value).shape
+    counts = [sum(_apply(curve, run, shape)) for run in runs]
+    if counts[of_candidate] < counts[not of_candidate]:
+        return ""
+    return f"both models apply {curve.name} as often: what it is applied to may be another value"
+
+
+def _apply(curve: Curve, run: Replay, shape: tuple[int, ...]) -> Iterator[bool]:
+    """For each operation of a run whether it gives a curve of a value of some shape."""
+    for op in run.tape.ops:
+        if op.static or op.role == "move" or op.index not in run.tape.used:
+            continue
+        for before in dict.fromkeys(op.inputs):
+            if run.tape.values[before].shape == shape == run.tape.values[op.outputs[0]].shape:
+                x, y = run.array(before), run.array(op.outputs[0])
+                if x.dtype.kind == y.dtype.kind == "f" and np.ptp(x) > 0:
+                    with np.errstate(all="ignore"):
+                        yield bool(np.allclose(curve(x), y, 1e-6, 0.0, equal_nan=True))
 
 
 def _of_no_effect(curve: Curve, other: Inside) -> str:

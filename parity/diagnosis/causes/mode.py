@@ -70,7 +70,7 @@ def dropout(case: Case) -> Iterator[Explanation]:
         if fits(mended, case.first, case.first.reference):
             yield Explanation(
                 "dropout-active",
-                f"dropout of {theirs.rate:g} is active; in the reference it is not",
+                f"dropout of {theirs.rate:g} is active here; the reference has none here",
                 as_it_is,
                 mended,
                 {"rate": (0.0, theirs.rate)},
@@ -81,7 +81,7 @@ def dropout(case: Case) -> Iterator[Explanation]:
         if fits(predict, case.first, case.first.candidate):
             yield Explanation(
                 "dropout-active",
-                f"dropout is not active; in the reference it is, and drops {ours.rate:g}",
+                f"no dropout is active here; the reference drops {ours.rate:g} here",
                 predict,
                 parameters={"rate": (ours.rate, 0.0)},
                 evidence=(ours.text,),

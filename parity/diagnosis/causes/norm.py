@@ -210,6 +210,9 @@ def _between_normalisations(
         made = made.with_epsilon(theirs.epsilon)
     if not kinds:
         return
+    unproved = of_no_effect(case) if "norm-affine-missing" in kinds else ""
+    if not unproved and "epsilon" in parameters:
+        unproved = other_scale(case.candidate, parameters["epsilon"][1])
     yield Explanation(
         kinds[0],
         f"normalisation with {'; '.join(words)}",
@@ -218,8 +221,7 @@ def _between_normalisations(
         parameters,
         edit_of(kinds, parameters),
         cost=len(parameters) - 1,
-        unproved=(of_no_effect(case) if "norm-affine-missing" in kinds else "")
-        or (other_scale(case, parameters["epsilon"][1]) if "epsilon" in parameters else ""),
+        unproved=unproved,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -171,8 +172,11 @@ def _has_it(other: Inside, own: Inside, left_out: list[Op]) -> str:
 
 
 def _spelt(op: Op) -> str:
-    kind = plain_kind(op)
-    return "div" if kind in _DIVISIONS else kind
+    """An operation's kind, the same in every framework's spelling and with a number inside."""
+    kind = re.sub(r"(v\d+|(from)?constant)$", "", plain_kind(op))
+    if kind in _DIVISIONS:
+        return "div"
+    return {"iadd": "add", "multiply": "mul", "isub": "sub", "subtract": "sub"}.get(kind, kind)
 
 
 def _adds_a_number(inside: Inside, op: Op) -> bool:

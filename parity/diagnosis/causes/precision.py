@@ -100,6 +100,8 @@ def _rounded_to(constant: float, other: float) -> str | None:
         near = abs(other - constant) < 0.999 * unit  # a whole unit away is another number
         if not near or abs(written - other) > 1e-7 * abs(other):
             continue
+        if _digits(other) < digits:  # 0.7 is not 0.70
+            return None
         # two digits may be alike by chance, as of 3 and 3.01: more of them have to be left out
         return f"{digits} digits" if digits > 3 or _digits(constant) > digits + 1 else None
     return None

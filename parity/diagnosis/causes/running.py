@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
 from parity.diagnosis.causes._attested import other_scale
+from parity.diagnosis.causes._leaves import held
 from parity.diagnosis.causes.norm import edit_of, forms_of, vectors_of
 from parity.diagnosis.normalisation import (
     Affine,
@@ -102,8 +103,40 @@ def _by_running_statistics(
             stated,
             edit_of([kind], stated) if kind == "norm-epsilon" else None,
             cost=len(stated) - 1,
-            unproved=other_scale(case, stated["epsilon"][1]) if "epsilon" in stated else "",
+            unproved=_no_other_epsilon(case, roles, stated),
         )
+
+
+def _no_other_epsilon(case: Case, roles: _Roles, stated: Mapping[str, Any]) -> str:
+    """Why another epsilon may be none: a model's variance in view is nearly this one, and another.
+
+    Or a model would have an epsilon that it has not: then the variance is the other one's.
+    """
+    if "epsilon" not in stated:
+        return ""
+    variance = roles.variance.ravel()
+    for as_candidate in (False, True):
+        leaves = held(case, as_candidate)
+        kept = [leaf for leaf in leaves if leaf.kind in ("parameter", "buffer")]
+        near, same = (
+            [leaf for leaf in kept if _repeats(variance, leaf.array, tolerance)]
+            for tolerance in (_NEAR, _SAME)
+        )
+        if near and not same:
+            return "the models' variances are two"
+    sides = (case.reference, roles.epsilon), (case.candidate, stated["epsilon"][1])
+    return next(filter(None, (other_scale(*side) for side in sides)), "")
+
+
+_SAME, _NEAR = 1e-7, 1e-2  # of a variance's element
+
+
+def _repeats(array: Array, vector: Array, tolerance: float) -> bool:
+    """Whether an array holds the numbers of a vector, in any order, each as often."""
+    if not vector.size or array.size % vector.size:
+        return False
+    numbers = np.sort(array)[:: array.size // vector.size]
+    return bool(np.allclose(numbers, np.sort(vector, axis=None), tolerance, 0.0))
 
 
 _NO_EFFECT = {"scale": (1.0, "one"), "offset": (0.0, "zero")}

@@ -97,7 +97,7 @@ def _between(case: Case, ours: _Spread, theirs: _Spread) -> Explanation | None:
         parameters,
         edit_of(kinds, parameters),
         cost=len(parameters) - 1,
-        unproved=other_scale(case, theirs.epsilon) if "epsilon" in parameters else "",
+        unproved=other_scale(case.candidate, theirs.epsilon) if "epsilon" in parameters else "",
     )
 
 
