@@ -119,17 +119,18 @@ def activation_missing(case: Case) -> Iterator[Explanation]:
         without = _without(case.reference_values, before, after)
         if _gives(case.run_reference(case.first.fed, without(case.first)), case.first.candidate):
             moved = _is_as_often(case, curve, of_candidate=True)
+            near_it = not moved and _is_near(inside_candidate(case), curve)
             yield Explanation(
                 "activation-missing",
                 f"{curve.name} is applied further on, the reference applies it here"
                 if moved
                 else f"one {curve.name} fewer here than the reference applies"
-                if _is_near(inside_candidate(case), curve)
+                if near_it
                 else f"no {curve.name} here, which the reference applies"
                 + _of_no_effect(curve, inside_candidate(case)),
                 lambda trial, without=without: case.run_reference(trial.fed, without(trial)),  # type: ignore[misc]
                 parameters={"activation": (curve.name, None)},
-                unproved="" if moved else _as_many(case, curve, before, of_candidate=True),
+                unproved=_as_many(case, curve, before, True) if near_it else "",
             )
             return
 
@@ -147,18 +148,19 @@ def activation_extra(case: Case) -> Iterator[Explanation]:
         without = _without(case.candidate_values, before, after)
         if _gives(case.run_candidate(case.first.fed, without(case.first)), case.first.reference):
             moved = _is_as_often(case, curve, of_candidate=False)
+            near_it = not moved and _is_near(inside_reference(case), curve)
             yield Explanation(
                 "activation-extra",
                 f"{curve.name} is applied here, the reference applies it further on"
                 if moved
                 else f"one {curve.name} more here than the reference applies"
-                if _is_near(inside_reference(case), curve)
+                if near_it
                 else f"{curve.name} is applied, the reference has no activation here"
                 + _of_no_effect(curve, inside_reference(case)),
                 as_it_is,
                 lambda trial, without=without: case.run_candidate(trial.fed, without(trial)),  # type: ignore[misc]
                 {"activation": (None, curve.name)},
-                unproved="" if moved else _as_many(case, curve, before, of_candidate=False),
+                unproved=_as_many(case, curve, before, False) if near_it else "",
             )
             return
 
