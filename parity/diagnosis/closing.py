@@ -24,6 +24,7 @@ from parity.diagnosis.accounted import (
     exact_outputs,
 )
 from parity.diagnosis.case import Case, case_of
+from parity.diagnosis.digits_alone import lost_in_float32_alone
 from parity.diagnosis.elsewhere import names_of
 from parity.diagnosis.judge import Verdict
 from parity.diagnosis.listed import listed_otherwise
@@ -254,6 +255,7 @@ def _not_hidden(
         if one.is_float
     ]
     faults = {one.name for one in exceeding(wider, exact)}
+    faults -= lost_in_float32_alone(matched, compared)
     faults |= {one.pair.name for one in compared if not one.is_float}
     return [one if one.name in faults else replace(one, excuse=_MAY_BE_LOST) for one in found]
 
