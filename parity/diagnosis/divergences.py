@@ -88,7 +88,7 @@ def _within_budget(proofs: Proofs, parting: Parting, detail: str) -> Divergence:
     return _divergence(proofs, parting, detail, Diagnosis(), (None, None))
 
 
-_COPIES = 24  # of what a region computes: generated inputs, both sides, predictions and the proof
+_COPIES = 96  # of what a region computes, as measured: generated inputs, predictions, the proof
 
 
 def _needed(proofs: Proofs, parting: Parting) -> float:
