@@ -96,7 +96,7 @@ def _weights_off() -> tuple[Any, Any, Any]:
     reference = _dense(torch, 300, 32, torch.nn.Tanh)
     candidate = _dense(torch, 300, 32, torch.nn.Tanh)
     for layer in reference[::2]:
-        torch.nn.init.orthogonal_(layer.weight, 1.1)  # torch's own start forgets what enters
+        torch.nn.init.orthogonal_(layer.weight, 1.1)  # torch's own start forgets the inputs
     with torch.no_grad():
         for ours, theirs in zip(reference.parameters(), candidate.parameters(), strict=True):
             theirs.copy_(ours + 0.01 * torch.randn_like(ours))

@@ -215,13 +215,10 @@ def _is_tf32(tape: Tape, op: Op) -> bool:
         return False
     recorded = Replay(tape, None, dict(tape.recorded))
     given = recorded.array(op.outputs[0])
-
-    def wide(value: int) -> Array:
-        with np.errstate(invalid="ignore"):  # NaN
-            return recorded.array(value).astype(np.float64)
-
     try:
-        apart = residual(_once(tape, op, {value: wide(value) for value in single}), given)
+        with np.errstate(invalid="ignore"):  # NaN
+            wide = ((value, recorded.array(value).astype(np.float64)) for value in single)
+            apart = residual(_once(tape, op, dict(wide)), given)
         if not _SHOWS / 4 <= apart < np.inf:
             return False
         rounded = {value: to_tf32(recorded.array(value)) for value in single}

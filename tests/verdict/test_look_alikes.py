@@ -190,10 +190,10 @@ def test_the_argument_of_a_gelu_is_not_its_value_in_a_script(turned):
     """Nothing of a script is known but what it returns, and a large argument is nearly that."""
     x = np.linspace(2.3, 2.95, 12, dtype="f").reshape(3, 4)
 
-    def told(candidate):
+    def compared(candidate):
         models = parity.wrap(script_of, "numpy"), parity.wrap(candidate, "torch")
         return parity.compare(*(models[::-1] if turned else models), inputs=(x,))
 
-    report = told(gelu_by_hand(torch.tensor(1.7)))
+    report = compared(gelu_by_hand(torch.tensor(1.7)))
     assert report.verdict == "parity", str(report)
-    assert told(gelu_by_hand(torch.tensor(1.7001))).verdict == "diverged"
+    assert compared(gelu_by_hand(torch.tensor(1.7001))).verdict == "diverged"

@@ -175,7 +175,7 @@ def _as_many(case: Case, curve: Curve, value: int, of_candidate: bool) -> str:
         value: what it is applied to, by the side that does so; its shape is asked for.
         of_candidate: whether it is the candidate that lacks it.
     """
-    tape = case.repaired.side.tape  # in the run itself what differs is mended
+    tape = case.repaired.side.tape  # in the run itself what differs is repaired
     runs = case.repaired.reference.run, tape.replay("float64", case.repaired.given)
     shape = runs[not of_candidate].array(value).shape
     counts = [sum(_apply(curve, run, shape)) for run in runs]
