@@ -46,6 +46,17 @@ class Graph:
             op = self.tape.producer(op.inputs[0])
         return op
 
+    def live_inputs(self, op: Op) -> list[int]:
+        return [value for value in op.inputs if not self.is_static(value)]
+
+    def root(self, value: int) -> int:
+        """A value before all moves that have but one live input: a join of several is kept."""
+        op = self.tape.producer(value)
+        while op is not None and op.role == "move" and len(self.live_inputs(op)) == 1:
+            value = self.live_inputs(op)[0]
+            op = self.tape.producer(value)
+        return value
+
     def only_reader(self, value: int) -> Op | None:
         """The one live operation that reads a value, with moves left out."""
         while True:

@@ -18,6 +18,7 @@ from parity.architecture.patterns import (
 )
 from parity.architecture.single import singles
 from parity.architecture.step import BIAS, Step, plain
+from parity.architecture.turns import turns
 from parity.tape import Op, Tape
 
 # One word for what is the same arithmetic in several spellings.
@@ -53,7 +54,7 @@ class Program:
         """
         self.graph = Graph(tape)
         self._outputs = {v: outputs.get(v, "output") for v in tape.outputs.values()}
-        patterns = (recurrences, attentions, norms, layer_norms_by_batch_norm, silus, gelus)
+        patterns = (recurrences, turns, attentions, norms, layer_norms_by_batch_norm, silus, gelus)
         for pattern in patterns:
             self._take(pattern.__name__, pattern, self.graph)
         for op in self.graph.live.values():

@@ -1,0 +1,190 @@
+"""What each value of a tape is the sum of: products and biases, column by column.
+
+A product of several values joined into one row is a sum of products, one for each of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from parity.architecture.graph import Graph
+from parity.architecture.step import BIAS, DENSE, Step, plain
+from parity.tape import Array, Op
+from parity.weights.addresses import Addresses, move
+from parity.weights.parts import Part, product
+
+GATES = ("sigmoid", "tanh")
+
+
+@dataclass(frozen=True)
+class Addend:
+    """One addend of a value.
+
+    Attributes:
+        product: number of the product, or of the one that the bias belongs to; -1 for none.
+        labels: of the value's shape: columns of the product, from 1, or a bias's addresses.
+    """
+
+    product: int
+    labels: Array
+    is_bias: bool
+
+
+@dataclass(frozen=True)
+class Product:
+    """What a kernel, or some of its columns, multiplies.
+
+    Attributes:
+        op: that multiplies.
+        kernel: addresses, (out, in).
+    """
+
+    op: Op
+    enters: int | None
+    kernel: Array
+
+
+class Sums:
+    """The products and biases that each value of a tape is the sum of."""
+
+    def __init__(self, graph: Graph, addresses: Addresses) -> None:
+        self.graph, self.addresses, self.tape = graph, addresses, graph.tape
+        self.products: list[Product] = []
+        self.of: dict[int, list[Addend]] = {}
+        self._readers: dict[int, set[int]] = defaultdict(set)
+        for op in self.tape.ops:
+            for value in op.inputs if plain(op) in DENSE else ():
+                for leaf in graph.weights(value) if graph.is_static(value) else ():
+                    self._readers[leaf].add(op.index)
+        for op in graph.live.values():
+            if plain(op) in DENSE:
+                self._multiplied(op)
+            elif plain(op) in BIAS:
+                self.of[op.outputs[0]] = list(self._added(op))
+            elif op.role == "move":
+                self._moved(op)
+            elif plain(op) == "mul":  # a reset gate may stand before what it resets
+                known = [self.of[v] for v in op.inputs if self.of.get(v)]
+                if len(known) == 1 and not any(graph.is_static(v) for v in op.inputs):
+                    self.of[op.outputs[0]] = known[0]
+
+    def _shape(self, value: int) -> tuple[int, ...]:
+        return self.tape.values[value].shape
+
+    def _width(self, value: int) -> int:
+        return (1, *self._shape(value))[-1]
+
+    def _multiplied(self, op: Op) -> None:
+        kernel = product(self.graph, self.addresses, -1, op)
+        if kernel is None or not kernel.find():
+            return
+        start, shape = len(self.products), self._shape(op.outputs[0])
+        self.products += self._apart(op, kernel)
+        several = len(self.products) > start + 1
+        columns = np.broadcast_to(np.arange(1, shape[-1] + 1, dtype=np.int64), shape)
+        own = op.inputs[:1] if plain(op) == "addmm" else op.inputs[2:3]
+        self.of[op.outputs[0]] = [
+            *(Addend(number, columns, False) for number in range(start, len(self.products))),
+            *(term for v in own for term in self._bias(v, -1 if several else start, shape)),
+        ]
+
+    def _apart(self, op: Op, kernel: Part) -> Iterator[Product]:
+        """A product as one for each value that was joined into what enters."""
+        addresses = kernel.find()[0][1]  # type: ignore[index]
+        value = kernel.enters
+        joined = self.tape.producer(self.graph.root(value)) if value is not None else None
+        several = joined is not None and joined.role == "move" and len(joined.inputs) > 1
+        widths = [self._width(one) for one in joined.inputs] if joined and several else []
+        if joined is None or sum(widths) != addresses.shape[1]:
+            yield Product(op, value, addresses)
+            return
+        kernels = np.split(addresses, np.cumsum(widths)[:-1], axis=1)
+        for one, own in zip(joined.inputs, kernels, strict=True):
+            yield Product(op, one, own)
+
+    def _bias(self, value: int, product: int, shape: tuple[int, ...]) -> Iterator[Addend]:
+        own = self.addresses.of(value) if self.graph.is_static(value) else None
+        if own is not None and own.ndim <= len(shape):
+            yield Addend(product, np.broadcast_to(own, shape), True)
+
+    def _added(self, op: Op) -> Iterator[Addend]:
+        shape = self._shape(op.outputs[0])
+        live = [term for v in op.inputs for term in self.of.get(v, ())]
+        products = {term.product for term in live if not term.is_bias}
+        owner = products.pop() if len(products) == 1 else -1
+        for term in live:
+            if term.labels.shape == shape:
+                yield term
+        for value in op.inputs:
+            yield from self._bias(value, owner, shape)
+
+    def _moved(self, op: Op) -> None:
+        for n, value in enumerate(op.inputs):
+            for term in self.of.get(value, ()):
+                labels = [term.labels if k == n else None for k in range(len(op.inputs))]
+                for output, own in zip(op.outputs, move(self.tape, op, labels) or (), strict=False):
+                    self.of.setdefault(output, []).append(Addend(term.product, own, term.is_bias))
+
+    def recurs(self, number: int) -> bool:
+        """Whether a product meets what its own weights helped to compute."""
+        product = self.products[number]
+        earlier = {n for n in self.alike(product.op) if n < product.op.index}
+        stack, seen = [product.enters], set[int]()
+        while stack and earlier:
+            value = stack.pop()
+            op = self.tape.producer(value) if value is not None else None
+            if op is None or op.index in seen or op.index < min(earlier):
+                continue
+            if op.index in earlier:
+                return True
+            seen.add(op.index)
+            stack.extend(op.inputs)
+        return False
+
+    def reads_state(self, numbers: Collection[int], step: Step, units: int) -> set[int]:
+        """The products of a single turn that read its state.
+
+        It is as wide as the cell. A GRU weighs it; else it is what an input of the model is, and of
+        two the later: a state is given behind what enters.
+        """
+        sources = {number: self._source(self.products[number].enters) for number in numbers}
+        wide = {one for one in sources.values() if one is not None and self._width(one) == units}
+        factors = {
+            self.graph.root(value)
+            for op in (self.tape.ops[index] for index in step.ops)
+            if plain(op) not in DENSE and op.role != "move"
+            for value in op.inputs
+        }
+        values = self.tape.values
+        state = max(wide & factors or wide, default=None,
+                    key=lambda value: (values[value].kind == "input", value))  # fmt: skip
+        return {number for number, source in sources.items() if source == state}
+
+    def _source(self, value: int | None) -> int | None:
+        """What enters a product, before moves and before a gate resets it."""
+        if value is None:
+            return None
+        root = self.graph.root(value)
+        maker = self.tape.producer(root)
+        if maker is not None and plain(maker) == "mul":
+            others = [v for v in maker.inputs if not self._is_gate(v)]
+            return self.graph.root(others[0]) if len(others) == 1 else root
+        return root
+
+    def _is_gate(self, value: int) -> bool:
+        maker = self.tape.producer(self.graph.root(value))
+        return maker is not None and plain(maker) in GATES
+
+    def alike(self, op: Op) -> set[int]:
+        """The operations that multiply by the same weights, of the first turn's zeros too."""
+        return {
+            index
+            for value in op.inputs
+            if self.graph.is_static(value)
+            for leaf in self.graph.weights(value) & set(self.addresses.leaves)
+            for index in self._readers[leaf]
+        }

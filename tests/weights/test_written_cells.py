@@ -1,0 +1,82 @@
+"""Cells written out for one step are cells: their weights go from and to a framework's own."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import parity
+from tests.weights import written_cells as w
+
+GRU, LSTM, RNN = (partial(w.TorchCell, kind) for kind in ("GRU", "LSTM", "RNN"))
+# As wide as the state too: by its width alone what enters is not told from the state.
+WIDTHS = (6, w.UNITS)
+CASES = {
+    "gru, split": (GRU, w.SplitGRU, 2),
+    "gru, gate by gate": (GRU, w.GateByGate, 2),
+    "gru, linear layers": (GRU, w.LinearGRU, 2),
+    "gru, written to written": (w.GateByGate, w.LinearGRU, 2),
+    "gru that resets before, joined": (w.ResetBefore, w.JoinedGRU, 2),
+    "gru that resets before, chainer": (w.ResetBefore, w.ChainerGRU, 2),
+    "gru that resets before, keras": (w.ResetBefore, w.KerasReset, 2),
+    "lstm, split": (LSTM, w.SplitLSTM, 3),
+    "lstm, joined": (LSTM, w.JoinedLSTM, 3),
+    "lstm, chainer": (LSTM, w.ChainerLSTM, 3),
+    "lstm, keras": (LSTM, w.KerasLSTM, 3),
+    "lstm, written to written": (w.ChainerLSTM, w.JoinedLSTM, 3),
+    "plain": (RNN, w.PlainRNN, 2),
+    "no cell": (w.GatedSkip, w.KerasGatedSkip, 2),
+}
+
+
+def inputs_of(count: int, features: int, seed: int = 0) -> tuple[Any, ...]:
+    rng = np.random.default_rng(seed)
+    widths = (features, w.UNITS, w.UNITS)[:count]
+    return tuple(rng.normal(size=(5, width)).astype(np.float32) for width in widths)
+
+
+@pytest.mark.parametrize("features", WIDTHS)
+@pytest.mark.parametrize("case", CASES)
+def test_all_weights_move(case: str, features: int) -> None:
+    source, target, count = CASES[case]
+    ours, theirs = source(features), target(features)
+    result = parity.transfer(ours, theirs, inputs_of(count, features))
+    assert result.verdict == "parity", str(result)
+    assert result.table.left == ((), ())
+    report = parity.compare(ours, theirs, inputs=inputs_of(count, features, seed=1))
+    assert report.verdict == "parity", str(report)
+
+
+def test_cells_upon_each_other() -> None:
+    rng = np.random.default_rng(0)
+    state = [rng.normal(size=(2, 5, w.UNITS)).astype(np.float32) for _ in "hc"]
+    for features in WIDTHS:
+        inputs = (*inputs_of(1, features), *state)
+        result = parity.transfer(w.TorchStack(features), w.WrittenStack(features), inputs)
+        unused = tuple(f"cells/{n}/{name}" for n in range(2) for name in ("kernel", "bias"))
+        assert result.verdict == "parity" and result.table.left == ((), unused), str(result)
+
+
+def test_a_loop_over_what_is_joined() -> None:
+    rng = np.random.default_rng(0)
+    for features in WIDTHS:
+        inputs = rng.normal(size=(5, 4, features)).astype(np.float32)
+        result = parity.transfer(w.TorchLoop(features), w.JoinedLoop(features), (inputs,))
+        assert result.verdict == "parity" and result.table.left == ((), ()), str(result)
+
+
+def test_gates_in_another_order_are_read_by_what_they_do() -> None:
+    """The order differs between the two; what is told is the cell's arithmetic alone."""
+    split, joined = w.SplitLSTM(6), w.JoinedLSTM(6)
+    result = parity.transfer(split, joined, inputs_of(3, 6))
+    assert result.verdict == "parity", str(result)
+    i, f, g, o = np.split(split.w.numpy(), 4, axis=1)
+    assert np.array_equal(joined.w.numpy()[:6], np.concatenate([i, g, f, o], axis=1))
+
+
+def test_another_cell_is_no_partner() -> None:
+    result = parity.transfer(GRU(6), w.ResetBefore(6), inputs_of(2, 6))
+    assert result.verdict == "diverged" and not result.written
