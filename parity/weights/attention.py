@@ -6,7 +6,7 @@ What enters them is followed back to the rows of the projections that made it, h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import BIAS, DENSE, plain
 from parity.tape import Array, Op
-from parity.weights.addresses import Addresses, move
+from parity.weights.addresses import Addresses, move, varying
 from parity.weights.parts import Part, Term, product
 
 _SPAN = 1 << 36
@@ -24,8 +24,8 @@ _Term = list[tuple[float | Array, Array]]
 
 
 @dataclass(eq=False)
-class _Projection:
-    """A dense product in an attention, and the bias that is added to it."""
+class Projection:
+    """A dense product in an opaque step, and the bias that is added to it."""
 
     kernel: Part
     op: Op
@@ -38,12 +38,12 @@ def projections(program: Program, addresses: Addresses) -> Iterator[Part]:
     for number, step in enumerate(program.steps):
         if step.kind != "attention":
             continue
-        found = list(_dense(graph, addresses, number, step.ops))
+        found = list(products(graph, addresses, number, step.ops))
         core = _core(graph, step.ops)
         if core is None:
             continue
         for role, value in zip(("query", "key", "value"), core, strict=True):
-            labels = _follow(graph, value, found, step.ops)
+            labels = _follow(graph, value, _units(graph, found), step.ops)
             if labels is not None:
                 yield from _rows(number, role, labels, found, addresses)
         last = [one for one in found if one.op.index > _producer(graph, core[2])]
@@ -52,9 +52,10 @@ def projections(program: Program, addresses: Addresses) -> Iterator[Part]:
             yield from _whole(number, "output", after[0], addresses)
 
 
-def _dense(
+def products(
     graph: Graph, addresses: Addresses, number: int, ops: Sequence[int]
-) -> Iterator[_Projection]:
+) -> Iterator[Projection]:
+    """The dense products among operations of a step, in their order."""
     for op in (graph.tape.ops[index] for index in ops):
         if plain(op) not in DENSE:
             continue
@@ -63,7 +64,7 @@ def _dense(
             continue
         own = op.inputs[:1] if plain(op) == "addmm" else op.inputs[2:3]
         added = [v for v in own if graph.is_static(v)] or _added(graph, op)
-        yield _Projection(kernel, op, added[0] if added else None)
+        yield Projection(kernel, op, added[0] if added else None)
 
 
 def _added(graph: Graph, op: Op) -> list[int]:
@@ -85,22 +86,49 @@ def _core(graph: Graph, ops: Sequence[int]) -> tuple[int, int, int] | None:
                 live.append(op)
     if len(live) != 2:
         return None
-    weights = live[1].inputs[-2:]
-    values = [v for v in weights if not _comes_from(graph, v, live[0].index)]
-    first = live[0].inputs[-2:]
-    # the keys are what the softmax runs over: the axis that it has in common with the values
-    query, key = first if plain(live[0]) != "einsum" else _by_equation(live[0])
-    return (query, key, values[0]) if len(values) == 1 else None
+    scores, mixed = live
+    weights = [v for v in mixed.inputs[-2:] if _comes_from(graph, v, scores.index)]
+    values = [v for v in mixed.inputs[-2:] if v not in weights]
+    if len(weights) != 1 or len(values) != 1:
+        return None
+    first, last = _by_axes(scores)
+    keys_last = _sums_over_last(graph, scores, mixed, weights[0], ops)
+    return (first, last, values[0]) if keys_last else (last, first, values[0])
 
 
-def _by_equation(op: Op) -> tuple[int, int]:
-    """Queries and keys of an einsum: the queries' own axis comes before the keys' in the result."""
+def _by_axes(scores: Op) -> tuple[int, int]:
+    """The factors of the scores: last the one whose own axis is the last of the result."""
+    one, other = scores.inputs[-2:]
+    left, _, result = _letters(scores) if plain(scores) == "einsum" else ("", "", "x")
+    return (other, one) if result[-1] in left else (one, other)
+
+
+def _sums_over_last(graph: Graph, scores: Op, mixed: Op, weights: int, ops: Sequence[int]) -> bool:
+    """Whether the values are summed over the last axis of the scores, which is the keys' then."""
+    shape = graph.tape.values[scores.outputs[0]].shape
+    own = np.broadcast_to(np.arange(1, shape[-1] + 1, dtype=np.int64), shape)
+    labels = _follow(graph, weights, {scores.outputs[0]: own}, ops)
+    if labels is None:
+        return True
+    second = mixed.inputs[-2:].index(weights)
+    if plain(mixed) == "einsum":
+        left, right, result = _letters(mixed)
+        letters = (left, right)[second]
+        return any(labels.ndim + letters.index(c) - len(letters) in _along(labels)
+                   for c in letters if c not in result)  # fmt: skip
+    flags = ("transpose_b", "adj_y") if second else ("transpose_a", "adj_x")
+    turned = any(mixed.attributes.get(flag) for flag in flags)
+    return labels.ndim - (2 if turned != bool(second) else 1) in _along(labels)
+
+
+def _along(labels: Array) -> list[int]:
+    return [labels.ndim + axis for axis in varying(labels)]
+
+
+def _letters(op: Op) -> tuple[str, str, str]:
     inputs, result = str(op.attributes.get("equation", "")).replace(" ", "").split("->")
     left, right = inputs.split(",")
-    own = [next(result.index(c) for c in one if c in result and c not in other)
-           for one, other in ((left, right), (right, left))]  # fmt: skip
-    a, b = op.inputs[-2:]
-    return (a, b) if own[0] < own[1] else (b, a)
+    return left, right, result
 
 
 def _comes_from(graph: Graph, value: int, index: int) -> bool:
@@ -125,16 +153,22 @@ def _reaches(graph: Graph, op: Op, values: Sequence[int]) -> bool:
     return any(_comes_from(graph, value, op.index) for value in values)
 
 
-def _follow(
-    graph: Graph, value: int, found: Sequence[_Projection], ops: Sequence[int]
-) -> Array | None:
-    """For each element of a value the projection (from 1) and unit that it came from."""
-    tape = graph.tape
-    labels: dict[int, Array | None] = {}
+def _units(graph: Graph, found: Sequence[Projection]) -> dict[int, Array]:
+    """For each element of a projection's result its number, from 1, and the unit."""
+    labels = {}
     for number, one in enumerate(found, 1):
-        shape = tape.values[one.op.outputs[0]].shape
+        shape = graph.tape.values[one.op.outputs[0]].shape
         units = np.arange(shape[-1], dtype=np.int64) + number * _SPAN
         labels[one.op.outputs[0]] = np.broadcast_to(units, shape)
+    return labels
+
+
+def _follow(
+    graph: Graph, value: int, known_at: Mapping[int, Array], ops: Sequence[int]
+) -> Array | None:
+    """The labels of a value, followed from where they are known."""
+    tape = graph.tape
+    labels: dict[int, Array | None] = dict(known_at)
     for op in (tape.ops[index] for index in ops):
         if op.outputs[0] in labels:
             continue
@@ -154,7 +188,7 @@ def _rows(
     number: int,
     role: str,
     labels: Array,
-    found: Sequence[_Projection],
+    found: Sequence[Projection],
     addresses: Addresses,
 ) -> Iterator[Part]:
     """The part of a projection that makes one of the three, in the order of heads and units."""
@@ -181,7 +215,7 @@ def _rows(
         yield Part(number, f"{role} bias", bias)
 
 
-def _whole(number: int, role: str, one: _Projection, addresses: Addresses) -> Iterator[Part]:
+def _whole(number: int, role: str, one: Projection, addresses: Addresses) -> Iterator[Part]:
     yield Part(number, f"{role} kernel", one.kernel.find)
     if one.bias is not None:
         yield Part(number, f"{role} bias", Term(addresses, one.bias, flat=True))

@@ -7,6 +7,7 @@ Neither is read off a shape: the elements of each layer's result are numbered in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import permutations
 
@@ -113,11 +114,14 @@ class Elements:
             known = live and all(self._of.get(value) is not None for value in live)
             moved = move(self._tape, op, labels) if known else None
             for number, value in enumerate(op.outputs):
-                self._of[value] = moved[number] if moved else None
+                self._of[value] = moved[number] if moved else self._in_its_order(op, value)
         elif plain(op) in _REDUCTIONS or "sumtosize" in plain(op):
             self._of[op.outputs[0]] = self._reduced(op)
         else:
-            self._of[op.outputs[0]] = self._one_by_one(op)
+            found = self._one_by_one(op)
+            self._of[op.outputs[0]] = found
+            if found is None:
+                self._of[op.outputs[0]] = self._in_its_order(op, op.outputs[0])
 
     def _is_moved(self, value: int) -> bool:
         """Whether it is numbers of the model's, and no shape or index that was worked out."""
@@ -138,10 +142,21 @@ class Elements:
         if whole:
             least: Array = np.minimum.reduce(whole)  # in whatever order they are added
             return least
-        try:
-            return np.broadcast_to(found[0], shape) if len(found) == 1 else None
-        except ValueError:
+        return None
+
+    def _in_its_order(self, op: Op, value: int) -> Array | None:
+        """A row that is made of known elements in another way, as a one-hot: as it stands.
+
+        Images are left out: their elements stand in an order of each framework's own.
+        """
+        shape = self._tape.values[value].shape
+        made_of = [self._of.get(v) for v in op.inputs if not self._graph.is_static(v)]
+        known = [labels for labels in made_of if labels is not None]
+        if len(shape) > 2 or not known or len(known) < len(made_of):
             return None
+        origin = sum(int(_mixed(labels).sum()) for labels in known) % (_SUMMED // _SPAN)
+        places = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
+        return places + origin * _SPAN + _SUMMED
 
     def _reduced(self, op: Op) -> Array | None:
         """Sums and means over axes: of the same elements, in whatever order."""
@@ -153,9 +168,15 @@ class Elements:
         if not axes and len(shape) == labels.ndim:
             axes = tuple(n for n, size in enumerate(shape) if size != labels.shape[n])
         with np.errstate(over="ignore"):
-            mixed = (labels * 0x2545F4914F6CDD1D) ^ (labels >> 7)
-            total = np.abs(mixed.sum(axes)) | _SUMMED
+            total = np.abs(_mixed(labels).sum(axes)) | _SUMMED
         return total.reshape(shape) if total.size == np.prod(shape) else None
+
+
+def _mixed(labels: Array) -> Array:
+    """Numbers whose sums tell which labels they are of, in whatever order."""
+    with np.errstate(over="ignore"):
+        found: Array = (labels * 0x2545F4914F6CDD1D) ^ (labels >> 7)
+        return found
 
 
 def order_in_file(entering: Array | None, elements: Elements, channels_last: bool) -> Array | None:

@@ -1,25 +1,28 @@
 """Tensors of operations that are no step: a learned scale, a shift, a table that is added.
 
-They are told apart by what they do and by the steps around them.
+They are told apart by what they do and by the steps around them. Products in a loop or an attention
+that are none of its cell's or its projections' are told by the loop that they are in.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from parity.architecture.program import Program
 from parity.architecture.step import plain
 from parity.tape import Array, Op
 from parity.weights.addresses import Addresses, varying, without_repeats
-from parity.weights.parts import Part
+from parity.weights.attention import products
+from parity.weights.parts import Part, Term
 
 _ROLES = {
     **dict.fromkeys("mul div realdiv truediv".split(), "scale"),
     **dict.fromkeys("add addv2 biasadd sub bias".split(), "shift"),
 }
+_INNER = ("inner kernel", "inner bias")
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,17 @@ def loose(program: Program, addresses: Addresses) -> list[Loose]:
     return found
 
 
+def inner(program: Program, addresses: Addresses) -> Iterator[Loose]:
+    """Kernels and biases of the products in opaque steps, in the order of their first use."""
+    for number, step in enumerate(program.steps):
+        within = frozenset((number,))
+        for one in products(program.graph, addresses, -1, step.ops) if step.opaque else ():
+            yield Loose(replace(one.kernel, role=_INNER[0]), within, within)
+            if one.bias is not None:
+                bias = Part(-1, _INNER[1], Term(addresses, one.bias, flat=True))
+                yield Loose(bias, within, within)
+
+
 def terms(own: Array) -> Callable[[], list[tuple[float | Array, Array]] | None]:
     return lambda: [(1.0, own)]
 
@@ -71,11 +85,23 @@ def pair_loose(
 
     left: dict[Any, list[Part]] = defaultdict(list)
     right: dict[Any, list[Part]] = defaultdict(list)
-    for one in ours:
+    for one in _once(ours):
         key = (one.part.role, one.part.shape, partners(one.before), partners(one.after))
         left[key].append(one.part)
-    for one in theirs:
+    for one in _once(theirs):
         right[one.part.role, one.part.shape, one.before, one.after].append(one.part)
     for key, parts in left.items():
         if len(parts) == len(right[key]):
             yield from zip(parts, right[key], strict=True)
+
+
+def _once(found: Iterable[Loose]) -> Iterator[Loose]:
+    """A loop reads the same numbers at each turn."""
+    seen: set[Any] = set()
+    for one in found:
+        key: Any = one.part.strided  # of a kernel: its addresses may be many
+        if key is None and one.part.role in _INNER:
+            key = tuple(own.tobytes() for _, own in one.part.find() or ())
+        if key is None or one.part.role not in _INNER or (one.part.role, key) not in seen:
+            seen.add((one.part.role, key))
+            yield one

@@ -21,8 +21,9 @@ from parity.weights.attention import projections
 from parity.weights.cells import cells, pair_cells, same_biases
 from parity.weights.constants import JOINED, constants
 from parity.weights.elements import Elements, order
-from parity.weights.loose import loose, pair_loose
+from parity.weights.loose import inner, loose, pair_loose
 from parity.weights.parts import NEUTRAL, Part, parts
+from parity.weights.stacked import stacks
 from parity.weights.tensors import Tensor
 
 _MOST_TRIES = 24  # ways to pair steps that are alike
@@ -53,6 +54,11 @@ class Side:
                 for one in constants(self.program, self.addresses, outputs)
                 # what a step multiplies by is known by that
                 if one.part.role != JOINED or taken.isdisjoint(self._tensors(one.part))
+            ),
+            *(
+                one
+                for one in inner(self.program, self.addresses)
+                if taken.isdisjoint(self._tensors(one.part))
             ),
         ]
 
@@ -110,6 +116,7 @@ class Pairing:
         left: names of the source's tensors, and of the target's, that have no partner.
         dead: those that no operation reads.
         steps: the source's steps and the target's.
+        stacked: whether several layers of one model are one of the other's.
     """
 
     pairs: list[Pair]
@@ -117,6 +124,7 @@ class Pairing:
     left: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
     dead: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
     notes: list[str] = field(default_factory=list)
+    stacked: bool = False
 
     def to_map(self) -> dict[str, Any]:
         """What a user may save, edit and pass back."""
@@ -144,11 +152,17 @@ def pairings(
     alike = [names for names in (_names(source, group) for group in groups) if names]
     for number, steps in enumerate(_alternatives(groups, first), 1):
         found = _pair(source, target, steps, inputs)
+        stacked = found.stacked
         found.notes += [
             f"alike by structure: {names}; way {number} to pair them, settled by running both"
             for names in alike
         ]
         yield found
+        for way in range(1, _MOST_TRIES if number == 1 and stacked else 0):
+            found = _pair(source, target, steps, inputs, way)
+            if not found.stacked:
+                break  # there are no more orders
+            yield found
 
 
 def _names(side: Side, group: Sequence[int]) -> str:
@@ -196,6 +210,7 @@ def _pair(
     target: Side,
     steps: dict[int, int],
     inputs: tuple[Mapping[int, Array], Mapping[int, Array]],
+    way: int = 0,
 ) -> Pairing:
     found = Pairing([], steps)
     for a, b in steps.items():
@@ -203,6 +218,10 @@ def _pair(
     for ours, theirs in pair_cells(source.cells, target.cells, steps, found.notes):
         same_biases(ours, theirs)
         found.pairs += _pair_parts(source, target, ours.parts, theirs.parts)
+    sides = (source.program, source.parts), (target.program, target.parts)
+    for left, right in stacks(*sides, steps, way):
+        found.pairs += _pair_parts(source, target, left, right)
+        found.stacked = True
     for one, other in pair_loose(source.loose, target.loose, steps):
         found.pairs += _pair_parts(source, target, {one.role: one}, {one.role: other})
     _finish(source, target, found, inputs)

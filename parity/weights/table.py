@@ -157,7 +157,8 @@ def _done(source: Source, target: Side, pair: Pair) -> str:
         return "the source has none: set to what does nothing"
     told = [] if pair.order is None else [f"inputs permuted{_permutation(source, target, pair)}"]
     if len(pair.source_names) > 1 and len(pair.target_names) == 1 and pair.role == "bias":
-        told.append("biases added up")
+        several = len(pair.source.find() or ()) > 1
+        told.append("biases added up" if several else "stacked")
     if not pair.followed:
         told.append("order of what enters taken as it is: it could not be followed")
     return "; ".join(told)

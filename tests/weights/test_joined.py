@@ -164,3 +164,60 @@ def test_what_a_layer_multiplies_by_is_known_by_that():
     result = parity.transfer(Tied(), Tied(), inputs=WORDS[0])
     assert result.verdict == "parity"
     assert [row.role for row in result.table.rows] == ["kernel"]
+
+
+class TorchBesideAnAction(torch.nn.Module):
+    """An image's features, flattened, beside what an action was made to."""
+
+    def __init__(self, makes, width):
+        super().__init__()
+        self.makes, self.conv = makes, torch.nn.Conv2d(3, 4, 3)
+        self.out = torch.nn.Linear(4 * 36 + width, 7)
+
+    def forward(self, image, action):
+        features = torch.relu(self.conv(image.permute(0, 3, 1, 2))).flatten(1)
+        return self.out(torch.cat([features, self.makes(action)], 1))
+
+
+class KerasBesideAnAction(keras.Model):
+    def __init__(self, makes):
+        super().__init__()
+        self.makes, self.out = makes, layers.Dense(7)
+        self.conv = layers.Conv2D(4, 3, activation="relu")
+
+    def call(self, image, action):
+        features = ops.reshape(self.conv(image), (-1, 4 * 36))
+        return self.out(ops.concatenate([features, self.makes(action)], -1))
+
+
+EYE = np.eye(5, dtype="f")
+BESIDE = {
+    "one-hot": (
+        lambda a: torch.nn.functional.one_hot(a, 5).float(),
+        lambda a: ops.one_hot(a, 5),
+        5,
+    ),
+    "a row of the identity": (
+        lambda a: torch.from_numpy(EYE)[a],
+        lambda a: ops.take(ops.convert_to_tensor(EYE), a, axis=0),
+        5,
+    ),
+    "compared with each": (
+        lambda a: (a[:, None] == torch.arange(5)).float(),
+        lambda a: ops.cast(ops.equal(a[:, None], ops.arange(5)), "float32"),
+        5,
+    ),
+    "its number": (lambda a: a.float()[:, None], lambda a: ops.cast(a, "float32")[:, None], 1),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE)
+@pytest.mark.parametrize("turned", [False, True])
+def test_pixels_are_followed_beside_what_is_made_in_another_way(case, turned):
+    ours, theirs, width = BESIDE[case]
+    models = [TorchBesideAnAction(ours, width), KerasBesideAnAction(theirs)]
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(size=(6, 8, 8, 3)).astype("f"), rng.integers(0, 5, 6)
+    models[1](*inputs)
+    result = parity.transfer(*(models[::-1] if turned else models), inputs)
+    assert result.verdict == "parity", str(result)
