@@ -24,6 +24,7 @@ from parity.weights.elements import Elements, order
 from parity.weights.loose import inner, loose, pair_loose
 from parity.weights.parts import NEUTRAL, Part, parts
 from parity.weights.stacked import stacks
+from parity.weights.summed import sums, with_one_bias
 from parity.weights.tensors import Tensor
 
 _MOST_TRIES = 24  # ways to pair steps that are alike
@@ -47,6 +48,7 @@ class Side:
             # a cell's gates have an order of their own
             if in_cells.isdisjoint(numbers):
                 self.parts[part.step].setdefault(part.role, part)
+        self.sums = sums(self.program, self.addresses)
         self.loose = [
             *loose(self.program, self.addresses),
             *(
@@ -213,14 +215,16 @@ def _pair(
     way: int = 0,
 ) -> Pairing:
     found = Pairing([], steps)
+    own = (source.sums, source.parts), (target.sums, target.parts)
+    left, right = with_one_bias(*own, steps)
     for a, b in steps.items():
-        found.pairs += _pair_parts(source, target, source.parts[a], target.parts[b])
+        found.pairs += _pair_parts(source, target, left.get(a, {}), right.get(b, {}))
     for ours, theirs in pair_cells(source.cells, target.cells, steps, found.notes):
         same_biases(ours, theirs)
         found.pairs += _pair_parts(source, target, ours.parts, theirs.parts)
     sides = (source.program, source.parts), (target.program, target.parts)
-    for left, right in stacks(*sides, steps, way):
-        found.pairs += _pair_parts(source, target, left, right)
+    for one_side, other_side in stacks(*sides, steps, way):
+        found.pairs += _pair_parts(source, target, one_side, other_side)
         found.stacked = True
     for one, other in pair_loose(source.loose, target.loose, steps):
         found.pairs += _pair_parts(source, target, {one.role: one}, {one.role: other})
