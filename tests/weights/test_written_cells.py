@@ -38,8 +38,9 @@ def inputs_of(count: int, features: int, seed: int = 0) -> tuple[Any, ...]:
     return tuple(rng.normal(size=(5, width)).astype(np.float32) for width in widths)
 
 
-@pytest.mark.parametrize("features", WIDTHS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "features"), [*((case, w.UNITS) for case in CASES), ("gru, split", 6), ("plain", 6)]
+)
 def test_all_weights_move(case: str, features: int) -> None:
     source, target, count = CASES[case]
     ours, theirs = source(features), target(features)
