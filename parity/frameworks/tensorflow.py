@@ -35,7 +35,6 @@ from parity.frameworks.tensorflow_watcher import Watcher
 from parity.frameworks.threads import followed
 from parity.keeping import left_as_it_was
 from parity.model import bind, flatten_inputs, map_arrays
-from parity.numerics.difference import residual
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Op, Precision, Tape
 from parity.weights.tensors import Tensor
@@ -77,8 +76,6 @@ def record(model: Model, inputs: Inputs) -> Tape:
     tape, built = _record(model, inputs)
     if built:  # its first call made its variables: another one shows what it computes with them
         tape, _ = _record(model, inputs)
-    if isinstance(model.obj, tf.types.experimental.PolymorphicFunction):
-        _check_the_graph(model, inputs, tape)
     return tape
 
 
@@ -175,34 +172,6 @@ def other_random_state(turn: int) -> Iterator[None]:
     """See `Framework.other_random_state`."""
     with state.other_seeds(turn), other_state_of_numpy(turn):
         yield
-
-
-def _check_the_graph(model: Model, inputs: Inputs, tape: Tape) -> None:
-    """Says so where TensorFlow's graph optimiser changes what a `tf.function` computes.
-
-    It is recorded eagerly. TensorFlow 2.21 with oneDNN fuses a BatchNorm written by hand into one
-    kernel with another epsilon, so that the graph that the user runs is off by up to 0.2.
-    """
-    held = state.holdings(model.obj)
-    stateful = any(op.role == "random" or op.kind.startswith("Assign") for op in tape.ops)
-    if stateful:  # a second run would draw and count on
-        return
-    args, kwargs = _arguments(model, model.obj, _given(model, held, inputs))
-    with left_as_it_was(model.obj):
-        result = run(model, lambda: model.obj(*args, **kwargs))
-    for path, tensor in structure.flatten(result, _is_tensor).items():
-        eager = to_numpy(tape.recorded[tape.outputs[path]])
-        apart = residual(eager, to_numpy(tf.convert_to_tensor(tensor)))
-        if eager.dtype.kind == "f" and not apart <= _GRAPH_ROUNDING:
-            tape.doubts.append(
-                f"{model.name} gives other numbers as a graph than run eagerly: output {path!r} "
-                f"differs by {apart:.1e} of its size. TensorFlow's graph optimiser changes it; try "
-                "TF_ENABLE_ONEDNN_OPTS=0"
-            )
-
-
-# Far more than another order of summation leaves in float32, far less than a rewritten epsilon.
-_GRAPH_ROUNDING = 1e-4
 
 
 def _callable(model: Model) -> Callable[..., Any]:

@@ -6,6 +6,7 @@ Each check is broken once, by editing what it looks at.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -101,6 +102,66 @@ def test_a_traced_function_counts_as_it_was_traced() -> None:
     for reference in pair:  # as called it is 2, and recorded 3
         report = parity.compare(reference, candidate, inputs=X)
         assert report.verdict == "unverified" and "Traced or compiled" in reasons(report)
+
+
+@pytest.mark.parametrize("off", [np.full(7, 1e-6), np.eye(7)[3] * 1e-5], ids=["all", "one"])
+@pytest.mark.parametrize("stale", [True, False])
+def test_a_trace_that_is_off_by_a_millionth_is_not_rounded_otherwise(off: Any, stale: bool) -> None:
+    tf = pytest.importorskip("tensorflow")
+    scale = [1.7 * np.ones(7, "f"), (1.7 * (1 + off)).astype("f")]
+    now = scale[:1]
+
+    @tf.function
+    def traced(x: Any) -> Any:
+        return tf.tanh(x) * now[0]
+
+    traced(tf.constant(X))
+    now[0] = scale[1]
+    factor = torch.from_numpy(scale[0 if stale else 1])
+    reference = parity.wrap(lambda x: torch.tanh(x) * factor, framework="torch")
+    report = parity.compare(reference, traced, inputs=X)
+    assert report.verdict == "unverified" and "Traced or compiled" in reasons(report)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_graph_may_fold_constants_and_reorder_factors(seed: int) -> None:
+    """An element of the code may be right by luck, as with the second of these inputs."""
+    tf = pytest.importorskip("tensorflow")
+    weight = np.random.default_rng(7).standard_normal((12, 4)).astype("f") / 4
+    phases = math.pi * torch.arange(1, 13).float()
+    x = np.random.default_rng(seed).random(5).astype("f")
+
+    @tf.function
+    def cosines(x: Any) -> Any:
+        steps = tf.range(1, 13, dtype=tf.float32)
+        return tf.cos(x[..., None] * steps * math.pi) @ weight
+
+    reference = parity.wrap(
+        lambda x: torch.cos(x[..., None] * phases) @ torch.from_numpy(weight), framework="torch"
+    )
+    assert parity.compare(reference, cosines, inputs=x).verdict == "parity"
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["graph", "XLA"])
+def test_a_graph_may_round_as_its_kernels_do(jit: bool) -> None:
+    tf = pytest.importorskip("tensorflow")
+    first, second = (
+        torch.from_numpy(draw.standard_normal(s).astype("f")) for s in ((9, 8), (8, 4))
+    )
+    x = (draw.standard_normal((6, 9)) + 5).astype("f")
+
+    def model(x: Any) -> Any:
+        mean, variance = tf.nn.moments(x, [1], keepdims=True)
+        h = tf.tanh((x - mean) * tf.math.rsqrt(variance + 1e-5) @ first.numpy())
+        return tf.math.log(1 - tf.tanh(h) ** 2 + 1e-6) @ second.numpy()
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        h = torch.tanh(torch.nn.functional.layer_norm(x, (9,), eps=1e-5) @ first)
+        return torch.log(1 - torch.tanh(h) ** 2 + 1e-6) @ second
+
+    candidate = tf.function(model, jit_compile=jit)
+    report = parity.compare(parity.wrap(reference, framework="torch"), candidate, inputs=x)
+    assert report.verdict == "parity"
 
 
 def test_a_numpy_reference_that_writes_to_its_input_leaves_the_candidates_as_it_is() -> None:
