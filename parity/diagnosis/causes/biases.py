@@ -82,7 +82,8 @@ def _often(count: int) -> str:
 
 
 def _named(view: RegionView, leaf: LeafView, before: str = "") -> str:
-    return part_of(view, leaf) + before + (leaf.name or f"of {leaf.array.shape}")
+    unnamed = f"{before or 'a bias '}of {leaf.array.shape}"
+    return part_of(view, leaf) + (before + leaf.name if leaf.name else unnamed)
 
 
 def _adds_zeros(case: Case, bias: LeafView, as_candidate: bool) -> bool:
