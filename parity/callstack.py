@@ -10,6 +10,7 @@ import functools
 import os
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -152,7 +153,7 @@ def is_users(code: CodeType) -> bool:
 
 
 def foreign_paths() -> tuple[str, ...]:
-    """Folders whose code is nobody's line: the frameworks', Python's own, and this package's."""
+    """Where code is nobody's line: the frameworks', Python's own, and this package's."""
     return _paths_beside(frozenset(sys.modules.keys() & FRAMEWORKS))
 
 
@@ -167,6 +168,8 @@ def _paths_beside(imported: frozenset[str]) -> tuple[str, ...]:
     for name in sorted(imported):
         for path in getattr(sys.modules[name], "__path__", ()) or ():
             folders.append(os.path.abspath(path) + os.sep)
+    if "tensorflow" in imported:  # where it writes code that it translates for graphs
+        folders.append(os.path.join(tempfile.gettempdir(), "__autograph_generated_file"))
     return tuple(dict.fromkeys(folders))
 
 

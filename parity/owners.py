@@ -60,6 +60,32 @@ def is_bound(thing: object) -> bool:
     return owner is not None and not isinstance(owner, (type, types.ModuleType))
 
 
+def body_of(thing: object) -> Any:
+    """The code that a `tf.function` was made of, bound as it is; None for anything else.
+
+    TensorFlow binds a method to its object weakly. Once it was traced, its own way to the code
+    leads to the code's translation.
+    """
+    body = getattr(thing, "python_function", None)
+    if not callable(body):
+        return None
+    method, owner = _held_weakly(thing)
+    return body if method is None or owner is None else types.MethodType(method, owner)
+
+
+def is_without_object(thing: object) -> bool:
+    """Whether a thing is a `tf.function` of a method whose object is gone."""
+    method, owner = _held_weakly(thing)
+    return method is not None and owner is None
+
+
+def _held_weakly(thing: object) -> tuple[Any, Any]:
+    """The method of which a `tf.function` was made, and its object; None where there is none."""
+    bound = getattr(getattr(thing, "python_function", None), "__original_wrapped__", None)
+    held = getattr(getattr(bound, "__self__", None), "weakrefself_target__", None)
+    return (None, None) if held is None else (bound.__func__, held())  # type: ignore[union-attr]
+
+
 def is_of_the_user(thing: object) -> bool:
     """Whether a function is the user's own, or a method of an object of the user's."""
     if isinstance(thing, types.MethodType):

@@ -21,6 +21,7 @@ from parity.draws.draw import Draw, Gave, Transform
 from parity.draws.host import Host, HostDraw
 from parity.host_reads import HostReads, is_written
 from parity.outputs import Outputs
+from parity.owners import body_of
 from parity.tape import Adapter, Array, LeafKind, Native, Op, Role, Site, Tape, Value
 
 
@@ -349,8 +350,8 @@ def discover(callable_: object, is_layer: Callable[[object], bool]) -> dict[str,
             visit(name, dict(thing.keywords), depth + 1)
         elif isinstance(thing, MethodType):
             visit(name, thing.__self__, depth)
-        elif isinstance(getattr(thing, "python_function", None), FunctionType):
-            visit(name, thing.python_function, depth)  # type: ignore[attr-defined]  # a tf.function
+        elif body_of(thing) is not None:
+            visit(name, body_of(thing), depth)
         elif isinstance(thing, FunctionType):
             cells = thing.__closure__ or ()
             for variable, cell in zip(thing.__code__.co_freevars, cells, strict=True):
@@ -362,9 +363,10 @@ def discover(callable_: object, is_layer: Callable[[object], bool]) -> dict[str,
             for variable in thing.__code__.co_names if depth <= _NEAR else ():
                 if variable in thing.__globals__:
                     item = thing.__globals__[variable]
-                    if is_layer(item) or isinstance(item, (FunctionType, list, tuple, dict)):
-                        function = isinstance(item, FunctionType) and not is_layer(item)
-                        visit("" if function else variable, item, depth + 1)
+                    function = isinstance(item, FunctionType) or body_of(item) is not None
+                    if is_layer(item) or function or isinstance(item, (list, tuple, dict)):
+                        unnamed = function and not is_layer(item)
+                        visit("" if unnamed else variable, item, depth + 1)
         elif not isinstance(thing, type) and depth < _DEPTH and hasattr(thing, "__dict__"):
             home = str(type(thing).__module__).split(".")[0]
             foreign = home in sys.stdlib_module_names or depth >= _NEAR and home in FRAMEWORKS

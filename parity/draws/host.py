@@ -297,7 +297,7 @@ def _is_in_a_function() -> bool:
     return False
 
 
-_FUNCTION, _IN_PYTHON = "polymorphic_function.py", "script_ops.py"  # files of TensorFlow's
+_FUNCTION, _IN_PYTHON = "tensorflow_state.py", "script_ops.py"  # `eagerly`, and TensorFlow
 
 
 def _on_line(

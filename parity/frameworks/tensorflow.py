@@ -35,6 +35,7 @@ from parity.frameworks.tensorflow_watcher import Watcher
 from parity.frameworks.threads import followed
 from parity.keeping import left_as_it_was
 from parity.model import bind, flatten_inputs, map_arrays
+from parity.owners import is_without_object
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Op, Precision, Tape
 from parity.weights.tensors import Tensor
@@ -110,9 +111,8 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
 
     host = recorder.host.watching(model.obj)
     kept = left_as_it_was(model.obj), state.as_made(watcher)
-    with kept[0], kept[1], state.eagerly(), state.uncollected(), host, _watched(watcher):
-        with state.noting_functions() as called:
-            result, flat, outputs = run(model, call)
+    with kept[0], kept[1], state.eagerly() as called, state.uncollected(), host, _watched(watcher):
+        result, flat, outputs = run(model, call)
     if flat.none_of_its_own(recorder.ops):
         raise no_tensors(model, result)
     watcher.name_variables(held)
@@ -175,6 +175,11 @@ def other_random_state(turn: int) -> Iterator[None]:
 
 
 def _callable(model: Model) -> Callable[..., Any]:
+    if is_without_object(model.obj):
+        raise ModelError(
+            f"the object whose method {model.name} is, is gone: a tf.function does not keep it. "
+            "Hold it in a variable as long as you compare."
+        )
     if callable(model.obj):
         return model.obj  # type: ignore[no-any-return]
     signatures = dict(getattr(model.obj, "signatures", {}))

@@ -16,6 +16,7 @@ from tensorflow.python.ops.gen_resource_variable_ops import assign_variable_op, 
 
 from parity.keeping.kept import other_generators
 from parity.keeping.of_tensorflow import forget_streams, global_generators, global_seeds
+from parity.owners import body_of
 from parity.recorder import discover
 from parity.tape import Native
 from parity.weights.tensors import distinct
@@ -152,9 +153,8 @@ def holdings(obj: Any) -> Holdings:
     if isinstance(obj, kinds):
         visit("", obj)
     else:
-        function = getattr(obj, "python_function", obj)
-        for name, thing in discover(function, lambda item: isinstance(item, kinds)).items():
-            visit(name.replace("._python_function", "").replace(".", "/"), thing)
+        for name, thing in discover(obj, lambda item: isinstance(item, kinds)).items():
+            visit(name.replace(".", "/"), thing)
         listed = getattr(obj, "variables", None)  # of a restored object, a graph function
         for variable in listed if isinstance(listed, (tuple, list)) else ():
             visit("", variable)
@@ -286,25 +286,22 @@ def uncollected() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def noting_functions() -> Iterator[list[Any]]:
-    """The `tf.function`s that are called within it."""
+def eagerly() -> Iterator[list[Any]]:
+    """Runs the bodies of `tf.function`s as they were written, and lets errors through as raised.
+
+    What is called within it is listed. TensorFlow itself runs a method's translation for graphs
+    once there is one, in a temporary file that is none of the user's.
+    """
     called: list[Any] = []
     original = polymorphic_function.Function.__call__
 
     def call(function: Any, *args: Any, **kwargs: Any) -> Any:
         called.append(function)
-        return original(function, *args, **kwargs)
+        if not tf.config.functions_run_eagerly():  # as where TensorFlow vectorises a loop
+            return original(function, *args, **kwargs)
+        return body_of(function)(*args, **kwargs)
 
     polymorphic_function.Function.__call__ = call
-    try:
-        yield called
-    finally:
-        polymorphic_function.Function.__call__ = original
-
-
-@contextlib.contextmanager
-def eagerly() -> Iterator[None]:
-    """Runs the bodies of `tf.function`, and lets errors through as they were raised."""
     functions = tf.config.functions_run_eagerly()
     keras: Any = sys.modules.get("keras")
     filtered = keras is not None and keras.config.is_traceback_filtering_enabled()
@@ -312,8 +309,9 @@ def eagerly() -> Iterator[None]:
         tf.config.run_functions_eagerly(True)
         if filtered:  # Keras would put a page of arguments into every message
             keras.config.disable_traceback_filtering()
-        yield
+        yield called
     finally:
+        polymorphic_function.Function.__call__ = original
         tf.config.run_functions_eagerly(functions)
         if filtered:
             keras.config.enable_traceback_filtering()

@@ -16,6 +16,7 @@ from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 from tensorflow.python.trackable.data_structures import TrackableDataStructure
 
 from parity.keeping.leaf import Flag, Leaf, Put, kept_flags
+from parity.owners import body_of
 from parity.tape import Native
 
 packages = ("tensorflow", "keras", "tf_keras")
@@ -109,18 +110,11 @@ def leaf(thing: Any) -> Leaf | None:
     at = next((at for kind, at in _generators() if isinstance(thing, kind)), None)
     if at is not None:
         return Leaf(lambda: None, (("state", thing.state),), partial(_move, thing.state, at))
-    inside = [
-        ("", getattr(thing, name, None))
-        for kind, name in _INSIDE
-        if isinstance(thing, kind) and name
-    ]
-    return Leaf(lambda: None, tuple(inside)) if inside else None
-
-
-_INSIDE = (
-    (tf.types.experimental.PolymorphicFunction, "python_function"),
-    (tf.types.experimental.ConcreteFunction, "variables"),
-)
+    if isinstance(thing, tf.types.experimental.PolymorphicFunction):
+        return Leaf(lambda: None, (("", body_of(thing)),))
+    if isinstance(thing, tf.types.experimental.ConcreteFunction):
+        return Leaf(lambda: None, (("", thing.variables),))
+    return None
 
 
 def _generators() -> list[tuple[type, int]]:

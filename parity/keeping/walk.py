@@ -34,6 +34,7 @@ from parity.keeping.structure import (
     of_globals,
     of_objects,
 )
+from parity.owners import body_of
 
 # The module that shows that a library is in use, and the file here.
 _LIBRARIES = {
@@ -164,7 +165,7 @@ class _Walk:
         """What a class of the user's holds for all its objects, and what its methods reach."""
         names, functions = [], []
         for name, item in vars(kind).items():
-            item = getattr(item, "fget", None) or getattr(item, "__func__", item)
+            item = getattr(item, "fget", None) or getattr(item, "__func__", body_of(item) or item)
             if isinstance(item, FunctionType):
                 functions.append(item)
             elif not name.startswith("__") and not hasattr(item, "__get__"):
