@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from parity.diagnosis.leaves import equal
+from parity.diagnosis.told_apart import told_apart
 from parity.objects import Setting
 from parity.owners import is_users_class
 from parity.tape import Tape
@@ -51,9 +52,10 @@ def _may_be_the_same(ours: Sequence[Any], theirs: Sequence[Any]) -> bool:
 def classes_of_one_module(reference: Tape, candidate: Tape) -> list[str]:
     """Objects that hold the same by name and are of two classes: these may be all the difference.
 
-    A port has classes of its own. Where both models use those of one module, as a push and a pull,
-    which of them it is says something, unless the one's name is the other's and a word. So do two
-    distributions of one library, of which the one may sum over its events.
+    A port has classes of its own. Where both models use those of one module, and code of it tells
+    them apart, as a push and a pull, which of them it is says something, unless the one's name is
+    the other's and a word. So do two distributions of one library, of which the one may sum over
+    its events.
     """
     found = []
     for path in reference.classes.keys() & candidate.classes.keys():
@@ -71,11 +73,11 @@ def classes_of_one_module(reference: Tape, candidate: Tape) -> list[str]:
             continue
         if not (names[0] - names[1] and names[1] - names[0]):
             continue
-        if _below(reference, path) == _below(candidate, path):
+        if _below(reference, path) == _below(candidate, path) and told_apart(ours, theirs):
             found.append(
                 f"{_place(path)} is a {ours.__name__} in {reference.model} and a "
-                f"{theirs.__name__} in {candidate.model}, and both are of {ours.__module__}: what "
-                "their classes say is not compared. Return an object of one class"
+                f"{theirs.__name__} in {candidate.model}, and code of {ours.__module__} tells the "
+                "two apart: what their classes say is not compared. Return an object of one class"
             )
     return found
 
@@ -91,12 +93,14 @@ def _are_of_one_library(ours: type, theirs: type) -> bool:
 
 
 def _words(cls: type) -> set[str]:
-    """The words of a class's name, without those of frameworks."""
-    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", cls.__name__)
-    return {word.lower() for word in words} - _FRAMEWORKS
+    """The words of a class's name, without those of frameworks and their initials."""
+    name = re.sub(rf"^[{_INITIALS.upper()}](?=[A-Z])", "", cls.__name__)  # TS, and KS
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
+    return {word.lower() for word in words} - _FRAMEWORKS - set(_INITIALS)
 
 
 _FRAMEWORKS = set("torch tf tensor flow tensorflow keras chainer numpy np".split())
+_INITIALS = "".join(sorted({word[0] for word in _FRAMEWORKS}))
 
 
 def _below(tape: Tape, path: str) -> list[str]:
