@@ -11,20 +11,14 @@ from typing import Any
 from parity import budget, channels
 from parity.aligned import aligned
 from parity.architecture import structural_differences
-from parity.diagnosis.beside import (
-    Beside,
-    by_value,
-    in_order,
-    judge_beside,
-    missing,
-    reordered,
-)
+from parity.diagnosis.beside import Beside, by_value, judge_beside
 from parity.diagnosis.by_formula import hold_against, record_formula
 from parity.diagnosis.closing import close
 from parity.diagnosis.doubted import doubted
 from parity.diagnosis.draw_notes import with_draws
 from parity.diagnosis.judge import Verdict, judge
 from parity.diagnosis.locate import locate
+from parity.diagnosis.output_pairs import pair_outputs
 from parity.diagnosis.outputs import in_layout_of_a_cube
 from parity.diagnosis.redraw import redraw
 from parity.diagnosis.region import OutputPair
@@ -218,6 +212,7 @@ def _compare(
         caveats=(
             *reference.tape.caveats,
             *candidate.caveats,
+            *outputs.beside.notes,
             *_not_in_float64(reference.run),
             *_not_in_float64(matched.side.run),
             *(said for said in budget.current().said if said not in verdict.reasons),
@@ -374,24 +369,6 @@ def _structure_in_time(
     except budget.Spent:
         budget.current().miss("what the models are made of")
         return ()
-
-
-def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], list[str]]:
-    """Outputs by name, or by position where the names share nothing; and what does not fit."""
-    ours, theirs = reference.outputs, candidate.outputs
-    problems: list[str] = []
-    shared = [name for name in ours if name in theirs]
-    if in_order(reference, candidate, ours, theirs):
-        named = list(zip(ours, ours.values(), reordered(reference, candidate), strict=True))
-    else:
-        named = [(name, ours[name], theirs[name]) for name in shared]
-        for name in ours:
-            if name not in theirs:
-                problems.append(missing(name, reference, candidate))
-        for name in theirs:
-            if name not in ours:
-                problems.append(missing(name, candidate, reference))
-    return [OutputPair(*item) for item in named], problems
 
 
 def _with_distinct_names(models: Sequence[Model]) -> list[Model]:

@@ -26,8 +26,8 @@ import numpy as np
 import torch
 from torch._dynamo.utils import same
 
-from parity.comparison import pair_outputs
 from parity.diagnosis.locate import locate
+from parity.diagnosis.output_pairs import pair_outputs
 from parity.frameworks import load
 from parity.matching.match import Indexed, match
 from parity.tape import Site, Tape

@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from parity.diagnosis.leaves import are_devices, brief, equal, is_array, is_plain, told
 from parity.diagnosis.named_otherwise import classes_of_one_module, renamed_settings
+from parity.diagnosis.output_pairs import Named, in_order, paired_names, recorded, wide
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import PlainRun
 from parity.diagnosis.written_numbers import compare_arrays, compare_leaves, equal_but_for_digits
@@ -28,8 +27,6 @@ from parity.tape import Array, Tape
 
 _ALIKE = 4 * U32  # equal but for the last bits of float32
 _NUDGES = 8
-_NEAR = 1e-3  # but for chaotic models, outputs that belong together
-_FEW = 16  # outputs, which are tried in another order
 
 
 @dataclass
@@ -41,12 +38,14 @@ class Beside:
         unverified: of those that were not compared, what each is.
         doubts: why a comparison of what the host computed tells nothing.
         verdicts: of the outputs that the host computed, by name.
+        notes: how outputs were paired, where no name tells it.
     """
 
     apart: dict[str, str] = field(default_factory=dict)
     unverified: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     verdicts: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 def by_value(reference: Tape, candidate: Tape, pair: OutputPair) -> bool:
@@ -68,35 +67,30 @@ def judge_beside(
     Args:
         plain: how both are run without being recorded.
     """
-    found = Beside()
-    names = _in_another_order(reference, candidate, pairs)
+    named = paired_names(reference, candidate)
+    found = Beside(notes=named.told(reference, candidate))
+    names = _in_another_order(candidate, pairs, named)
     if names:
         found.unverified.append(
-            f"the outputs of both models have no name in common, and hold the same in another "
+            f"outputs of the two models have no name in common, and hold the same in another "
             f"order than they come in ({names}): give them the same names"
         )
     for pair in pairs:
         if by_value(reference, candidate, pair):
             _compare_recorded(found, reference, candidate, pair, plain)
-    _compare_leaves(found, reference, candidate, plain)
-    found.unverified += classes_of_one_module(reference, candidate)
+    _compare_leaves(found, reference, candidate, plain, named)
+    found.unverified += classes_of_one_module(reference, named.of(candidate))
     _nothing_dropped(found, reference, candidate, pairs)
     return found
 
 
-def _in_another_order(reference: Tape, candidate: Tape, pairs: Sequence[OutputPair]) -> str:
+def _in_another_order(candidate: Tape, pairs: Sequence[OutputPair], named: Named) -> str:
     """Which outputs were paired by what they hold; "" if none were."""
-    if set(reference.outputs) & set(candidate.outputs):
+    placed = [pair for pair in pairs if pair.name in named.placed]
+    if all(pair.candidate == candidate.outputs[named.own(pair.name)] for pair in placed):
         return ""
-    numbers = list(candidate.outputs.values())
-    if [pair.candidate for pair in pairs] == [n for n in numbers][: len(pairs)]:
-        return ""
-    named = {value: name for name, value in candidate.outputs.items()}
-    return ", ".join(f"{pair.name!r} and {named[pair.candidate]!r}" for pair in pairs)
-
-
-def _recorded(tape: Tape, value: int) -> Array:
-    return tape.adapter.to_numpy(tape.recorded[value])
+    names = {value: name for name, value in candidate.outputs.items()}
+    return ", ".join(f"{pair.name!r} and {names[pair.candidate]!r}" for pair in placed)
 
 
 def _compare_recorded(
@@ -106,7 +100,7 @@ def _compare_recorded(
     pair: OutputPair,
     plain: Sequence[PlainRun],
 ) -> None:
-    ours, theirs = _recorded(reference, pair.reference), _recorded(candidate, pair.candidate)
+    ours, theirs = recorded(reference, pair.reference), recorded(candidate, pair.candidate)
     if ours.shape != theirs.shape:
         found.verdicts[pair.name] = "diverged"  # the shapes are told with the others'
         return
@@ -126,7 +120,7 @@ def _compare_recorded(
             "was taken: it cannot be compared. Leave it out, or return what it is made of"
             if changing is not None
             else f"output {pair.name!r} of {who.model} is computed by Python or NumPy, where it "
-            f"cannot be followed, and differs by {residual(_wide(ours), _wide(theirs)):.1e} of its "
+            f"cannot be followed, and differs by {residual(wide(ours), wide(theirs)):.1e} of its "
             "size, or by more in a small element: rounding cannot be told "
             "from a fault. Compute it with the framework's operations, or return what it is made of"
         )
@@ -162,31 +156,28 @@ def _changes(plain: PlainRun, value: int) -> bool:
         again = plain.run() if names else {}
     except ParityError:  # told where the tape is held against that run
         return False
-    recorded = _recorded(tape, value)
-    return any(name in again and not _alike(recorded, again[name]) for name in names)
+    before = recorded(tape, value)
+    return any(name in again and not _alike(before, again[name]) for name in names)
 
 
 def _alike(a: Array, b: Array) -> bool:
-    return a.shape == b.shape and residual(_wide(a), _wide(b)) <= _ALIKE
+    return a.shape == b.shape and residual(wide(a), wide(b)) <= _ALIKE
 
 
 def _by_host(tape: Tape) -> set[int]:
     return {tape.outputs[name] for name in tape.by_value}
 
 
-def _wide(array: Array) -> Array:
-    return array.astype(np.float64) if array.dtype.kind == "f" else array
-
-
 def _compare_leaves(
-    found: Beside, reference: Tape, candidate: Tape, plain: Sequence[PlainRun]
+    found: Beside, reference: Tape, candidate: Tape, plain: Sequence[PlainRun], named: Named
 ) -> None:
     runs = plain or (None, None)
+    candidate = named.of(candidate)
     ours = _held_against(reference, candidate, runs[0])
-    theirs = _held_against(candidate, reference, runs[1])
-    other_name = {name: name for name in theirs}
+    theirs = _held_against(candidate, reference, runs[1], named)
+    other_name = {name: named.own(name) for name in theirs}
     if in_order(reference, candidate, ours, theirs):
-        other_name = dict(zip(ours, theirs, strict=True))
+        other_name = dict(zip(ours, map(named.own, theirs), strict=True))
         theirs = dict(zip(ours, theirs.values(), strict=True))
     found.unverified += renamed_settings(reference, candidate)
     for name in dict.fromkeys((*ours, *theirs)):
@@ -225,52 +216,15 @@ def _is_one_of_a_list(name: str, holder: Tape, other: Tape) -> bool:
     )
 
 
-def in_order(
-    reference: Tape, candidate: Tape, ours: Mapping[str, Any], theirs: Mapping[str, Any]
-) -> bool:
-    """Whether outputs are paired in their order: as many, of other names and equal numbers in keys.
-
-    A key that is a number is data, as an item's id: an item of another id is another item.
-    """
-    return (
-        not set(ours) & set(theirs)
-        and len(ours) == len(theirs)
-        and all(
-            reference.numbers.get(a) == candidate.numbers.get(b)
-            for a, b in zip(ours, theirs, strict=True)
-        )
-    )
-
-
-def reordered(reference: Tape, candidate: Tape) -> list[int]:
-    """The candidate's outputs in the reference's order, where no name says what belongs together.
-
-    As they come, unless they hold the same numbers in one other order.
-    """
-    ours, theirs = ([*tape.outputs.values()] for tape in (reference, candidate))
-    a, b = (
-        [_recorded(*one) for one in zip([t] * len(v), v, strict=True)]
-        for t, v in ((reference, ours), (candidate, theirs))
-    )
-    if all(map(_is_near, a, b)) or len(a) > _FEW:
-        return theirs
-    found = [[j for j, other in enumerate(b) if _is_near(one, other)] for one in a]
-    if all(len(one) == 1 for one in found) and len({j for [j] in found}) == len(b):
-        return [theirs[j] for [j] in found]
-    return theirs
-
-
-def _is_near(a: Array, b: Array) -> bool:
-    return a.shape == b.shape and residual(_wide(a), _wide(b)) <= _NEAR
-
-
 def apart(ours: Any, theirs: Any) -> bool:
     """Whether two leaves are what they show, and differ."""
     plain = is_plain(ours) and is_plain(theirs)
     return plain and not equal(ours, theirs) and not equal_but_for_digits(ours, theirs)
 
 
-def _held_against(tape: Tape, other: Tape, plain: PlainRun | None) -> dict[str, Any]:
+def _held_against(
+    tape: Tape, other: Tape, plain: PlainRun | None, named: Named | None = None
+) -> dict[str, Any]:
     """The leaves of a model, without the settings that the other one's object has not.
 
     What is another number for other samples, as an action, is no setting. A mask that Keras gives
@@ -285,7 +239,7 @@ def _held_against(tape: Tape, other: Tape, plain: PlainRun | None) -> dict[str, 
             not isinstance(leaf, Setting)
             or name in other.other_outputs
             or plain is not None
-            and _follows_the_inputs(plain, name, leaf)
+            and _follows_the_inputs(plain, named.own(name) if named else name, leaf)
         )
     }
 
@@ -381,14 +335,3 @@ def _nothing_dropped(
         for name, value in tape.outputs.items():
             if value not in values and name in other.outputs:
                 found.unverified.append(f"output {name!r} of {tape.model} was not compared")
-
-
-def missing(name: str, holder: Tape, other: Tape) -> str:
-    """What is said of an output that only one model has."""
-    leaf = other.other_outputs.get(name, other)
-    if leaf is other:
-        return f"output {name!r} of {holder.model} is missing in {other.model}"
-    return (
-        f"output {name!r} is a tensor of shape {holder.values[holder.outputs[name]].shape} in "
-        f"{holder.model} and {told(leaf)} in {other.model}"
-    )

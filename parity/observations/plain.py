@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity.comparison import pair_outputs
+from parity.diagnosis.output_pairs import pair_outputs
+from parity.diagnosis.region import OutputPair
 from parity.errors import ParityError
 from parity.model import Inputs, Model, as_arrays, lay_out
 from parity.numerics.difference import as_real, count_mask_differences, mask_sentinels
@@ -94,7 +95,7 @@ def plain_runs(models: Sequence[Model], inputs: Inputs) -> PlainRuns | None:
     pairs = []
     for run, tape, exact in zip(runs[1:], tapes[1:], wide[1:], strict=True):
         paired, problems = pair_outputs(tapes[0], tape)
-        if problems or not paired:
+        if problems or not paired or any(_shape_differs(tapes[0], tape, one) for one in paired):
             return None
         theirs = {value: name for name, value in tape.outputs.items()}
         names = {}
@@ -107,6 +108,10 @@ def plain_runs(models: Sequence[Model], inputs: Inputs) -> PlainRuns | None:
     first = {name: _recorded(tapes[0], value) for name, value in tapes[0].outputs.items()}
     usual = {name: size for name, array in first.items() if (size := _size(array)) > 0}
     return PlainRuns(runs[0], pairs, usual)
+
+
+def _shape_differs(reference: Tape, candidate: Tape, pair: OutputPair) -> bool:
+    return reference.values[pair.reference].shape != candidate.values[pair.candidate].shape
 
 
 def _size(array: Array) -> float:

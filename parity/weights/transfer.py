@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from parity.channels import record
-from parity.comparison import compare, pair_outputs
+from parity.comparison import compare
+from parity.diagnosis.output_pairs import pair_outputs
 from parity.errors import FileError, InputError
 from parity.frameworks import load
 from parity.frameworks.running import own_arithmetic

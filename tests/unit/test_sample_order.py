@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 import parity
-from parity.comparison import pair_outputs
 from parity.diagnosis import sample_order
 from parity.diagnosis.locate import locate
+from parity.diagnosis.output_pairs import pair_outputs
 from parity.matching.match import Indexed, match
 from parity.stages import record
 

@@ -1,0 +1,294 @@
+"""Which output of one model is which of the other's: by name, or by place where no name tells it.
+
+Frameworks hold one thing in containers of their own: a state is an array, a list of one array, a
+tuple of h and c, or an object that names them. So two structures are laid beside each other from
+the top: parts of one name belong together, a container that holds one thing alone is that thing,
+and as many parts of other names are paired in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from parity.diagnosis.leaves import told
+from parity.diagnosis.region import OutputPair
+from parity.numerics.difference import residual
+from parity.objects import Private, Setting
+from parity.owners import is_users_class
+from parity.tape import Array, Tape
+
+_NEAR = 1e-3  # but for chaotic models, outputs that belong together
+_FEW = 16  # outputs, which are tried in another order
+
+
+@dataclass
+class Named:
+    """What of the candidate is what of the reference.
+
+    Attributes:
+        names: of leaves, the reference's by the candidate's.
+        holders: of what holds them likewise.
+        placed: leaves that are paired by their place, by names in the reference.
+        in_order: whether no name of an output is common to both, and all go in their order.
+    """
+
+    names: dict[str, str] = field(default_factory=dict)
+    holders: dict[str, str] = field(default_factory=dict)
+    placed: set[str] = field(default_factory=set)
+    in_order: bool = False
+
+    def own(self, name: str) -> str:
+        """The candidate's own name of what the reference calls so."""
+        return next((one for one, other in self.names.items() if other == name), name)
+
+    def told(self, reference: Tape, candidate: Tape) -> list[str]:
+        """That outputs of other names were paired, where others have their names in common."""
+        pairs = [
+            f"{other!r} of {reference.model} is {name!r} of {candidate.model}"
+            for name, other in self.names.items()
+            if name != other and name in candidate.outputs and not self.in_order
+        ]
+        return [f"outputs are paired by their places: {', '.join(pairs)}"] if pairs else []
+
+    def of(self, candidate: Tape) -> Tape:
+        """The candidate, in which all that has a counterpart is named as that is."""
+        return replace(
+            candidate,
+            outputs=_renamed(candidate.outputs, self.names),
+            other_outputs=_renamed(candidate.other_outputs, self.names),
+            classes=_renamed(candidate.classes, self.holders),
+        )
+
+
+def _renamed(found: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    renamed = {names[name]: item for name, item in found.items() if name in names}
+    for name, item in found.items():
+        if name not in names:  # and may be what the reference calls something else
+            renamed[f"{name} alone" if name in renamed else name] = item
+    return renamed
+
+
+def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], list[str]]:
+    """Outputs by name, or by place where names share nothing; and what does not fit."""
+    ours, theirs = reference.outputs, candidate.outputs
+    found = paired_names(reference, candidate)
+    other = {found.names[name]: name for name in theirs if found.names.get(name) in ours}
+    placed = [name for name in ours if name in other and name in found.placed]
+    values = {name: theirs[other[name]] for name in ours if name in other}
+    values |= _by_contents(reference, candidate, {name: values[name] for name in placed})
+    problems = [missing(name, reference, candidate) for name in ours if name not in other]
+    rest = [name for name in theirs if name not in other.values()]
+    if problems and rest:
+        problems += [missing(name, candidate, reference) for name in rest]
+        problems.append(
+            "outputs are paired by name, or by place where no name is common to both: return them "
+            "in the same places, or name them alike in a dict"
+        )
+    else:
+        problems += [missing(name, candidate, reference) for name in rest]
+    return [OutputPair(name, ours[name], value) for name, value in values.items()], problems
+
+
+def paired_names(reference: Tape, candidate: Tape) -> Named:
+    """The names by which both models call what is one thing."""
+    found = Named()
+    _pair(_tree(reference), _tree(candidate), found, placed=False)
+    ours, theirs = reference.outputs, candidate.outputs
+    for name, other in list(found.names.items()):
+        alike = reference.numbers.get(other) == candidate.numbers.get(name) or name == other
+        if not alike or (name in theirs) != (other in ours):
+            del found.names[name]
+    found.in_order = in_order(reference, candidate, ours, theirs)
+    if found.in_order and not all(name in found.names for name in theirs):
+        found.names = {name: other for name, other in found.names.items() if name not in theirs}
+        found.names |= dict(zip(theirs, ours, strict=True))
+        found.placed |= set(ours)
+    return found
+
+
+def in_order(
+    reference: Tape, candidate: Tape, ours: Mapping[str, Any], theirs: Mapping[str, Any]
+) -> bool:
+    """Whether outputs may be paired in their order: as many, of other names and equal numbers.
+
+    A key that is a number is data, as an item's id: an item of another id is another item.
+    """
+    return (
+        not set(ours) & set(theirs)
+        and len(ours) == len(theirs)
+        and all(
+            reference.numbers.get(a) == candidate.numbers.get(b)
+            for a, b in zip(ours, theirs, strict=True)
+        )
+    )
+
+
+def missing(name: str, holder: Tape, other: Tape) -> str:
+    """What is said of an output that only one model has."""
+    leaf = other.other_outputs.get(name, other)
+    if leaf is other:
+        return f"output {name!r} of {holder.model} is missing in {other.model}"
+    return (
+        f"output {name!r} is a tensor of shape {holder.values[holder.outputs[name]].shape} in "
+        f"{holder.model} and {told(leaf)} in {other.model}"
+    )
+
+
+# --- two structures beside each other ------------------------------------------------------------
+
+
+@dataclass
+class _Node:
+    """What a model returned at a path.
+
+    Attributes:
+        kind: of what is there itself: "number", "none", or "other"; "" of a container.
+        counts: whether it says something: settings of an object and None do not.
+        is_data: whether a key of a dict that leads to a leaf is a number.
+        is_librarys: whether it is an object of a library's class, as a distribution.
+        below: what it holds, by key.
+    """
+
+    path: str
+    kind: str = ""
+    counts: bool = False
+    is_data: bool = False
+    is_librarys: bool = False
+    below: dict[str, _Node] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> list[_Node]:
+        return [node for node in self.below.values() if node.counts]
+
+    @property
+    def only(self) -> _Node | None:
+        """The one thing that a container holds; an object of a library's says more than that."""
+        parts = self.parts
+        return parts[0] if len(parts) == 1 and not (self.kind or self.is_librarys) else None
+
+    def leaves(self) -> Iterator[_Node]:
+        """What it holds, in order: texts and None as well, and no settings."""
+        if self.counts and self.kind or self.kind == "none":
+            yield self
+        by_place = all(map(str.isdecimal, self.below))
+        for key in sorted(self.below, key=int) if by_place else self.below:
+            yield from self.below[key].leaves()
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether it is a tuple or a list: a key of a dict that is a number is data."""
+        places = not self.kind and all(map(str.isdecimal, self.below))
+        return places and not any(node.is_data for node in self.leaves())
+
+    @property
+    def is_all_sequences(self) -> bool:
+        return bool(self.kind) or (
+            self.is_sequence and all(node.is_all_sequences for node in self.below.values())
+        )
+
+
+def _tree(tape: Tape) -> _Node:
+    root = _Node("")
+    for name in (*tape.outputs, *tape.other_outputs):
+        leaf = tape.other_outputs.get(name)
+        number = name in tape.outputs
+        counts = number or not (leaf is None or isinstance(leaf, (Setting, Private)))
+        node, path = root, ""
+        root.counts |= counts
+        for key in name.split("/"):
+            path = f"{path}/{key}" if path else key
+            cls = tape.classes.get(node.path)
+            node.is_librarys = cls is not None and not is_users_class(cls)
+            node = node.below.setdefault(key, _Node(path))
+            node.counts |= counts
+        node.kind = "number" if number else "none" if leaf is None else "other"
+        node.is_data = name in tape.numbers
+    return root
+
+
+def _pair(ours: _Node, theirs: _Node, found: Named, placed: bool) -> None:
+    """Pairs what two nodes hold; what has no counterpart is left out.
+
+    Args:
+        placed: whether the two were paired by their place.
+    """
+    found.holders[theirs.path] = ours.path
+    if ours.kind and theirs.kind:
+        found.names[theirs.path] = ours.path
+        found.placed |= {ours.path} if placed else set()
+    if _are_in_one_order(ours, theirs):
+        for one, other in zip(ours.leaves(), theirs.leaves(), strict=True):
+            found.names[other.path] = one.path
+            if not (ours.is_all_sequences and theirs.is_all_sequences):
+                found.placed.add(one.path)
+        return
+    common = [key for key in ours.below if key in theirs.below]
+    if (ours.kind and theirs.kind) or any(_count(ours, theirs, key) for key in common):
+        for key in common:
+            _pair(ours.below[key], theirs.below[key], found, placed)
+        _pair_rest(ours, theirs, set(common), found)
+    elif ours.only is not None or theirs.only is not None:
+        _pair(ours.only or ours, theirs.only or theirs, found, placed)
+    elif not ours.kind and not theirs.kind and len(ours.parts) == len(theirs.parts):
+        for one, other in zip(ours.parts, theirs.parts, strict=True):
+            _pair(one, other, found, placed=True)
+
+
+def _are_in_one_order(ours: _Node, theirs: _Node) -> bool:
+    """Whether two tuples hold the same in another nesting: (y, h, c) and (y, (h, c))."""
+    if not (ours.is_sequence and theirs.is_sequence):
+        return False
+    if [node.kind for node in ours.leaves()] != [node.kind for node in theirs.leaves()]:
+        return False
+    plain = ours.is_all_sequences and theirs.is_all_sequences
+    return plain or ours.below.keys() != theirs.below.keys()
+
+
+def _pair_rest(ours: _Node, theirs: _Node, common: set[str], found: Named) -> None:
+    """Pairs by name what one model has in a container of its own, and the other beside the rest."""
+    rest = [
+        _Node(node.path, below={key: one for key, one in node.below.items() if key not in common})
+        for node in (ours, theirs)
+    ]
+    one, other = (node.only or node for node in rest)
+    if any(_count(one, other, key) for key in one.below if key in other.below):
+        _pair(one, other, found, placed=False)
+
+
+def _count(ours: _Node, theirs: _Node, key: str) -> bool:
+    return ours.below[key].counts and theirs.below[key].counts
+
+
+# --- what places do not tell ---------------------------------------------------------------------
+
+
+def _by_contents(reference: Tape, candidate: Tape, placed: Mapping[str, int]) -> Mapping[str, int]:
+    """The candidate's values by names of the reference, of outputs that no name tells apart.
+
+    As they come, unless they hold the same numbers in one other order.
+    """
+    theirs = list(placed.values())
+    a = [recorded(reference, reference.outputs[name]) for name in placed]
+    b = [recorded(candidate, value) for value in theirs]
+    if all(map(_is_near, a, b)) or len(a) > _FEW:
+        return placed
+    fits = [[j for j, other in enumerate(b) if _is_near(one, other)] for one in a]
+    if all(len(one) == 1 for one in fits) and len({j for [j] in fits}) == len(b):
+        return {name: theirs[j] for name, [j] in zip(placed, fits, strict=True)}
+    return placed
+
+
+def recorded(tape: Tape, value: int) -> Array:
+    return tape.adapter.to_numpy(tape.recorded[value])
+
+
+def wide(array: Array) -> Array:
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _is_near(a: Array, b: Array) -> bool:
+    return a.shape == b.shape and residual(wide(a), wide(b)) <= _NEAR
