@@ -1,7 +1,7 @@
 """Makes two tapes alike before they are matched, where one does at once what the other does not.
 
-Draws in a loop become one draw that is cut, and tables that one model made beforehand are the ones
-that the other computes.
+Draws in a loop become one draw that is cut, tables that one model made beforehand are the ones that
+the other computes, and a state has the axis of layers that it has in the reference.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from parity.diagnosis.replayed import PlainRun
+from parity.diagnosis.states import with_axes_of_states
 from parity.draws.stacked import lines_of_loops, stacked
 from parity.matching.match import Indexed
 from parity.matching.tables import with_tables
@@ -27,6 +28,7 @@ def aligned(
         reference = Indexed(ours.tape, ours.tape.replay("float64"))
     if loops[1]:
         theirs = theirs.made(partial(stacked, lines=loops[1]))
+    theirs = with_axes_of_states(reference.tape, theirs)
     reference, candidate = with_tables(reference, theirs.tape)
     runs = replace(ours, tape=reference.tape), replace(theirs, tape=candidate)
     return reference, candidate, runs

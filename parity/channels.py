@@ -1,4 +1,7 @@
-"""Says so where a model fails on images, or series, whose channels lie in the other place."""
+"""Says so where a model fails on images, or series, whose channels lie in the other place.
+
+Or on states that have the axis of a recurrent layer's layers, or lack it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def record(model: Model, reference: Model | None, inputs: Inputs) -> Tape:
     try:
         return record_model(model, inputs)
     except ModelError as error:
-        advice = _advice(model, reference, inputs)
+        advice = _advice(model, reference, inputs) or _of_states(model, reference, inputs)
         if advice is None:
             raise
         python, command = advice
@@ -46,6 +49,38 @@ def _advice(model: Model, reference: Model | None, inputs: Inputs) -> tuple[str,
         except Exception:
             continue
         return _told(model, reference, other, "NHWC" if target < 0 else "NCHW", images)
+    return None
+
+
+def _of_states(model: Model, reference: Model | None, inputs: Inputs) -> tuple[str, str] | None:
+    """The same of states: those of torch have a first axis, of the layers of a recurrent layer."""
+    arrays = list(flatten_inputs(inputs).values())
+    if reference is None or model is reference or len(arrays) < 2:
+        return None
+    first = arrays[0]
+
+    def without(array: Array) -> Array:
+        return array[0] if array.ndim > 2 and len(array) == 1 != len(first) else array
+
+    def with_axis(array: Array) -> Array:
+        return array[None] if array.ndim == 2 and array is not first else array
+
+    for said, moved in (("no first axis", without), ("a first axis of length 1", with_axis)):
+        other = map_arrays(moved, inputs)
+        shapes = [array.shape for array in flatten_inputs(other).values()]
+        if shapes == [array.shape for array in arrays]:
+            continue
+        try:
+            record_model(model, other)
+        except Exception:
+            continue
+        runs = (
+            f"It runs on states with {said}, which is of a recurrent layer's layers: on inputs of "
+            f"shape {', '.join(map(str, shapes))}. Give it inputs of its own: "
+        )
+        command = "name a function of no arguments that returns "
+        written = "parity.wrap(model, inputs=...)."
+        return f"{runs}{written}", f"{runs}{command}{written}"
     return None
 
 

@@ -53,6 +53,7 @@ class Recorder:
         self.how_it_reads = "computes with numbers that Python made of values it read"
         self.instead = "Keep them tensors"
         self.host = Host(framework=adapter.name)
+        self.states: set[int] = set()
         self._read: list[int] = []
         self._ids: dict[int, int] = {}
         self._keep: list[Native] = []
@@ -67,6 +68,10 @@ class Recorder:
         """Says that `tensor` is, from now on, the tensor of `value`."""
         self._ids[id(tensor)] = value
         self._keep.append(tensor)
+
+    def gives_states(self, tensors: Iterable[Native]) -> None:
+        """Says that a recurrent layer of the framework's gave these, one for each of its layers."""
+        self.states |= {self._ids[id(one)] for one in tensors if id(one) in self._ids}
 
     def changes(self, tensor: Native, contents: Native) -> None:
         """Says that a tensor is changed in place: what was read of it so far were `contents`."""
@@ -247,6 +252,7 @@ class Recorder:
             self.caveats,
             other_outputs=returned.others if returned is not None else {},
             by_value=frozenset(by_host),
+            states=frozenset(self.states),
             baked_ops=frozenset(self.reads.baked),
             baked_leaves=frozenset(self.reads.baked_leaves),
             rounded_ops=frozenset(self.reads.rounded),

@@ -108,6 +108,7 @@ class Adapter(Protocol):
 
 
 _NOT_EXPECTED = "its replay raised what is no lack of a kernel, which is a fault of parity;"
+_NOT_NUMPYS = "bfloat", "float8"
 _LARGE = 1 << 16  # elements of a weight that is not kept in float64
 _SMALL = 1 << 10  # of a leaf that is: many small ones are a small part of a model
 
@@ -226,6 +227,7 @@ class Tape:
         numbers: by name of an output the numbers among the keys of dicts that lead to it.
         classes: of what the model returned those of the user's objects, by the path to each.
         by_value: names of outputs that the host computed: what they were is all that is known.
+        states: values of which a recurrent layer of the framework's made the first axis.
         baked_ops, baked_leaves: operations with settings, and constants, that the host computed
             from values of the run: they stay as they were, whatever enters a replay.
         rounded_ops: operations given what the host read, and maybe changed by less than it shows.
@@ -246,6 +248,7 @@ class Tape:
     doubts: list[str] = field(default_factory=list)
     other_outputs: dict[str, Any] = field(default_factory=dict)
     by_value: frozenset[str] = frozenset()
+    states: frozenset[int] = frozenset()
     baked_ops: frozenset[int] = frozenset()
     baked_leaves: frozenset[int] = frozenset()
     rounded_ops: frozenset[int] = frozenset()
@@ -288,11 +291,9 @@ class Tape:
 
     def leading_to(self, values: Iterable[int]) -> frozenset[int]:
         """Indices of the operations that lead to some values."""
-        found: set[int] = set()
-        stack = list(values)
+        found, stack = set[int](), list(values)
         while stack:
-            op = self.producer(stack.pop())
-            if op is not None and op.index not in found:
+            if (op := self.producer(stack.pop())) is not None and op.index not in found:
                 found.add(op.index)
                 stack.extend(op.inputs)
         return frozenset(found)
@@ -489,5 +490,4 @@ class Tape:
 
 
 def _dtype(value: Value) -> np.dtype[Any]:
-    unknown = value.dtype.startswith(("bfloat", "float8"))  # which NumPy does not have
-    return np.dtype("float32" if unknown else value.dtype)
+    return np.dtype("float32" if value.dtype[:6] in _NOT_NUMPYS else value.dtype)

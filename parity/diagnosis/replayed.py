@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -70,6 +71,15 @@ class PlainRun:
             tape=change(self.tape),
             recorded=None if recorded is None else lambda at: change(recorded(at)),
         )
+
+    def giving(self, change: Callable[[Outputs], Outputs]) -> PlainRun:
+        """The same with its outputs changed, whatever it is run on."""
+
+        def changed(run: Any) -> Any:
+            return None if run is None else lambda *given: change(run(*given))
+
+        names = "run", "nudged", "elsewhere", "redrawn", "untraced", "instead"
+        return replace(self, **{name: changed(getattr(self, name)) for name in names})
 
     @cached_property
     def drawn(self) -> frozenset[str]:

@@ -29,6 +29,7 @@ from parity.frameworks.chainer_watcher import (
 from parity.frameworks.running import no_tensors, run
 from parity.keeping import left_as_it_was
 from parity.model import bind, flatten_inputs, map_arrays
+from parity.owners import is_librarys
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Native, Op, Precision, Tape
 from parity.weights.tensors import Tensor
@@ -97,7 +98,7 @@ def _record(model: Model, inputs: Inputs, wrapped: bool) -> Tape:
     host = recorder.host.watching(model.obj, *links.values())
     args, kwargs = bind(_signature_of(model.obj), native, model.mode == "train")
     with _set_up(model), _updates(watch):
-        with host, watch.applying():
+        with host, watch.applying(), _States(recorder):
             result = run(model, lambda: model.obj(*args, **kwargs))
             found = run(model, lambda: structure.flatten(result, _is_variable))
         outputs = {
@@ -112,6 +113,20 @@ def _record(model: Model, inputs: Inputs, wrapped: bool) -> Tape:
             f"first used at {watch.outside[0]}: in replays they stay as they were"
         )
     return recorder.tape(model.name, ids, outputs, found)
+
+
+class _States(chainer.LinkHook):  # type: ignore[name-defined]
+    """Tells of the states that Chainer's recurrent links give, with an axis of layers."""
+
+    name = "parity-states"
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def forward_postprocess(self, args: Any) -> None:
+        kind = chainer.links.rnn.n_step_rnn.NStepRNNBase
+        if isinstance(args.link, kind) and is_librarys(type(args.link), "forward"):
+            self._recorder.gives_states(map(array_of, args.out[:-1]))
 
 
 def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:

@@ -1,4 +1,7 @@
-"""What a torch model does where no operation is dispatched: reads by the host, other threads."""
+"""What a torch model does where no operation is dispatched: reads by the host, other threads.
+
+And what only the layer that ran tells of a value: that it is a state.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch.nn.modules.module import register_module_forward_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from parity.frameworks.threads import followed
 from parity.frameworks.torch_watcher import Watcher
+from parity.owners import is_librarys
 
 # How the host reads a tensor without an operation; `.item()` is one.
 _READERS = ("numpy", "tolist")
@@ -19,20 +24,29 @@ _READERS = ("numpy", "tolist")
 
 @contextlib.contextmanager
 def seen(watcher: Watcher) -> Iterator[None]:
-    """Tells a watcher of what the host reads, and of what other threads do for the model."""
+    """Tells a watcher of what the host reads, of states, and of what other threads do."""
     before = {name: vars(torch.Tensor).get(name) for name in _READERS}
     for name in _READERS:
         setattr(torch.Tensor, name, _told(getattr(torch.Tensor, name), watcher))
+    hook = register_module_forward_hook(functools.partial(_gave, watcher))
     try:
         with followed(lambda: _InThread(watcher)):
             yield
     finally:
+        hook.remove()
         watcher.done = True
         for name, method in before.items():
             if method is None:
                 delattr(torch.Tensor, name)
             else:
                 setattr(torch.Tensor, name, method)
+
+
+def _gave(watcher: Watcher, module: torch.nn.Module, given: Any, result: Any) -> None:
+    """A recurrent layer of torch's gives its states with an axis of layers and directions."""
+    if isinstance(module, torch.nn.RNNBase) and is_librarys(type(module), "forward"):
+        states = result[1]
+        watcher.recorder.gives_states([states] if isinstance(states, torch.Tensor) else states)
 
 
 def _told(method: Any, watcher: Watcher) -> Any:
