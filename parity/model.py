@@ -121,6 +121,7 @@ def full_name(name: str, framework: str) -> str:
 
 
 _NUMERIC = "Give arrays of numbers, dense, or tuples and dicts of them."
+_NESTED = "a nested tensor has rows of several lengths; pad them, and nest them in the model"
 
 
 def as_arrays(inputs: Inputs) -> Inputs:
@@ -137,15 +138,16 @@ def _as_arrays(inputs: Inputs) -> Inputs:
     if is_record(inputs):
         return like(inputs, [_part(item) for item in fields_of(inputs).values()])
     if isinstance(inputs, tuple) or (
-        isinstance(inputs, list) and any(hasattr(item, "shape") for item in inputs)
+        isinstance(inputs, list) and any(hasattr(type(item), "shape") for item in inputs)
     ):
         return tuple(_part(item) for item in inputs)
-    if hasattr(inputs, "detach"):  # a torch tensor that may require gradients
-        inputs = inputs.detach().cpu()
     try:
+        if hasattr(inputs, "detach"):  # a torch tensor that may require gradients
+            inputs = inputs.detach().cpu()
         array = np.asarray(getattr(inputs, "array", inputs))
-    except (ValueError, TypeError) as error:  # lists of several lengths; sparse, quantised tensors
-        reason = str(error).rstrip(".")
+    except (ValueError, TypeError, RuntimeError) as error:  # of several lengths, sparse, quantised
+        nested = getattr(inputs, "is_nested", False)  # torch says of these that it is at fault
+        reason = _NESTED if nested else str(error).rstrip(".!")
         raise InputError(f"inputs make no array: {reason}. {_NUMERIC}") from error
     if array.dtype.kind in "OUSMm" or array.dtype.type is np.void:
         raise InputError(f"inputs hold {type(inputs).__name__} of dtype {array.dtype}. {_NUMERIC}")

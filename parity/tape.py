@@ -108,7 +108,7 @@ class Adapter(Protocol):
 
 
 _NOT_EXPECTED = "its replay raised what is no lack of a kernel, which is a fault of parity;"
-_NOT_NUMPYS = "bfloat", "float8"
+_NOT_NUMPYS = "bfloat", "float8", "quint", "qint"
 _LARGE = 1 << 16  # elements of a weight that is not kept in float64
 _SMALL = 1 << 10  # of a leaf that is: many small ones are a small part of a model
 
@@ -490,4 +490,4 @@ class Tape:
 
 
 def _dtype(value: Value) -> np.dtype[Any]:
-    return np.dtype("float32" if value.dtype[:6] in _NOT_NUMPYS else value.dtype)
+    return np.dtype("float32" if value.dtype.startswith(_NOT_NUMPYS) else value.dtype)

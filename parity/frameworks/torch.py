@@ -329,8 +329,7 @@ _RESHAPES = {
 def _fill(template: Any, arguments: Sequence[Native], precision: Precision) -> Any:
     """The recorded arguments with tensors back in place; a tuple becomes a list."""
     if isinstance(template, Ref):
-        found = arguments[template.index]
-        return found.item() if template.as_number else found
+        return template.of(arguments)
     if isinstance(template, (tuple, list)):
         return [_fill(item, arguments, precision) for item in template]
     if isinstance(template, dict):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -173,7 +173,7 @@ class Watcher(TorchDispatchMode):
         """The arguments with every tensor replaced by a `Ref`; their values go to `inputs`."""
         if isinstance(thing, torch.Tensor) and not thing.is_meta:
             inputs.append(self.value_of(thing))
-            return Ref(len(inputs) - 1)
+            return Ref(len(inputs) - 1, like=thing if thing.is_quantized else None)
         if isinstance(thing, float):
             read = self.recorder.reads.scalar(thing)
             if read is None:
@@ -322,11 +322,20 @@ class _Write:
 class Ref:
     """Stands for the n-th input of an operation in its recorded arguments.
 
-    It is given as a Python number where the host had read it with `.item()`.
+    It is given as a Python number where the host had read it with `.item()`, and quantised like
+    the tensor that was there where its kernel takes no other.
     """
 
     index: int
     as_number: bool = False
+    like: torch.Tensor | None = None
+
+    def of(self, arguments: Sequence[Any]) -> Any:
+        """What is given where it stands."""
+        found = arguments[self.index]
+        if self.like is not None and not found.is_quantized:
+            return torch.empty_like(self.like).copy_(found)
+        return found.item() if self.as_number else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,46 @@ def test_quantised_values_are_compared_by_their_numbers(dequantised: bool) -> No
     assert parity.compare(rounded(0.1), rounded(0.13), inputs=X).verdict == "diverged"
 
 
+def test_a_module_quantised_after_training_is_compared() -> None:
+    torch = pytest.importorskip("torch")
+    quantization, calibration = torch.ao.quantization, torch.from_numpy(X.astype("f"))
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.enter, self.leave = quantization.QuantStub(), quantization.DeQuantStub()
+            self.first, self.last = torch.nn.Linear(3, 5), torch.nn.Linear(5, 2)
+
+        def forward(self, x: Any) -> Any:
+            return self.leave(self.last(torch.relu(self.first(self.enter(x)))))
+
+    def quantised(scale: float) -> Any:
+        net = Net().eval()
+        net.qconfig = quantization.get_default_qconfig(torch.backends.quantized.engine)
+        quantization.prepare(net, inplace=True)
+        net(scale * calibration)
+        return quantization.convert(net)
+
+    one = quantised(1.0)
+    assert parity.compare(one, one, inputs=X).verdict == "parity"
+    assert parity.compare(one, quantised(1.0), inputs=X).verdict == "parity"
+    assert parity.compare(one, quantised(1.5), inputs=X).verdict == "diverged"
+    assert parity.compare(Net().eval(), one, inputs=X).verdict == "diverged"
+
+
+@pytest.mark.parametrize("layout", ["jagged", "strided"])
+@pytest.mark.parametrize("form", ["alone", "in a list", "in a dict"])
+def test_nested_inputs_are_refused(layout: str, form: str) -> None:
+    torch = pytest.importorskip("torch")
+    nested = torch.nested.nested_tensor(
+        [torch.ones(2, 3), torch.ones(4, 3)], layout=getattr(torch, layout)
+    )
+    inputs = {"alone": nested, "in a list": [nested], "in a dict": {"x": nested}}[form]
+    with pytest.raises(parity.ParityError, match="rows of several lengths; pad them"):
+        parity.compare(model("torch"), model("torch"), inputs=inputs)
+
+
 @pytest.mark.parametrize("layout", ["to_sparse", "to_sparse_csr"])
 def test_a_sparse_parameter_is_read(layout: str) -> None:
     torch = pytest.importorskip("torch")
