@@ -30,7 +30,7 @@ from parity.errors import InputError, ReplayError
 from parity.frameworks import load
 from parity.frameworks.running import own_arithmetic
 from parity.keeping import lost, one_comparison, other_generators
-from parity.matching.counts import with_counts_as_ran
+from parity.matching.counts import as_ran, with_counts_as_ran
 from parity.matching.match import Indexed, Match, match
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
 from parity.progress import Phases
@@ -130,8 +130,8 @@ def _compared(
             try:
                 found = _compare(side, other, (run, theirs), book, phases)
             except ReplayError as error:
-                other = with_counts_as_ran(other, error)
-                found = _compare(side, other, (run, theirs), book, phases)
+                held, other = as_ran(side, other, error)
+                found = _compare(held, other, (run, theirs), book, phases)
             pair, given = (models[0], model), (fed[0], arrays)
             found = explained_on_samples(found, pair, given, (tape, other), compare)
             said = *_changed_for_good(models[0]), *_changed_for_good(model)

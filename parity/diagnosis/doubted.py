@@ -16,6 +16,7 @@ from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.regimes import moved_outputs
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import PlainRun, as_ran, tape_doubts
+from parity.matching.counts import check_counts
 from parity.matching.match import Match
 from parity.numerics.accounting import ACCOUNTED, excess, in_reals
 from parity.numerics.difference import residual
@@ -44,7 +45,12 @@ _CLOSE = 1e-3
 def doubted(
     verdict: Verdict, matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
 ) -> Verdict:
-    """A verdict `diverged`; `unverified` where that is so of a recording and not of its model."""
+    """A verdict `diverged`; `unverified` where that is so of a recording and not of its model.
+
+    Raises:
+        CountsMoved: the replays are of other values than those that the models picked as they ran.
+    """
+    check_counts(matched.reference.run, matched.side.run)
     doubts = tape_doubts(plain)
     lost = [doubt for one in plain for doubt in one.lost]
     if lost:  # each run is another one

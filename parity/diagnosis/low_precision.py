@@ -216,21 +216,21 @@ def _is_tf32(tape: Tape, op: Op) -> bool:
     recorded = Replay(tape, None, dict(tape.recorded))
     given = recorded.array(op.outputs[0])
     try:
-        with np.errstate(invalid="ignore"):  # NaN
-            wide = ((value, recorded.array(value).astype(np.float64)) for value in single)
-            apart = residual(_once(tape, op, dict(wide)), given)
+        apart = _off(tape, op, {v: recorded.array(v).astype(np.float64) for v in single}, given)
         if not _SHOWS / 4 <= apart < np.inf:
             return False
         rounded = {value: to_tf32(recorded.array(value)) for value in single}
-        return residual(_once(tape, op, rounded), given) < apart / 16
+        return _off(tape, op, rounded, given) < apart / 16
     except ReplayError:  # it takes no other inputs, as a table of what it was given
         return False
 
 
-def _once(tape: Tape, op: Op, inputs: Mapping[int, Array]) -> Array:
+def _off(tape: Tape, op: Op, inputs: Mapping[int, Array], given: Array) -> float:
+    """How far an operation is from what it gave, for other inputs; infinitely for another count."""
     base = Replay(tape, "float64", {**tape.recorded})
-    with np.errstate(all="ignore"):
-        return tape.replay("float64", inputs, base, only=(op.index,)).array(op.outputs[0])
+    with np.errstate(all="ignore"):  # NaN
+        found = tape.replay("float64", inputs, base, only=(op.index,)).array(op.outputs[0])
+        return residual(found, given) if found.shape == given.shape else np.inf
 
 
 def to_tf32(array: Array) -> Array:

@@ -12,7 +12,48 @@ from dataclasses import replace
 from typing import Any, cast
 
 from parity.errors import ReplayError
-from parity.tape import Adapter, Native, Op, Precision, Tape
+from parity.matching.match import Indexed
+from parity.tape import Adapter, Native, Op, Precision, Replay, Tape
+
+
+class CountsMoved(ReplayError):
+    """A model picks another number of values in float64 than as it ran, and the other may not."""
+
+
+def check_counts(reference: Replay, candidate: Replay) -> None:
+    """Refuses replays in which an operation gives more values than as it ran, or fewer.
+
+    Models that pick the same by a comparison and by the host's numbers differ there, and only
+    there: what the host computed is in every replay what it was.
+
+    Raises:
+        CountsMoved: there is one.
+    """
+    for run in (reference, candidate):
+        for op in run.tape.ops:
+            values = [] if op.static else [one for one in op.outputs if one in run]
+            if any(tuple(run.get(one).shape) != run.tape.values[one].shape for one in values):
+                raise CountsMoved(f"{op.kind} at {op.site.source}")
+
+
+def as_ran(reference: Indexed, candidate: Tape, error: ReplayError) -> tuple[Indexed, Tape]:
+    """Both models after their comparison failed, with as many values picked as when they ran.
+
+    Args:
+        error: how it failed: of the candidate alone, or `CountsMoved`.
+
+    Raises:
+        ReplayError: that error, where no such count is the reason.
+    """
+    if not isinstance(error, CountsMoved):
+        return reference, with_counts_as_ran(candidate, error)
+    doubt = (
+        f"how many values are picked is decided by rounding ({error}): in float64 there are more "
+        "than as it ran, or fewer. The models were compared with those that they picked as they "
+        "ran; compare on inputs that are not on the edge of being picked"
+    )
+    tape = _held(reference.tape, doubt)
+    return Indexed(tape, tape.replay("float64")), _held(candidate, doubt)
 
 
 def with_counts_as_ran(tape: Tape, error: ReplayError) -> Tape:
@@ -24,17 +65,22 @@ def with_counts_as_ran(tape: Tape, error: ReplayError) -> Tape:
     Raises:
         ReplayError: that error, where no such count is the reason.
     """
-    held = replace(tape, adapter=cast(Adapter, _AsRan(tape)))
-    try:
-        held.replay("float64")
-    except ReplayError:
-        raise error from None
     doubt = (
         f"{tape.model}: how many values it picks may be decided by rounding, and a later line "
         f"holds their number ({error}). It was replayed with those that it picked as it ran; "
         "compare on inputs that are not on the edge of being picked, or do not hold the number"
     )
-    return replace(held, doubts=[*tape.doubts, doubt])
+    held = _held(tape, doubt)
+    try:
+        held.replay("float64")
+    except ReplayError:
+        raise error from None
+    return held
+
+
+def _held(tape: Tape, doubt: str) -> Tape:
+    adapter = cast(Adapter, _AsRan(tape))
+    return replace(tape, adapter=adapter, doubts=[*tape.doubts, doubt])
 
 
 class _AsRan:
@@ -48,9 +94,12 @@ class _AsRan:
         return getattr(self._adapter, verb)
 
     def execute(self, op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
-        results = self._adapter.execute(op, arguments, precision)
-        if self._fits(op, results):
-            return results
+        try:
+            results = self._adapter.execute(op, arguments, precision)
+            if self._fits(op, results):
+                return results
+        except Exception:  # as many values are assigned as were picked: what is raised next tells
+            pass
         # the mask or the indices that pick are what they were; where there are none, as of
         # `nonzero` and `unique`, all that it gave
         values = self._tape.values
