@@ -24,7 +24,7 @@ from parity.numerics.accounting import (
 )
 from parity.tape import Array
 
-_LARGE = 1_000_000  # elements
+LARGE = 1_000_000  # elements
 _MOST = 0.5
 
 Side = tuple[Array, Array]  # an output as its model ran, and in float64
@@ -67,11 +67,18 @@ def are_accounted(
 
 
 def mostly_beyond(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+    matched: Match,
+    pairs: Sequence[OutputPair],
+    plain: tuple[PlainRun, PlainRun],
+    least: int = LARGE,
 ) -> bool:
-    """Whether most elements of a large output differ by more than rounding accounts for."""
+    """Whether most elements of a large output differ by more than rounding accounts for.
+
+    Args:
+        least: how many elements make it large.
+    """
     return any(
-        sides[0][0].size >= _LARGE and share_beyond(*sides, ACCOUNTED) > _MOST
+        sides[0][0].size >= least and share_beyond(*sides, ACCOUNTED) > _MOST
         for *_, sides in _laid_out(matched, pairs, plain)
     )
 

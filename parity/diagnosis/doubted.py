@@ -16,6 +16,7 @@ from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.regimes import moved_outputs
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replayed import PlainRun, as_ran, tape_doubts
+from parity.diagnosis.unshared import UNSHARED
 from parity.matching.counts import check_counts
 from parity.matching.match import Match
 from parity.numerics.accounting import ACCOUNTED, excess, in_reals
@@ -62,7 +63,9 @@ def doubted(
     if verdict.divergences and not doubts:
         if not _shape_differs(matched, pairs):
             either = _in_float64_alone(matched, pairs, plain)
-        either = either or _at_a_jump(matched, pairs, plain)
+        unshared = any(one.cause and one.cause.kind == UNSHARED for one in verdict.divergences)
+        if not (unshared and mostly_beyond(matched, pairs, plain, 0)):
+            either = either or _at_a_jump(matched, pairs, plain)
         doubts = either
     if not doubts:
         return verdict

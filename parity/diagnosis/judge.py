@@ -98,9 +98,10 @@ def judge(
     doubts += [doubt for tape in tapes for doubt in tape.doubts]
     doubts += [doubt for tape in tapes for doubt in tape.lost_draws]
     unverified = [*dict.fromkeys(doubts), *_vacuous(matched, outputs)]
+    like = not shapes and not masks
     # where each element counts by itself, the outputs are known to differ
     complete = budget.current().all_places
-    if divergences and not shapes and not masks and not matched.reference.sharp:
+    if divergences and like and not matched.reference.sharp:
         whole = agree_as_a_whole(matched, outputs)
         if whole is None:
             whole = _seen_in_no_output(matched, outputs, divergences, found)
@@ -108,30 +109,24 @@ def judge(
         if whole is not None:
             found.demote(divergences, whole)
             divergences = []
-    if divergences and not shapes and not masks and found.is_elsewhere(divergences):
+    if divergences and like and found.is_elsewhere(divergences):
         unverified += [_seen_elsewhere(one) for one in divergences]
         found.rename("divergence", "constant-precision")
         divergences = []
     faults = [parting for parting, _ in found.faults]
-    one = (
-        "" if shapes or masks else one_in_law(matched, repaired, outputs, divergences, faults, laws)
-    )
+    one = one_in_law(matched, repaired, outputs, divergences, faults, laws) if like else ""
     if one:
         unverified.append(one)
         found.rename("divergence", "unpaired-random")
         divergences = []
-    if (
-        divergences
-        and not shapes
-        and not masks
-        and _may_be_constants(matched, outputs, divergences)
-    ):
+    if divergences and like and _may_be_constants(matched, outputs, divergences):
         unverified += [_unexplained(one) for one in divergences]
         found.rename("divergence", "rounding")
         divergences = []
-    divergences += low_precision_divergences(repaired)  # in float64 these agree
-    found.notes += low_precision_notes(repaired)
-    unverified += low_precision_doubts(repaired)
+    if not any(one.unshared for one in partings):  # which says all that there is to say
+        divergences += low_precision_divergences(repaired)  # in float64 these agree
+        found.notes += low_precision_notes(repaired)
+        unverified += low_precision_doubts(repaired)
     if not divergences and not complete:
         unverified += budget.current().said
     if divergences or shapes or masks:

@@ -5,7 +5,8 @@ Behind the first layer all is different then, and each layer for itself would be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,13 +14,17 @@ import numpy as np
 from parity.budget import check
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import OutputPair, Parting, Scene
-from parity.matching.match import Match
+from parity.matching.match import Match, Side
 from parity.matching.order import orders
-from parity.report.summary import Cause
+from parity.report.summary import Cause, Divergence, Report
 from parity.tape import Array, Tape
 
+UNSHARED = "weights-not-shared"  # the kind of its cause
+_AXES = 2  # longer than 1, of a matrix; biases have one, also where they are stored as one tensor
 _SEVERAL = 2  # of a single weight its layer tells more
 _PICKS = 256  # numbers by which a weight is held against others
+_MOST = 0.5  # of the numbers of a weight that is cut otherwise; of others few are equal by chance
+_GATES = 4  # of a cell, an LSTM's
 _STEP = 104729 * 7  # shares no factor with usual lengths, so that every axis varies
 _ALIKE = 0.9  # cosine of two weights of which one may be the other; of others it is near zero
 
@@ -27,23 +32,26 @@ _ALIKE = 0.9  # cosine of two weights of which one may be the other; of others i
 def unshared(matched: Match, outputs: Sequence[OutputPair]) -> Parting | None:
     """The one place to tell of models that share no weights; None where they share some.
 
-    So it is where outputs part, both models have several weight matrices, as many of each size, no
-    matrix of the one is a matrix of the other in any arrangement, near it or a multiple of it, and
-    nothing that is made with one has a partner: a weight may also be shared in another form, as a
-    batch norm's is when it is folded into the layer before.
+    So it is where outputs part, both models have several weight matrices, of as many numbers, no
+    matrix of the one is a matrix of the other in any arrangement, near it or a multiple of it, nor
+    part of one, as a gate's may be, and nothing that is made with one has a partner: a weight may
+    also be shared in another form, as a batch norm's is when it is folded into the layer before.
     """
     apart = [pair for pair in outputs if not output_matches(matched, pair)]
     if not apart:
         return None
-    tapes = matched.reference.tape, matched.side.tape
-    ours, theirs = (list(_weights(tape)) for tape in tapes)
-    sizes = [
-        sorted(tape.values[value].size for value in weights)
-        for tape, weights in zip(tapes, (ours, theirs), strict=True)
+    sides = matched.reference, matched.side
+    ours, theirs = (list(_weights(side)) for side in sides)
+    numbers = [
+        sum(side.tape.values[value].size for value in weights)
+        for side, weights in zip(sides, (ours, theirs), strict=True)
     ]
-    if len(ours) < _SEVERAL or sizes[0] != sizes[1] or _any_shared(matched, ours, theirs):
+    if min(len(ours), len(theirs)) < _SEVERAL or numbers[0] != numbers[1]:
         return None
-    if any(value in matched.pairs for value in _made_with(tapes[1], theirs)):
+    if _any_shared(matched, ours, theirs):
+        return None
+    made = (value for value in _made_with(sides[1].tape, theirs) if value in matched.pairs)
+    if any(map(matched.side.informative, made)):
         return None
     parting = Scene(matched, apart).up_to_the_outputs(with_leaves=False)
     return replace(parting, unshared=len(ours))
@@ -53,10 +61,9 @@ def cause_of(parting: Parting) -> Cause:
     """What is told of models that share no weights."""
     names = parting.reference.tape.model, parting.candidate.tape.model
     return Cause(
-        kind="weights-not-shared",
+        kind=UNSHARED,
         summary=f"the weights differ: none of the {parting.unshared} weight matrices of {names[0]} "
-        f"is in {names[1]}. Transfer them (parity.transfer), or compare what the models are made "
-        "of (parity.structure)",
+        f"is in {names[1]}. {_ADVICE}",
         parameters={},
         confirmed=False,
         residual_before=parting.residual,
@@ -66,47 +73,111 @@ def cause_of(parting: Parting) -> Cause:
     )
 
 
-def _weights(tape: Tape) -> Iterator[int]:
-    """The parameters and constants of two axes or more that operations on the way to outputs read.
+_ADVICE = (
+    "Transfer them (parity.transfer), or compare what the models are made of (parity.structure)"
+)
 
-    A constant without a name counts: a function over tensors has no others.
+
+def after_a_transfer(report: Report) -> Report:
+    """A report that advises no transfer: one was tried."""
+
+    def told(one: Divergence) -> Divergence:
+        if one.cause is None or one.cause.kind != UNSHARED:
+            return one
+        summary = one.cause.summary.replace(_ADVICE, "No tensor of them was paired")
+        return replace(one, cause=replace(one.cause, summary=summary))
+
+    comparisons = [
+        replace(one, divergences=tuple(map(told, one.divergences))) for one in report.comparisons
+    ]
+    return replace(report, comparisons=tuple(comparisons))
+
+
+def _weights(side: Side) -> Iterator[int]:
+    """The parameters and constants that operations on the way to outputs read as matrices.
+
+    A constant without a name counts: a function over tensors has no others. What holds no numbers
+    to know it by, as an initial state of zeros, does not.
     """
+    tape = side.tape
     for value in tape.values:
         if value.op >= 0 or value.kind == "input" or not value.dtype.startswith(_FLOATING):
             continue
-        axes = [length for length in value.shape if length > 1]
-        if len(axes) >= 2 and any(index in tape.used for index in tape.consumers[value.id]):
+        read = (tape.values[one].shape for one in _read_as(tape, value.id))
+        if _is_matrix(value.shape) and any(map(_is_matrix, read)) and side.informative(value.id):
             yield value.id
 
 
 _FLOATING = ("float", "bfloat")
 
 
+def _is_matrix(shape: Sequence[int]) -> bool:
+    return sum(length > 1 for length in shape) >= _AXES
+
+
+def _read_as(tape: Tape, leaf: int) -> Iterator[int]:
+    """What operations on the way to outputs compute with: a leaf, its transpose, parts of it."""
+    seen, stack = {leaf}, [leaf]
+    while stack:
+        value = stack.pop()
+        for op in (tape.ops[index] for index in tape.consumers[value] if index in tape.used):
+            if op.static and op.role == "move":
+                stack += [one for one in op.outputs if one not in seen]
+                seen.update(op.outputs)
+            else:
+                yield value
+
+
 def _any_shared(matched: Match, ours: Sequence[int], theirs: Sequence[int]) -> bool:
     """Whether a weight of one model is one of the other's; the first that is ends the search."""
     for value in theirs:
-        print_ = matched.side.print(value)
-        if print_.informative and matched.reference.partner(matched.side.array(value), print_):
+        if matched.reference.partner(matched.side.array(value), matched.side.print(value)):
             return True
-    return _any_near(matched, ours, theirs)
+    arrays = [matched.reference.array(value) for value in ours]
+    others = [matched.side.array(value) for value in theirs]
+    sizes = [Counter(array.size for array in held) for held in (arrays, others)]
+    if sizes[0] != sizes[1]:  # gates are joined in one model alone
+        joined = [array for array in arrays if array.size not in sizes[1]]
+        if any(_is_inside(array, joined) for array in others if array.size not in sizes[0]):
+            return True
+        arrays, others = [*arrays, *_parts(arrays, sizes[1])], [*others, *_parts(others, sizes[0])]
+    return _any_near(arrays, others)
 
 
-def _any_near(matched: Match, ours: Sequence[int], theirs: Sequence[int]) -> bool:
+def _is_inside(array: Array, joined: Sequence[Array]) -> bool:
+    """Whether most numbers of a weight are in others, however these are cut or joined."""
+    flat = array.ravel()
+    some = flat[_places(flat.size)]
+    found = [np.isin(some, other.ravel()) & (some != 0) for other in joined]
+    return bool(found) and float(np.any(found, axis=0).mean()) > _MOST
+
+
+def _parts(arrays: Sequence[Array], sizes: Collection[int]) -> Iterator[Array]:
+    """The parts of arrays that are as large as the other model's, as gates are of a joined one."""
+    for array in arrays:
+        for size in sizes:
+            count, left = divmod(array.size, size)
+            if left or not 1 < count <= _GATES:
+                continue
+            for axis, length in enumerate(array.shape):
+                if length % count == 0:
+                    yield from np.split(array, count, axis)
+                    yield from (array.take(range(at, length, count), axis) for at in range(count))
+
+
+def _any_near(arrays: Sequence[Array], others: Sequence[Array]) -> bool:
     """Whether a weight is another's but for its precision, a little noise, or a factor."""
     of_shape: dict[tuple[int, ...], list[Array]] = {}
-    for value in ours:
-        array = matched.reference.array(value)
+    for array in arrays:
         of_shape.setdefault(array.shape, []).append(_picked(array))
     stacked = {shape: np.stack(found) for shape, found in of_shape.items()}
-    for value in theirs:
-        array = matched.side.array(value)
+    for array in others:
         for shape, known in stacked.items():
-            if np.prod(shape) != array.size or not matched.side.informative(value):
+            if np.prod(shape) != array.size:
                 continue
             for order in orders(shape, array.shape):
                 check()
-                one = _picked(order.revert(array, shape))
-                if (np.abs(known @ one) > _ALIKE).any():
+                if (np.abs(known @ _picked(order.revert(array, shape))) > _ALIKE).any():
                     return True
     return False
 
@@ -114,18 +185,22 @@ def _any_near(matched: Match, ours: Sequence[int], theirs: Sequence[int]) -> boo
 def _picked(array: Array) -> Array:
     """Some of an array's numbers as a vector of length one; zero where there are none but zeros."""
     flat = array.ravel()
-    picks = (np.arange(min(_PICKS, flat.size)) * _STEP) % flat.size
-    found: Array = flat[picks].astype(np.float64)
+    found: Array = flat[_places(flat.size)].astype(np.float64)
     return found / (float(np.sqrt(found @ found)) or 1.0)
 
 
+def _places(size: int) -> Array:
+    return (np.arange(min(_PICKS, size)) * _STEP) % size
+
+
 def _made_with(tape: Tape, weights: Sequence[int]) -> Iterator[int]:
-    """What live operations make with weights, moved ones included."""
+    """What live operations make with the numbers of weights, moved ones included."""
     read = set(weights)
     for op in tape.ops:
         if read.isdisjoint(op.inputs):
             continue
+        made = [one for one in op.outputs if tape.values[one].dtype.startswith(_FLOATING)]
         if op.static:
-            read.update(op.outputs)
+            read.update(made)  # the length of a table of embeddings is none
         elif op.index in tape.used:
-            yield from op.outputs
+            yield from made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from parity.diagnosis.unshared import UNSHARED
 from parity.report.summary import Report
 from parity.weights.pairing import Pairing, Side
 from parity.weights.table import Table
@@ -37,9 +38,10 @@ def hints(
             "batch norms have other epsilons: give both models the same, or let the variances take "
             "up the difference with adapt_variances=True (--adapt-variances)"
         )
-    told.append(_where(report) if told else f"every tensor has a partner, so {_where(report)}")
-    if not written:
-        count = sum(len(row.target) for row in table.rows)
+    if all(one.cause is None or one.cause.kind != UNSHARED for one in report.divergences):
+        told.append(_where(report) if told else f"every tensor has a partner, so {_where(report)}")
+    count = sum(len(row.target) for row in table.rows)
+    if count and not written:
         told.append(
             f"force=True (--force) writes the {count} tensors that were paired all the same"
         )

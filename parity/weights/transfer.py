@@ -14,6 +14,7 @@ import numpy as np
 from parity.channels import record
 from parity.comparison import compare
 from parity.diagnosis.output_pairs import pair_outputs
+from parity.diagnosis.unshared import after_a_transfer
 from parity.errors import FileError, InputError
 from parity.frameworks import load
 from parity.frameworks.running import own_arithmetic
@@ -159,7 +160,7 @@ def transfer(
         for way in ways:
             other_epsilons(ours, theirs, way, adapt_variances)
             write(ours.addresses, theirs, way)
-            report = compare(*models, inputs=inputs)
+            report = after_a_transfer(compare(*models, inputs=inputs))
             result = result or (report, way)
             if report.verdict == "parity":
                 result = report, way

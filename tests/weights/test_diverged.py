@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import layers
 from torch import nn
 
@@ -38,22 +39,52 @@ def in_chainer() -> Any:
     return chainer.Sequential(L.Linear(4, 6), F.relu, L.Linear(6, 2))
 
 
+class Module(tf.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        draw = np.random.default_rng(1)
+        sizes = (4, 6), (6,), (6, 2), (2,)
+        self.w = [tf.Variable(draw.standard_normal(size).astype("f")) for size in sizes]
+
+    def __call__(self, x: Any) -> Any:
+        return tf.nn.relu(x @ self.w[0] + self.w[1]) @ self.w[2] + self.w[3]
+
+
+def tanh_in_keras() -> Any:
+    return keras.Sequential(
+        [keras.Input((4,)), layers.Dense(6, activation="tanh"), layers.Dense(2)]
+    )
+
+
+def tanh_in_chainer() -> Any:
+    return chainer.Sequential(L.Linear(4, 6), F.tanh, L.Linear(6, 2))
+
+
+SOURCES = [source, tanh_in_keras, tanh_in_chainer]
+
+
 def contents(model: Any) -> list[Any]:
     if isinstance(model, nn.Module):
         return [one.detach().numpy().copy() for one in model.parameters()]
     if isinstance(model, keras.Model):
         return [np.asarray(one).T for one in model.get_weights()]
+    if isinstance(model, tf.Module):
+        return [one.numpy().T for one in model.w]
     return [model[n].__dict__[key].array.copy() for n in (0, 2) for key in "Wb"]
 
 
-each_target = pytest.mark.parametrize("build", [in_torch, in_keras, in_chainer])
+each_source = pytest.mark.parametrize("build_source", SOURCES)
+each_target = pytest.mark.parametrize("build", [in_torch, in_keras, in_chainer, Module])
 
 
+@each_source
 @each_target
-def test_it_prints_why_and_what_would_help(build: Callable[[], Any]) -> None:
+def test_it_prints_why_and_what_would_help(
+    build_source: Callable[[], Any], build: Callable[[], Any]
+) -> None:
     target = build()
     before = contents(target)
-    result = parity.transfer(source(), target, X)
+    result = parity.transfer(build_source(), target, X)
     assert result.verdict == "diverged" and not result.written
     assert all(map(np.array_equal, contents(target), before))
     told = str(result)
@@ -66,9 +97,12 @@ def test_it_prints_why_and_what_would_help(build: Callable[[], Any]) -> None:
     assert result.to_dict()["hints"] == [where, force]
 
 
+@each_source
 @each_target
-def test_forced_it_writes_what_was_paired_and_the_verdict_stays(build: Callable[[], Any]) -> None:
-    ours, target = source(), build()
+def test_forced_it_writes_what_was_paired_and_the_verdict_stays(
+    build_source: Callable[[], Any], build: Callable[[], Any]
+) -> None:
+    ours, target = build_source(), build()
     result = parity.transfer(ours, target, X, force=True)
     assert result.verdict == "diverged" and result.written
     assert all(map(np.array_equal, contents(target), contents(ours)))
@@ -89,6 +123,15 @@ def test_forced_what_has_no_partner_stays_as_it_was() -> None:
     told = result.hints[0]
     assert told.startswith("no partner was found for ") and all(name in told for name in left)
     assert "map=" in told and "parity.structure" in told
+
+
+@each_target
+def test_where_nothing_was_paired_no_transfer_is_advised(build: Callable[[], Any]) -> None:
+    result = parity.transfer(source(), build(), X, map={"pairs": []})
+    assert result.report.divergences[0].cause.kind == "weights-not-shared"
+    (left,) = result.hints
+    assert left.startswith("no partner was found for ")
+    assert "Transfer them" not in str(result) and "0 tensors that" not in str(result)
 
 
 def test_other_epsilons_are_told_with_what_takes_them_up() -> None:
