@@ -28,9 +28,9 @@ what it should predict, is told as *consistent with the evidence, not proved*, w
 ([decision 0012](decisions/0012-confirmed-is-measured.md)). Where nothing holds, the report says
 `unexplained`, and what comes closest.
 
-`weights-not-shared` is told before anything is located, and never as confirmed: the models have as
-many weight matrices of each size, and none of the one is in the other, in any arrangement,
-precision or multiple. Transfer them (`parity.transfer`), or compare what the models are made of
+`weights-not-shared` is told before anything is located, and never as confirmed: the models'
+weight matrices hold as many numbers, and none of the one is in the other, in any arrangement,
+precision or multiple, nor a gate of a cell that one of them joins. Transfer them (`parity.transfer`), or compare what the models are made of
 (`parity.structure`).
 
 Each cause is a function of `parity/diagnosis/causes/`, and its text here is that function's

@@ -24,6 +24,7 @@ from parity.diagnosis.outputs import output_matches, output_verdicts
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import OutputPair, Parting
 from parity.diagnosis.shapes import shape_reason
+from parity.diagnosis.vacuous import vacuous
 from parity.diagnosis.whole import (
     agree_as_a_whole,
     beyond_rounding,
@@ -34,7 +35,7 @@ from parity.diagnosis.whole import (
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences, mask_sentinels
 from parity.report.summary import Coverage, Divergence, Note
-from parity.tape import Array, Site, Tape
+from parity.tape import Site, Tape
 
 _OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
 _ROUNDING = 1e-6  # in float64: what no rounding of float32 constants leaves of a value
@@ -97,7 +98,8 @@ def judge(
     doubts = [*structure, *found.unverified, *beside.doubts]
     doubts += [doubt for tape in tapes for doubt in tape.doubts]
     doubts += [doubt for tape in tapes for doubt in tape.lost_draws]
-    unverified = [*dict.fromkeys(doubts), *_vacuous(matched, outputs)]
+    coverage = _coverage(matched, repaired, outputs, structure)
+    unverified = [*dict.fromkeys(doubts), *vacuous(matched, outputs, coverage)]
     like = not shapes and not masks
     # where each element counts by itself, the outputs are known to differ
     complete = budget.current().all_places
@@ -139,7 +141,7 @@ def judge(
         reasons,
         tuple(divergences),
         tuple(found.notes),
-        _coverage(matched, repaired, outputs, structure),
+        coverage,
         found.ends,
         output_verdicts(matched, outputs, verdict, found.ends, {*shapes, *masks}),
         tuple(found.noted),
@@ -382,65 +384,6 @@ def _masks(reference: Tape, candidate: Tape, pair: OutputPair) -> str:
     )
     what = "NaN" if nan else "infinite"
     return f"output {pair.name!r} is {what} in one model only, at {count} of {a.size} places"
-
-
-def _vacuous(matched: Match, outputs: Sequence[OutputPair]) -> list[str]:
-    """Why the comparison would prove nothing, if so."""
-    found = []
-    reference = matched.reference
-    inputs = [reference.array(value) for value in reference.tape.inputs.values()]
-    if inputs and all(array.min() == array.max() and array.size > 1 for array in inputs):
-        found.append(
-            f"every input is constant (all {inputs[0].flat[0]:g}): most faults cannot show; "
-            "use distinct, signed inputs"
-        )
-    if outputs and not any(reference.informative(pair.reference) for pair in outputs):
-        if not any(matched.side.informative(pair.candidate) for pair in outputs):
-            found.append("the outputs hold too few distinct numbers to be evidence of anything")
-    if not outputs:
-        found.append("no output was compared")
-    elif not any(
-        reference.tape.is_live(pair.reference) or matched.side.tape.is_live(pair.candidate)
-        for pair in outputs
-    ):
-        found.append("no output depends on the inputs, as far as operations were recorded")
-    elif not found and _one_for_all_samples(matched, outputs):
-        found.append(
-            "every output is one for all samples, though the inputs are not: what computes it "
-            "does not show, as behind a dead ReLU; use other inputs"
-        )
-    return found
-
-
-def _one_for_all_samples(matched: Match, outputs: Sequence[OutputPair]) -> bool:
-    """Whether samples that differ give the same, and what last tells them apart has no partner."""
-    side = matched.reference
-    inputs = [side.array(value) for value in side.tape.inputs.values()]
-    lengths = {len(array) if array.ndim else 0 for array in inputs}
-    if len(lengths) != 1 or min(lengths) < 2 or all(map(_rows_are_one, inputs)):
-        return False
-    (count,) = lengths
-    stack = [pair.reference for pair in outputs]
-    arrays = [side.array(value) for value in stack]
-    if not all(one.ndim > 0 and len(one) == count and _rows_are_one(one) for one in arrays):
-        return False
-    seen: set[int] = set()
-    while stack:
-        op = side.tape.producer(stack.pop())
-        for value in op.inputs if op is not None else ():
-            if value in seen or not side.tape.is_live(value):
-                continue
-            seen.add(value)
-            array = side.array(value)
-            if array.ndim == 0 or len(array) != count or _rows_are_one(array):
-                stack.append(value)
-            elif value not in matched.by_reference and side.tape.producer(value) is not None:
-                return True
-    return False
-
-
-def _rows_are_one(array: Array) -> bool:
-    return bool((array == array[:1]).all())
 
 
 def _coverage(

@@ -1,0 +1,124 @@
+"""Comparisons that would prove nothing: what agrees there carries no information."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from parity.diagnosis.region import OutputPair
+from parity.matching.match import Match
+from parity.numerics.rounding import UNITS
+from parity.report.summary import Coverage
+from parity.tape import Array
+
+_UNITS = {**UNITS, "float64": 2.0**-53}
+_ROUNDINGS = 8.0  # that sums inside a kernel leave
+_NEARLY_ALL = 0.9  # of the values inside: where as many agree, they show what the outputs do not
+
+
+def vacuous(matched: Match, outputs: Sequence[OutputPair], coverage: Coverage) -> list[str]:
+    """Why the comparison would prove nothing, if so.
+
+    Args:
+        coverage: how many of the values inside have partners.
+    """
+    found = []
+    reference = matched.reference
+    inputs = [reference.array(value) for value in reference.tape.inputs.values()]
+    if inputs and all(array.min() == array.max() and array.size > 1 for array in inputs):
+        found.append(
+            f"every input is constant (all {inputs[0].flat[0]:g}): most faults cannot show; "
+            "use distinct, signed inputs"
+        )
+    if outputs and not any(reference.informative(pair.reference) for pair in outputs):
+        if not any(matched.side.informative(pair.candidate) for pair in outputs):
+            found.append("the outputs hold too few distinct numbers to be evidence of anything")
+    if not outputs:
+        found.append("no output was compared")
+    elif not any(
+        reference.tape.is_live(pair.reference) or matched.side.tape.is_live(pair.candidate)
+        for pair in outputs
+    ):
+        found.append("no output depends on the inputs, as far as operations were recorded")
+    elif not found and _one_for_all_samples(matched, outputs):
+        found.append(
+            "every output is one for all samples, though the inputs are not: what computes it "
+            "does not show, as behind a dead ReLU; use other inputs"
+        )
+    elif not found and _hidden_by_rounding(matched, outputs, coverage):
+        found.append(
+            "every output is one number, or one for all samples, but for rounding: what computes "
+            "it does not show, as where logits next to zero go into a softmax, and "
+            f"{coverage.reference_matched} of {coverage.reference_values} values inside agree; "
+            "use other inputs or weights"
+        )
+    return found
+
+
+def _one_for_all_samples(matched: Match, outputs: Sequence[OutputPair]) -> bool:
+    """Whether samples that differ give the same, and what last tells them apart has no partner."""
+    side = matched.reference
+    inputs = [side.array(value) for value in side.tape.inputs.values()]
+    lengths = {len(array) if array.ndim else 0 for array in inputs}
+    if len(lengths) != 1 or min(lengths) < 2 or all(map(_rows_are_one, inputs)):
+        return False
+    (count,) = lengths
+
+    def tells(value: int) -> bool:
+        array = side.array(value)
+        return not (array.ndim == 0 or len(array) != count or _rows_are_one(array))
+
+    arrays = [side.array(pair.reference) for pair in outputs]
+    if not all(one.ndim > 0 and len(one) == count and _rows_are_one(one) for one in arrays):
+        return False
+    return _is_behind(matched, outputs, tells)
+
+
+def _hidden_by_rounding(matched: Match, outputs: Sequence[OutputPair], coverage: Coverage) -> bool:
+    """Whether outputs are one number, or one row, up to rounding, and few of the values inside met.
+
+    In float64 their last digits differ, which float32 does not have.
+    """
+    if coverage.reference_matched > _NEARLY_ALL * coverage.reference_values:
+        return False
+    side = matched.reference
+
+    def is_one(value: int) -> bool:
+        array = side.array(value)
+        rows = array if array.ndim > 1 and len(array) > 1 else array.reshape(-1)
+        return _is_one(rows, _UNITS.get(side.tape.values[value].dtype, 0.0))
+
+    ends = [pair.reference for pair in outputs]
+    if not all(side.array(value).size > 1 and is_one(value) for value in ends):
+        return False
+    return _is_behind(matched, outputs, lambda value: not is_one(value))
+
+
+def _is_behind(matched: Match, outputs: Sequence[OutputPair], tells: Callable[[int], bool]) -> bool:
+    """Whether what last tells something, before outputs that do not, has no partner."""
+    side = matched.reference
+    seen: set[int] = set()
+    stack = [pair.reference for pair in outputs]
+    while stack:
+        op = side.tape.producer(stack.pop())
+        for value in op.inputs if op is not None else ():
+            if value in seen or not side.tape.is_live(value):
+                continue
+            seen.add(value)
+            if not tells(value):
+                stack.append(value)
+            elif value not in matched.by_reference and side.tape.producer(value) is not None:
+                return True
+    return False
+
+
+def _rows_are_one(array: Array) -> bool:
+    return bool((array == array[:1]).all())
+
+
+def _is_one(rows: Array, unit: float) -> bool:
+    """Whether all along the first axis is one but for a few roundings of each element."""
+    with np.errstate(all="ignore"):
+        near = np.abs(rows - rows[:1]) <= _ROUNDINGS * unit * np.abs(rows[:1])
+    return bool((near | (rows == rows[:1])).all())
