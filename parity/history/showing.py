@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 
 from rich import box
@@ -43,6 +44,9 @@ class Shown:
         runs = runs[runs.index(self._base) :]
         before, after = history.names(self._base), history.names(self._last)
         names = [one for one in sorted({*before, *after}) if comparison in one]
+        if not before and not after:
+            shown = " and ".join(dict.fromkeys(map(str, (self._base, self._last))))
+            raise UsageError(f"{shown}: no comparisons. Add a run: `parity history add RUN.json`.")
         if not names:
             raise UsageError(
                 f"--comparison: neither {self._base} nor {self._last} has one with {comparison!r} "
@@ -69,12 +73,11 @@ class Shown:
 
     def text(self) -> str:
         console = Console(highlight=False, markup=False, emoji=False, legacy_windows=False)
-        if not console.is_terminal:
-            console.width = _WIDTH
-        with console.capture() as captured:
-            for part in self._parts():
-                console.print(part, soft_wrap=isinstance(part, Text))
-        return "\n".join(line.rstrip() for line in captured.get().splitlines())
+        console.width = console.width if console.is_terminal else _WIDTH
+        console.file = shown = io.StringIO()  # its own capture writes to the terminal too
+        for part in self._parts():
+            console.print(part, soft_wrap=isinstance(part, Text))
+        return "\n".join(line.rstrip() for line in shown.getvalue().splitlines())
 
     def _parts(self) -> Iterator[RenderableType]:
         for one in self._courses:

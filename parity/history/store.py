@@ -30,6 +30,7 @@ _TABLES = (
     "CREATE TABLE comparisons (run INTEGER NOT NULL REFERENCES runs (number), "
     "name TEXT NOT NULL, entry TEXT NOT NULL, UNIQUE (name, run))",
 )
+_NO_RUNS = "{} has no runs. Add one: `parity history add RUN.json`."
 _ADVICE = "Take it from a backup; or delete it, and `parity history add` begins a new one."
 
 
@@ -101,10 +102,16 @@ class History:
         self._path = path
 
     def runs(self) -> list[Run]:
-        """In the order in which they were added."""
+        """In the order in which they were added; there is one at least.
+
+        Raises:
+            FileError: there is none.
+        """
         found = self._database.execute(
             "SELECT number, revision, added, parity FROM runs ORDER BY number"
-        )
+        ).fetchall()
+        if not found:
+            raise FileError(_NO_RUNS.format(self._path))
         return [Run(*self._typed(row, int, str, str, str)) for row in found]
 
     def names(self, run: Run) -> list[str]:
@@ -155,7 +162,7 @@ def reading(path: Path) -> Iterator[History]:
         )
     with _opened(path, "rw") as database:
         if _check(database, path):
-            raise FileError(f"{path} has no runs. Add one: `parity history add RUN.json`.")
+            raise FileError(_NO_RUNS.format(path))
         yield History(database, path)
 
 

@@ -66,3 +66,21 @@ def _call(folder: Path, *words: str) -> tuple[int, str]:
 )
 def test_the_exit_code_is_as_ever_and_nothing_is_said(folder: Path, words: str, code: int) -> None:
     assert _call(folder, *words.split()) == (code, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device is full here")
+@pytest.mark.parametrize("words", ["doctor", "history show", "compare nets:one nets:other"])
+def test_a_full_disk_is_told_in_words(folder: Path, words: str) -> None:
+    more = ["--random", "5,7"] if words.startswith("compare") else []
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "parity", *words.split(), *more],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+    assert done.returncode == (125 if words.startswith("history") else 3)
+    assert "what is to be printed could not be written: " in done.stderr
+    assert "Traceback" not in done.stderr and "fault of parity" not in done.stderr

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -213,6 +214,23 @@ def test_a_history_that_cannot_be_used_is_told(capsys):
         assert code == 125 and "is no history" in said
     code, said = call(capsys, "show", "--factor", "0.5")
     assert code == 125 and "--factor: 0.5 is no factor" in said
+
+
+def test_runs_or_comparisons_that_are_gone_are_told(capsys):
+    add(capsys, 1.0, commit="one")
+    with sqlite3.connect(FILE) as database:
+        database.execute("DELETE FROM comparisons")
+    code, said = call(capsys, "show")
+    assert code == 125 and "one (run 1): no comparisons. Add a run: " in said
+    add(capsys, 1.0, commit="two")
+    with sqlite3.connect(FILE) as database:
+        database.execute("DELETE FROM runs")
+    code, said = call(capsys, "show")  # comparisons of no run
+    assert code == 125 and f"{FILE} has no runs. Add one: `parity history add RUN.json`" in said
+    with sqlite3.connect(FILE) as database:
+        database.execute("DELETE FROM comparisons")
+    code, said = call(capsys, "show")
+    assert code == 125 and "has no runs" in said and "fault of parity" not in said
 
 
 def test_a_fault_of_parity_itself_is_125_too(capsys, monkeypatch):
