@@ -305,6 +305,66 @@ def test_a_model_that_raises_on_some_observations_fails_with_them(searched):
     assert told.count("[[") == 1 and "observation=" not in told
 
 
+CRASHING = """
+import keras
+import parity
+import tensorflow as tf
+import torch
+from parity.frameworks.chainer import chainer
+
+
+def check(largest):
+    if float(largest) > 1.5:
+        raise RuntimeError("the table ends at 1.5")
+
+
+def in_torch(x):
+    check(x.abs().max())
+    return torch.tanh(x)
+
+
+class InKeras(keras.Model):
+    def call(self, x):
+        check(keras.ops.max(keras.ops.abs(x)))
+        return keras.ops.tanh(x)
+
+
+class InGraph(tf.Module):
+    @tf.function
+    def __call__(self, x):
+        tf.debugging.assert_less(tf.reduce_max(tf.abs(x)), 1.5, "the table ends at 1.5")
+        return tf.tanh(x)
+
+
+class InChainer(chainer.Chain):
+    def forward(self, x):
+        check(abs(getattr(x, "array", x)).max())
+        return chainer.functions.tanh(x)
+
+
+torch_model = parity.wrap(in_torch, framework="torch")
+keras_model, graph, chain = InKeras(), InGraph(), InChainer()
+sound = parity.wrap(torch.tanh, framework="torch")
+"""
+
+
+@pytest.mark.parametrize("model", ["torch_model", "keras_model", "graph", "chain"])
+@pytest.mark.parametrize("is_reference", [False, True])
+def test_a_crash_is_told_in_every_framework(searched, pytester, model, is_reference):
+    pytester.makepyfile(crashing=CRASHING)
+    models = ["crashing.sound", f"crashing.{model}"]
+    given = ", ".join(models[::-1] if is_reference else models)
+    result = searched(
+        "import crashing\n@settings(max_examples=20)\ndef test_port(assert_parity):\n"
+        f"    assert_parity({given}, observations=nets.STRATEGY)\n"
+    )
+    result.assert_outcomes(failed=1)
+    told = result.stdout.str()
+    assert "the table ends at 1.5" in told and "INTERNALERROR" not in told
+    assert "the smallest observation found on which a model raises (" in told
+    assert "they part" not in told
+
+
 # --- failures that replay ------------------------------------------------------------------------
 
 

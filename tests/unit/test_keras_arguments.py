@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -66,3 +67,87 @@ def test_what_takes_a_list_gets_one() -> None:
     one, other = keras.Input((3,)), keras.Input((3,))
     functional = keras.Model([one, other], keras.ops.tanh(one) * other)
     assert parity.compare(ours, functional, inputs=(A, B)).verdict == "parity"
+
+
+# --- the same of a torch reference, with masks and other ways to take arguments -------------------
+
+torch = pytest.importorskip("torch")
+
+LEGAL = np.random.default_rng(3).random((4, 3)) > 0.4
+AVAILABLE = np.random.default_rng(4).standard_normal((4, 6, 3)).astype("f")
+CHOICES = np.random.default_rng(5).random((4, 6)) > 0.3
+ops = keras.ops
+
+
+class BooleanMask(keras.Model):
+    def call(self, x: Any, mask: Any) -> Any:
+        return ops.where(mask, ops.tanh(x), -1e9)
+
+
+class MaskFirst(keras.Model):
+    def call(self, mask: Any, x: Any) -> Any:
+        return ops.tanh(x) * mask
+
+
+class Any2(keras.Model):
+    def call(self, *given: Any) -> Any:
+        return ops.tanh(given[0]) * given[1]
+
+
+class ByName(keras.Model):
+    def call(self, x: Any, *, mask: Any) -> Any:
+        return ops.tanh(x) * mask
+
+
+class Choosing(keras.Model):
+    def call(self, obs: Any, avail: Any, mask: Any) -> Any:
+        return ops.where(mask, ops.sum(ops.tanh(obs)[:, None] * avail, -1), -1e9)
+
+
+class ChoosingModule(tf.Module):
+    def __call__(self, obs: Any, avail: Any, mask: Any) -> Any:
+        return tf.where(mask, tf.reduce_sum(tf.tanh(obs)[:, None] * avail, -1), -1e9)
+
+
+def masked(x: Any, mask: Any) -> Any:
+    return torch.where(mask, torch.tanh(x), -1e9)
+
+
+def times(x: Any, mask: Any) -> Any:
+    return torch.tanh(x) * mask
+
+
+def mask_first(mask: Any, x: Any) -> Any:
+    return torch.tanh(x) * mask
+
+
+def choosing(obs: Any, avail: Any, mask: Any) -> Any:
+    return torch.where(mask, (torch.tanh(obs)[:, None] * avail).sum(-1), -1e9)
+
+
+@pytest.mark.parametrize(
+    ("build", "function", "inputs"),
+    [
+        (BooleanMask, masked, (A, LEGAL)),
+        (BooleanMask, masked, {"x": A, "mask": LEGAL}),
+        (MaskFirst, mask_first, (MASK, A)),
+        (Any2, times, (A, MASK)),
+        (ByName, times, (A, MASK)),
+        (ByName, times, {"x": A, "mask": MASK}),
+        (Choosing, choosing, (A, AVAILABLE, CHOICES)),
+        (Choosing, choosing, {"obs": A, "avail": AVAILABLE, "mask": CHOICES}),
+        (ChoosingModule, choosing, (A, AVAILABLE, CHOICES)),
+    ],
+)
+@pytest.mark.parametrize("first", ["torch", "tensorflow"])
+def test_masks_go_where_torch_takes_them(
+    build: Any, function: Any, inputs: Any, first: str
+) -> None:
+    @wraps(function)
+    def faulty(*arguments: Any, **named: Any) -> Any:
+        return 1.5 * function(*arguments, **named)
+
+    for own, verdict in ((function, "parity"), (faulty, "diverged")):
+        ours = parity.wrap(own, framework="torch")
+        models = (ours, build()) if first == "torch" else (build(), ours)
+        assert parity.compare(*models, inputs=inputs).verdict == verdict
