@@ -1,15 +1,13 @@
-"""Steps of many operations: recurrences, attention, and norms and activations written by hand."""
+"""Steps of many operations: recurrences, attention, and activations written by hand."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
 
 from parity.architecture.graph import Graph
-from parity.architecture.step import BIAS, CELLS, DENSE, KINDS, SUMS, Step, axes_of, plain
+from parity.architecture.step import BIAS, CELLS, DENSE, KINDS, Step, plain
 from parity.once import Once
 from parity.tape import Op, Tape
 
@@ -157,30 +155,6 @@ def _attends(graph: Graph, op: Op) -> bool:
     return word in DENSE and sum(not graph.is_static(v) for v in op.inputs) > 1
 
 
-def norms(graph: Graph) -> Iterator[Step]:
-    """Norms in small operations, in a layer that does nothing else.
-
-    What tells them is `rsqrt(variance + epsilon)`; the variance is a buffer, or a mean of squares.
-    """
-    for ops in graph.layers().values():
-        live = tuple(op.index for op in ops if op.index in graph.live)
-        roots = [op for op in ops if plain(op) in ("rsqrt", "sqrt")]
-        if not live or len(roots) != 1 or _names_a_step(graph, live):
-            continue
-        added = graph.tape.producer(roots[0].inputs[0])
-        if added is None or plain(added) not in SUMS:
-            continue
-        epsilon = graph.scalar(added)
-        values = graph.tape.values  # a variance of one channel is a single number, too
-        variance = [v for v in added.inputs if values[v].size > 1 or values[v].kind != "constant"]
-        if epsilon is None or not 0 < epsilon < 0.1 or len(variance) != 1:
-            continue
-        first = graph.tape.ops[live[0]]
-        kind, parameters = _which_norm(graph, variance[0], first)
-        if kind:
-            yield Step(kind, first.site, live, {"epsilon": epsilon, **parameters})
-
-
 def layer_norms_by_batch_norm(graph: Graph) -> Iterator[Step]:
     """Keras 2's layer norm: a batch norm without weights, of one image whose channels are rows."""
     for ops in graph.layers().values():
@@ -198,42 +172,13 @@ def layer_norms_by_batch_norm(graph: Graph) -> Iterator[Step]:
         )
         if fixed and images and given.get("is_training"):
             told = {"epsilon": float(given["epsilon"]), "normalised": shape[2]}
-            yield Step("layer_norm", norm.site, live, told)
+            before = tuple(index for index in live if index <= norm.index)
+            yield Step("layer_norm", norm.site, before, told)
 
 
 def _names_a_step(graph: Graph, ops: Sequence[int]) -> bool:
     """Whether any of some operations is a step, or of one, by itself."""
     return any(index in graph.owner or plain(graph.tape.ops[index]) in KINDS for index in ops)
-
-
-def _which_norm(graph: Graph, variance: int, first: Op) -> tuple[str, dict[str, Any]]:
-    """The norm whose variance a value is, and what it tells; "" where that cannot be known."""
-    values = graph.tape.values
-    if graph.is_static(variance):
-        return "batch_norm", {}
-    mean = graph.source(variance)
-    if mean is None or plain(mean) not in ("mean", "reducemean", "average"):
-        return "", {}
-    shape = values[mean.inputs[0]].shape
-    rank, axes = len(shape), axes_of(mean, len(shape))
-    if not axes or not _is_centred_square(graph.tape, mean.inputs[0]):
-        return "", {}
-    if 0 in axes:
-        return "batch_norm", {}
-    if rank > len(values[first.inputs[0]].shape):
-        kept = [n for axis, n in enumerate(shape) if axis and axis not in axes]
-        return "group_norm", {"groups": kept[0]} if len(kept) == 1 else {}
-    if axes != tuple(range(rank - len(axes), rank)):
-        return "", {}
-    return "layer_norm", {"normalised": math.prod(shape[a] for a in axes)}
-
-
-def _is_centred_square(tape: Tape, value: int) -> bool:
-    square = tape.producer(value)
-    if square is None or plain(square) == "squareddifference":
-        return square is not None
-    inner = tape.producer(square.inputs[0])
-    return plain(square) in ("square", "pow", "mul") and inner is not None and plain(inner) == "sub"
 
 
 def silus(graph: Graph) -> Iterator[Step]:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from parity.architecture.graph import Graph
+from parity.architecture.norms import absorb_affine, norms
 from parity.architecture.patterns import (
     attentions,
     gelus,
     layer_norms_by_batch_norm,
-    norms,
     recurrences,
     silus,
 )
@@ -63,6 +63,7 @@ class Program:
         self.steps = sorted(set(self.graph.owner.values()), key=lambda step: step.ops[0])
         for step in self.steps:
             self._absorb_bias(step)
+            absorb_affine(self.graph, step)
         self._number = {index: n for n, step in enumerate(self.steps) for index in step.ops}
         before, after = self.flow({number: number for number in range(len(self.steps))})
         self.before = [before[step.ops[0]] for step in self.steps]

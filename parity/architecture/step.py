@@ -67,6 +67,8 @@ class Step:
         ops: indices of its operations, in the order of the tape.
         parameters: what the tape tells of it, by name; comparable across frameworks.
         opaque: holds whatever a recurrence or an attention is made of.
+        operands: values that scale and shift in a norm, by their role, where operations of their
+            own do.
     """
 
     kind: str
@@ -74,6 +76,7 @@ class Step:
     ops: tuple[int, ...]
     parameters: dict[str, Any] = field(default_factory=dict)
     opaque: bool = False
+    operands: dict[str, int] = field(default_factory=dict)
 
     @property
     def size(self) -> tuple[Any, ...]:

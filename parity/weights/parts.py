@@ -13,7 +13,7 @@ from functools import cached_property
 
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
-from parity.architecture.step import BIAS, SUMS, Step, plain
+from parity.architecture.step import BIAS, KINDS, Step, plain
 from parity.tape import Array, Op
 from parity.weights.addresses import Addresses, without_repeats
 from parity.weights.elements import channel_axis
@@ -170,7 +170,8 @@ def _norm(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterat
     axis = channel_axis(graph, op, len(tape.values[x].shape))
     if step.kind in ("layer_norm", "rms_norm") or len(tape.values[x].shape) == 2:
         axis = -1
-    roles = _told(graph, op) if len(step.ops) == 1 else _worked_out(graph, step)
+    roles = _told(graph, op) if KINDS.get(plain(op)) == step.kind else {}
+    roles |= step.operands
     for role, value in roles.items():
         yield Part(number, role, Term(addresses, value, flat=True), x, axis, images=True)
 
@@ -191,47 +192,6 @@ def _told(graph: Graph, op: Op) -> dict[str, int]:
     if "batchnorm" in plain(op):
         roles |= dict(zip(_STATISTICS, buffers, strict=False))
     return roles
-
-
-def _worked_out(graph: Graph, step: Step) -> dict[str, int]:
-    """The roles in a norm in small operations, by what becomes of each tensor."""
-    tape = graph.tape
-    ops, stack = set(step.ops), [v for i in step.ops for v in tape.ops[i].inputs]
-    while stack:
-        producer = tape.producer(stack.pop())
-        if producer is not None and producer.static and producer.index not in ops:
-            ops.add(producer.index)
-            stack.extend(producer.inputs)
-    found: dict[str, int] = {}
-    for op in (tape.ops[index] for index in sorted(ops)):
-        if op.role == "move":
-            continue
-        for value in op.inputs:
-            source = tape.values[tape.before_moves(value)]
-            if source.op < 0 and source.kind in ("parameter", "buffer"):
-                found.setdefault(_becomes(graph, op), value)
-    return found
-
-
-def _becomes(graph: Graph, op: Op) -> str:
-    readers = _readers(graph, op.outputs[0])
-    words = {plain(reader) for reader in readers}
-    if plain(op) in SUMS and words & {"rsqrt", "sqrt"}:
-        return "running variance"
-    if plain(op) in ("mul", "realdiv", "div"):
-        live = not op.static or any(not reader.static for reader in readers)
-        return "gamma" if live and not words <= {"sub", "neg"} else "running mean"
-    live_sub = plain(op) == "sub" and not op.static and not graph.is_static(op.inputs[0])
-    return "running mean" if live_sub else "beta"
-
-
-def _readers(graph: Graph, value: int) -> list[Op]:
-    """The operations that read a value, with moves left out."""
-    found = []
-    for op in (graph.tape.ops[index] for index in graph.tape.consumers[value]):
-        moved = op.role == "move"
-        found += [o for v in op.outputs for o in _readers(graph, v)] if moved else [op]
-    return found
 
 
 def over_space(kernel: Array) -> Array:

@@ -1,0 +1,368 @@
+"""Norms in small operations, in a layer of their own or in the middle of a larger one.
+
+Whatever their spelling they are `x / sqrt(variance + epsilon)`, with a mean taken off, a scale and
+a shift. What is computed from that root on is multiplied out into terms, and the terms tell what
+each tensor is: a factor beside x is the scale, one of the term that is taken off the mean, and a
+term without the root is the shift.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from parity.architecture.graph import Graph
+from parity.architecture.step import BIAS, KINDS, SUMS, Step, axes_of, plain
+from parity.once import Once
+from parity.tape import Op
+
+_MEANS = frozenset(("mean", "reducemean", "average"))
+_PRODUCTS = frozenset(("mul", "multiply"))
+_QUOTIENTS = frozenset(("div", "realdiv", "truediv", "divfromconstant", "reciprocal"))
+_SUMS = BIAS | {"sub"}
+_ARITHMETIC = _PRODUCTS | _QUOTIENTS | _SUMS | {"addcmul", "neg"}
+_ONE = frozenset(("batch_norm", "layer_norm"))
+
+_X, _ROOT = -1, -2  # in a term, beside the values that are its other factors
+_Terms = list[tuple[int, tuple[int, ...]]]  # signs and factors
+
+
+@dataclass
+class _Statistic:
+    """What a variance is of.
+
+    Attributes:
+        x: None where the variance is a weight.
+        start: x before it was reshaped into groups.
+        width: how many features are scaled; None where that is not known.
+        centred: whether the mean is taken off.
+    """
+
+    kind: str
+    x: int | None
+    start: int | None
+    width: int | None
+    centred: bool
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+def norms(graph: Graph) -> Iterator[Step]:
+    """Norms by their roots, which tell them from all else: `sqrt(variance + epsilon)`."""
+    for root in graph.tape.ops:
+        power = _power(root)
+        added = graph.tape.producer(root.inputs[0]) if power else None
+        if added is None or plain(added) not in SUMS or root.index in graph.owner:
+            continue
+        epsilon, values = graph.scalar(added), graph.tape.values
+        # a variance of one channel is a single number, too
+        variance = [v for v in added.inputs if values[v].size > 1 or values[v].kind != "constant"]
+        if epsilon is None or not 0 < epsilon < 0.1 or len(variance) != 1:
+            continue
+        told = _statistic(graph, variance[0])
+        step = _Norm(graph, root, power < 0, told).step() if told is not None else None
+        if step is not None:
+            step.parameters["epsilon"] = epsilon
+            if told is not None and told.x is None:
+                step.operands["running variance"] = variance[0]
+            yield step
+
+
+def absorb_affine(graph: Graph, step: Step) -> None:
+    """A scale and a shift right behind a norm of one operation that has none belong to it."""
+    tape, values = graph.tape, graph.tape.values
+    one = [op for op in map(tape.ops.__getitem__, step.ops) if KINDS.get(plain(op)) in _ONE]
+    own = [values[tape.before_moves(v)] for op in one for v in op.inputs[1:]]
+    if not one or step.kind not in _ONE or any(value.kind == "parameter" for value in own):
+        return
+    width = step.parameters.get("normalised", max((value.size for value in own), default=0))
+    at = tape.ops[step.ops[-1]].outputs[0]
+    for role, words in (("gamma", _PRODUCTS), ("beta", BIAS)):
+        op = graph.only_reader(at)
+        scaled = [v for v in op.inputs if graph.is_static(v)] if op is not None else []
+        if op is None or op.index in graph.owner or plain(op) not in words or len(scaled) != 1:
+            continue
+        leaf = values[tape.before_moves(scaled[0])]
+        if leaf.size == width and (leaf.size > 1 or leaf.kind != "constant"):
+            graph.owner[op.index] = step
+            step.ops = (*step.ops, op.index)
+            step.operands[role] = scaled[0]
+            at = op.outputs[0]
+
+
+def _power(op: Op) -> float:
+    """Of a root 0.5 or -0.5; 0 where it is none."""
+    word = plain(op)
+    if word in ("sqrt", "rsqrt"):
+        return 0.5 if word == "sqrt" else -0.5
+    given = op.attributes.get("exponent", op.attributes.get("value"))
+    return given if word.startswith("pow") and given in (0.5, -0.5) else 0.0
+
+
+def _statistic(graph: Graph, variance: int) -> _Statistic | None:
+    values, tape = graph.tape.values, graph.tape
+    if graph.is_static(variance):
+        leaf = values[tape.before_moves(variance)]
+        told = _Statistic("batch_norm", None, None, leaf.size, False)
+        return told if leaf.op < 0 else None
+    mean, x, centred = _mean_of_squares(graph, variance)
+    shape = values[x].shape if x is not None else ()
+    axes = axes_of(mean, len(shape)) if mean is not None else ()
+    if not axes:
+        return None
+    if 0 in axes:
+        width = math.prod(n for axis, n in enumerate(shape) if axis not in axes)
+        return _Statistic("batch_norm", x, x, width, True) if centred else None
+    start = _before_reshape(graph, x) if x is not None else None
+    if start is not None and len(shape) > len(values[start].shape) and centred:
+        kept = [n for axis, n in enumerate(shape) if axis and axis not in axes]
+        groups = {"groups": kept[0]} if len(kept) == 1 else {}
+        return _Statistic("group_norm", x, start, None, True, groups)
+    if axes != tuple(range(len(shape) - len(axes), len(shape))):
+        return None
+    width = math.prod(shape[a] for a in axes)
+    kind = "layer_norm" if centred else "rms_norm"
+    return _Statistic(kind, x, x, width, centred, {"normalised": width})
+
+
+def _before_reshape(graph: Graph, value: int) -> int | None:
+    op = graph.tape.producer(value)
+    return op.inputs[0] if op is not None and op.role == "move" and op.inputs else None
+
+
+def _mean_of_squares(graph: Graph, variance: int) -> tuple[Op | None, int | None, bool]:
+    """What takes the mean, of the squares of what, and whether its own mean is taken off."""
+    op = graph.source(variance)
+    if op is None:
+        return None, None, False
+    if plain(op) in ("var", "varmean"):
+        return op, op.inputs[0], True
+    if plain(op) in _MEANS:
+        return op, *_squared_there(graph, op.inputs[0])
+    # the mean of squares, less the square of the mean
+    mean = graph.source(op.inputs[0]) if plain(op) == "sub" and len(op.inputs) == 2 else None
+    if mean is None or plain(mean) not in _MEANS:
+        return None, None, False
+    x, other = _squared(graph, mean.inputs[0]), _squared(graph, op.inputs[1])
+    own = graph.source(other) if other is not None else None
+    if own is None or plain(own) not in _MEANS or own.inputs[0] != x:
+        return None, None, False
+    return mean, x, True
+
+
+def _squared(graph: Graph, value: int) -> int | None:
+    op = graph.source(value)
+    if op is None:
+        return None
+    twice = plain(op) in _PRODUCTS and len(op.inputs) == 2 and op.inputs[0] == op.inputs[1]
+    two = plain(op).startswith("pow") and graph.scalar(op) == 2
+    return op.inputs[0] if plain(op) == "square" or twice or two else None
+
+
+def _squared_there(graph: Graph, value: int) -> tuple[int | None, bool]:
+    """Of what the square is, and whether a mean was taken off before."""
+    op = graph.tape.producer(value)
+    if op is not None and plain(op) == "squareddifference":
+        return op.inputs[0], True
+    squared = _squared(graph, value)
+    inner = graph.tape.producer(squared) if squared is not None else None
+    if inner is not None and plain(inner) == "sub" and len(inner.inputs) == 2:
+        mean = graph.source(inner.inputs[1])
+        if mean is not None and plain(mean) in (*_MEANS, "varmean"):
+            return inner.inputs[0], True
+    return squared, False
+
+
+class _Norm:
+    """What is computed from one root on."""
+
+    def __init__(self, graph: Graph, root: Op, inverse: bool, told: _Statistic) -> None:
+        self._graph, self._tape = graph, graph.tape
+        self._root, self._inverse, self._told = root, inverse, told
+        self._x = told.x
+        self._after = set(root.outputs)
+        self._known: dict[int, _Terms | None] = {}
+
+    def step(self) -> Step | None:
+        """The norm as far as it goes; None where what follows is none."""
+        found: tuple[Op, dict[str, int]] | None = None
+        for op in self._following():
+            if found is not None and self._graph.only_reader(found[0].outputs[0]) is not op:
+                continue
+            roles = self._roles(self._terms(op.outputs[0]) or [])
+            if roles is not None:
+                found = op, roles
+        if found is None or self._x is None:
+            return None
+        ops = self._between(found[0])
+        if ops is None:
+            return None
+        first = self._tape.ops[ops[0]]
+        return Step(
+            self._told.kind, first.site, ops, dict(self._told.parameters), operands=found[1]
+        )
+
+    def _following(self) -> list[Op]:
+        """The live operations that compute with the root, in the order of the tape."""
+        todo, found = Once(self._readers(self._root)), []
+        for index in todo:
+            op = self._tape.ops[index]
+            if op.role == "move" or plain(op) in _ARITHMETIC:
+                self._after.update(op.outputs)
+                todo.add(self._readers(op))
+            if op.role != "move" and index in self._graph.live:
+                found.append(op)
+        return sorted(found, key=lambda op: op.index)
+
+    def _readers(self, op: Op) -> list[int]:
+        return [index for value in op.outputs for index in self._tape.consumers[value]]
+
+    def _between(self, last: Op) -> tuple[int, ...] | None:
+        """The live operations from x to the last one; None where they read more than x."""
+        start = self._x if self._told.start is None else self._told.start
+        found, todo = set[int](), Once(last.outputs)
+        for value in todo:
+            op = self._tape.producer(value)
+            if value == start or self._graph.is_static(value):
+                continue
+            named = op is not None and (op.index in self._graph.owner or plain(op) in KINDS)
+            if op is None or named:
+                return None
+            found.add(op.index)
+            todo.add(op.inputs)
+        return tuple(sorted(found))
+
+    # --- terms -----------------------------------------------------------------------------------
+
+    def _terms(self, value: int) -> _Terms | None:
+        """A value multiplied out; None where it is no sum of a few products."""
+        if value not in self._known:
+            self._known[value] = None
+            self._known[value] = self._found(value)
+        return self._known[value]
+
+    def _found(self, value: int) -> _Terms | None:
+        if value == self._x:
+            return [(1, (_X,))]
+        if value in self._root.outputs:
+            return [(1, (_ROOT,))] if self._inverse else None
+        op = self._tape.producer(value)
+        if op is not None and op.role == "move":
+            own = self._graph.live_inputs(op) or op.inputs
+            inside = self._after.isdisjoint(op.outputs) and self._graph.is_static(value)
+            if len(own) == 1 and not inside:
+                return self._terms(own[0])
+        if self._graph.is_static(value) and value not in self._after:
+            moved = self._tape.before_moves(value)
+            before, leaf = self._tape.producer(moved), self._tape.values[moved]
+            if before is not None and plain(before) == "neg":
+                return _negative(self._terms(before.inputs[0]))
+            return [(1, (value,))] if leaf.size > 1 or leaf.kind != "constant" else None
+        if self._x is None and value not in self._after:
+            return self._entering(value, op)
+        before = self._tape.producer(self._x) if self._x is not None else None
+        later = op is not None and (before is None or op.index > before.index)
+        found = self._multiplied_out(op) if op is not None and later else None
+        if found is None and value not in self._after:
+            return [(1, (value,))]
+        return found if found is not None and len(found) <= 3 else None
+
+    def _entering(self, value: int, op: Op | None) -> _Terms | None:
+        """Where only weights tell the norm: x is what they are taken off, and multiplied with."""
+        own = self._graph.live_inputs(op) if op is not None else []
+        if op is not None and len(op.inputs) == 2 and len(own) == 1:
+            (other,) = set(op.inputs) - set(own)
+            sign = next(iter(self._terms(other) or [(0, ())]))[0]
+            less = own[0] == op.inputs[0] if plain(op) == "sub" else plain(op) in BIAS and sign < 0
+            if less:
+                self._x = own[0]
+                return self._multiplied_out(op)
+            if plain(op) in _PRODUCTS:
+                return self._multiplied_out(op)
+        self._x = value
+        return [(1, (_X,))]
+
+    def _multiplied_out(self, op: Op) -> _Terms | None:
+        word, given = plain(op), op.inputs
+        if float(op.attributes.get("alpha") or 1) != 1:
+            return None
+        if word == "neg":
+            return _negative(self._terms(given[0]))
+        if word in _QUOTIENTS:
+            return self._divided(op)
+        if word == "addcmul" and op.attributes.get("value", 1) == 1:
+            return _sum(self._terms(given[0]), self._product(given[1], given[2]))
+        if len(given) != 2:
+            return None
+        if word in _PRODUCTS:
+            return self._product(*given)
+        if word not in _SUMS:
+            return None
+        left, right = (self._terms(value) for value in given)
+        return _sum(left, _negative(right) if word == "sub" else right)
+
+    def _divided(self, op: Op) -> _Terms | None:
+        divisor = op.inputs[-1]
+        while divisor not in self._root.outputs:
+            before = self._tape.producer(divisor)
+            if before is None or before.role != "move" or not before.inputs:
+                return None
+            divisor = before.inputs[0]
+        if self._inverse:
+            return None
+        if len(op.inputs) == 2 and self._tape.values[op.inputs[0]].size > 1:
+            return _product(self._terms(op.inputs[0]), [(1, (_ROOT,))])
+        return [(1, (_ROOT,))] if self._is_one(op) else None
+
+    def _is_one(self, op: Op) -> bool:
+        """Whether it is 1 that is divided."""
+        told = self._graph.scalar(op)
+        return plain(op) == "reciprocal" or told == 1
+
+    def _product(self, one: int, other: int) -> _Terms | None:
+        return _product(self._terms(one), self._terms(other))
+
+    def _roles(self, terms: _Terms) -> dict[str, int] | None:
+        """What each tensor is; None where the terms are no norm, or not all of one."""
+        width = self._told.width
+        scaled = [(sign, set(own)) for sign, own in terms if _X in own]
+        means = [(sign, set(own)) for sign, own in terms if _ROOT in own and _X not in own]
+        shifts = [(sign, own) for sign, own in terms if _ROOT not in own and _X not in own]
+        once = all(len(own) == len(set(own)) for _, own in terms)
+        if not once or len(scaled) != 1 or len(means) > 1 or len(shifts) > 1:
+            return None
+        scale = scaled[0][1] - {_X, _ROOT}
+        if scaled[0][0] < 0 or _ROOT not in scaled[0][1] or len(scale) > 1:
+            return None
+        found = dict.fromkeys(("gamma",), min(scale)) if scale else {}
+        if means:
+            mean = means[0][1] - {_ROOT} - scale
+            if means[0][0] > 0 or not scale <= means[0][1] or len(mean) != 1:
+                return None
+            if self._told.x is None and self._graph.is_static(min(mean)):
+                found["running mean"] = min(mean)
+        if self._told.x is not None and bool(means) != self._told.centred:
+            return None
+        if shifts:
+            sign, own = shifts[0]
+            if sign < 0 or len(own) != 1:
+                return None
+            found["beta"] = own[0]
+        sizes = [self._tape.values[self._tape.before_moves(v)].size for v in found.values()]
+        whole = all(self._graph.is_static(v) for v in found.values())
+        return found if whole and all(width in (None, size) for size in sizes) else None
+
+
+def _negative(terms: _Terms | None) -> _Terms | None:
+    return None if terms is None else [(-sign, own) for sign, own in terms]
+
+
+def _sum(one: _Terms | None, other: _Terms | None) -> _Terms | None:
+    return None if one is None or other is None else one + other
+
+
+def _product(one: _Terms | None, other: _Terms | None) -> _Terms | None:
+    if one is None or other is None:
+        return None
+    return [(a * b, (*left, *right)) for a, left in one for b, right in other]
