@@ -11,7 +11,7 @@ from parity.architecture.program import Around, Program
 from parity.architecture.step import DENSE, Step
 from parity.budget import check
 
-_PRODUCTS = DENSE | {"tensordot", "dot"}
+_PRODUCTS = DENSE | {"dot"}
 _NOT_NEGATIVE = frozenset("relu relu6 sigmoid softmax softplus hard_sigmoid".split())
 
 

@@ -87,7 +87,7 @@ class Program:
         if reader is None or reader.index in self.graph.owner or plain(reader) not in BIAS:
             return
         static = [value for value in reader.inputs if self.graph.is_static(value)]
-        if len(static) == 1 and tape.values[static[0]].size == step.width:
+        if len(static) == 1 and tape.values[tape.before_moves(static[0])].size == step.width:
             self.graph.owner[reader.index] = step
             step.ops = (*step.ops, reader.index)
 

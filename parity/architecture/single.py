@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from parity.architecture.einsum import contraction
 from parity.architecture.graph import Graph
 from parity.architecture.step import KINDS, Read, Step, axes_of, first, plain
 from parity.architecture.windows import convolution, pool
@@ -83,16 +84,21 @@ def _norm(graph: Graph, op: Op, kind: str) -> Read:
 
 
 def _dense(graph: Graph, op: Op, kind: str) -> Read | None:
-    """A product of something live and a static weight of two axes."""
+    """A product of something live and a static weight of two axes, or of several in two groups."""
     word, values = plain(op), graph.tape.values
+    found = contraction(graph, op)
+    if found is not None:
+        return kind, dict(
+            zip(("units", "inputs"), found.sizes(values[found.weight].shape), strict=True)
+        )
     factors = op.inputs[1:] if word == "addmm" else op.inputs
     live = [v for v in factors if not graph.is_static(v)]
     static = [v for v in factors if graph.is_static(v) and values[v].size > 1]
     weights = static[:1] if word in ("linearfunction", "linear") else static
-    if len(live) != 1 or len(weights) != 1 or word == "einsum":
+    if len(live) != 1 or len(weights) != 1 or word in ("einsum", "tensordot"):
         return None
     weight, result = values[weights[0]], values[op.outputs[0]]
-    if len(weight.shape) != 2 or len(result.shape) < 2:
+    if len(weight.shape) < 2 or {*weight.shape[:-2]} - {1} or len(result.shape) < 2:
         return None
     units = result.shape[-2 if factors.index(weight.id) < factors.index(live[0]) else -1]
     if not units or weight.size % units:

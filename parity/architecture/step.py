@@ -28,7 +28,8 @@ _SPELLINGS = {
     "layer_norm": "nativelayernorm layernormalization",
     "group_norm": "nativegroupnorm groupnormalization",
     "rms_norm": "rmsnorm fusedrmsnorm",
-    "dense": "addmm mm linear matmul batchmatmul batchmatmulv2 linearfunction bmm einsum mv",
+    "dense": "addmm mm linear matmul batchmatmul batchmatmulv2 linearfunction bmm einsum mv "
+    "tensordot",
     "convolution": "convolution convolutionoverrideable mkldnnconvolution conv2d conv3d "
     "depthwiseconv2dnative convolution2dfunction convolutionnd",
     "transposed_convolution": "conv2dbackpropinput conv3dbackpropinputv2 deconvolution2dfunction "

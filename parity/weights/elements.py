@@ -13,6 +13,7 @@ from itertools import permutations
 
 import numpy as np
 
+from parity.architecture.einsum import laid_out
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import Step, axes_of, plain
@@ -89,7 +90,7 @@ class Elements:
                 return None
             own = np.arange(int(np.prod(shape)), dtype=np.int64) + anchor * _SPAN
             if step.kind not in _IMAGES:
-                return own.reshape(shape)
+                return laid_out(self._graph, self._tape.ops[step.ops[0]], own.reshape(shape))
             self.shapes[anchor] = shape
             if channel_axis(self._graph, op, len(shape)) != 1:
                 self.shapes[anchor] = (shape[0], shape[-1], *shape[1:-1])

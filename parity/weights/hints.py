@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from parity.diagnosis.unshared import UNSHARED
+import json
 from parity.report.summary import Report
 from parity.weights.pairing import Pairing, Side
 from parity.weights.table import Table
@@ -11,28 +12,24 @@ _NAMES = 6  # that one sentence lists
 
 
 def hints(
-    report: Report, table: Table, target: Side, found: Pairing, adapted: bool, written: bool
+    report: Report,
+    table: Table,
+    target: Side,
+    found: Pairing,
+    adapted: bool,
+    written: bool,
+    unmoved: bool,
 ) -> tuple[str, ...]:
-    """Sentences, what helps most first; none where the two do not diverge.
+    """Sentences, what helps most first; none where the two agree and all was moved.
 
     Args:
         adapted: whether variances took up other epsilons already.
         written: whether the target has the weights all the same.
+        unmoved: whether the two agree although both have what was not moved.
     """
+    told = [_partners(found)] if any(found.left) else []
     if report.verdict != "diverged":
-        return ()
-    told = []
-    if any(found.left):
-        names = [
-            f"{_listed(left)} of the {side}"
-            for left, side in zip(found.left, ("source", "target"), strict=True)
-            if left
-        ]
-        told.append(
-            f"no partner was found for {' and '.join(names)}: if the other has one, name it in the "
-            "map, which save_map (--save-map) writes and map= (--map) reads; if not, the two are "
-            "not built alike, and parity.structure tells where"
-        )
+        return tuple(told) if unmoved else ()
     if not adapted and _other_epsilons(target, found):
         told.append(
             "batch norms have other epsilons: give both models the same, or let the variances take "
@@ -46,6 +43,22 @@ def hints(
             f"force=True (--force) writes the {count} tensors that were paired all the same"
         )
     return tuple(told)
+
+
+def _partners(found: Pairing) -> str:
+    """What has no partner, and how to name one."""
+    names = " and ".join(
+        f"{_listed(left)} of the {side}"
+        for left, side in zip(found.left, ("source", "target"), strict=True)
+        if left
+    )
+    ours, theirs = (json.dumps(left[:1] or ["..."]) for left in found.left)
+    return (
+        f"no partner was found for {names}: what belongs together can be told by a map. Add lines "
+        f'as {{"role": "weight", "source": {ours}, "target": {theirs}}} to the one that save_map '
+        "(--save-map) writes, and give it as map= (--map). If nothing belongs there, the two are "
+        "not built alike, and parity.structure tells where"
+    )
 
 
 def _where(report: Report) -> str:
@@ -62,7 +75,9 @@ def _other_epsilons(target: Side, found: Pairing) -> bool:
     steps = target.program.steps
     return any(
         note.startswith("epsilon: ") and "added to" not in note for note in found.notes
-    ) and any(steps[pair.target.step].kind == "batch_norm" for pair in found.pairs)
+    ) and any(
+        pair.target.in_norm and steps[pair.target.step].kind == "batch_norm" for pair in found.pairs
+    )
 
 
 def _listed(names: list[str]) -> str:

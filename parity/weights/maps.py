@@ -53,6 +53,9 @@ def _parsed(path: Path) -> Any:
 def _is_entry(entry: Any) -> bool:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("role"), str):
         return False
+    axes = entry.get("axes", [])
+    if not isinstance(axes, list) or not all(isinstance(axis, int) for axis in axes):
+        return False
     return all(
         isinstance(entry.get(side), list) and all(isinstance(name, str) for name in entry[side])
         for side in ("source", "target")

@@ -13,7 +13,6 @@ import numpy as np
 
 from parity.architecture.align import align
 from parity.architecture.program import Program
-from parity.errors import UsageError
 from parity.report.writing import write_json
 from parity.tape import Array, Tape
 from parity.weights.addresses import Addresses
@@ -27,7 +26,7 @@ from parity.weights.stacked import stacks
 from parity.weights.summed import sums, with_one_bias
 from parity.weights.tensors import Tensor
 
-_MOST_TRIES = 24  # ways to pair steps that are alike
+MOST_TRIES = 24  # ways to pair steps that are alike
 
 
 class Side:
@@ -97,6 +96,7 @@ class Pair:
             the same order, or where that could not be followed.
         followed: whether it could.
         shift: what is added to the source's numbers: a variance may take up another epsilon.
+        axes: the order in which a map, and no role, lays the source's axes out.
     """
 
     role: str
@@ -107,6 +107,7 @@ class Pair:
     order: Array | None = field(default=None, repr=False)
     followed: bool = True
     shift: float = 0.0
+    axes: tuple[int, ...] | None = None
 
 
 @dataclass
@@ -136,6 +137,7 @@ class Pairing:
                     "role": pair.role,
                     "source": list(pair.source_names),
                     "target": list(pair.target_names),
+                    **({"axes": list(pair.axes)} if pair.axes is not None else {}),
                 }
                 for pair in self.pairs
             ]
@@ -174,39 +176,6 @@ def _names(side: Side, group: Sequence[int]) -> str:
     return " and ".join(names) if len(names) > 1 else ""
 
 
-def by_map(
-    source: Side,
-    target: Side,
-    given: Mapping[str, Any],
-    inputs: tuple[Mapping[int, Array], Mapping[int, Array]],
-) -> Pairing:
-    """The pairing that a user's map says.
-
-    Raises:
-        UsageError: it names what is not there, or what does not fit together.
-    """
-    found = _pair(source, target, align(source.program, target.program), inputs)
-    ours = {(part.role, frozenset(source.names(part))): part for part in source.all_parts()}
-    theirs = {(part.role, frozenset(target.names(part))): part for part in target.all_parts()}
-    pairs, steps = [], {}
-    for entry in given["pairs"]:
-        role = entry["role"]
-        left = ours.get((role, frozenset(entry["source"])))
-        right = theirs.get((role, frozenset(entry["target"])))
-        if right is None or left is None and entry["source"]:
-            side, names = ("target", "target") if right is None else ("source", "source")
-            raise UsageError(f"The map: the {side} has no {role} made of {entry[names]}.")
-        if left is not None and len(left.shape) != len(right.shape):
-            raise UsageError(f"The map: {role} {entry['source']} and {entry['target']} are unlike.")
-        pairs.append(Pair(role, left, right, tuple(entry["source"]), tuple(entry["target"])))
-        if left is not None:
-            steps[left.step] = right.step
-    found.pairs, found.steps = pairs, {**found.steps, **steps}
-    found.notes = []
-    _finish(source, target, found, inputs)
-    return found
-
-
 def _pair(
     source: Side,
     target: Side,
@@ -228,7 +197,7 @@ def _pair(
         found.stacked = True
     for one, other in pair_loose(source.loose, target.loose, steps):
         found.pairs += _pair_parts(source, target, {one.role: one}, {one.role: other})
-    _finish(source, target, found, inputs)
+    finish(source, target, found, inputs)
     return found
 
 
@@ -245,7 +214,7 @@ def _pair_parts(
             yield Pair(role, left, right, given, names)
 
 
-def _finish(
+def finish(
     source: Side,
     target: Side,
     found: Pairing,
@@ -262,7 +231,10 @@ def _finish(
     theirs = Elements(target.program, partners, inputs[1])
     for pair in found.pairs:
         left, right = pair.source, pair.target
-        if left is None or left.enters is None or right.enters is None:
+        if left is None:
+            continue
+        if left.enters is None or right.enters is None:
+            pair.order = _as_held(left, right)
             continue
         channels = [
             side.channels(part.enters, part.axis, part.images)
@@ -270,6 +242,8 @@ def _finish(
             if part.enters is not None
         ]
         pair.order, pair.followed = order(channels[0], channels[1])
+        if not pair.followed:
+            pair.order = _as_held(left, right)
     for number, side in enumerate((source, target)):
         used = {
             name
@@ -283,6 +257,27 @@ def _finish(
             elif tensor.name not in used:
                 found.left[number].append(tensor.name)
     _conflicts(found)
+
+
+def _as_held(ours: Part, theirs: Part) -> Array | None:
+    """The order of two kernels' inputs as their tensors hold them, which an einsum may change."""
+    places = [_first_row(part) for part in (ours, theirs)]
+    if ours.role != "kernel" or any(place is None for place in places):
+        return None
+    left, right = (np.argsort(place) for place in places if place is not None)
+    if left.size != right.size or np.array_equal(left, right):
+        return None
+    return left[np.argsort(right)]
+
+
+def _first_row(part: Part) -> Array | None:
+    """Where the inputs of one unit lie in the tensor that they are in."""
+    if part.step < 0 or len(part.shape) != 2:
+        return None
+    if part.strided is not None:
+        return np.arange(part.shape[1]) * part.strided.strides[1]
+    found = part.find() or []
+    return found[0][1][0] if len(found) == 1 else None
 
 
 def other_epsilons(source: Side, target: Side, found: Pairing, fold: bool) -> None:
@@ -337,15 +332,15 @@ def _alternatives(
     tries = (
         _permuted(first, [group for group in groups if len(group) == size], way)
         for size in sizes
-        for way in islice(permutations(range(size)), 1, _MOST_TRIES)
+        for way in islice(permutations(range(size)), 1, MOST_TRIES)
     )
     singly = (
         _permuted(first, [group], way)
         for group in groups
         if len(groups) > 1
-        for way in islice(permutations(range(len(group))), 1, _MOST_TRIES)
+        for way in islice(permutations(range(len(group))), 1, MOST_TRIES)
     )
-    yield from islice((*tries, *singly), _MOST_TRIES)
+    yield from islice((*tries, *singly), MOST_TRIES)
 
 
 def _permuted(

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 
+from parity.architecture.einsum import contraction
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import BIAS, KINDS, Step, plain
@@ -50,7 +52,7 @@ class Part:
 
     @property
     def in_norm(self) -> bool:
-        return self.role.split(" (")[0] in (*_AFFINE, *_STATISTICS)
+        return self.step >= 0 and self.role.split(" (")[0] in (*_AFFINE, *_STATISTICS)
 
     @cached_property
     def strided(self) -> Strided | None:
@@ -78,9 +80,14 @@ def parts(program: Program, addresses: Addresses) -> list[Part]:
 
 def product(graph: Graph, addresses: Addresses, number: int, op: Op) -> Part | None:
     """The kernel of a dense product."""
+    found = contraction(graph, op)
+    if found is not None:
+        axis = found.entering[0] if len(found.entering) == 1 else None
+        find = Term(addresses, found.weight, (*found.out, *found.into), rows=len(found.out))
+        return Part(number, "kernel", find, None if axis is None else found.x, axis or 0)
     word, shapes = plain(op), graph.tape.values
     factors = list(op.inputs[1:] if word == "addmm" else op.inputs[:2])
-    if len(factors) != 2:
+    if len(factors) != 2 or word in ("einsum", "tensordot"):
         return None
     weight = next((v for v in factors[::-1] if graph.is_static(v)), None)
     if weight is None or graph.is_static(factors[0]) and graph.is_static(factors[1]):
@@ -92,14 +99,17 @@ def product(graph: Graph, addresses: Addresses, number: int, op: Op) -> Part | N
     as_is = flipped if second else not flipped
     if word in ("linearfunction", "linear"):
         as_is = True
-    if len(shapes[weight].shape) != 2:
+    rank = len(shapes[weight].shape)
+    if rank < 2 or {*shapes[weight].shape[:-2]} - {1}:
         return None
     x = factors[0 if second else 1]
     x_flipped = bool(op.attributes.get(f"transpose_{'a' if second else 'b'}")) or bool(
         op.attributes.get(f"adj_{'x' if second else 'y'}")
     )
     axis = -1 if second != x_flipped else -2
-    return Part(number, "kernel", Term(addresses, weight, None if as_is else (1, 0)), x, axis)
+    axes = (*range(rank - 2), *((rank - 2, rank - 1) if as_is else (rank - 1, rank - 2)))
+    find = Term(addresses, weight, axes, rows=rank - 1)
+    return Part(number, "kernel", find, x, axis)
 
 
 def _dense(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterator[Part]:
@@ -207,6 +217,7 @@ class Term:
     Attributes:
         axes: the order in which they are arranged.
         flat: as one row, without what is repeated.
+        rows: how many of them are out, as one axis, and the others in, as another; 0: as they are.
         joined: channels and their multiples as one axis, and one of length 1 after it.
         spatial: all axes after the second as `over_space` has them.
         path: of a computed value the one of its ingredients.
@@ -215,6 +226,7 @@ class Term:
     addresses: Addresses
     value: int
     axes: tuple[int, ...] | None = None
+    rows: int = 0
     flat: bool = False
     joined: bool = False
     spatial: bool = False
@@ -230,6 +242,8 @@ class Term:
     def _arranged(self, found: Array) -> Array:
         if self.axes is not None:
             found = found.transpose(self.axes)
+        if self.rows:
+            found = found.reshape(prod(found.shape[: self.rows]), -1)
         if self.joined:
             found = found.reshape(found.shape[0] * found.shape[1], 1, *found.shape[2:])
         if self.spatial:

@@ -19,6 +19,7 @@ from parity.weights.addresses import Addresses
 from parity.weights.contradictions import contradictions
 from parity.weights.elements import Elements, order_in_file
 from parity.weights.file_layers import FileLayer, canonical, layers_of, window
+from parity.weights.mapped import as_told
 from parity.weights.pairing import Pair, Pairing, Side, numbered
 from parity.weights.parts import NEUTRAL, Part
 from parity.weights.table import SPACE
@@ -26,7 +27,8 @@ from parity.weights.table import SPACE
 _MOST_ALIKE = 6  # layers of the same shapes, of which every order is looked at
 
 
-Wanted = tuple[str, Part, int | None]  # a role, a part of the target, and the file's tensor
+# a role, a part of the target, and the file's tensor; or a pair that a map tells
+Wanted = tuple[str, Part, int | None] | Pair
 
 
 def pair_stored(
@@ -74,8 +76,16 @@ def _by_map(
     for entry in given["pairs"]:
         role, names = entry["role"], entry["source"]
         part = theirs.get((role, frozenset(entry["target"])))
-        if part is None or part.step < 0:
-            raise UsageError(f"The map: the target has no {role} made of {entry['target']}.")
+        if part is None or part.step < 0 or "axes" in entry:
+            told = as_told(book, target.addresses, entry)
+            if len(told) > 1:
+                raise UsageError(
+                    f"The map: {names[0]} fits {entry['target'][0]} in {len(told)} orders of its "
+                    'axes, and a file cannot be run to see which: give one, as "axes": '
+                    f"{list(told[-1].axes or ())}."
+                )
+            yield told[0]
+            continue
         if len(names) > 1 or not set(names) <= set(numbers):
             raise UsageError(f"The map: the file has no tensor {' + '.join(names)}.")
         number = numbers[names[0]] if names else None
@@ -92,7 +102,11 @@ def _pair(
     anchors = {n: n + 1 for n in range(len(target.program.steps))}
     inputs = {v: numbered(target.tape.values[v].shape) for v in target.tape.inputs.values()}
     elements = Elements(target.program, anchors, inputs)
-    for role, part, number in wanted:
+    for one in wanted:
+        if isinstance(one, Pair):
+            found.pairs.append(one)
+            continue
+        role, part, number = one
         names = target.names(part)
         if number is None:
             found.pairs.append(Pair(role, None, part, (), names))

@@ -156,6 +156,9 @@ def _done(source: Source, target: Side, pair: Pair) -> str:
     if pair.source is None:
         return "the source has none: set to what does nothing"
     told = [] if pair.order is None else [f"inputs permuted{_permutation(source, target, pair)}"]
+    if pair.axes is not None:
+        moved = pair.axes != tuple(range(len(pair.axes)))
+        told.append(f"as told{f', axes {_shape(pair.axes)}' if moved else ''}")
     if len(pair.source_names) > 1 and len(pair.target_names) == 1 and pair.role == "bias":
         several = len(pair.source.find() or ()) > 1
         told.append("biases added up" if several else "stacked")

@@ -29,13 +29,13 @@ from parity.weights.file_layers import has_channels_last, tensors_of
 from parity.weights.files import WeightFile, read_weights
 from parity.weights.filling import fill
 from parity.weights.hints import hints
+from parity.weights.mapped import by_map
 from parity.weights.maps import read_map
 from parity.weights.momenta import other_momenta
 from parity.weights.pairing import (
     Pair,
     Pairing,
     Side,
-    by_map,
     numbered,
     other_epsilons,
     pairings,
@@ -44,7 +44,7 @@ from parity.weights.parts import NEUTRAL, Part
 from parity.weights.stored import pair_stored
 from parity.weights.table import Table, tabulate
 from parity.weights.tensors import Tensor, told_collisions
-from parity.weights.unproved import unproved
+from parity.weights.unproved import unmoved, unproved
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def transfer(
     say(f"pairing the weights of {models[0].name} and {models[1].name}")
     ours, theirs, numbers = _as_paired(models, inputs)
     if map is not None:
-        ways = iter([by_map(ours, theirs, read_map(map), numbers)])
+        ways = by_map(ours, theirs, read_map(map), numbers)
     else:
         ways = pairings(ours, theirs, numbers)
     result: tuple[Report, Pairing] | None = None
@@ -175,14 +175,16 @@ def transfer(
         written = force or report.verdict != "diverged"
         if report.verdict != "parity" and written:
             write(ours.addresses, theirs, way)
-    way.notes += [told] if told else []
+    unlike = unmoved(ours, theirs, way) if verdict == "parity" else ""
+    verdict = "unverified" if unlike else verdict
+    way.notes += [one for one in (unlike, told) if one]
     way.notes += unproved(theirs, way) if report.verdict == "parity" else []
     frameworks = models[0].framework, models[1].framework
     way.notes += other_momenta(ours.addresses, theirs.addresses, way, frameworks)
     for model, side in zip(models, (ours, theirs), strict=True):
         way.notes += told_collisions(model.name, side.addresses.tensors)
     table = tabulate(ours, theirs, way, (models[0].name, models[1].name))
-    helpful = hints(report, table, theirs, way, adapt_variances, written)
+    helpful = hints(report, table, theirs, way, adapt_variances, written, bool(unlike))
     return Transfer(verdict, report, table, written, way, helpful)
 
 

@@ -1,4 +1,7 @@
-"""Recurrent weights that met nothing but zeros: running both models does not prove them.
+"""What running both models does not prove: weights that met nothing but zeros, and what was left.
+
+What neither side's partner was found for may be equal by chance, as untrained scales of ones are:
+the two then agree, and would not once the source is trained.
 
 One time step from a state of zeros is how an acting policy is often called. What is written there
 is right by its role, and whether it is can be seen only where a state enters, or a second step.
@@ -9,9 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from parity.architecture.step import CELLS, DENSE, plain
 from parity.tape import Op, Tape
 from parity.weights.pairing import Pairing, Side
+from parity.weights.tensors import Tensor
 
 
 def unproved(target: Side, found: Pairing) -> list[str]:
@@ -28,6 +34,36 @@ def unproved(target: Side, found: Pairing) -> list[str]:
         f"{', '.join(names)}: written by role and not proved, as the state they meet is zero at "
         "the only step; give inputs of two steps or more, or a state"
     ]
+
+
+def unmoved(source: Side, target: Side, found: Pairing) -> str:
+    """A sentence on what was left on both sides; "" where the target has the numbers already."""
+    left = [
+        [tensor for tensor in side.addresses.tensors if tensor.name in names and _is_weight(tensor)]
+        for side, names in zip((source, target), found.left, strict=True)
+    ]
+    for one in list(left[0]):
+        other = next((other for other in left[1] if _same_numbers(one, other)), None)
+        if other is not None:
+            left[0].remove(one)
+            left[1].remove(other)
+    if not all(left):
+        return ""
+    ours, theirs = (", ".join(tensor.name for tensor in own) for own in left)
+    return (
+        f"{ours} of the source and {theirs} of the target were not moved: the two agree only as "
+        "long as these hold what they hold now"
+    )
+
+
+def _is_weight(tensor: Tensor) -> bool:
+    return tensor.dtype.startswith(("float", "bfloat"))
+
+
+def _same_numbers(one: Tensor, other: Tensor) -> bool:
+    """In whatever order; of one number throughout that says nothing."""
+    ours, theirs = (np.sort(tensor.read(), axis=None) for tensor in (one, other))
+    return ours.size > 1 and ours[0] != ours[-1] and np.array_equal(ours, theirs)
 
 
 def _proved(side: Side, names: tuple[str, ...]) -> bool:

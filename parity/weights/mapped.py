@@ -1,0 +1,157 @@
+"""The pairing that a user's map says.
+
+A pair whose role was found on both sides is converted by that role. Any other is taken as told: the
+one tensor's numbers go into the other, with its axes in an order that fits. Where several fit, each
+is tried, and running both models tells which is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import islice, permutations, product
+from typing import Any
+
+import numpy as np
+
+from parity.architecture.align import align
+from parity.errors import UsageError
+from parity.tape import Array
+from parity.weights.addresses import Addresses
+from parity.weights.loose import terms
+from parity.weights.pairing import MOST_TRIES, Pair, Pairing, Side, finish
+from parity.weights.parts import NEUTRAL, Part
+
+_NAMES = 6  # that one sentence lists
+_Entry = Mapping[str, Any]
+
+
+def by_map(
+    source: Side,
+    target: Side,
+    given: _Entry,
+    inputs: tuple[Mapping[int, Array], Mapping[int, Array]],
+) -> Iterator[Pairing]:
+    """The pairings that a map allows: several where it leaves the order of axes open.
+
+    Raises:
+        UsageError: it names what is not there, or what does not fit together.
+    """
+    ways = [_ways(source, target, entry) for entry in given["pairs"]]
+    first = align(source.program, target.program)
+    for choice in _choices([len(way) for way in ways]):
+        pairs = [way[n] for way, n in zip(ways, choice, strict=True)]
+        steps = {
+            pair.source.step: pair.target.step
+            for pair in pairs
+            if pair.source is not None and pair.source.step >= 0
+        }
+        found = Pairing(pairs, {**first, **steps})
+        finish(source, target, found, inputs)
+        yield found
+
+
+def _choices(counts: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """One way for each pair: those first in which all are in the same order."""
+    alike = (tuple(min(n, count - 1) for count in counts) for n in range(max(counts, default=1)))
+    every = product(*map(range, counts))
+    yield from islice(dict.fromkeys((*alike, *islice(every, MOST_TRIES))), MOST_TRIES)
+
+
+def as_told(
+    ours: Addresses, theirs: Addresses, entry: _Entry, known: Callable[[str], str] = lambda _: ""
+) -> list[Pair]:
+    """One tensor into another, in each order of axes that fits.
+
+    Args:
+        known: what is known of the target, or of the source, to be told where a name is not there.
+
+    Raises:
+        UsageError: there is no such tensor, or none of its orders fits.
+    """
+    role, names = entry["role"], (tuple(entry["source"]), tuple(entry["target"]))
+    right = _own(theirs, role, names[1], "target", known)
+    target = Part(-1, role, terms(right))
+    if not names[0]:
+        if role not in NEUTRAL:
+            raise UsageError(
+                f"The map: {' + '.join(names[1])} gets no source, and what a {role} is that does "
+                f"nothing is not known; it is of {', '.join(NEUTRAL)}."
+            )
+        return [Pair(role, None, target, *names)]
+    left = _own(ours, role, names[0], "source", known)
+    found = _arranged(left, right.shape, entry.get("axes"))
+    if not found:
+        raise UsageError(
+            f"The map: {names[0][0]} {left.shape} does not fit {names[1][0]} {right.shape}"
+            + (f" with axes {entry['axes']}." if "axes" in entry else ".")
+        )
+    return [
+        Pair(role, Part(-1, role, terms(own)), target, *names, axes=axes) for axes, own in found
+    ]
+
+
+def _ways(source: Side, target: Side, entry: _Entry) -> list[Pair]:
+    """The pair that an entry says; several where the order of axes is open."""
+    role, names = entry["role"], (tuple(entry["source"]), tuple(entry["target"]))
+    ours, theirs = _parts(source, names[0]), _parts(target, names[1])
+    both = [role] if role in theirs and (role in ours or not names[0]) else []
+    if names[0] and not both:  # a role of another name, as long as it is one
+        both = [one for one in theirs if one in ours and ours[one].shape == theirs[one].shape]
+    if len(both) != 1 or "axes" in entry:
+
+        def known(side: str) -> str:
+            return _known(source if side == "source" else target, names[side == "target"])
+
+        return as_told(source.addresses, target.addresses, entry, known)
+    left, right = ours.get(both[0]), theirs[both[0]]
+    if left is not None and len(left.shape) != len(right.shape):
+        raise UsageError(f"The map: {role} {entry['source']} and {entry['target']} are unlike.")
+    return [Pair(both[0], left, right, *names)]
+
+
+def _parts(side: Side, names: Sequence[str]) -> dict[str, Part]:
+    """The parts that some tensors make, by their role."""
+    return {part.role: part for part in side.all_parts() if {*side.names(part)} == {*names}}
+
+
+def _own(
+    book: Addresses, role: str, names: Sequence[str], side: str, known: Callable[[str], str]
+) -> Array:
+    """The addresses of the one tensor that is named."""
+    numbers = {name: n for n, tensor in enumerate(book.tensors) for name in tensor.names}
+    if len(names) == 1 and names[0] in numbers:
+        return book.own(numbers[names[0]])
+    missing = [name for name in names if name not in numbers]
+    told = ""
+    if missing:
+        near = get_close_matches(missing[0], numbers, _NAMES, 0.4) or list(numbers)[:_NAMES]
+        told = f" No tensor is called {missing[0]}; there are {', '.join(near)}"
+        told += f" ({len(numbers)} in all)." if len(near) < len(numbers) else "."
+    raise UsageError(f"The map: the {side} has no {role} made of {[*names]}.{told or known(side)}")
+
+
+def _known(side: Side, names: Sequence[str]) -> str:
+    """What is known of several tensors that make no part together."""
+    told = [
+        f"{part.role} made of {' + '.join(own)}"
+        for part in side.all_parts()
+        if not {*(own := side.names(part))}.isdisjoint(names)
+    ]
+    listed = ", ".join(dict.fromkeys(told))
+    return f" Known there: {listed or 'nothing'}. One tensor with one tensor is taken as told."
+
+
+def _arranged(
+    own: Array, shape: tuple[int, ...], axes: Sequence[int] | None
+) -> list[tuple[tuple[int, ...], Array]]:
+    """The orders of axes in which an array takes a shape, and it in each; as it is first."""
+    if axes is not None:
+        fits = sorted(axes) == list(range(own.ndim)) and own.size == np.prod(shape, dtype=int)
+        return [(tuple(axes), own.transpose(axes).reshape(shape))] if fits else []
+    orders = list(islice(permutations(range(own.ndim)), MOST_TRIES))
+    if own.ndim != len(shape) and own.size == np.prod(shape, dtype=int):
+        return [(order, own.transpose(order).reshape(shape)) for order in orders]
+    return [
+        (order, own.transpose(order)) for order in orders if own.transpose(order).shape == shape
+    ]
