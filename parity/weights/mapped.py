@@ -7,6 +7,8 @@ is tried, and running both models tells which is right.
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice, permutations, product
@@ -21,8 +23,10 @@ from parity.weights.addresses import Addresses
 from parity.weights.loose import terms
 from parity.weights.pairing import MOST_TRIES, Pair, Pairing, Side, finish
 from parity.weights.parts import NEUTRAL, Part
+from parity.weights.tensors import Tensor, varied
 
 _NAMES = 6  # that one sentence lists
+_FEW_TRIES = 8  # of what is paired by elimination
 _Entry = Mapping[str, Any]
 
 
@@ -49,6 +53,54 @@ def by_map(
         found = Pairing(pairs, {**first, **steps})
         finish(source, target, found, inputs)
         yield found
+
+
+def with_the_last(
+    source: Side,
+    target: Side,
+    ways: Iterator[Pairing],
+    inputs: tuple[Mapping[int, Array], Mapping[int, Array]],
+) -> Iterator[Pairing]:
+    """Some pairings; then the first, with what it leaves over and is alone of its size, as told.
+
+    Those who take them stop where both models agree: they did not without what is paired so.
+    """
+    first = next(ways)
+    yield first
+    yield from ways
+    ours, theirs = (
+        _alone(side.addresses, names)
+        for side, names in zip((source, target), first.left, strict=True)
+    )
+    told = [
+        as_told(source.addresses, target.addresses, _entry(one, theirs[size]))
+        for size, one in ours.items()
+        # one number throughout would prove nothing
+        if size in theirs and varied(one) and _arranged(one.read(), theirs[size].shape, None)
+    ]
+    for choice in islice(_choices([len(own) for own in told]), _FEW_TRIES if told else 0):
+        pairs = [own[n] for own, n in zip(told, choice, strict=True)]
+        found = Pairing([*first.pairs, *pairs], first.steps)
+        finish(source, target, found, inputs)
+        found.notes += [
+            f"{pair.source_names[0]} and {pair.target_names[0]}: paired as the only ones left of "
+            "their size; without that the two do not agree"
+            for pair in pairs
+        ]
+        yield found
+
+
+def _entry(one: Tensor, other: Tensor) -> _Entry:
+    return {"role": "by elimination", "source": [one.name], "target": [other.name]}
+
+
+def _alone(book: Addresses, names: Sequence[str]) -> dict[int, Tensor]:
+    """By their sizes the tensors that are alone in theirs."""
+    found: dict[int, list[Tensor]] = defaultdict(list)
+    for tensor in book.tensors:
+        if tensor.name in names:
+            found[math.prod(tensor.shape)].append(tensor)
+    return {size: own[0] for size, own in found.items() if len(own) == 1}
 
 
 def _choices(counts: Sequence[int]) -> Iterator[tuple[int, ...]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from parity.frameworks import load
 from parity.model import wrap
-from parity.weights.tensors import Tensor
+from parity.weights.tensors import Tensor, varied
 
 _SHOWN = 6  # names in a line
 
@@ -82,7 +82,7 @@ def sharing(first: Any, second: Any) -> Sharing:
         names = "the first", "the second"
     shared = _taken(ours, theirs, lambda a, b: a.own is not None and a.own is b.own)
     equal = _taken(ours, theirs, lambda a, b: a.name == b.name and _equal(a, b))
-    equal += _taken(ours, theirs, lambda a, b: _varied(a) and _equal(a, b))
+    equal += _taken(ours, theirs, lambda a, b: varied(a) and _equal(a, b))
     return Sharing(
         names[0],
         names[1],
@@ -107,9 +107,3 @@ def _taken(ours: list[Tensor], theirs: list[Tensor], is_pair: Any) -> list[tuple
 
 def _equal(one: Tensor, other: Tensor) -> bool:
     return one.shape == other.shape and np.array_equal(one.read(), other.read())
-
-
-def _varied(one: Tensor) -> bool:
-    """Whether a tensor holds more than one number: any bias of zeros equals any other."""
-    contents = one.read()
-    return bool(contents.size) and bool((contents != contents.flat[0]).any())

@@ -158,7 +158,7 @@ def _done(source: Source, target: Side, pair: Pair) -> str:
     told = [] if pair.order is None else [f"inputs permuted{_permutation(source, target, pair)}"]
     if pair.axes is not None:
         moved = pair.axes != tuple(range(len(pair.axes)))
-        told.append(f"as told{f', axes {_shape(pair.axes)}' if moved else ''}")
+        told.append(f"axes taken as {_shape(pair.axes)}" if moved else "taken as it is")
     if len(pair.source_names) > 1 and len(pair.target_names) == 1 and pair.role == "bias":
         several = len(pair.source.find() or ()) > 1
         told.append("biases added up" if several else "stacked")

@@ -70,3 +70,9 @@ def told_collisions(model: str, tensors: Sequence[Tensor]) -> list[str]:
         f"names collide in {model}: {names}; a dict of weights by name keeps {kept} of "
         f"{len(tensors)}"
     ]
+
+
+def varied(tensor: Tensor) -> bool:
+    """Whether it holds more than one number: any bias of zeros equals any other."""
+    contents = tensor.read()
+    return bool(contents.size) and bool((contents != contents.flat[0]).any())

@@ -29,7 +29,7 @@ from parity.weights.file_layers import has_channels_last, tensors_of
 from parity.weights.files import WeightFile, read_weights
 from parity.weights.filling import fill
 from parity.weights.hints import hints
-from parity.weights.mapped import by_map
+from parity.weights.mapped import by_map, with_the_last
 from parity.weights.maps import read_map
 from parity.weights.momenta import other_momenta
 from parity.weights.pairing import (
@@ -154,7 +154,7 @@ def transfer(
     if map is not None:
         ways = by_map(ours, theirs, read_map(map), numbers)
     else:
-        ways = pairings(ours, theirs, numbers)
+        ways = with_the_last(ours, theirs, pairings(ours, theirs, numbers), numbers)
     result: tuple[Report, Pairing] | None = None
     with _kept(theirs.addresses.tensors) as put_back:
         for way in ways:

@@ -17,7 +17,7 @@ import numpy as np
 from parity.architecture.step import CELLS, DENSE, plain
 from parity.tape import Op, Tape
 from parity.weights.pairing import Pairing, Side
-from parity.weights.tensors import Tensor
+from parity.weights.tensors import Tensor, varied
 
 
 def unproved(target: Side, found: Pairing) -> list[str]:
@@ -62,8 +62,10 @@ def _is_weight(tensor: Tensor) -> bool:
 
 def _same_numbers(one: Tensor, other: Tensor) -> bool:
     """In whatever order; of one number throughout that says nothing."""
-    ours, theirs = (np.sort(tensor.read(), axis=None) for tensor in (one, other))
-    return ours.size > 1 and ours[0] != ours[-1] and np.array_equal(ours, theirs)
+    if math.prod(one.shape) != math.prod(other.shape) or not varied(one):
+        return False
+    ours, theirs = (np.sort(own.read(), axis=None) for own in (one, other))
+    return np.array_equal(ours, theirs)
 
 
 def _proved(side: Side, names: tuple[str, ...]) -> bool:
