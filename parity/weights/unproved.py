@@ -37,11 +37,18 @@ def unproved(target: Side, found: Pairing) -> list[str]:
 
 
 def unmoved(source: Side, target: Side, found: Pairing) -> str:
-    """A sentence on what was left on both sides; "" where the target has the numbers already."""
+    """A sentence on what was left on both sides; "" where the target has the numbers already.
+
+    What was set to do nothing counts as left where the source has one of its size: `1 + scale` does
+    nothing either, as long as that scale is zero.
+    """
+    bare = {name for pair in found.pairs if pair.source is None for name in pair.target_names}
     left = [
         [tensor for tensor in side.addresses.tensors if tensor.name in names and _is_weight(tensor)]
-        for side, names in zip((source, target), found.left, strict=True)
+        for side, names in ((source, found.left[0]), (target, {*found.left[1], *bare}))
     ]
+    sizes = {math.prod(tensor.shape) for tensor in left[0]}
+    left[1] = [one for one in left[1] if one.name not in bare or math.prod(one.shape) in sizes]
     for one in list(left[0]):
         other = next((other for other in left[1] if _same_numbers(one, other)), None)
         if other is not None:

@@ -206,6 +206,38 @@ def test_a_norm_by_the_mean_of_squares(make: Any, norm: Any, layer: bool) -> Non
     assert [row.role for row in result.table.rows].count("gamma") == 1
 
 
+def torch_one_more(x, g):
+    return torch_rms(x, 1 + g)
+
+
+def tf_one_more(x, g):
+    return tf_rms(x, 1 + g)
+
+
+def test_a_scale_that_is_one_more_is_another() -> None:
+    """Set to do nothing, a plain scale agrees with an untrained one of the other kind."""
+    result = moved(InTorch(torch_one_more, ("g",)), InTensorFlow(tf_one_more, ("g",)), 5)
+    assert "gamma (add)" in {row.role for row in result.table.rows}
+    source = nets.shuffled(InTorch(torch_one_more, ("g",)), INPUTS).obj
+    with torch.no_grad():
+        source.g.zero_()
+    result = parity.transfer(source, nets.shuffled(InTensorFlow(tf_rms, ("g",)), INPUTS), INPUTS)
+    assert result.report.verdict == "parity" and result.verdict == "unverified"
+    assert "g of the source and g of the target were not moved" in str(result)
+
+
+def test_what_is_scaled_again_has_two_scales() -> None:
+    def ours(x: Any, g: Any, b: Any, mean: Any, var: Any) -> Any:
+        return torch_var_mean(x, g, b) * mean + var
+
+    def theirs(x: Any, g: Any, b: Any, mean: Any, var: Any) -> Any:
+        return tf_formula(x, g, b) * mean + var
+
+    result = moved(InTorch(ours, STATISTICS), InTensorFlow(theirs, STATISTICS), 8)
+    roles = [row.role for row in result.table.rows]
+    assert {*roles} == {"kernel", "bias", "gamma", "beta", "scale", "shift"}
+
+
 def torch_fixed(x, g, b, mean, var):
     return (x - mean) * torch.rsqrt(var + EPSILON) * g + b
 
