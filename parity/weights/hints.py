@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from parity.diagnosis.unshared import UNSHARED
 import json
+
+from parity.diagnosis.unshared import UNSHARED
 from parity.report.summary import Report
 from parity.weights.pairing import Pairing, Side
 from parity.weights.table import Table
