@@ -1,7 +1,8 @@
 """Makes two tapes alike before they are matched, where one does at once what the other does not.
 
 Draws in a loop become one draw that is cut, tables that one model made beforehand are the ones that
-the other computes, and a state has the axis of layers that it has in the reference.
+the other computes, a state has the axis of layers that it has in the reference, and distributions
+are told by the same parameters.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import partial
 from parity.diagnosis.replayed import PlainRun
 from parity.diagnosis.states import with_axes_of_states
 from parity.draws.stacked import lines_of_loops, stacked
+from parity.laws import in_one_law
 from parity.matching.match import Indexed
 from parity.matching.tables import with_tables
 from parity.tape import Tape
@@ -22,13 +24,15 @@ def aligned(
 ) -> tuple[Indexed, Tape, tuple[PlainRun, PlainRun]]:
     """Both models made alike, with the plain runs of what they are then."""
     ours, theirs = plain_runs[0], replace(plain_runs[1], tape=candidate)
-    loops = lines_of_loops(reference.tape, candidate)
+    ours, theirs = in_one_law(ours, theirs)
+    loops = lines_of_loops(ours.tape, candidate)
     if loops[0]:
         ours = ours.made(partial(stacked, lines=loops[0]))
-        reference = Indexed(ours.tape, ours.tape.replay("float64"))
     if loops[1]:
         theirs = theirs.made(partial(stacked, lines=loops[1]))
-    theirs = with_axes_of_states(reference.tape, theirs)
+    theirs = with_axes_of_states(ours.tape, theirs)
+    if ours.tape is not reference.tape:
+        reference = Indexed(ours.tape, ours.tape.replay("float64"))
     reference, candidate = with_tables(reference, theirs.tape)
     runs = replace(ours, tape=reference.tape), replace(theirs, tape=candidate)
     return reference, candidate, runs

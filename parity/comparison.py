@@ -30,6 +30,7 @@ from parity.errors import InputError, ReplayError
 from parity.frameworks import load
 from parity.frameworks.running import own_arithmetic
 from parity.keeping import lost, one_comparison, other_generators
+from parity.laws import as_told
 from parity.matching.counts import as_ran, with_counts_as_ran
 from parity.matching.match import Indexed, Match, match
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
@@ -198,6 +199,7 @@ def _compare(
     phases.begin(f"measuring the layers of {candidate.model}", _OF_CANDIDATE[5])
     by_formula = None
     if book is not None:
+        book = as_told(book, reference.tape)
         answers = pair_outputs(reference.tape, book)
         by_formula = hold_against(book, *answers, matched, pairs, verdict.verdict)
     structure: tuple[StructuralDifference, ...] = ()

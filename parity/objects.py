@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from parity.frameworks.distributions import law_of
 from parity.owners import (
     codes,
     getter,
@@ -65,6 +66,8 @@ _PLAIN = (
 )
 KERAS_MASK = "_keras_mask"  # which Keras's layers and losses read of a tensor
 
+_TRANSFORMED = ("base_dist", "transforms")  # by which torch makes a log-normal of a normal
+
 # Answers that some objects compute on first use: quantile action values of ChainerRL and PFRL.
 _ASKED = ("q_values",)
 
@@ -76,6 +79,9 @@ def shown(thing: Any, ask: bool = True) -> dict[str, Any]:
         ask: whether the properties of its class are asked too.
     """
     found = _asked(thing, _names(thing, ask))
+    if law_of(type(thing)) is not None and not is_users_class(type(thing)):
+        # made of another distribution, as its class says
+        found = {name: item for name, item in found.items() if name not in _TRANSFORMED}
     if all(isinstance(item, (*_SETTINGS, Setting)) for item in found.values()):
         found |= _kept(thing)
     # an object that shows nothing by itself is not known by its class
@@ -144,6 +150,8 @@ def declares_itself(thing: object) -> bool:
 
 def names_parameters(thing: object) -> bool:
     """Whether an object is a distribution that says what its parameters are."""
+    if law_of(type(thing)) is not None:
+        return True
     constraints = getattr(type(thing), "arg_constraints", None)
     return isinstance(constraints, Mapping) or _declared(thing) is not None
 

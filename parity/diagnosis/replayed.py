@@ -63,13 +63,26 @@ class PlainRun:
     untraced: Callable[[int], Outputs] | None = None
     instead: Callable[[str, Callable[[Array], Array]], Outputs] | None = None
 
-    def made(self, change: Callable[[Tape], Tape]) -> PlainRun:
-        """The same with its tapes changed, those of other samples as well."""
-        recorded = self.recorded
+    def made(
+        self,
+        change: Callable[[Tape], Tape],
+        outputs: Callable[[Outputs], Outputs] = lambda outputs: outputs,
+    ) -> PlainRun:
+        """The same with its tapes changed, those of other samples as well, and its outputs."""
+
+        def then(run: Callable[..., Any] | None, change: Callable[[Any], Any]) -> Any:
+            return None if run is None else lambda *given: change(run(*given))
+
         return replace(
             self,
             tape=change(self.tape),
-            recorded=None if recorded is None else lambda at: change(recorded(at)),
+            recorded=then(self.recorded, change),
+            run=then(self.run, outputs),
+            nudged=then(self.nudged, outputs),
+            elsewhere=then(self.elsewhere, outputs),
+            redrawn=then(self.redrawn, outputs),
+            untraced=then(self.untraced, outputs),
+            instead=then(self.instead, outputs),
         )
 
     def giving(self, change: Callable[[Outputs], Outputs]) -> PlainRun:

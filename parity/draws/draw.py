@@ -69,3 +69,8 @@ class Transform:
             kinds = ["float32" if dtype == "bfloat16" else dtype for dtype in dtypes]
             return [one.astype(kind) for one, kind in zip(results, kinds, strict=True)]
         return [one.astype(np.float64) if one.dtype.kind == "f" else one for one in results]
+
+
+@dataclass(frozen=True, slots=True)
+class Told(Transform):
+    """How a distribution is told by other parameters than those it was given by: by no model."""

@@ -14,6 +14,7 @@ import numpy as np
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.diagnosis.region import OutputPair
 from parity.errors import ParityError
+from parity.laws import are_told_alike
 from parity.model import Inputs, Model, as_arrays, lay_out
 from parity.numerics.difference import as_real, count_mask_differences, mask_sentinels
 from parity.numerics.rounding import U32
@@ -77,8 +78,9 @@ def plain_runs(models: Sequence[Model], inputs: Inputs) -> PlainRuns | None:
     """The plain runs of models, with their rounding measured on `inputs`.
 
     Returns:
-        None where a model draws random numbers, gives other outputs when it is run again, or has
-        outputs without a counterpart: there a plain run tells nothing.
+        None where a model draws random numbers, gives other outputs when it is run again, has
+        outputs without a counterpart, or distributions that are given by other parameters: there a
+        plain run tells nothing.
     """
     tapes, runs = [], []
     for model in models:
@@ -95,7 +97,8 @@ def plain_runs(models: Sequence[Model], inputs: Inputs) -> PlainRuns | None:
     pairs = []
     for run, tape, exact in zip(runs[1:], tapes[1:], wide[1:], strict=True):
         paired, problems = pair_outputs(tapes[0], tape)
-        if problems or not paired or any(_shape_differs(tapes[0], tape, one) for one in paired):
+        differ = any(_shape_differs(tapes[0], tape, one) for one in paired)
+        if problems or not paired or differ or not are_told_alike(tapes[0], tape):
             return None
         theirs = {value: name for name, value in tape.outputs.items()}
         names = {}

@@ -162,7 +162,7 @@ def pairings(
             for names in alike
         ]
         yield found
-        for way in range(1, _MOST_TRIES if number == 1 and stacked else 0):
+        for way in range(1, MOST_TRIES if number == 1 and stacked else 0):
             found = _pair(source, target, steps, inputs, way)
             if not found.stacked:
                 break  # there are no more orders

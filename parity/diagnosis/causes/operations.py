@@ -22,6 +22,7 @@ from parity.diagnosis.causes._parts import (
 )
 from parity.diagnosis.causes._sources import is_bound, named, near, twins, unchanging
 from parity.diagnosis.view import plain_kind
+from parity.draws.draw import Told
 from parity.tape import Op
 
 _BYPASSED = 0.01  # what each operation more that is left out costs
@@ -63,6 +64,7 @@ def missing(case: Case) -> Iterator[Explanation]:
             predict,
             parameters={"operations": (names, "none")},
             unproved=twins(case)
+            or _is_told(left_out)
             or _has_it(inside_candidate(case), ours, left_out)
             or _gives_constants(ours, left_out),
             cost=_BYPASSED * len(left_out),
@@ -91,6 +93,7 @@ def extra(case: Case) -> Iterator[Explanation]:
             mended,
             {"operations": ("none", names)},
             unproved=twins(case)
+            or _is_told(left_out)
             or _is_of_shared_weights(case, left_out)
             or _has_it(inside_reference(case), theirs, left_out)
             or _read_elsewhere(theirs, left_out)
@@ -98,6 +101,18 @@ def extra(case: Case) -> Iterator[Explanation]:
             cost=_BYPASSED * len(left_out),
         )
         return
+
+
+def _is_told(left_out: list[Op]) -> str:
+    """Why operations may be right of which the last ones tell a distribution's parameters.
+
+    A distribution takes the softmax of logits itself; by which other parameters it is told is
+    parity's own affair.
+    """
+    told = [op for op in left_out if isinstance(op.call, Told) and "softmax" not in op.kind]
+    if told and len(told) < len(left_out):
+        return f"what is compared there is the {told[0].kind}, which the other model gives itself"
+    return ""
 
 
 def _is_of_shared_weights(case: Case, left_out: list[Op]) -> str:
