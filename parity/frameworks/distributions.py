@@ -103,7 +103,7 @@ def twice(concentration: Array, rate: Array) -> Array:
 
 
 _P = {"p": "probs", "logit": "logits"}
-_BINARY: Mapping[str, Made] = {"probs": {("logits",): sigmoid}}
+_BINARY: Mapping[str, Made] = {"probs": {("logits",): sigmoid, ("logit",): sigmoid}}
 _SCALE: Made = {
     ("log_scale",): np.exp,
     ("variance",): np.sqrt,
@@ -121,7 +121,8 @@ _CHI2 = Law("Chi2", {"k": "df"}, {"df": {("concentration", "rate"): twice}})
 _FREE = {"logits": log_softmax}  # a constant in a row changes no probability
 
 _LAWS = {
-    "Bernoulli": Law("Bernoulli", _P, _BINARY, looks=of_two),
+    # Chainer makes a logit of any probability, an infinite one of 1: it is not held to logits
+    "Bernoulli": Law("Bernoulli", {"p": "probs"}, _BINARY, looks=of_two),
     "Beta": Law("Beta", {"a": "concentration1", "b": "concentration0"}),
     "Binomial": Law("Binomial", _P, _BINARY, looks=of_two),
     "Categorical": Law("Categorical", _P, _CHOICE, _FREE, of_a_choice),

@@ -18,6 +18,7 @@ from parity.frameworks.chainer_numpy import import_chainer
 from tests.frameworks.chainerrl_stub import import_chainerrl
 
 chainer = import_chainer()
+pytestmark = pytest.mark.filterwarnings("ignore:divide by zero")  # of Chainer's, where p is 0 or 1
 tf = pytest.importorskip("tensorflow")
 keras = pytest.importorskip("keras")
 F, cd = chainer.functions, chainer.distributions
@@ -140,6 +141,21 @@ LAWS: dict[str, tuple[Make, Make, Make]] = {  # the reference, a port, the same 
         lambda a, b: td.Bernoulli(probs=torch.sigmoid(a)),
         lambda a, b: cd.Bernoulli(p=F.sigmoid(a)),
         lambda a, b: cd.Bernoulli(logit=F.sigmoid(a)),
+    ),
+    "Bernoulli that is sure": (
+        lambda a, b: td.Bernoulli(logits=20 * a),
+        lambda a, b: cd.Bernoulli(p=F.sigmoid(20 * a)),
+        lambda a, b: cd.Bernoulli(p=F.sigmoid(2 * a)),
+    ),
+    "Independent Bernoulli that is sure": (
+        lambda a, b: td.Independent(td.Bernoulli(logits=20 * a), 1),
+        lambda a, b: cd.Independent(cd.Bernoulli(p=F.sigmoid(20 * a))),
+        lambda a, b: cd.Independent(cd.Bernoulli(p=F.sigmoid(2 * a))),
+    ),
+    "Categorical that is sure": (
+        lambda a, b: td.Categorical(logits=20 * a),
+        lambda a, b: cd.Categorical(logit=20 * a),
+        lambda a, b: cd.Categorical(logit=2 * a),
     ),
     "Independent Bernoulli": (
         lambda a, b: td.Independent(td.Bernoulli(logits=a), 1),
