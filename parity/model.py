@@ -61,7 +61,7 @@ def wrap(
         obj: a torch `nn.Module`, a Keras model or layer, a `tf.Module`, a Chainer link, or any
             callable over tensors of one framework.
         framework: the framework of a plain function: `torch`, `tensorflow`, `chainer` or `numpy`.
-            Models are recognised, functions too where their module uses one framework only.
+            Models are recognised, and functions where what they hold and read is of one only.
             `rllib` for a ModelV2 or a `TorchRLModule` of RLlib's, or a method of the latter, which
             are recognised too: their outputs get names; see docs/rllib.md.
         input_layout: `"NCHW"` or `"NHWC"`: how the model takes its images. Four-dimensional

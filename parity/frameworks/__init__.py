@@ -11,7 +11,6 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from parity.errors import FrameworkMissing, ModelError, UsageError
@@ -154,10 +153,15 @@ def recognise(obj: object, framework: str | None = None) -> str:
         )
     if isinstance(obj, type):
         raise ModelError(f"{obj.__name__} is a class. Hand in an instance: {obj.__name__}(...).")
-    used = _frameworks_of(obj) & set(in_use)
-    used = used - {"numpy"} or used
-    if len(used) == 1:
-        return used.pop()
+    from parity.frameworks.telling import told_by
+
+    models = {name: load(name).recognises for name in in_use}
+    roots = {**ALIASES, **{name: name for name in FRAMEWORKS}}
+    used: set[str] = set()
+    for told in told_by(obj, models, roots):
+        used = told & set(in_use)
+        if len(used) == 1:
+            return used.pop()
     name = getattr(obj, "__name__", type(obj).__name__)
     why = f": its module uses {' and '.join(sorted(used))}" if used else ""
     which = [one for one in FRAMEWORKS if one in used or not used]
@@ -182,22 +186,3 @@ def word_of(obj: Any) -> str:
     """How the command names a function, as far as it can be seen from it."""
     name, module = getattr(obj, "__qualname__", "<"), getattr(obj, "__module__", None)
     return f"{module}:{name}" if module and "<" not in name else "package.module:attribute"
-
-
-def _frameworks_of(obj: Any) -> set[str]:
-    """Frameworks that the code of a function, or of an object's class, refers to."""
-    if isinstance(obj, MethodType):
-        obj = obj.__func__
-    if not isinstance(obj, FunctionType):
-        wrapped = getattr(obj, "__wrapped__", None) or getattr(obj, "func", None)
-        obj = wrapped if wrapped is not None else vars(type(obj)).get("__call__")
-    if not isinstance(obj, FunctionType):
-        return set()
-    found = set()
-    for thing in obj.__globals__.values():
-        origin = getattr(thing, "__name__" if type(thing) is type(sys) else "__module__", None)
-        root = origin.split(".")[0] if isinstance(origin, str) else ""
-        root = ALIASES.get(root, root)
-        if root in FRAMEWORKS:
-            found.add(root)
-    return found
