@@ -8,23 +8,26 @@ from __future__ import annotations
 import numpy as np
 
 from parity.errors import ModelError
+from parity.fitting import fitted
 from parity.model import Inputs, Model, flatten_inputs, map_arrays
 from parity.stages import record as record_model
 from parity.tape import Array, Tape
 
 
-def record(model: Model, reference: Model | None, inputs: Inputs) -> Tape:
-    """The tape of a model; where it fails and runs with the channels moved, the error says so.
+def record(model: Model, reference: Model | None, inputs: Inputs) -> tuple[Model, Tape]:
+    """The model as it takes the inputs, and its tape.
+
+    Where it fails and runs with the channels moved, the error says so.
 
     Args:
         reference: the model whose layout inputs are given in, maybe this one; None without others.
         inputs: as this model takes them, by what was told of its layout.
 
     Raises:
-        ModelError: as for `stages.record`.
+        ModelError: as for `fitted`.
     """
     try:
-        return record_model(model, inputs)
+        return fitted(model, reference, inputs)
     except ModelError as error:
         advice = _advice(model, reference, inputs) or _of_states(model, reference, inputs)
         if advice is None:

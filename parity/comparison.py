@@ -72,9 +72,10 @@ def compare(
         candidates: the models to be held against it; each is compared with the reference.
         inputs: an array, a tuple for several positional inputs, or a dict for named ones; in the
             reference's layout, batch first. A NamedTuple or a dataclass goes as one argument, or
-            by its fields where a model takes none; None stands for a part that a model can do
-            without. An argument `training` is given as the mode says where it has no default.
-            Not needed where every model is wrapped with its own inputs.
+            by its fields where a model takes none. None and Python's flags, words and numbers are
+            passed on as they are, and held as they are. A model that fails on this gets the
+            arrays as it reads them; see docs/troubleshooting.md. An argument `training` is given
+            as the mode says where it has no default. Not needed where every model has its own.
         formula: a function of NumPy arrays that tells what is right, such as `parity.rl.dueling_q`.
             It gets the reference's inputs in float64, and its outputs are paired with the models'.
             The report then says which model is right by it; the verdict does not hang on it.
@@ -110,7 +111,7 @@ def _compared(
     book = None if formula is None else record_formula(formula, fed[0])
     phases = Phases(sum(_OF_REFERENCE) + sum(_OF_CANDIDATE) * len(candidates))
     phases.begin(f"recording {models[0].name}", _OF_REFERENCE[0])
-    tape = _recorded(models[0], models[0], fed[0])
+    models[0], tape = _recorded(models[0], models[0], fed[0])
     run = plain_run(tape, models[0], fed[0])
     phases.begin(f"replaying {models[0].name} in float64", _OF_REFERENCE[1])
     ops = phases.operations(len(tape.ops))
@@ -123,7 +124,7 @@ def _compared(
     for model, arrays in zip(models[1:], fed[1:], strict=True):
         phases.begin(f"recording {model.name}", _OF_CANDIDATE[0])
         with budget.spending():
-            other = _recorded(model, models[0], arrays)
+            model, other = _recorded(model, models[0], arrays)
             theirs = plain_run(other, model, arrays)
             ours = lay_out(fed[0], models[0].input_layout, model.input_layout)
             if not same_samples(fed[0] if run.axis else ours, arrays, run.axis):
@@ -345,7 +346,7 @@ def structure(reference: Any, candidate: Any, inputs: Inputs = None) -> Structur
     for model in models:
         arrays = _inputs_of(model, models[0], inputs)
         _check(model, arrays)
-        tapes.append(channels.record(model, models[0], arrays))
+        tapes.append(channels.record(model, models[0], arrays)[1])
     ours, theirs = tapes
     return Structure(
         reference=ModelSummary(ours.model, ours.framework, len(ours.ops)),
@@ -401,17 +402,16 @@ def _inputs_of(model: Model, reference: Model, inputs: Inputs) -> Inputs:
     return lay_out(as_arrays(inputs), reference.input_layout, model.input_layout)
 
 
-def _recorded(model: Model, reference: Model, inputs: Inputs) -> Tape:
-    """The tape of a model, in which what it draws by a fixed seed is a constant, and what it draws
-    twice one draw.
-    """
+def _recorded(model: Model, reference: Model, inputs: Inputs) -> tuple[Model, Tape]:
+    """The model as it takes the inputs, and its tape: draws by a fixed seed are constants there."""
+    model, tape = channels.record(model, reference, inputs)
 
     def again(turn: int) -> Tape:
         others = load(model.framework).other_random_state(turn)
         with others, other_generators(model.obj, turn):
-            return channels.record(model, reference, inputs)
+            return channels.record(model, reference, inputs)[1]
 
-    return joined(settle(channels.record(model, reference, inputs), again))
+    return model, joined(settle(tape, again))
 
 
 def _check(model: Model, inputs: Inputs) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,7 @@ from parity.tape import Array
 
 Layout = Literal["NCHW", "NHWC"]
 Mode = Literal["eval", "train"]
-# An array, or tuples, lists and dicts of arrays.
+# An array, or tuples, lists and dicts of arrays and of what a model gets as it is.
 Inputs = Any
 # A function of NumPy arrays that runs before a model.
 Stage = Callable[..., Any]
@@ -35,6 +34,7 @@ class Model:
         inputs: its own inputs, or None for the comparison's.
         mode: the mode it runs in; its flags are put back afterwards.
         before: what the inputs go through first, in order.
+        way: how its inputs are rearranged, where it does not take them as they are given.
     """
 
     obj: Any
@@ -44,6 +44,7 @@ class Model:
     inputs: Inputs = None
     mode: Mode = "eval"
     before: tuple[Stage, ...] = ()
+    way: Callable[[Inputs], Inputs] | None = None
 
 
 def wrap(
@@ -84,14 +85,14 @@ def wrap(
         raise InputError(f"mode is {mode!r}; it must be 'eval' or 'train'.")
     stages = _stages(before)
     if isinstance(obj, Model):
-        return Model(
-            obj.obj,
-            framework or obj.framework,
-            name or obj.name,
-            input_layout or obj.input_layout,
-            obj.inputs if inputs is None else inputs,
-            mode if mode != "eval" else obj.mode,
-            stages + obj.before,
+        return dataclasses.replace(
+            obj,
+            framework=framework or obj.framework,
+            name=name or obj.name,
+            input_layout=input_layout or obj.input_layout,
+            inputs=obj.inputs if inputs is None else inputs,
+            mode=mode if mode != "eval" else obj.mode,
+            before=stages + obj.before,
         )
     prepared, framework = prepare(obj, framework)
     return Model(prepared, framework, name or name_of(obj), input_layout, inputs, mode, stages)
@@ -124,10 +125,26 @@ _NUMERIC = "Give arrays of numbers, dense, or tuples and dicts of them."
 _NESTED = "a nested tensor has rows of several lengths; pad them, and nest them in the model"
 
 
+def as_it_is(thing: object) -> bool:
+    """Whether a model gets a part of its inputs as the caller gave it, and no tensor of it.
+
+    So it is with None and with Python's own flags, words and numbers: code branches on them.
+    """
+    return thing is None or (
+        isinstance(thing, (bool, int, float, str)) and not isinstance(thing, np.generic)
+    )
+
+
 def as_arrays(inputs: Inputs) -> Inputs:
-    """Inputs with every leaf a NumPy array, whatever tensors or lists of numbers they were."""
+    """Inputs as NumPy arrays, whatever tensors or lists of numbers they were.
+
+    What a model gets as it is stays; numbers without an array beside them are arrays themselves.
+    """
     found = _as_arrays(inputs)
-    if not isinstance(found, np.ndarray) and found and not flatten_inputs(found):
+    if isinstance(found, np.ndarray) or not found or flatten_inputs(found):
+        return found
+    found = map_given(lambda item: None if item is None else _array(item), found)
+    if not flatten_inputs(found):
         raise InputError("inputs hold None and no array; give arrays, or tuples and dicts of them.")
     return found
 
@@ -141,6 +158,10 @@ def _as_arrays(inputs: Inputs) -> Inputs:
         isinstance(inputs, list) and any(hasattr(type(item), "shape") for item in inputs)
     ):
         return tuple(_part(item) for item in inputs)
+    return _array(inputs)
+
+
+def _array(inputs: Any) -> Array:
     try:
         if hasattr(inputs, "detach"):  # a torch tensor that may require gradients
             inputs = inputs.detach().cpu()
@@ -155,8 +176,7 @@ def _as_arrays(inputs: Inputs) -> Inputs:
 
 
 def _part(item: Any) -> Any:
-    """A part of the inputs; a model may take None for one that it can do without."""
-    return None if item is None else _as_arrays(item)
+    return item if as_it_is(item) else _as_arrays(item)
 
 
 def is_record(thing: object) -> bool:
@@ -195,19 +215,27 @@ def lay_out(inputs: Inputs, source: Layout | None, target: Layout | None) -> Inp
 
 def map_arrays(function: Callable[[Array], Any], inputs: Inputs) -> Inputs:
     """The same structure, with `function` applied to every array in it."""
+    return map_given(lambda item: item if as_it_is(item) else function(item), inputs)
+
+
+def map_given(function: Callable[[Any], Any], inputs: Inputs) -> Inputs:
+    """The same structure, with `function` applied to arrays and to what a model gets as it is."""
     if isinstance(inputs, Mapping):
-        return {key: map_arrays(function, item) for key, item in inputs.items()}
+        return {key: map_given(function, item) for key, item in inputs.items()}
     if is_record(inputs):
-        return like(inputs, [map_arrays(function, one) for one in fields_of(inputs).values()])
+        return like(inputs, [map_given(function, one) for one in fields_of(inputs).values()])
     if isinstance(inputs, tuple):
-        return tuple(map_arrays(function, item) for item in inputs)
-    return None if inputs is None else function(inputs)
+        return tuple(map_given(function, item) for item in inputs)
+    return function(inputs)
 
 
-def flatten_inputs(inputs: Inputs, path: str = "") -> dict[str, Array]:
+def flatten_inputs(inputs: Inputs) -> dict[str, Array]:
     """Arrays by path: `"0"`, `"obs"`, `"1/h"`."""
-    if inputs is None:
-        return {}
+    return {path: item for path, item in flatten_given(inputs).items() if not as_it_is(item)}
+
+
+def flatten_given(inputs: Inputs, path: str = "") -> dict[str, Any]:
+    """Arrays by path, and what a model gets as it is."""
     if isinstance(inputs, Mapping):
         items: Any = inputs.items()
     elif is_record(inputs):
@@ -216,85 +244,7 @@ def flatten_inputs(inputs: Inputs, path: str = "") -> dict[str, Array]:
         items = enumerate(inputs)
     else:
         return {path or "0": inputs}
-    found: dict[str, Array] = {}
+    found: dict[str, Any] = {}
     for key, item in items:
-        found |= flatten_inputs(item, f"{path}/{key}" if path else str(key))
+        found |= flatten_given(item, f"{path}/{key}" if path else str(key))
     return found
-
-
-def bind(
-    function: Callable[..., Any], inputs: Inputs, training: bool = False
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """How `function` takes `inputs`: positional for an array or tuple, named for a dict.
-
-    A dict goes as keywords where the names are the function's own, else as one argument, the way
-    models over dict observations take it. A record goes as one argument, and by its fields where
-    the function does not take one.
-
-    Args:
-        training: what an argument of that name is to be, where the function asks for one.
-    """
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        signature = None
-    args, kwargs = _bound(signature, inputs)
-    asked = signature.parameters.get("training") if signature is not None else None
-    if signature is not None and asked is not None and asked.kind is not asked.POSITIONAL_ONLY:
-        try:
-            given = signature.bind_partial(*args, **kwargs).arguments
-        except TypeError:  # the call will say what does not fit
-            return args, kwargs
-        if "training" not in given and (training or asked.default is asked.empty):
-            kwargs = {**kwargs, "training": training}
-    return args, kwargs
-
-
-def _bound(
-    signature: inspect.Signature | None, inputs: Inputs
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if is_record(inputs):
-        if _takes(signature, inputs):
-            return (inputs,), {}
-        return _bound(signature, fields_of(inputs))
-    if isinstance(inputs, tuple):
-        return _by_position(signature, inputs)
-    if not isinstance(inputs, Mapping):
-        return (inputs,), {}
-    if signature is None or not _takes(signature, **inputs):
-        return (dict(inputs),), {}
-    if any(name in signature.parameters for name in inputs):
-        return (), dict(inputs)
-    return (dict(inputs),), {}
-
-
-def _by_position(
-    signature: inspect.Signature | None, inputs: tuple[Any, ...]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The last inputs go by name where a function asks for as many by name alone."""
-    if signature is None or _takes(signature, *inputs):
-        return inputs, {}
-    asked = [one for name, one in signature.parameters.items() if name != "training"]
-    places = [one for one in asked if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    names = [one.name for one in asked if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
-    count = len(places)
-    if len(inputs) != count + len(names):
-        return inputs, {}
-    return inputs[:count], dict(zip(names, inputs[count:], strict=True))
-
-
-def _takes(signature: inspect.Signature | None, *args: Any, **kwargs: Any) -> bool:
-    """Whether a call fits; `training` is given where a function asks for it."""
-    if signature is None:
-        return True
-    try:
-        bound = signature.bind_partial(*args, **kwargs).arguments
-    except TypeError:
-        return False
-    return all(
-        name in bound
-        or name == "training"
-        or one.default is not one.empty
-        or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-        for name, one in signature.parameters.items()
-    )

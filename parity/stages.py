@@ -14,12 +14,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from parity.binding import bind
 from parity.draws.host import Host
 from parity.errors import ModelError
 from parity.frameworks import load
 from parity.frameworks.running import run
 from parity.keeping import left_as_it_was
-from parity.model import Inputs, Model, Stage, as_arrays, bind, flatten_inputs, map_arrays, name_of
+from parity.model import Inputs, Model, Stage, as_arrays, flatten_inputs, map_arrays, name_of
 from parity.tape import Adapter, Array, Frame, Native, Op, Precision, Site, Tape, Value
 
 

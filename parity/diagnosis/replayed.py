@@ -46,7 +46,7 @@ class PlainRun:
         moved: from which of the orders on the samples are others.
         redrawn: on the same inputs and other random numbers, by a number; 0 gives those of `run`.
         untraced: likewise, and without graphs, which are what their code was when they were traced.
-        instead: with other numbers in one input, by its name.
+        inputs, on: those that were recorded; on others in the same structure.
     """
 
     tape: Tape
@@ -61,29 +61,22 @@ class PlainRun:
     redrawn: Callable[[int], Outputs] | None = None
     built: Callable[[], bool] = lambda: False
     untraced: Callable[[int], Outputs] | None = None
-    instead: Callable[[str, Callable[[Array], Array]], Outputs] | None = None
+    inputs: Inputs = None
+    on: Callable[[Inputs], Outputs] | None = None
 
     def made(
         self,
         change: Callable[[Tape], Tape],
-        outputs: Callable[[Outputs], Outputs] = lambda outputs: outputs,
+        outputs: Callable[[Outputs], Outputs] | None = None,
     ) -> PlainRun:
         """The same with its tapes changed, those of other samples as well, and its outputs."""
-
-        def then(run: Callable[..., Any] | None, change: Callable[[Any], Any]) -> Any:
-            return None if run is None else lambda *given: change(run(*given))
-
-        return replace(
+        recorded = self.recorded
+        made = replace(
             self,
             tape=change(self.tape),
-            recorded=then(self.recorded, change),
-            run=then(self.run, outputs),
-            nudged=then(self.nudged, outputs),
-            elsewhere=then(self.elsewhere, outputs),
-            redrawn=then(self.redrawn, outputs),
-            untraced=then(self.untraced, outputs),
-            instead=then(self.instead, outputs),
+            recorded=None if recorded is None else lambda order: change(recorded(order)),
         )
+        return made if outputs is None else made.giving(outputs)
 
     def giving(self, change: Callable[[Outputs], Outputs]) -> PlainRun:
         """The same with its outputs changed, whatever it is run on."""
@@ -91,7 +84,7 @@ class PlainRun:
         def changed(run: Any) -> Any:
             return None if run is None else lambda *given: change(run(*given))
 
-        names = "run", "nudged", "elsewhere", "redrawn", "untraced", "instead"
+        names = "run", "nudged", "elsewhere", "redrawn", "untraced", "on"
         return replace(self, **{name: changed(getattr(self, name)) for name in names})
 
     @cached_property
@@ -118,9 +111,12 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
         orders += [np.zeros(1, int)] * _OTHERS
 
     def run(move: Callable[[Array], Array] = lambda array: array) -> dict[str, Array]:
+        return on(map_arrays(move, inputs))
+
+    def on(given: Inputs) -> dict[str, Array]:
         # what a model draws is no part of what it is: another run draws other numbers
         with _other_numbers(model, 0):
-            return plain(model, as_called=True)(map_arrays(move, inputs))
+            return plain(model, as_called=True)(given)
 
     def nudge(seed: int, unit: float | None = None) -> dict[str, Array]:
         random = np.random.default_rng(seed)
@@ -150,10 +146,6 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
         with _other_numbers(model, turn):
             return plain(model)(inputs)
 
-    def instead(name: str, change: Callable[[Array], Array]) -> dict[str, Array]:
-        names = iter(flatten_inputs(inputs))
-        return run(lambda array: change(array) if next(names) == name else array)
-
     @cache
     def once() -> dict[str, Array]:
         outputs = run()
@@ -164,8 +156,8 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     keep = lru_cache(1) if large else cache
     kept = once, keep(nudge), orders, keep(elsewhere)
     built = partial(was_built, model.obj)
-    others = cache(redrawn), built, untraced, instead
-    return PlainRun(tape, *kept, axis, count, recorded, moved, *others)
+    others = cache(redrawn), built, untraced
+    return PlainRun(tape, *kept, axis, count, recorded, moved, *others, inputs, on)
 
 
 @contextlib.contextmanager

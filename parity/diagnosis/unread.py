@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
+from parity.binding import FLAG
 from parity.diagnosis.replayed import Outputs, PlainRun
 from parity.errors import ParityError
+from parity.model import Inputs, as_it_is, flatten_given, map_given
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
 from parity.tape import Array, Replay, Tape
@@ -22,7 +25,7 @@ def read_by_one(plain: tuple[PlainRun, PlainRun]) -> list[str]:
     As a mask of ones, or a temperature that a port holds as a constant.
     """
     found = []
-    for name in _may_be_unread(*(one.tape for one in plain)):
+    for name in _may_be_unread(plain):
         read = [any(_changes(one, name, way) for way in WAYS) for one in plain]
         if read[0] == read[1]:
             continue
@@ -50,18 +53,38 @@ def _may_say_the_same(tape: Tape, name: str) -> bool:
     return False
 
 
-def _may_be_unread(reference: Tape, candidate: Tape) -> Iterator[str]:
+def _may_be_unread(plain: tuple[PlainRun, PlainRun]) -> Iterator[str]:
     """The inputs that operations of one model alone read on the way to an output.
 
-    Of a NumPy function nothing is known.
+    Of a NumPy function nothing is known, nor who reads a number of Python's.
     """
-    tapes = reference, candidate
+    tapes = reference, candidate = plain[0].tape, plain[1].tape
+    ours, theirs = (_numbers(one.inputs) for one in plain)
+    yield from (name for name in ours if name in theirs)
     opaque = len(reference.inputs) > 1 and any(tape.framework == "numpy" for tape in tapes)
     for name in reference.inputs:
         if name in candidate.inputs:
             read = [_reads(tape, tape.inputs[name]) for tape in tapes]
             if read[0] != read[1] or opaque:
                 yield name
+
+
+def _numbers(inputs: Inputs) -> list[str]:
+    """The names of inputs that are Python's numbers, and not the mode."""
+    given = flatten_given(inputs)
+    return [name for name, one in given.items() if isinstance(one, (int, float)) and name != FLAG]
+
+
+def _changed(inputs: Inputs, name: str, way: Callable[[Array], Array]) -> Inputs:
+    names = iter(flatten_given(inputs))
+
+    def change(item: Any) -> Any:
+        if next(names) != name:
+            return item
+        changed = way(np.asarray(item))
+        return changed.item() if as_it_is(item) else changed
+
+    return map_given(change, inputs)
 
 
 def _reads(tape: Tape, value: int) -> bool:
@@ -73,12 +96,12 @@ def _changes(plain: PlainRun, name: str, way: Callable[[Array], Array]) -> bool:
 
     A model that does not take them reads them.
     """
-    if plain.instead is None:
+    if plain.on is None:
         return True
     try:
         with warnings.catch_warnings():  # of what nobody gave it
             warnings.simplefilter("ignore")
-            return _differ(plain.run(), plain.instead(name, way))
+            return _differ(plain.run(), plain.on(_changed(plain.inputs, name, way)))
     except ParityError:
         return True
 
@@ -93,8 +116,7 @@ def _differ(before: Outputs, after: Outputs) -> bool:
 
 
 def _less(array: Array) -> Array:
-    smaller: Array = (array * 0.375).astype(array.dtype)
-    return smaller
+    return np.asarray(array * 0.375, array.dtype)
 
 
 def _turned_round(array: Array) -> Array:

@@ -39,6 +39,9 @@ class Framework(Adapter, Protocol):
     def recognises(self, obj: object) -> bool:
         """Whether `obj` is a model of this framework."""
 
+    def signed(self, obj: Any) -> Callable[..., Any]:
+        """The function whose signature a model has."""
+
     def record(self, model: Model, inputs: Inputs) -> Tape:
         """Runs the model once on NumPy inputs, leaves it as it was, and returns the tape.
 

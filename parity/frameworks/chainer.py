@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from parity import outputs as structure
+from parity.binding import bound
 from parity.draws.host import Host
 from parity.errors import ModelError, NoFloat64
 from parity.frameworks import running
@@ -28,7 +29,7 @@ from parity.frameworks.chainer_watcher import (
 )
 from parity.frameworks.running import no_tensors, run
 from parity.keeping import left_as_it_was
-from parity.model import bind, flatten_inputs, map_arrays
+from parity.model import flatten_inputs, map_arrays
 from parity.owners import is_librarys
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Native, Op, Precision, Tape
@@ -49,6 +50,13 @@ def recognises(obj: object) -> bool:
     if isinstance(owner_of(obj), (chainer.Link, chainer.Function)):
         return True
     return isinstance(obj, FunctionType) and str(obj.__module__).split(".")[0] == "chainer"
+
+
+def signed(obj: Any) -> Any:
+    """See `Framework.signed`: a link's `forward` where it has no `__call__` of its own."""
+    if is_link(obj) and type(obj).__call__ is chainer.Link.__call__ and hasattr(obj, "forward"):
+        return obj.forward
+    return obj
 
 
 other_random_state = running.other_random_state
@@ -96,7 +104,7 @@ def _record(model: Model, inputs: Inputs, wrapped: bool) -> Tape:
                 recorder.host_read(ids[path], item.copy())
     watch = Watch(recorder, links, model.obj)
     host = recorder.host.watching(model.obj, *links.values())
-    args, kwargs = bind(_signature_of(model.obj), native, model.mode == "train")
+    args, kwargs = bound(model, native)
     with _set_up(model), _updates(watch):
         with host, watch.applying(), _States(recorder):
             result = run(model, lambda: model.obj(*args, **kwargs))
@@ -133,11 +141,10 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
     """Runs a link or a function as `record` does; see `Framework.plain`."""
     links = _links(model.obj)
     dtype = _dtype_of(links.values())
-    signature = _signature_of(model.obj)
 
     def outputs(inputs: Inputs, wrapped: bool) -> dict[str, Array]:
         native = map_arrays(lambda array: _as_input(array, dtype, wrapped), inputs)
-        args, kwargs = bind(signature, native, model.mode == "train")
+        args, kwargs = bound(model, native)
         with _set_up(model):
             result = run(model, lambda: model.obj(*args, **kwargs))
             found = run(model, lambda: structure.flatten(result, _is_variable))
@@ -191,16 +198,9 @@ def _dtype_of(links: Any) -> Any:
 def _as_input(array: Array, dtype: Any, wrapped: bool) -> Any:
     """A Variable, so that operators on it are seen; integers stay arrays, as indices must be."""
     if array.dtype.kind != "f":
-        return array.copy()
-    return chainer.Variable(array.astype(dtype)) if wrapped else array.astype(dtype)
-
-
-def _signature_of(obj: Any) -> Callable[..., Any]:
-    """What says how a model is called: a link's `forward` where it has no `__call__` of its own."""
-    if is_link(obj) and type(obj).__call__ is chainer.Link.__call__ and hasattr(obj, "forward"):
-        forward: Callable[..., Any] = obj.forward
-        return forward
-    return obj  # type: ignore[no-any-return]
+        return np.array(array)
+    given = np.array(array, dtype)  # of a single number NumPy's arithmetic makes no array
+    return chainer.Variable(given) if wrapped else given
 
 
 @contextmanager

@@ -12,12 +12,13 @@ from typing import cast as type_cast
 import numpy as np
 
 from parity import outputs as structure
+from parity.binding import bound
 from parity.draws.host import Host
 from parity.errors import NoFloat64
 from parity.frameworks import running
 from parity.frameworks.running import no_tensors, run
 from parity.keeping import left_as_it_was, other_generators
-from parity.model import bind, flatten_inputs, map_arrays
+from parity.model import flatten_inputs, map_arrays
 from parity.numerics.accounting import in_reals
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Op, Precision, Tape
@@ -36,6 +37,11 @@ def recognises(obj: object) -> bool:
     return isinstance(obj, np.ufunc)
 
 
+def signed(obj: Any) -> Any:
+    """See `Framework.signed`."""
+    return obj
+
+
 other_random_state = running.other_random_state
 
 # --- record ------------------------------------------------------------------------------------
@@ -49,7 +55,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
         for path, array in flatten_inputs(inputs).items()
     }
     # copies: a function may write to what it is given
-    args, kwargs = bind(model.obj, map_arrays(np.array, inputs), model.mode == "train")
+    args, kwargs = bound(model, map_arrays(np.array, inputs))
     with left_as_it_was(model.obj), recorder.host.watching(model.obj):
         result = run(model, lambda: model.obj(*args, **kwargs))
         outputs = structure.flatten(result, lambda _: False)
@@ -61,7 +67,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
         model.name,
         [*ids.values(), *noise],
         [(array, array.shape, array.dtype.name) for array in arrays],
-        call=_Call(model.obj, inputs, len(noise), training=model.mode == "train"),
+        call=_Call(model, inputs, len(noise)),
     )
     recorder.caveats.append(
         f"{model.name} is a NumPy function: only its outputs are compared, nothing inside it"
@@ -86,7 +92,7 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
     """The function itself; see `Framework.plain`."""
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
-        args, kwargs = bind(model.obj, map_arrays(np.array, inputs), model.mode == "train")
+        args, kwargs = bound(model, map_arrays(np.array, inputs))
         with left_as_it_was(model.obj):
             result = run(model, lambda: model.obj(*args, **kwargs))
             return structure.flatten(result, lambda _: False).as_arrays(np.array)
@@ -109,11 +115,10 @@ def tensors(obj: object) -> list[Tensor]:
 class _Call:
     """A function and the structure of its inputs; whether it computes in float64 when given it."""
 
-    function: Any
+    model: Model
     inputs: Inputs
     draws: int = 0  # the last of its operation's inputs: what it drew
     wide: bool | None = None
-    training: bool = False  # whether it was called to train
 
 
 def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
@@ -220,12 +225,12 @@ _FURTHER = 2.0**8  # times what is in proportion
 
 
 def _called(call: _Call, arguments: Sequence[Native], wide: bool = True) -> list[Array]:
-    function, inputs = call.function, call.inputs
+    function, inputs = call.model.obj, call.inputs
     count = len(arguments) - call.draws
     replaced = iter(arguments[:count])
 
     refilled = map_arrays(lambda _: np.array(next(replaced)), inputs)
-    args, kwargs = bind(function, refilled, call.training)
+    args, kwargs = bound(call.model, refilled)
     host = Host(arguments[count:]).watching(function) if call.draws else nullcontext()
     with left_as_it_was(function):
         try:

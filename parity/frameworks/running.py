@@ -77,7 +77,8 @@ def takes_as_given(model: Model, call: Callable[[], object]) -> bool:
             return False
         return True
 
-    return bool(once(model.obj, "takes float32", find))
+    # of a way that is tried it is not known yet if the model fails for its dtype
+    return find() if model.way is not None else bool(once(model.obj, "takes float32", find))
 
 
 def no_tensors(model: Model, result: object) -> ModelError:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import inspect
-import itertools
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -25,16 +23,18 @@ from tensorflow.python.framework.config import is_op_determinism_enabled
 from tensorflow.python.util._pywrap_util_port import IsMklEnabled
 
 from parity import outputs as structure
+from parity.binding import Arguments, bound
 from parity.errors import InputError, ModelError, NoFloat64
 from parity.frameworks import tensorflow_ops as table
 from parity.frameworks import tensorflow_state as state
+from parity.frameworks.keras_call import keras_arguments
 from parity.frameworks.running import no_tensors, run, takes_as_given
 from parity.frameworks.running import other_random_state as other_state_of_numpy
 from parity.frameworks.tensorflow_call import Call
 from parity.frameworks.tensorflow_watcher import Watcher
 from parity.frameworks.threads import followed
 from parity.keeping import left_as_it_was
-from parity.model import bind, flatten_inputs, map_arrays
+from parity.model import flatten_inputs, map_arrays
 from parity.owners import is_without_object
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Op, Precision, Tape
@@ -56,6 +56,13 @@ def recognises(obj: object) -> bool:
     return isinstance(obj, tf.__internal__.tracking.AutoTrackable) and (
         callable(obj) or hasattr(obj, "signatures")
     )
+
+
+def signed(obj: Any) -> Any:
+    """See `Framework.signed`."""
+    if isinstance(obj, state.keras_layers()):
+        return obj.call
+    return obj if callable(obj) else getattr(obj, "signatures", {}).get("serving_default")
 
 
 # --- record --------------------------------------------------------------------------------------
@@ -100,7 +107,7 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
         path: watcher.leaf(tensor, "input", path)
         for path, tensor in flatten_inputs(tensors).items()
     }
-    args, kwargs = _arguments(model, function, tensors)
+    args, kwargs = _arguments(model, tensors)
 
     def call() -> tuple[Any, structure.Outputs, dict[str, int]]:
         with _shorter_messages():
@@ -133,7 +140,7 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
     held = state.holdings(model.obj)
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
-        args, kwargs = _arguments(model, function, _given(model, held, inputs))
+        args, kwargs = _arguments(model, _given(model, held, inputs))
 
         def call() -> dict[str, Array]:
             with _shorter_messages():
@@ -157,7 +164,7 @@ def _given(model: Model, held: state.Holdings, inputs: Inputs) -> Any:
 
     def call() -> None:
         function = _callable(model)
-        args, kwargs = _arguments(model, function, tensors(tf.float32))
+        args, kwargs = _arguments(model, tensors(tf.float32))
         with _shorter_messages(), left_as_it_was(model.obj), state.eagerly():
             function(*args, **kwargs)
 
@@ -199,22 +206,10 @@ def _input(array: Array, floating: Any) -> Native:
     return tf.cast(tensor, floating) if array.dtype.kind == "f" else tensor
 
 
-def _arguments(
-    model: Model, function: Callable[..., Any], tensors: Any
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """How the model takes its inputs; a Keras one is told if it trains."""
-    if not isinstance(model.obj, state.keras_layers()):
-        return bind(function, tensors, model.mode == "train")
-    args, kwargs = bind(model.obj.call, tensors)
-    taken = inspect.signature(model.obj.call).parameters.values()
-    before = itertools.takewhile(lambda one: one.name != "training", taken)
-    positional = [p for p in before if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if len(args) > len(positional) and not any(p.kind is p.VAR_POSITIONAL for p in taken):
-        args = (list(args),)  # Keras's own way with several inputs: one list of them
-    kwargs = {**kwargs, "training": model.mode == "train"}
-    if positional and args and dataclasses.is_dataclass(args[0]):  # Keras takes it by name alone
-        return (), {positional[0].name: args[0], **kwargs}
-    return args, kwargs
+def _arguments(model: Model, tensors: Any) -> Arguments:
+    if isinstance(model.obj, state.keras_layers()):
+        return keras_arguments(model, tensors)
+    return bound(model, tensors)
 
 
 def _is_tensor(thing: object) -> bool:

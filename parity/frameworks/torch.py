@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from parity import outputs as structure
+from parity.binding import bound
 from parity.errors import InputError, ModelError
 from parity.frameworks import running
 from parity.frameworks.running import no_tensors, run, takes_as_given
@@ -23,7 +24,7 @@ from parity.frameworks.torch_ops import in_float64
 from parity.frameworks.torch_reads import seen
 from parity.frameworks.torch_watcher import Ref, SharedMemory, Watcher, name_of
 from parity.keeping import left_as_it_was
-from parity.model import bind, flatten_inputs, map_arrays
+from parity.model import flatten_inputs, map_arrays
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Native, Op, Precision, Tape
 from parity.weights.tensors import Tensor
@@ -39,6 +40,11 @@ name = "torch"
 
 def recognises(obj: object) -> bool:
     return isinstance(obj, (torch.nn.Module, torch.jit.ScriptFunction))
+
+
+def signed(obj: Any) -> Any:
+    """See `Framework.signed`."""
+    return obj.forward if _is_layer(obj) else obj
 
 
 def _is_layer(obj: object) -> bool:
@@ -76,7 +82,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
         path: recorder.leaf(tensor, "input", path, tensor.shape, name_of(tensor.dtype))
         for path, tensor in flatten_inputs(tensors).items()
     }
-    args, kwargs = bind(_signed(model), tensors, model.mode == "train")
+    args, kwargs = bound(model, tensors)
     mode = Watcher(recorder, _named_tensors(modules))
     host = recorder.host.watching(model.obj, *modules.values())
     with _set_up(model):
@@ -100,8 +106,7 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
     modules = _modules(model.obj)
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
-        tensors = _given(model, modules, inputs)
-        args, kwargs = bind(_signed(model), tensors, model.mode == "train")
+        args, kwargs = bound(model, _given(model, modules, inputs))
         with _set_up(model, as_called):
             result = run(model, lambda: model.obj(*args, **kwargs))
             flat = structure.flatten(result, _is_tensor)
@@ -167,11 +172,6 @@ def _named_tensors(
     return found
 
 
-def _signed(model: Model) -> Any:
-    """The function whose signature a model has."""
-    return model.obj.forward if _is_layer(model.obj) else model.obj
-
-
 def _given(model: Model, modules: dict[str, torch.nn.Module], inputs: Inputs) -> Any:
     """Inputs as tensors: in float32, or where the model takes none in the dtype of its weights."""
     dtype, device = _dtype_and_device(modules.values())
@@ -180,7 +180,7 @@ def _given(model: Model, modules: dict[str, torch.nn.Module], inputs: Inputs) ->
         return map_arrays(lambda array: _to_input(array, dtype, device), inputs)
 
     def call() -> None:
-        args, kwargs = bind(_signed(model), tensors(torch.float32), model.mode == "train")
+        args, kwargs = bound(model, tensors(torch.float32))
         with _set_up(model):
             model.obj(*args, **kwargs)
 

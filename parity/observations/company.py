@@ -13,7 +13,14 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis.strategies import SearchStrategy
 
-from parity.model import Inputs, as_arrays, flatten_inputs, map_arrays
+from parity.model import (
+    Inputs,
+    as_arrays,
+    as_it_is,
+    flatten_given,
+    flatten_inputs,
+    map_arrays,
+)
 from parity.tape import Array
 
 ROWS = 8
@@ -130,10 +137,10 @@ def _random(
 
 
 def _kind(inputs: Inputs) -> Any:
-    """What must be equal for observations to be put together: paths, dtypes, shapes of a row."""
+    """What must be equal for observations to be put together: all but the rows of arrays."""
     return tuple(
-        (path, array.dtype.str, array.ndim, array.shape[1:])
-        for path, array in flatten_inputs(inputs).items()
+        (path, repr(one)) if as_it_is(one) else (path, one.dtype.str, one.ndim, one.shape[1:])
+        for path, one in flatten_given(inputs).items()
     )
 
 
@@ -153,10 +160,10 @@ def _distinct(group: Sequence[Inputs]) -> list[Inputs]:
 
 
 def fingerprint(inputs: Inputs) -> bytes:
-    """What is the same for equal observations alone: a digest of paths, dtypes, shapes, bytes."""
-    digest = hashlib.sha256()
-    for path, array in flatten_inputs(inputs).items():
-        digest.update(f"{path} {array.dtype.str} {array.shape} ".encode())
+    """What is the same for equal observations alone: a digest of kinds, shapes, bytes."""
+    digest = hashlib.sha256(repr(_kind(inputs)).encode())
+    for array in flatten_inputs(inputs).values():
+        digest.update(f"{array.shape} ".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.digest()
 

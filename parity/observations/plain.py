@@ -14,11 +14,12 @@ import numpy as np
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.diagnosis.region import OutputPair
 from parity.errors import ParityError
+from parity.fitting import fitted
 from parity.laws import are_told_alike
 from parity.model import Inputs, Model, as_arrays, lay_out
 from parity.numerics.difference import as_real, count_mask_differences, mask_sentinels
 from parity.numerics.rounding import U32
-from parity.stages import plain, record
+from parity.stages import plain
 from parity.tape import Array, Tape
 
 Outputs = dict[str, Array]
@@ -85,7 +86,7 @@ def plain_runs(models: Sequence[Model], inputs: Inputs) -> PlainRuns | None:
     tapes, runs = [], []
     for model in models:
         fed = _inputs_of(model, models[0], inputs)
-        tape = record(model, fed)
+        model, tape = fitted(model, models[0], fed)
         if any(op.role == "random" for op in tape.ops):
             return None
         run = _plain(model, models[0])

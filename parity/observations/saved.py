@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.model import Inputs, fields_of, flatten_inputs, is_record
+from parity.model import Inputs, as_it_is, fields_of, flatten_inputs, is_record
 from parity.report.writing import write_whole
 from parity.tape import Array
 
@@ -74,9 +74,11 @@ def load(path: str | os.PathLike[str]) -> tuple[Inputs, ...]:
 
 
 def _structure(inputs: Inputs, numbers: Iterator[int]) -> Any:
-    """Numbers for arrays; `{"tuple": [..]}`, `{"dict": [[key, ..], ..]}`."""
+    """Numbers for arrays; `{"tuple": [..]}`, `{"dict": [[key, ..], ..]}`, `{"given": ..}`."""
     if inputs is None:
         return None
+    if as_it_is(inputs):
+        return {"given": inputs}
     if is_record(inputs):  # of a class that a file cannot hold: fields by name, as a dict
         inputs = fields_of(inputs)
     if isinstance(inputs, Mapping):
@@ -91,6 +93,8 @@ def _filled(structure: Any, arrays: Mapping[str, Array]) -> Any:
         return None
     if isinstance(structure, int):
         return arrays[f"array_{structure}"]
+    if "given" in structure:
+        return structure["given"]
     if "dict" in structure:
         return {key: _filled(item, arrays) for key, item in structure["dict"]}
     return tuple(_filled(item, arrays) for item in structure["tuple"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parity.model import Inputs, flatten_inputs
+from parity.model import Inputs, as_it_is, flatten_given, flatten_inputs
 from parity.observations.search import Found
 
 _SHOWN = 64  # elements of an array that are printed in full
@@ -43,7 +43,10 @@ def _what(found: Found) -> str:
 def _arrays(inputs: Inputs) -> list[str]:
     lines = []
     with np.printoptions(threshold=_SHOWN, edgeitems=2, precision=9, floatmode="maxprec"):
-        for path, array in flatten_inputs(inputs).items():
+        for path, array in flatten_given(inputs).items():
+            if as_it_is(array):
+                lines.append(f"  {path}: {array!r}")
+                continue
             numbers = "\n".join(f"    {line}" for line in str(array).splitlines())
             lines.append(f"  {path}: {array.dtype} {array.shape}\n{numbers}")
     return lines

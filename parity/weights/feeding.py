@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from parity.errors import InputError, ModelError
+from parity.fitting import fitted
 from parity.model import Inputs, Model, as_arrays, full_name, lay_out, wrap
-from parity.stages import record
 
 _BATCH = 4  # of inputs that are drawn
 _GIVE = "--inputs FILE.npz, --random SHAPE (as in 5,4,84,84), or --env ID"
@@ -81,7 +81,7 @@ def settled(models: tuple[Model, Model], inputs: Inputs) -> tuple[tuple[Model, M
     for way in ways if inputs is None else ways[::-1]:
         try:
             for model in way[0]:
-                record(model, fed(model, way[0][0], way[1]))
+                fitted(model, way[0][0], fed(model, way[0][0], way[1]))
         except (ModelError, InputError):
             continue
         return *way[:2], f"images: {way[2]}" if way[2] else ""

@@ -194,7 +194,7 @@ def _from_file(
     """Writes what a file holds; nothing is there to compare with."""
     inputs = drawn([target]) if inputs is None else inputs
     adapter = load(target.framework)
-    tape = record(target, None, fed(target, target, inputs))
+    _, tape = record(target, None, fed(target, target, inputs))
     side = Side(tape, adapter.tensors(target.obj), {})
     book = Addresses(None, tensors_of(file))
     given = read_map(map) if map is not None else None
@@ -274,7 +274,7 @@ def _sides(
     models: tuple[Model, Model], inputs: Inputs
 ) -> tuple[Side, Side, tuple[dict[int, Array], dict[int, Array]]]:
     """Both models with their tapes, and the elements of their inputs numbered alike."""
-    tapes = [record(model, models[0], fed(model, models[0], inputs)) for model in models]
+    tapes = [record(model, models[0], fed(model, models[0], inputs))[1] for model in models]
     pairs, _ = pair_outputs(tapes[0], tapes[1])
     sides = [
         Side(

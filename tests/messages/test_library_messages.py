@@ -310,3 +310,42 @@ def test_a_report_is_neither_true_nor_false():
 def test_an_unknown_attribute_of_the_package_is_told():
     with pytest.raises(AttributeError, match="module 'parity' has no attribute 'comparee'"):
         parity.comparee  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        (
+            {"observation": X, "action": X, "mask": X},
+            ["takes (obs, act)", "a dict of 'observation', 'action', 'mask'", "Give a tuple"],
+        ),
+        (
+            (X, X, X),
+            ["takes (obs, act)", "a tuple of 3", "is written ((first, second),)"],
+        ),
+        (X, ["takes (obs, act)", "was given one array", "Give a tuple"]),
+        (
+            (X, 0.5),
+            ["Numbers and flags of Python's are passed on as they are", "np.float32(...)"],
+        ),
+    ],
+)
+def test_inputs_that_do_not_fit_are_told_with_what_the_model_takes(inputs, says):
+    def net(obs, act):
+        return obs @ act.T
+
+    model = parity.wrap(net, framework="numpy", name="Net")
+    text = " ".join(
+        message(ModelError, lambda: parity.compare(model, model, inputs=inputs)).split()
+    )
+    for words in (*says, "parity.wrap(model, inputs=...)") if isinstance(inputs, dict) else says:
+        assert words in text
+
+
+def test_what_a_model_raises_of_its_own_is_told_without_advice():
+    def net(obs, act):
+        raise KeyError("layer_3")
+
+    model = parity.wrap(net, framework="numpy")
+    text = message(ModelError, lambda: parity.compare(model, model, inputs=(X, X)))
+    assert "takes" not in text

@@ -122,3 +122,21 @@ def test_a_name_with_quotes_stays_text(tmp_path):
     (line,) = [line for line in script.read_text().splitlines() if line.startswith("TEST = ")]
     assert ast.literal_eval(line.removeprefix("TEST = ")) == 'test_it.py::test["""; import os #\\]'
     ast.parse(script.read_text())
+
+
+def test_what_a_model_gets_as_it_is_sets_observations_apart():
+    one, other = ({"x": ones(1, 3), "greedy": greedy} for greedy in (True, False))
+    assert fingerprint(one) != fingerprint(other)
+    assert accompanied(one, other) is None
+    assert accompanied(one, one)["greedy"] is True
+    assert redrawn(one, [other], rows=4)["x"].shape == (4, 3)
+
+
+def test_what_a_model_gets_as_it_is_is_kept_on_disk(tmp_path):
+    given = {"x": ones(1, 3), "greedy": True, "how": ("sum", None, 0.5, 3)}
+    save(tmp_path, "test_x.py::test", tmp_path, given, None)
+    [found] = load(tmp_path / "observation.npz")
+    assert {name: found[name] for name in ("greedy", "how")} == {
+        "greedy": True,
+        "how": ("sum", None, 0.5, 3),
+    }

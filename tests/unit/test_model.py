@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parity.binding import bind
 from parity.errors import FrameworkMissing, InputError, ModelError, UsageError
-from parity.model import as_arrays, bind, flatten_inputs, lay_out, map_arrays, name_of, wrap
+from parity.model import as_arrays, flatten_inputs, lay_out, map_arrays, name_of, wrap
 
 draw = np.random.default_rng(10)
 IMAGES = draw.standard_normal((2, 3, 4, 5)).astype("f")
@@ -73,10 +74,22 @@ def test_names() -> None:
 
 
 def test_inputs_become_arrays_in_their_structure() -> None:
-    arrays = as_arrays({"obs": [[1.0, 2.0], [3.0, 4.0]], "more": (3, [IMAGES, IMAGES[0]])})
-    assert arrays["obs"].shape == (2, 2) and arrays["more"][0].shape == ()
+    arrays = as_arrays({"obs": [[1.0, 2.0], [3.0, 4.0]], "more": (IMAGES[0], [IMAGES, IMAGES[0]])})
+    assert arrays["obs"].shape == (2, 2) and arrays["more"][0].shape == (3, 4, 5)
     assert isinstance(arrays["more"][1], tuple) and arrays["more"][1][0] is IMAGES
     assert as_arrays(IMAGES) is IMAGES
+
+
+def test_flags_words_and_numbers_stay_as_they_are() -> None:
+    given = {"x": IMAGES, "flag": True, "how": "sum", "rate": 0.5, "steps": 3, "none": None}
+    found = as_arrays(given)
+    assert all(type(found[name]) is type(given[name]) for name in given)
+    assert list(flatten_inputs(found)) == ["x"]
+    assert map_arrays(lambda array: array * 2, found)["steps"] == 3
+    # NumPy's numbers are arrays, and so are Python's where nothing else is one
+    assert as_arrays((IMAGES, np.float32(0.5)))[1].shape == ()
+    assert list(flatten_inputs(as_arrays((1.0, 2, True, None)))) == ["0", "1", "2"]
+    assert as_arrays(0.5).shape == ()
 
 
 def test_tensors_become_arrays() -> None:
@@ -158,3 +171,17 @@ def test_a_dict_goes_by_name_where_the_names_are_the_functions_own() -> None:
 def test_a_dict_is_one_argument_where_they_are_not(function: Any) -> None:
     inputs = {"obs": 1, "state": 2}
     assert bind(function, inputs) == ((inputs,), {})
+
+
+def test_a_flag_of_training_goes_to_those_that_take_it() -> None:
+    inputs = {"x": 1, "training": False}
+    assert bind(lambda x: 0, inputs) == ((), {"x": 1})
+    assert bind(lambda x, training=None: 0, inputs) == ((), {"x": 1, "training": False})
+    assert bind(lambda inputs, training: 0, inputs) == (({"x": 1},), {"training": False})
+    with pytest.raises(InputError, match=r"training=True.*mode='train'"):
+        bind(lambda x: 0, {"x": 1, "training": True})
+    assert bind(lambda x: 0, {"x": 1, "training": True}, training=True) == ((), {"x": 1})
+    mask = np.ones(3)  # an input like any other: it says of no model how it runs
+    assert bind(lambda x, training: 0, {"x": 1, "training": mask}) == (
+        (), {"x": 1, "training": mask},
+    )  # fmt: skip

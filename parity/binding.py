@@ -1,0 +1,394 @@
+"""How a model takes its inputs: what goes as which argument, and in which container.
+
+First as they are given, the way its user would call it: `bind`. A model that fails on that may read
+the same arrays in another container; `ways` has those that are tried, in this order. Each hands
+over every array under the name, or at the place, that the caller gave it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from parity.errors import InputError
+from parity.frameworks import load
+from parity.model import (
+    Inputs,
+    Model,
+    fields_of,
+    flatten_given,
+    is_record,
+    map_given,
+    name_of,
+)
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+FLAG = "training"
+
+# --- as they are given ---------------------------------------------------------------------------
+
+
+def bound(model: Model, inputs: Inputs, flagged: bool = False) -> Arguments:
+    """How a model takes its inputs, in the way that was found for it.
+
+    Args:
+        inputs: of any framework's tensors, in the caller's structure.
+        flagged: whether it takes `training` whatever its signature says.
+    """
+    given, told = _without_flag(inputs)
+    if model.way is not None:
+        given = model.way(given)
+    return _flagged(signed(model), given, told, model.mode == "train", model.name, flagged)
+
+
+def signed(model: Model) -> Callable[..., Any]:
+    """The function whose signature a model has."""
+    return load(model.framework).signed(model.obj)
+
+
+def bind(function: Callable[..., Any], inputs: Inputs, training: bool = False) -> Arguments:
+    """How `function` takes `inputs`: positional for an array or tuple, named for a dict.
+
+    A dict goes as keywords where the names are the function's own, else as one argument, the way
+    models over dict observations take it. A record goes as one argument, and by its fields where
+    the function does not take one. A flag `training` in a dict goes to functions that take it.
+
+    Args:
+        training: what an argument of that name is to be, where the function asks for one.
+
+    Raises:
+        InputError: the dict's flag says otherwise, and the function does not take it.
+    """
+    return _flagged(function, *_without_flag(inputs), training, name_of(function))
+
+
+def _without_flag(inputs: Inputs) -> tuple[Inputs, bool | None]:
+    """The inputs without a flag `training` of the caller's, and what it says."""
+    told = inputs.get(FLAG) if isinstance(inputs, Mapping) else None
+    if not isinstance(told, bool):
+        return inputs, None
+    return {name: item for name, item in inputs.items() if name != FLAG}, told
+
+
+def _flagged(
+    function: Callable[..., Any],
+    inputs: Inputs,
+    told: bool | None,
+    training: bool,
+    name: str,
+    flagged: bool = False,
+) -> Arguments:
+    signature = _signature(function)
+    args, kwargs = _bound(signature, inputs)
+    known = {} if signature is None else signature.parameters
+    asked = known.get(FLAG)
+    if told is not None:
+        any_name = any(one.kind is one.VAR_KEYWORD for one in known.values())
+        if flagged or asked is not None or any_name or signature is None:
+            return args, {**kwargs, FLAG: told}
+        if told != training:
+            raise InputError(
+                f"The inputs say {FLAG}={told}, and {name} takes no such argument. Say it of the "
+                f"model: parity.wrap(model, mode={'train' if told else 'eval'!r})."
+            )
+    if signature is not None and asked is not None and asked.kind is not asked.POSITIONAL_ONLY:
+        try:
+            given = signature.bind_partial(*args, **kwargs).arguments
+        except TypeError:  # the call will say what does not fit
+            return args, kwargs
+        if FLAG not in given and (training or asked.default is asked.empty):
+            kwargs = {**kwargs, FLAG: training}
+    return args, kwargs
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def _bound(signature: inspect.Signature | None, inputs: Inputs) -> Arguments:
+    if is_record(inputs):
+        if _takes(signature, inputs):
+            return (inputs,), {}
+        return _bound(signature, fields_of(inputs))
+    if isinstance(inputs, tuple):
+        return _by_position(signature, inputs)
+    if not isinstance(inputs, Mapping):
+        return (inputs,), {}
+    if signature is None or not _takes(signature, **inputs):
+        return (dict(inputs),), {}
+    if any(name in signature.parameters for name in inputs):
+        return (), dict(inputs)
+    return (dict(inputs),), {}
+
+
+def _by_position(signature: inspect.Signature | None, inputs: tuple[Any, ...]) -> Arguments:
+    """The last inputs go by name where a function asks for as many by name alone."""
+    if signature is None or _takes(signature, *inputs):
+        return inputs, {}
+    asked = [one for name, one in signature.parameters.items() if name != FLAG]
+    places = [one for one in asked if one.kind in _PLACED]
+    names = [one.name for one in asked if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
+    count = len(places)
+    if len(inputs) != count + len(names):
+        return inputs, {}
+    return inputs[:count], dict(zip(names, inputs[count:], strict=True))
+
+
+_PLACED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _takes(signature: inspect.Signature | None, *args: Any, **kwargs: Any) -> bool:
+    """Whether a call fits; `training` is given where a function asks for it."""
+    if signature is None:
+        return True
+    try:
+        given = signature.bind_partial(*args, **kwargs).arguments
+    except TypeError:
+        return False
+    return all(
+        name in given
+        or name == FLAG
+        or one.default is not one.empty
+        or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        for name, one in signature.parameters.items()
+    )
+
+
+# --- other ways ----------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """Another way to hand a model its inputs.
+
+    Attributes:
+        arrange: gives inputs of the same structure in another one, which `bind` then takes.
+        order: arguments that stand for others by their order, as `(name, argument)`.
+    """
+
+    arrange: Callable[[Inputs], Inputs]
+    order: tuple[tuple[str, str], ...] = ()
+
+
+def ways(model: Model, reference: Model, inputs: Inputs) -> Iterator[Way]:
+    """The ways in which a model may take inputs on which it fails as they are given.
+
+    All as before, as one argument, or with the parts of the one argument as arguments of their
+    own: by names, or in the order of a record's fields or of the reference's arguments where there
+    are as many. Each of them with containers as they are, with dicts or tuples in place of what
+    has fields, and with fields in place of dicts. At last with tensors in place of numbers.
+    """
+    function = signed(model)
+    signature = _signature(function)
+    if signature is None or not _is_container(inputs):
+        return
+    inputs, _ = _without_flag(inputs)
+    tried = [_outline(bind(function, inputs))]
+    passings: list[tuple[Callable[[Inputs], Inputs], Any]] = [(_as_given, ())]
+    if not any(one.kind is one.VAR_POSITIONAL for one in signature.parameters.values()):
+        passings += [(_as_one, ()), (_spread, ())]
+        order = _in_order(signature, _signature(signed(reference)), _whole(inputs))
+        passings += [(partial(_renamed, dict(order)), order)] if order else []
+    for passing, names in passings:
+        for kind in (None, _with_dicts, _with_fields_within, _with_fields, _with_tuples):
+            arrange = passing if kind is None else partial(_both, kind, passing)
+            args, kwargs = bind(function, arrange(inputs))
+            outline = _outline((args, kwargs))
+            if outline not in tried and _takes(signature, *args, **kwargs):
+                tried.append(outline)
+                yield Way(arrange, names)
+    if any(map(_is_number, flatten_given(inputs).values())):
+        yield Way(partial(_with_arrays, load(model.framework).from_numpy))
+
+
+def _both(
+    kind: Callable[[Inputs], Inputs], passing: Callable[[Inputs], Inputs], inputs: Inputs
+) -> Inputs:
+    return kind(passing(inputs))
+
+
+def _as_given(inputs: Inputs) -> Inputs:
+    return inputs
+
+
+def _as_one(inputs: Inputs) -> Inputs:
+    return (_whole(inputs),)
+
+
+def _spread(inputs: Inputs) -> Inputs:
+    whole = _whole(inputs)
+    return fields_of(whole) if is_record(whole) else whole
+
+
+def _renamed(names: Mapping[str, str], inputs: Inputs) -> Inputs:
+    return {names.get(name, name): item for name, item in _spread(inputs).items()}
+
+
+def _whole(inputs: Inputs) -> Inputs:
+    """The container that all is in: that of the one argument, where one is given."""
+    one = isinstance(inputs, tuple) and not is_record(inputs) and len(inputs) == 1
+    return inputs[0] if one and _is_container(inputs[0]) else inputs
+
+
+def _is_container(thing: object) -> bool:
+    return isinstance(thing, (tuple, Mapping)) or is_record(thing)
+
+
+def _in_order(
+    own: inspect.Signature, reference: inspect.Signature | None, whole: Inputs
+) -> tuple[tuple[str, str], ...]:
+    """Which argument each of the names is by its order; () where that is not clear.
+
+    A dict has no order but that in which the reference has its names as arguments. Of what may be
+    left out one alone can be told by its order.
+    """
+    if isinstance(whole, tuple) and not is_record(whole):
+        return ()
+    names = [*(fields_of(whole) if is_record(whole) else whole)]
+    if len(names) > 1 and not is_record(whole):
+        known = [name for name in (reference.parameters if reference else ()) if name in names]
+        if len(known) < len(names):
+            return ()
+        names = known
+    asked = [
+        one
+        for name, one in own.parameters.items()
+        if name != FLAG and one.kind in (*_PLACED[1:], one.KEYWORD_ONLY)
+    ]
+    needed = [one for one in asked if one.default is one.empty]
+    for arguments in (needed, asked):
+        others = [
+            (name, one) for name, one in zip(names, arguments, strict=False) if name != one.name
+        ]
+        moved = any(name in own.parameters for name, _ in others)
+        optional = sum(one.default is not one.empty for _, one in others)
+        if len(arguments) == len(names) and not moved and optional <= 1:
+            return tuple((name, one.name) for name, one in others)
+    return ()
+
+
+# --- containers ----------------------------------------------------------------------------------
+
+
+def _with_dicts(inputs: Inputs) -> Inputs:
+    """Dicts in place of what has fields."""
+    if is_record(inputs):
+        inputs = fields_of(inputs)
+    return _through(_with_dicts, inputs)
+
+
+def _with_tuples(inputs: Inputs) -> Inputs:
+    """Tuples in place of what has fields, in their order."""
+    if is_record(inputs):
+        inputs = tuple(fields_of(inputs).values())
+    return _through(_with_tuples, inputs)
+
+
+def _with_fields(inputs: Inputs) -> Inputs:
+    """Objects with fields in place of dicts; no tuples, as a dict's order is nobody's word."""
+    if not isinstance(inputs, Mapping) or not all(
+        isinstance(key, str) and key.isidentifier() for key in inputs
+    ):
+        return _through(_with_fields, inputs)
+    made = dataclasses.make_dataclass("Inputs", list(inputs), eq=False)
+    return made(*(_with_fields(item) for item in inputs.values()))
+
+
+def _with_fields_within(inputs: Inputs) -> Inputs:
+    """Likewise, where the dict of all inputs has the names of arguments."""
+    return _through(_with_fields, inputs)
+
+
+def _with_arrays(from_numpy: Callable[[Any], Any], inputs: Inputs) -> Inputs:
+    """Tensors in place of Python's numbers; a flag stays one."""
+
+    def made(item: Any) -> Any:
+        if not _is_number(item):
+            return item
+        return from_numpy(np.array(item, np.float32 if isinstance(item, float) else np.int64))
+
+    return map_given(made, inputs)
+
+
+def _is_number(item: object) -> bool:
+    return isinstance(item, (int, float)) and not isinstance(item, (bool, np.generic))
+
+
+def _through(change: Callable[[Inputs], Inputs], inputs: Inputs) -> Inputs:
+    """The same container, with every part changed."""
+    if isinstance(inputs, Mapping):
+        return {key: change(item) for key, item in inputs.items()}
+    if isinstance(inputs, tuple) and not is_record(inputs):
+        return tuple(map(change, inputs))
+    return inputs
+
+
+def _outline(thing: Any) -> Any:
+    """What is the same for structures that hold the same in the same containers."""
+    if is_record(thing):
+        return type(thing).__name__, _outline(fields_of(thing))
+    if isinstance(thing, Mapping):
+        return {key: _outline(item) for key, item in thing.items()}
+    return tuple(map(_outline, thing)) if isinstance(thing, tuple) else id(thing)
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+def advice(model: Model, reference: Model, inputs: Inputs) -> str:
+    """What a model takes, what it was given, and what to write; "" where neither is in doubt."""
+    inputs, _ = _without_flag(inputs)
+    signature = _signature(signed(model))
+    args, kwargs = bind(signed(model), inputs)
+    told = []
+    fits = _takes(signature, *args, **kwargs)
+    read = any(map(_is_container, (*args, *kwargs.values())))
+    if signature is not None and (read or not fits):
+        told.append(f"{model.name} takes {_written(signature)}, and was given {_named(inputs)}.")
+        other = _signature(signed(reference))
+        if model is not reference and other is not None:
+            told.append(f"{reference.name} takes {_written(other)}.")
+        told.append(_to_write(inputs))
+    if any(isinstance(one, (bool, int, float)) for one in flatten_given(inputs).values()):
+        told.append(
+            "Numbers and flags of Python's are passed on as they are: for an array of one "
+            "number give np.float32(...)."
+        )
+    return " ".join(told)
+
+
+def _written(signature: inspect.Signature) -> str:
+    """A signature without its annotations."""
+    empty = inspect.Parameter.empty
+    plain = [one.replace(annotation=empty) for one in signature.parameters.values()]
+    return str(inspect.Signature(plain))
+
+
+def _named(inputs: Inputs) -> str:
+    if is_record(inputs):
+        return f"a {type(inputs).__name__} of {_listed([*fields_of(inputs)])}"
+    if isinstance(inputs, Mapping):
+        return f"a dict of {_listed([*inputs])}"
+    return f"a tuple of {len(inputs)}" if isinstance(inputs, tuple) else "one array"
+
+
+def _listed(names: Sequence[Any]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _to_write(inputs: Inputs) -> str:
+    own = "or give the model inputs of its own: parity.wrap(model, inputs=...)"
+    if isinstance(inputs, tuple) and not is_record(inputs):
+        return (
+            "Each part of a tuple is an argument. An argument that is a tuple itself is written "
+            f"((first, second),). Give one part for each argument, {own}."
+        )
+    return f"Give a tuple with one part for each argument, in their order, {own}."
