@@ -24,9 +24,18 @@ def is_users_class(cls: type) -> bool:
 
 def is_defined_by_the_user(cls: type) -> bool:
     """Whether the user's own code defines a class, whatever it is made of."""
-    if cls.__module__.partition(".")[0] in _WITHOUT_A_FILE:
+    return _is_the_users(cls.__module__, sys.modules.get(cls.__module__))
+
+
+def is_users_module(module: types.ModuleType) -> bool:
+    """Whether the user wrote a module."""
+    return _is_the_users(module.__name__, module)
+
+
+def _is_the_users(name: str, module: types.ModuleType | None) -> bool:
+    if name.partition(".")[0] in _WITHOUT_A_FILE:
         return False
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
+    file = getattr(module, "__file__", None) or ""
     return not file.startswith((*foreign_paths(), *_INSTALLED))
 
 

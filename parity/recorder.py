@@ -7,21 +7,20 @@ the layer and the user's line, and hands over a `Tape` in the end.
 
 from __future__ import annotations
 
-import functools
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from parity.callstack import FRAMEWORKS, CallStack
+from parity.callstack import CallStack
 from parity.draws.draw import Draw, Gave, Transform
 from parity.draws.host import Host, HostDraw
 from parity.host_reads import HostReads, is_written
+from parity.keeping.walk import held_by
 from parity.outputs import Outputs
-from parity.owners import body_of
 from parity.tape import Adapter, Array, LeafKind, Native, Op, Role, Site, Tape, Value
 
 
@@ -314,70 +313,13 @@ class Recorder:
         return self._stack.site(kind, sys._getframe(1))
 
 
-def _defaults(function: FunctionType) -> dict[str, Any]:
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    values = function.__defaults__ or ()
-    return dict(zip(names[len(names) - len(values) :], values, strict=True)) | (
-        function.__kwdefaults__ or {}
-    )
-
-
-# How far off a layer may lie, in attributes, items and cells. Further off than the second number,
-# globals are not looked at any more, nor is what a framework's own objects hold.
-_DEPTH = 7
-_NEAR = 3
-
-
 def discover(callable_: object, is_layer: Callable[[object], bool]) -> dict[str, Any]:
     """The layers that a plain function or object holds, by the names under which it holds them.
 
-    Looks into a bound method's object, an object's attributes, closures, defaults, the globals that
-    a function reads, partial arguments, and lists, tuples and dicts of these.
+    They are found wherever a state would be that is put back; see `parity.keeping`.
     """
     found: dict[str, Any] = {}
-    seen: dict[int, object] = {}  # keeps them alive, so that identities are never reused
-
-    def visit(name: str, thing: object, depth: int) -> None:
-        if id(thing) in seen or depth > _DEPTH:
-            return
-        seen[id(thing)] = thing
-        if is_layer(thing):
-            found.setdefault(name or type(thing).__name__, thing)
-        elif isinstance(thing, (list, tuple)):
-            for index, item in enumerate(thing):
-                visit(f"{name}.{index}" if name else str(index), item, depth + 1)
-        elif isinstance(thing, dict):
-            for key, item in thing.items():
-                if isinstance(key, (str, int)):
-                    visit(f"{name}.{key}" if name else str(key), item, depth + 1)
-        elif isinstance(thing, functools.partial):
-            visit(name, thing.func, depth + 1)
-            visit(name, list(thing.args), depth + 1)
-            visit(name, dict(thing.keywords), depth + 1)
-        elif isinstance(thing, MethodType):
-            visit(name, thing.__self__, depth)
-        elif body_of(thing) is not None:
-            visit(name, body_of(thing), depth)
-        elif isinstance(thing, FunctionType):
-            cells = thing.__closure__ or ()
-            for variable, cell in zip(thing.__code__.co_freevars, cells, strict=True):
-                try:
-                    visit(variable, cell.cell_contents, depth + 1)
-                except ValueError:  # an empty cell
-                    continue
-            visit(name, _defaults(thing), depth)
-            for variable in thing.__code__.co_names if depth <= _NEAR else ():
-                if variable in thing.__globals__:
-                    item = thing.__globals__[variable]
-                    function = isinstance(item, FunctionType) or body_of(item) is not None
-                    if is_layer(item) or function or isinstance(item, (list, tuple, dict)):
-                        unnamed = function and not is_layer(item)
-                        visit("" if unnamed else variable, item, depth + 1)
-        elif not isinstance(thing, type) and depth < _DEPTH and hasattr(thing, "__dict__"):
-            home = str(type(thing).__module__).split(".")[0]
-            foreign = home in sys.stdlib_module_names or depth >= _NEAR and home in FRAMEWORKS
-            if not foreign or isinstance(thing, SimpleNamespace):
-                visit(name, dict(vars(thing)), depth)
-
-    visit("", callable_, 0)
+    for name, layer in held_by(callable_, is_layer):
+        again = next(count for count in itertools.count(2) if f"{name}#{count}" not in found)
+        found[f"{name}#{again}" if name in found else name] = layer
     return found

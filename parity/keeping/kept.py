@@ -41,10 +41,10 @@ class Kept:
         for structure in changed:
             with self._noting(structure.path):
                 structure.put_back(bool(built), id(structure.owner) in built)
-        for path, owner, leaf in self._leaves:
+        for path, owner, put_back, _ in self._leaves:
             if not (built and any(library.fills(owner) for library in libraries())):
                 with self._noting(path):
-                    leaf.put_back()
+                    put_back()
         return bool(built)
 
     def move(self, turn: int) -> None:

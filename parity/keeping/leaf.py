@@ -16,14 +16,19 @@ class Leaf(NamedTuple):
     """How a thing is put back.
 
     Attributes:
-        put_back: puts its contents back; raises `CannotPutBack`.
+        note: notes its contents; what it returns puts them back, or raises `CannotPutBack`.
         inside: by name, what else it holds.
         move: gives a generator another state, by a number.
     """
 
-    put_back: Put
+    note: Callable[[], Put]
     inside: tuple[tuple[str, Any], ...] = ()
     move: Callable[[int], object] | None = None
+
+
+def nothing() -> Put:
+    """Of a thing that itself has no contents."""
+    return lambda: None
 
 
 Flag = tuple[Callable[[], Any], Callable[[Any], object]]  # how it is read, and set

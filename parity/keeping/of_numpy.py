@@ -12,6 +12,7 @@ import types
 import zlib
 from collections.abc import Iterator
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,28 +68,27 @@ def leaf(thing: Any) -> Leaf | None:
     if isinstance(thing, np.ndarray):
         masks = np.ma.getmask(thing)
         inside = (("mask", masks),) if masks is not np.ma.nomask else ()
-        return Leaf(_array(thing), inside) if not thing.dtype.hasobject else None
+        return Leaf(partial(_array, thing), inside) if not thing.dtype.hasobject else None
     if isinstance(thing, np.random.Generator):
         return leaf(thing.bit_generator)
     if isinstance(thing, np.random.BitGenerator):
-        return _bit_generator(thing)
+        move = lambda seed: setattr(thing, "state", type(thing)(seed).state)  # noqa: E731
+        return Leaf(partial(_bit_generator, thing), move=move)
     if isinstance(thing, np.random.RandomState):
-        state = thing.get_state()
         move = lambda seed: thing.set_state(np.random.RandomState(seed).get_state())  # noqa: E731
-        return Leaf(lambda: thing.set_state(state), move=move)
+        return Leaf(lambda: partial(thing.set_state, thing.get_state()), move=move)
     if isinstance(thing, random.Random) and not isinstance(thing, random.SystemRandom):
-        python = thing.getstate()
-        return Leaf(lambda: thing.setstate(python), move=thing.seed)
+        return Leaf(lambda: partial(thing.setstate, thing.getstate()), move=thing.seed)
     if isinstance(thing, (bytearray, array.array)):
-        return Leaf(_sequence(thing))
+        return Leaf(partial(_sequence, thing))
     if isinstance(thing, memoryview) and thing.contiguous and not thing.readonly:
-        return Leaf(_sequence(thing.cast("B")))
+        return Leaf(partial(_sequence, thing.cast("B")))
     if isinstance(thing, ContextVar):
         return _variable_of_a_context(thing)
     if isinstance(thing, threading.local):
         return _of_a_thread(thing)
     if isinstance(thing, Iterator) and type(thing).__module__ in ("builtins", "itertools"):
-        return Leaf(_iterator(thing))
+        return Leaf(partial(_iterator, thing))
     return None
 
 
@@ -125,7 +125,7 @@ def _checksum(thing: Any) -> int:
     return zlib.crc32(np.ascontiguousarray(thing).reshape(-1).view(np.uint8).data)
 
 
-def _bit_generator(thing: Any) -> Leaf:
+def _bit_generator(thing: Any) -> Put:
     state, seeds = thing.state, thing.seed_seq
     spawned = getattr(seeds, "n_children_spawned", 0)
 
@@ -134,7 +134,7 @@ def _bit_generator(thing: Any) -> Leaf:
         if getattr(seeds, "n_children_spawned", 0) != spawned:
             raise CannotPutBack
 
-    return Leaf(put_back, move=lambda seed: setattr(thing, "state", type(thing)(seed).state))
+    return put_back
 
 
 def _variable_of_a_context(thing: ContextVar[Any]) -> Leaf:
@@ -147,7 +147,7 @@ def _variable_of_a_context(thing: ContextVar[Any]) -> Leaf:
             raise CannotPutBack
         thing.set(before)
 
-    return Leaf(put_back, () if before is _UNSET else (("value", before),))
+    return Leaf(lambda: put_back, () if before is _UNSET else (("value", before),))
 
 
 def _of_a_thread(thing: threading.local) -> Leaf:
@@ -160,7 +160,7 @@ def _of_a_thread(thing: threading.local) -> Leaf:
             now.clear()
             now.update(before)
 
-    return Leaf(put_back, tuple(before.items()))
+    return Leaf(lambda: put_back, tuple(before.items()))
 
 
 def _sequence(thing: Any) -> Put:

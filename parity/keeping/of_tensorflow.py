@@ -15,7 +15,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 from tensorflow.python.trackable.data_structures import TrackableDataStructure
 
-from parity.keeping.leaf import Flag, Leaf, Put, kept_flags
+from parity.keeping.leaf import Flag, Leaf, Put, kept_flags, nothing
 from parity.owners import body_of
 from parity.tape import Native
 
@@ -56,8 +56,7 @@ def settings() -> list[Put]:
             eager._rng.setstate(seeds)
             forget_streams()
 
-    states = map(leaf, global_seeds())
-    return [put_back, kept_flags(_flags()), *(found.put_back for found in states if found)]
+    return [put_back, kept_flags(_flags()), *map(_contents, global_seeds())]
 
 
 def _flags() -> Iterator[Flag]:
@@ -106,14 +105,14 @@ def _set_keras_generator(value: Any) -> None:
 def leaf(thing: Any) -> Leaf | None:
     variable = _variable(thing)
     if variable is not None:
-        return Leaf(_contents(variable))
+        return Leaf(partial(_contents, variable))
     at = next((at for kind, at in _generators() if isinstance(thing, kind)), None)
     if at is not None:
-        return Leaf(lambda: None, (("state", thing.state),), partial(_move, thing.state, at))
+        return Leaf(nothing, (("state", thing.state),), partial(_move, thing.state, at))
     if isinstance(thing, tf.types.experimental.PolymorphicFunction):
-        return Leaf(lambda: None, (("", body_of(thing)),))
+        return Leaf(nothing, (("", body_of(thing)),))
     if isinstance(thing, tf.types.experimental.ConcreteFunction):
-        return Leaf(lambda: None, (("", thing.variables),))
+        return Leaf(nothing, (("", thing.variables),))
     return None
 
 

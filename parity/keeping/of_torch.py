@@ -62,13 +62,12 @@ def streams() -> dict[str, Any]:
 
 def leaf(thing: Any) -> Leaf | None:
     if isinstance(thing, torch.Generator):
-        state = thing.get_state()
-        return Leaf(lambda: thing.set_state(state), move=thing.manual_seed)
+        return Leaf(lambda: partial(thing.set_state, thing.get_state()), move=thing.manual_seed)
     if not isinstance(thing, torch.Tensor):
         return None
     grad = thing.grad if thing.is_leaf else None
     inside = (("grad", grad), ("", getattr(thing, "__dict__", None)))
-    return Leaf(_tensor(thing, grad), inside)
+    return Leaf(partial(_tensor, thing, grad), inside)
 
 
 def _tensor(thing: torch.Tensor, grad: torch.Tensor | None) -> Put:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Mapping
 from operator import is_
-from types import CellType, FunctionType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from parity.callstack import is_users
@@ -24,7 +24,8 @@ class Structure:
         path: how the owner is reached.
         read: what it holds now.
         write: gives it other items; those it holds now come first.
-        library: the one that the owner is of.
+        libraries: those that are in use.
+        within: the attribute of the owner's in which it lies, of a container.
     """
 
     def __init__(
@@ -34,8 +35,9 @@ class Structure:
         read: Callable[[], Items],
         write: Callable[[Items, Items], object],
         libraries: Collection[Library],
+        within: str | None = None,
     ) -> None:
-        self.owner, self.path = owner, path
+        self.owner, self.path, self.within = owner, path, within
         self.read, self._write, self._libraries = read, write, libraries
         self.before = dict(read())
 
@@ -172,21 +174,36 @@ def of_attributes(thing: Any, names: Collection[str]) -> Ways:
 
 
 def of_globals(places: dict[str, Any], names: Collection[str]) -> Ways:
-    """The globals that a function reads or sets."""
+    """The globals that a function reads or sets; what it imports stays."""
     return lambda: {
-        name: places[name] for name in names if name in places
+        name: places[name]
+        for name in names
+        if name in places and not isinstance(places[name], ModuleType)
     }, lambda now, items: _rewrite(now, items, places.__setitem__, places.__delitem__)
 
 
-def of_cells(cells: Collection[CellType]) -> Ways:
-    """What a function was made with."""
-    places = list(cells)
+def of_class(kind: type) -> Ways:
+    """What a class holds for all its objects, and its methods."""
+
+    def read() -> Items:
+        held = vars(kind).items()
+        return {
+            name: item for name, item in held if name[:2] != "__" or isinstance(item, FunctionType)
+        }
+
+    return read, lambda now, items: _rewrite(
+        now, items, lambda name, item: setattr(kind, name, item), lambda name: delattr(kind, name)
+    )
+
+
+def of_cells(cells: Mapping[str, CellType]) -> Ways:
+    """What a function was made with, by name."""
 
     def write(now: Items, items: Items) -> None:
-        for at, item in items.items():
-            places[at].cell_contents = item
+        for name, item in items.items():
+            cells[name].cell_contents = item
 
-    return lambda: {at: cell.cell_contents for at, cell in enumerate(places) if _full(cell)}, write
+    return lambda: {name: cell.cell_contents for name, cell in cells.items() if _full(cell)}, write
 
 
 def _full(cell: CellType) -> bool:

@@ -49,7 +49,7 @@ def test_closures_and_defaults() -> None:
 
 
 def test_globals_that_are_read_and_no_others() -> None:
-    expected = {"GLOBAL": GLOBAL, "TABLE.a": TABLE["a"], "TABLE.3": TABLE[3]}
+    expected = {"GLOBAL": GLOBAL, **{f"TABLE.{key}": layer for key, layer in TABLE.items()}}
     assert names(reads_globals) == expected
     assert names(calls_another) == expected
 
