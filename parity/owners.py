@@ -8,6 +8,7 @@ import inspect
 import sys
 import sysconfig
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -139,14 +140,20 @@ def getter(member: object) -> types.FunctionType | None:
 def set_by_libraries(cls: type) -> frozenset[str]:
     """The attributes that code of the library's classes sets of which a class is made."""
     return frozenset(
-        one.argval
+        name
         for base in cls.__mro__
         if not is_defined_by_the_user(base)
         for member in vars(base).values()
         for code in codes(member)
-        for one in dis.get_instructions(code)
-        if one.opname == "STORE_ATTR"
+        for name in _set_by(code)
     )
+
+
+def _set_by(code: types.CodeType) -> Iterator[str]:
+    """The attributes that code sets, by `__setattr__` too."""
+    yield from (one.argval for one in dis.get_instructions(code) if one.opname == "STORE_ATTR")
+    if "__setattr__" in code.co_names:
+        yield from (one for one in code.co_consts if isinstance(one, str))
 
 
 def codes(member: object) -> list[types.CodeType]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Mapping
 from operator import is_
@@ -62,6 +63,10 @@ class Structure:
     def _is_made(self, name: Any, old: Any, item: Any) -> bool:
         return any(library.makes(self.owner, name, old, item) for library in self._libraries)
 
+    def is_users_container(self) -> bool:
+        """Whether it lies in an attribute that the user's own code sets."""
+        return self.within is not None and _is_of_the_user(self.owner, self.within)
+
     def hold(self, name: Any, item: Any) -> None:
         """Gives it one other item."""
         now = self.read()
@@ -74,7 +79,8 @@ class Structure:
             built: whether the run was a first call that has built something, which stays: weights,
                 layers, and what a library notes of them. What the user's own code keeps is put
                 back, as a flag or a state that the next call begins with.
-            here: whether it has built something in this owner: then what is new stays as well.
+            here: whether it has built something in this owner, or in this container of the user's:
+                then what is new stays as well.
         """
         now, items = dict(self.read()), self.before
         if built:
@@ -91,7 +97,7 @@ class Structure:
         # a layer in the place of None is held elsewhere
         if here and (before is _NONE or now is _NONE):
             return now
-        if _is_of_the_user(self.owner, name):
+        if _is_of_the_user(self.owner, self.within or name):
             made = _was_empty(before) and any(self._is_made(name, before, o) for o in _several(now))
             return now if made else before
         return before if not here and (_is_number(before) or _is_number(now)) else now
@@ -102,6 +108,8 @@ def _is_of_the_user(owner: Any, name: Any) -> bool:
     if isinstance(owner, FunctionType):
         return is_users(owner.__code__)
     cls = owner if isinstance(owner, type) else type(owner)
+    if cls.__module__.partition(".")[0] in sys.stdlib_module_names:  # as a SimpleNamespace
+        return True
     return is_users_class(cls) and name not in set_by_libraries(cls)
 
 

@@ -35,10 +35,11 @@ from parity.keeping.structure import (
     of_globals,
     of_objects,
 )
-from parity.owners import is_users_function, is_users_module
+from parity.owners import is_users_class, is_users_function, is_users_module
 
 # The module that shows that a library is in use, and the file here.
 _LIBRARIES = {
+    "sys": "parity.keeping.of_python",
     "numpy": "parity.keeping.of_numpy",
     "torch": "parity.keeping.of_torch",
     "chainer": "parity.keeping.of_chainer",
@@ -223,7 +224,10 @@ class _Walk:
             if _package(kind) not in _OPEN or container is not None:
                 return
         depth = at.depth + (not isinstance(thing, self._holders))
-        at = at._replace(owner=thing, within=None, depth=depth)
+        proxy = hasattr(kind, "__wrapped__")
+        if (container is None and not proxy) or is_users_class(kind):
+            at = at._replace(owner=thing, within=None)  # and no list of TensorFlow's own
+        at = at._replace(depth=depth)
         slots = [
             name
             for base in kind.__mro__
@@ -235,7 +239,7 @@ class _Walk:
         names = getattr(thing, "__dict__", None)
         if type(names) is dict:
             self._structure(at, cast(Ways, of_container(names)), ".{}")
-        if hasattr(kind, "__wrapped__"):  # a proxy
+        if proxy:
             self._later(at, [("", getattr(thing, "__wrapped__", None))])
         self._later(at, [("", kind)])
 
