@@ -52,7 +52,6 @@ from parity.tape import Replay, Tape
 # locating, judging, plain runs and replays of both, measuring layers.
 _OF_REFERENCE = (1.0, 2.0)
 _OF_CANDIDATE = (1.0, 4.0, 0.5, 0.5, 3.0, 2.0)
-_NAMED = 5  # of what has changed
 _OF_A_PARTING = (1.0, 2.0)  # to locate, to explain
 
 
@@ -136,7 +135,7 @@ def _compared(
                 found = _compare(held, other, (run, theirs), book, phases)
             pair, given = (models[0], model), (fed[0], arrays)
             found = explained_on_samples(found, pair, given, (tape, other), compare)
-            said = *_changed_for_good(models[0]), *_changed_for_good(model)
+            said = [told for one in pair for told in lost(one.obj, one.name)]
             comparisons.append(replace(found, caveats=(*found.caveats, *said)))
     phases.end()
     return Report(
@@ -148,17 +147,6 @@ def _compared(
         },
         seconds=time.perf_counter() - started,
     )
-
-
-def _changed_for_good(model: Model) -> list[str]:
-    """What running a model changed and cannot be put back, in the user's words."""
-    found = lost(model.obj)
-    if not found:
-        return []
-    return [
-        f"running {model.name} changed {', '.join(found[:_NAMED])}, which cannot be put back: it "
-        "is no longer as it was. Compare a copy, or make it anew"
-    ]
 
 
 def _compare(

@@ -3,13 +3,13 @@
 from parity.keeping.kept import (
     left_as_it_was,
     looked_through,
-    lost,
     once,
     one_comparison,
     other_generators,
     streams,
     was_built,
 )
+from parity.keeping.losses import lost, saying_what_is_lost
 from parity.keeping.structure import Structure
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "once",
     "one_comparison",
     "other_generators",
+    "saying_what_is_lost",
     "streams",
     "was_built",
 ]

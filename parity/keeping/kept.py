@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parity.keeping.leaf import CannotPutBack
+from parity.keeping.losses import note_lost, saying_what_is_lost
 from parity.keeping.walk import Path, libraries, text, walked
 
 _UNUSUAL = 2_654_435_769  # no seed that anybody gives by hand
@@ -37,11 +38,15 @@ class Kept:
     def put_back(self) -> bool:
         """Puts all back; whether the run built something that stays."""
         changed = [one for one in self.structures if one.changed()]
-        built = {id(one.owner) for one in changed if one.makes(self.known)}
+        makes = {id(one): id(one.owner) for one in changed if one.makes(self.known)}
+        built = set(makes.values())
         for structure in changed:
+            here = id(structure.owner) in built
+            if structure.is_users_container():
+                here = id(structure) in makes
             with self._noting(structure.path):
-                structure.put_back(bool(built), id(structure.owner) in built)
-        for path, owner, put_back, _ in self._leaves:
+                structure.put_back(bool(built), here)
+        for path, owner, put_back, _ in reversed(self._leaves):  # what lies inside comes first
             if not (built and any(library.fills(owner) for library in libraries())):
                 with self._noting(path):
                     put_back()
@@ -68,7 +73,6 @@ class _Comparison:
     """What is known of models while they are compared, by their `id`."""
 
     kept: dict[int, Kept] = field(default_factory=dict)
-    lost: dict[int, dict[str, None]] = field(default_factory=dict)
     found: dict[tuple[int, str], Any] = field(default_factory=dict)
 
 
@@ -79,13 +83,18 @@ _now: ContextVar[_Comparison | None] = ContextVar("comparison", default=None)
 def one_comparison() -> Iterator[None]:
     """Within it a model is looked through once, however often it runs."""
     if _now.get() is not None:
-        yield
+        with saying_what_is_lost():
+            yield
         return
-    token = _now.set(_Comparison())
+    comparison = _Comparison()
+    token = _now.set(comparison)
     try:
-        yield
+        with saying_what_is_lost():
+            yield
     finally:
         _now.reset(token)
+        for kept in comparison.kept.values():
+            kept.put_back()  # a replay runs operations again, as one that takes from a dataset
 
 
 def once(model: object, what: str, find: Callable[[], Any]) -> Any:
@@ -109,12 +118,6 @@ def was_built(model: object) -> bool:
 _BUILT = "built"
 
 
-def lost(model: object) -> list[str]:
-    """What running a model changed for good in this comparison."""
-    comparison = _now.get()
-    return list(comparison.lost.get(id(model), ())) if comparison else []
-
-
 @contextlib.contextmanager
 def left_as_it_was(model: object) -> Iterator[None]:
     """Puts back afterwards what a run changes, and what it changes of the whole process."""
@@ -131,12 +134,11 @@ def left_as_it_was(model: object) -> Iterator[None]:
         built = kept.put_back()
         for put in settings:
             put()
+        note_lost(model, kept.lost)
         comparison = _now.get()
-        if comparison is not None:
-            comparison.lost.setdefault(id(model), {}).update(kept.lost)
-            if built:
-                comparison.kept.pop(id(model), None)  # it holds more now
-                once(model, _BUILT, lambda: True)
+        if comparison is not None and built:
+            comparison.kept.pop(id(model), None)  # it holds more now
+            once(model, _BUILT, lambda: True)
 
 
 @contextlib.contextmanager

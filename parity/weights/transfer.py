@@ -18,6 +18,7 @@ from parity.diagnosis.unshared import after_a_transfer
 from parity.errors import FileError, InputError
 from parity.frameworks import load
 from parity.frameworks.running import own_arithmetic
+from parity.keeping import lost, saying_what_is_lost
 from parity.model import Inputs, Model, lay_out, wrap
 from parity.progress import say
 from parity.report.summary import Report
@@ -107,6 +108,7 @@ class Transfer:
 
 
 @own_arithmetic()
+@saying_what_is_lost()
 def transfer(
     source: Any,
     target: Any,
@@ -182,6 +184,7 @@ def transfer(
     frameworks = models[0].framework, models[1].framework
     way.notes += other_momenta(ours.addresses, theirs.addresses, way, frameworks)
     for model, side in zip(models, (ours, theirs), strict=True):
+        way.notes += lost(model.obj, model.name)
         way.notes += told_collisions(model.name, side.addresses.tensors)
     table = tabulate(ours, theirs, way, (models[0].name, models[1].name))
     helpful = hints(report, table, theirs, way, adapt_variances, written, bool(unlike))
@@ -205,6 +208,7 @@ def _from_file(
         "not proved, as a file cannot be run: give the model that it was saved from too "
         "(source_model=, --source-model), and both are run"
     )
+    found.notes += lost(target.obj, target.name)
     found.notes += told_collisions(target.name, side.addresses.tensors)
     table = tabulate(book, side, found, (file.path.name, target.name))
     return Transfer("unverified", None, table, True, found)
