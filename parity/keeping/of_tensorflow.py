@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from tensorflow.python import pywrap_tfe
+from tensorflow.python.data.ops.iterator_ops import OwnedIterator
 from tensorflow.python.eager import context
 from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 from tensorflow.python.trackable.data_structures import TrackableDataStructure
 
-from parity.keeping.leaf import Flag, Leaf, Put, kept_flags, nothing
+from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, kept_flags, nothing
 from parity.owners import body_of
 from parity.tape import Native
 
@@ -46,23 +47,35 @@ def fills(owner: Any) -> bool:
 
 def settings() -> list[Put]:
     eager = context.context()
-    seeds = eager._rng.getstate() if hasattr(eager, "_rng") else None
-    keras = keras_generator()
+    rng = getattr(eager, "_rng", None)
+    seed, state = eager._seed, rng and rng.getstate()
+    shared = getattr(_of_keras(), "GLOBAL_STATE_TRACKER", None)
+    kept = {name: getattr(shared, name, None) for name in _SEEDS}
 
     def put_back() -> None:
-        if keras is None:  # made by the run: whoever comes next makes it anew
-            _set_keras_generator(None)
-        if seeds is not None and eager._rng.getstate() != seeds:
-            eager._rng.setstate(seeds)
+        for name, before in kept.items() if shared else ():
+            if getattr(shared, name, None) is not before:
+                setattr(shared, name, before)
+        now = getattr(eager, "_rng", None)
+        if now is not rng or eager._seed != seed or now and now.getstate() != state:
+            eager._seed, eager._rng = seed, rng
+            if rng is not None:
+                rng.setstate(state)
             forget_streams()
 
     return [put_back, kept_flags(_flags()), *map(_contents, global_seeds())]
 
 
+# What `keras.utils.set_random_seed` sets: a seed, and the generator that is made by it.
+_SEEDS = ("global_random_seed", "global_seed_generator")
+
+
 def _flags() -> Iterator[Flag]:
     config = tf.config.experimental
     yield config.tensor_float_32_execution_enabled, config.enable_tensor_float_32_execution
+    yield tf.config.functions_run_eagerly, tf.config.run_functions_eagerly
     for keras in _kerases():
+        yield keras.mixed_precision.global_policy, keras.mixed_precision.set_global_policy
         for name in ("floatx", "epsilon", "image_data_format"):
             yield getattr(keras.backend, name), getattr(keras.backend, f"set_{name}")
 
@@ -92,20 +105,21 @@ def global_seeds() -> list[Any]:
 
 def keras_generator() -> Any:
     """The generator of layers that were given no seed; None where nobody asked for it yet."""
-    state = sys.modules.get("keras.src.backend.common.global_state")
-    return getattr(state.GLOBAL_STATE_TRACKER, "global_seed_generator", None) if state else None
+    shared = getattr(_of_keras(), "GLOBAL_STATE_TRACKER", None)
+    return getattr(shared, "global_seed_generator", None)
 
 
-def _set_keras_generator(value: Any) -> None:
-    state = sys.modules.get("keras.src.backend.common.global_state")
-    if state:
-        state.set_global_attribute("global_seed_generator", value)
+def _of_keras() -> Any:
+    return sys.modules.get("keras.src.backend.common.global_state")
 
 
 def leaf(thing: Any) -> Leaf | None:
-    variable = _variable(thing)
-    if variable is not None:
-        return Leaf(partial(_contents, variable))
+    if _variable(thing) is not None:
+        return Leaf(partial(_contents, thing))
+    if isinstance(thing, _SAVED):
+        return Leaf(partial(_saved, thing))
+    if isinstance(thing, tf.queue.QueueBase):
+        return Leaf(partial(_queue, thing))
     at = next((at for kind, at in _generators() if isinstance(thing, kind)), None)
     if at is not None:
         return Leaf(nothing, (("state", thing.state),), partial(_move, thing.state, at))
@@ -139,13 +153,18 @@ def _variable(thing: Any) -> Any:
     return held if isinstance(held, tf.Variable) else None
 
 
-def _contents(variable: Any) -> Put:
+def _contents(thing: Any) -> Put:
     """TensorFlow writes into a buffer only where nobody else holds it, so nothing is copied."""
+    variable = _variable(thing)
+    trains = [(one, one._trainable) for one in (thing, variable) if hasattr(one, "_trainable")]
     contents: Native = None
     with contextlib.suppress(tf.errors.FailedPreconditionError):  # it has no contents yet
         contents = read_variable_op(variable.handle, variable.dtype)
 
     def put_back() -> None:
+        for one, trained in trains:
+            if one._trainable != trained:
+                one._trainable = trained
         if contents is None:
             return
         now = read_variable_op(variable.handle, variable.dtype)
@@ -153,6 +172,37 @@ def _contents(variable: Any) -> Put:
             variable.assign(contents)
 
     return put_back
+
+
+# What a checkpoint can hold besides variables: iterators through datasets, and tables.
+_SAVED = (
+    OwnedIterator,
+    tf.lookup.experimental.MutableHashTable,
+    tf.lookup.experimental.DenseHashTable,
+)
+
+
+def _saved(thing: Any) -> Put:
+    contents: Any = None
+    with contextlib.suppress(tf.errors.OpError):  # as of a dataset that a generator gives
+        contents = thing._serialize_to_tensors()
+
+    def put_back() -> None:
+        if contents is None:
+            raise CannotPutBack
+        thing._restore_from_tensors(contents)
+
+    return put_back
+
+
+def _queue(thing: Any) -> Put:
+    before = int(thing.size())
+
+    def unchanged() -> None:
+        if int(thing.size()) != before:
+            raise CannotPutBack
+
+    return unchanged
 
 
 def address(tensor: Native) -> int:

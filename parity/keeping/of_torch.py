@@ -6,14 +6,17 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from parity.keeping.leaf import Flag, Leaf, Put, kept_flags
+from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, kept_flags
 
 packages = ("torch",)
 
 
 def holders() -> tuple[type, ...]:
-    return (torch.nn.Module, torch.optim.Optimizer)
+    training = torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler, torch.amp.GradScaler
+    drawing = torch.distributions.Distribution, torch.distributions.Transform
+    return (torch.nn.Module, *training, *drawing)
 
 
 def makes(owner: Any, name: Any, before: Any, now: Any) -> bool:
@@ -40,6 +43,7 @@ _cudnn = torch.backends.cudnn
 _FLAGS: tuple[Flag, ...] = (
     (torch.is_grad_enabled, torch.set_grad_enabled),
     (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
     (torch.get_num_threads, torch.set_num_threads),
     (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
     (
@@ -63,6 +67,8 @@ def streams() -> dict[str, Any]:
 def leaf(thing: Any) -> Leaf | None:
     if isinstance(thing, torch.Generator):
         return Leaf(lambda: partial(thing.set_state, thing.get_state()), move=thing.manual_seed)
+    if isinstance(thing, _BaseDataLoaderIter):
+        return Leaf(partial(_batches, thing))
     if not isinstance(thing, torch.Tensor):
         return None
     grad = thing.grad if thing.is_leaf else None
@@ -73,8 +79,10 @@ def leaf(thing: Any) -> Leaf | None:
 def _tensor(thing: torch.Tensor, grad: torch.Tensor | None) -> Put:
     if torch.nn.parameter.is_lazy(thing) or thing.is_meta:
         return lambda: None  # it has no contents yet
-    place, contents = thing.detach(), thing.detach().clone()
+    contents = thing.detach().clone()
+    place = thing.detach() if thing.layout == torch.strided else thing
     leaf, trains = thing.is_leaf, thing.requires_grad
+    version = () if thing.is_inference() else torch.autograd._unsafe_preserve_version_counter(thing)
 
     def put_back() -> None:
         if not _at(thing, place):  # `.data` was given another tensor
@@ -82,12 +90,24 @@ def _tensor(thing: torch.Tensor, grad: torch.Tensor | None) -> Put:
         if not _same_bytes(place, contents):
             with torch.inference_mode(thing.is_inference()), torch.no_grad():
                 place.copy_(contents)
+        if version:  # a backward pass that had begun asks for it
+            version.__exit__()
         if leaf and thing.grad is not grad:
             thing.grad = grad
         if leaf and thing.requires_grad != trains:
             thing.requires_grad_(trains)
 
     return put_back
+
+
+def _batches(thing: _BaseDataLoaderIter) -> Put:
+    before = thing._num_yielded
+
+    def unchanged() -> None:
+        if thing._num_yielded != before:
+            raise CannotPutBack
+
+    return unchanged
 
 
 def _at(a: torch.Tensor, b: torch.Tensor) -> bool:
