@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from parity.keeping import of_tensorflow
+
 
 class Slotted:
     __slots__ = ("count",)
@@ -61,7 +63,7 @@ def remembering() -> Callable[[], None]:
 
 def picture(*things: Any) -> dict[str, Any]:
     """All that things hold, by path, in comparable form; and what is kept for the whole process."""
-    found: dict[str, Any] = {"class": Holding.of_all, **_of_the_process()}
+    found: dict[str, Any] = {"class": str(vars(Holding)), **_of_the_process()}
     seen: dict[int, Any] = {}
 
     def visit(path: str, thing: Any) -> None:
@@ -95,7 +97,8 @@ def _contents(thing: Any) -> Any:
     if type(thing).__name__ == "Generator" and hasattr(thing, "get_state"):  # torch's
         return thing.get_state().numpy().tobytes()
     if hasattr(thing, "detach"):
-        return thing.detach().numpy().tobytes(), str(thing.dtype), thing.requires_grad
+        read = thing.detach().numpy().tobytes(), str(thing.dtype), thing.requires_grad
+        return read, thing._version, id(thing)
     if hasattr(thing, "numpy") and hasattr(thing, "dtype"):
         return "" if thing.dtype == "resource" else np.asarray(thing.numpy()).tobytes()
     if isinstance(thing, np.ndarray):
@@ -119,6 +122,7 @@ def _inside(thing: Any) -> Iterator[tuple[str, Any]]:
         yield "count", thing.count
     elif hasattr(thing, "_flatten_layers"):
         yield "variables", [variable.numpy() for variable in thing.variables]
+        yield "trained", [variable.trainable for variable in thing.variables]
         yield "states", [state.numpy() for state in getattr(thing, "states", ())]
         for layer in thing._flatten_layers():
             yield from ((name, item) for name, item in vars(layer).items() if name[0] != "_")
@@ -142,6 +146,10 @@ def _of_the_process() -> dict[str, Any]:
     found["torch"] = torch.get_rng_state().numpy().tobytes()
     found["modes"] = torch.is_grad_enabled(), torch.get_default_dtype()
     found["eager"] = tf.config.functions_run_eagerly()
+    made = of_tensorflow.global_generators()
+    found["seeds"] = [(id(one), one.state.numpy().tobytes()) for one in made]
+    context = sys.modules["tensorflow.python.eager.context"].context()
+    found["seed"] = context._seed, getattr(context, "_rng", random).getstate()
     cudnn, keras = torch.backends.cudnn, sys.modules["keras"].backend
     found["flags"] = {
         "torch": (torch.are_deterministic_algorithms_enabled(), torch.get_num_threads()),
