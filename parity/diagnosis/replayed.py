@@ -71,21 +71,16 @@ class PlainRun:
     ) -> PlainRun:
         """The same with its tapes changed, those of other samples as well, and its outputs."""
         recorded = self.recorded
-        made = replace(
-            self,
-            tape=change(self.tape),
-            recorded=None if recorded is None else lambda order: change(recorded(order)),
-        )
+        then = None if recorded is None else lambda order: change(recorded(order))
+        made = replace(self, tape=change(self.tape), recorded=then)
         return made if outputs is None else made.giving(outputs)
 
     def giving(self, change: Callable[[Outputs], Outputs]) -> PlainRun:
         """The same with its outputs changed, whatever it is run on."""
 
-        def changed(run: Any) -> Any:
-            return None if run is None else lambda *given: change(run(*given))
-
         names = "run", "nudged", "elsewhere", "redrawn", "untraced", "on"
-        return replace(self, **{name: changed(getattr(self, name)) for name in names})
+        runs = {name: run for name in names if (run := getattr(self, name)) is not None}
+        return replace(self, **{name: _then(run, change) for name, run in runs.items()})
 
     @cached_property
     def drawn(self) -> frozenset[str]:
@@ -99,6 +94,10 @@ class PlainRun:
             return self.tape.lost_draws
         told = self.tape.unseen or _wanders(self)
         return [told] * bool(told)
+
+
+def _then(run: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda *given: change(run(*given))
 
 
 def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
