@@ -77,10 +77,10 @@ class PlainRun:
 
     def giving(self, change: Callable[[Outputs], Outputs]) -> PlainRun:
         """The same with its outputs changed, whatever it is run on."""
-
-        names = "run", "nudged", "elsewhere", "redrawn", "untraced", "on"
-        runs = {name: run for name in names if (run := getattr(self, name)) is not None}
-        return replace(self, **{name: _then(run, change) for name, run in runs.items()})
+        names = ("run", "nudged", "elsewhere", "redrawn", "untraced", "on")
+        runs = {name: getattr(self, name) for name in names}
+        changed: dict[str, Any] = {name: _then(run, change) for name, run in runs.items() if run}
+        return replace(self, **changed)
 
     @cached_property
     def drawn(self) -> frozenset[str]:
