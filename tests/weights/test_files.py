@@ -24,6 +24,7 @@ from hypothesis.extra import numpy as hnp
 from parity.errors import FileError, FrameworkMissing, ParityError
 from parity.frameworks.quiet import silence
 from parity.weights.files import FORMATS, WeightFile, apart, guard, read_weights, write_weights
+from parity.weights.files.keras_layers import parse_config
 
 silence()
 ml_dtypes = pytest.importorskip("ml_dtypes")
@@ -931,3 +932,76 @@ def test_arrays_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
     assert found["good"][0] == 1
     with pytest.raises(FileError, match="'bad'.*CRC"):
         found["bad"]
+
+
+# --- large directories and configs ---------------------------------------------------------------
+
+
+def test_the_directory_of_an_archive_of_many_arrays_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count, path = 20_000, tmp_path / "many.npz"
+    with path.open("wb") as file, zipfile.ZipFile(file, "w") as archive:
+        np.save(tmp_path / "one.npy", np.arange(6, dtype="f").reshape(2, 3))
+        one = (tmp_path / "one.npy").read_bytes()
+        for number in range(count):
+            archive.writestr(f"layer{number}/W.npy", one)
+    opened: list[object] = []
+    original = zipfile.ZipFile._RealGetContents
+    monkeypatch.setattr(
+        zipfile.ZipFile,
+        "_RealGetContents",
+        lambda archive: opened.append(archive) or original(archive),
+    )
+    found = read_weights(path)
+    assert len(found) == count and found["layer7/W"].shape == (2, 3)
+    assert len(opened) <= 3  # once to see what it is; not once for each array
+
+
+def calls_of(function: Callable[..., Any], *arguments: Any) -> int:
+    """How many functions of Python's it calls: work that no clock has to measure."""
+    calls = 0
+
+    def count(_: object, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        function(*arguments)
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def wide(count: int) -> dict[str, Any]:
+    layer = {"class_name": "Dense", "config": {"name": "dense", "units": 4, "use_bias": True}}
+    return {"class_name": "Sequential", "config": {"name": "net", "layers": [layer] * count}}
+
+
+def deep(count: int) -> dict[str, Any]:
+    found = wide(1)
+    for _ in range(count):
+        found = {"class_name": "Sequential", "config": {"name": "net", "layers": [found]}}
+    return found
+
+
+@pytest.mark.parametrize(("config", "count"), [(wide, 1_000), (deep, 100)])
+def test_a_config_is_read_in_as_many_steps_as_it_has_layers(
+    config: Callable[[int], Any], count: int
+) -> None:
+    once, twice = (calls_of(parse_config, config(n)) for n in (count, 2 * count))
+    assert twice <= 2.5 * once
+
+
+@pytest.mark.parametrize("config", [wide(1_500), deep(120)])
+def test_a_file_with_a_large_config_is_read(tmp_path: Path, config: Any) -> None:
+    net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
+    net.save(tmp_path / "small.keras")
+    large = tmp_path / "large.keras"
+    with zipfile.ZipFile(tmp_path / "small.keras") as small, zipfile.ZipFile(large, "w") as other:
+        for name in small.namelist():
+            told = json.dumps(config) if name == "config.json" else small.read(name)
+            other.writestr(name, told)
+    assert sorted(one.shape for one in read_weights(large).entries.values()) == [(3,), (4, 3)]
