@@ -247,6 +247,8 @@ class _Norm:
             return [(1, (_X,))]
         if value in self._root.outputs:
             return [(1, (_ROOT,))] if self._inverse else None
+        if self._x is None and value not in self._after and not self._graph.is_static(value):
+            return self._entering(value)
         op = self._tape.producer(value)
         if op is not None and op.role == "move":
             own = self._graph.live_inputs(op) or op.inputs
@@ -259,8 +261,6 @@ class _Norm:
             if before is not None and plain(before) == "neg":
                 return _negative(self._terms(before.inputs[0]))
             return [(1, (value,))] if leaf.size > 1 or leaf.kind != "constant" else None
-        if self._x is None and value not in self._after:
-            return self._entering(value, op)
         before = self._tape.producer(self._x) if self._x is not None else None
         later = op is not None and (before is None or op.index > before.index)
         found = self._multiplied_out(op) if op is not None and later else None
@@ -268,8 +268,12 @@ class _Norm:
             return [(1, (value,))]
         return found if found is not None and len(found) <= 3 else None
 
-    def _entering(self, value: int, op: Op | None) -> _Terms | None:
-        """Where only weights tell the norm: x is what they are taken off, and multiplied with."""
+    def _entering(self, value: int) -> _Terms | None:
+        """Where only weights tell the norm: x is what they are taken off, and multiplied with.
+
+        What was only moved before, as by a flatten, is left before it.
+        """
+        op = self._graph.source(value)
         own = self._graph.live_inputs(op) if op is not None else []
         if op is not None and len(op.inputs) == 2 and len(own) == 1:
             (other,) = set(op.inputs) - set(own)

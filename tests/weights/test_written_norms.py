@@ -341,3 +341,25 @@ class Last(nn.Module):
 
     def forward(self, x: Any) -> Any:
         return self.own(x.movedim(-1, 1)).movedim(1, -1)
+
+
+def test_a_batch_norm_by_hand_behind_a_flatten() -> None:
+    """Its channels enter in another order: what is moved before it is no part of it."""
+    images = RNG.normal(size=(5, 4, 4, 3)).astype("f")
+
+    class Flat(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv, self.last = nn.Conv2d(3, 2, 3), nn.Linear(8, 3)
+            for name in STATISTICS:
+                self.register_parameter(name, nn.Parameter(torch.rand(8)))
+
+        def forward(self, x: Any) -> Any:
+            h = torch.tanh(self.conv(x.movedim(-1, 1))).flatten(1)
+            own = [getattr(self, name) for name in STATISTICS]
+            return self.last(torch_fixed(h, *own))
+
+    norm = layers.BatchNormalization(epsilon=EPSILON)
+    hidden = [layers.Conv2D(2, 3, activation="tanh"), layers.Flatten()]
+    target = keras.Sequential([keras.Input((4, 4, 3)), *hidden, norm, layers.Dense(3)])
+    moved(Flat(), target, 8, images)
