@@ -23,7 +23,7 @@ from parity.frameworks.running import no_tensors, run, takes_as_given
 from parity.frameworks.torch_ops import in_float64
 from parity.frameworks.torch_reads import seen
 from parity.frameworks.torch_watcher import Ref, SharedMemory, Watcher, name_of
-from parity.keeping import left_as_it_was
+from parity.keeping import left_as_it_was, was_built
 from parity.model import flatten_inputs, map_arrays
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Native, Op, Precision, Tape
@@ -55,7 +55,15 @@ def _is_layer(obj: object) -> bool:
 
 
 def record(model: Model, inputs: Inputs) -> Tape:
-    """Runs the model once under a dispatch mode; see `Framework.record`."""
+    """Runs the model under a dispatch mode; see `Framework.record`."""
+    built = was_built(model.obj)
+    tape = _record(model, inputs)
+    if was_built(model.obj) != built:  # its first call made weights: another shows what they do
+        return _record(model, inputs)
+    return tape
+
+
+def _record(model: Model, inputs: Inputs) -> Tape:
     modules = _modules(model.obj)
     for path, module in modules.items():
         if isinstance(module, torch.jit.ScriptModule):
