@@ -185,6 +185,18 @@ def test_a_fault_behind_what_is_picked_is_seen(reference: str, candidate: str) -
     assert report.verdict == ("diverged" if known else "unverified"), str(report)
 
 
+def test_what_a_kernel_leaves_for_a_backward_pass_is_not_counted() -> None:
+    """The fused LSTM's is another in float64, and no operation reads it."""
+    torch.manual_seed(0)
+    layer = torch.nn.LSTM(6, 5, batch_first=True)
+    models = [
+        parity.wrap(lambda x, by=scale: layer(x)[0] * by, framework="torch")
+        for scale in (1.0, 1.25)
+    ]
+    report = parity.compare(*models, inputs=ROWS.reshape(4, 10, 6))
+    assert report.worst.reasons == ("1 divergence",)
+
+
 class Broken:
     def __init__(self, adapter: Adapter) -> None:
         self.cast, self.to_numpy, self.from_numpy = (
