@@ -153,7 +153,7 @@ class Elements:
         shape = self._tape.values[value].shape
         made_of = [self._of.get(v) for v in op.inputs if not self._graph.is_static(v)]
         known = [labels for labels in made_of if labels is not None]
-        if len(shape) > 2 or not known or len(known) < len(made_of):
+        if len(shape) != 2 or not known or len(known) < len(made_of):
             return None
         origin = sum(int(_mixed(labels).sum()) for labels in known) % (_SUMMED // _SPAN)
         places = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)

@@ -98,7 +98,7 @@ def _alone(book: Addresses, names: Sequence[str]) -> dict[int, Tensor]:
     """By their sizes the tensors that are alone in theirs."""
     found: dict[int, list[Tensor]] = defaultdict(list)
     for tensor in book.tensors:
-        if tensor.name in names:
+        if tensor.name in names and tensor.dtype.startswith(("float", "bfloat")):  # no places
             found[math.prod(tensor.shape)].append(tensor)
     return {size: own[0] for size, own in found.items() if len(own) == 1}
 

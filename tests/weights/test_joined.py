@@ -7,6 +7,7 @@ import itertools
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 import torch
 from keras import layers, ops
 
@@ -186,7 +187,8 @@ class KerasBesideAnAction(keras.Model):
         self.conv = layers.Conv2D(4, 3, activation="relu")
 
     def call(self, image, action):
-        features = ops.reshape(self.conv(image), (-1, 4 * 36))
+        features = self.conv(image)
+        features = tf.reshape(features, (tf.shape(features)[0], -1))  # by a shape that it computes
         return self.out(ops.concatenate([features, self.makes(action)], -1))
 
 
