@@ -10,7 +10,8 @@ left of the loop is its arithmetic, on gates that read an input and a state at o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from parity.architecture.graph import Graph
@@ -36,13 +37,24 @@ class _Gate:
 
 
 def turns(graph: Graph) -> Iterator[Step]:
-    """Each turn that no loop has taken already."""
+    """The cells that no loop has taken already; one that several agents share is one cell."""
     read = _Gates(graph)
+    found: dict[frozenset[int], set[int]] = defaultdict(set)
     for op in graph.live.values():
         ends = read.cell(op)
         ops = read.ops(op, ends) if ends else ()
         if ops and not any(index in graph.owner for index in ops):
-            yield Step("recurrence", graph.tape.ops[ops[0]].site, ops, opaque=True)
+            found[_weights(graph, ops)].update(ops)
+    for every in found.values():
+        first = graph.tape.ops[min(every)]
+        yield Step("recurrence", first.site, tuple(sorted(every)), opaque=True)
+
+
+def _weights(graph: Graph, ops: Iterable[int]) -> frozenset[int]:
+    """The leaves that the products among operations multiply by."""
+    products = [op for op in map(graph.tape.ops.__getitem__, ops) if plain(op) in DENSE]
+    static = {v for op in products for v in op.inputs if graph.is_static(v)}
+    return frozenset(leaf for value in static for leaf in graph.weights(value))
 
 
 class _Gates:

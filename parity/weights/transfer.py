@@ -45,6 +45,7 @@ from parity.weights.parts import NEUTRAL, Part
 from parity.weights.stored import pair_stored
 from parity.weights.table import Table, tabulate
 from parity.weights.tensors import Tensor, told_collisions
+from parity.weights.trying import far_apart
 from parity.weights.unproved import unmoved, unproved
 
 
@@ -158,10 +159,14 @@ def transfer(
     else:
         ways = with_the_last(ours, theirs, pairings(ours, theirs, numbers), numbers)
     result: tuple[Report, Pairing] | None = None
+    far = far_apart(models, (ours.tape, theirs.tape), inputs)
     with _kept(theirs.addresses.tensors) as put_back:
         for way in ways:
             other_epsilons(ours, theirs, way, adapt_variances)
             write(ours.addresses, theirs, way)
+            if result is not None and far():
+                put_back()
+                continue
             report = after_a_transfer(compare(*models, inputs=inputs))
             result = result or (report, way)
             if report.verdict == "parity":

@@ -61,6 +61,16 @@ def test_cells_upon_each_other() -> None:
         assert result.verdict == "parity" and result.table.left == ((), unused), str(result)
 
 
+def test_one_cell_for_several_agents() -> None:
+    rng = np.random.default_rng(0)
+    for features in WIDTHS:
+        given = ([rng.normal(size=(5, width)).astype(np.float32) for _ in range(3)]
+                 for width in (features, w.UNITS))  # fmt: skip
+        ours, theirs = w.SharedByAgents(features), w.WrittenForAgents(features)
+        result = parity.transfer(ours, theirs, tuple(map(tuple, given)))
+        assert result.verdict == "parity" and result.table.left == ((), ()), str(result)
+
+
 def test_a_loop_over_what_is_joined() -> None:
     rng = np.random.default_rng(0)
     for features in WIDTHS:

@@ -297,3 +297,23 @@ class KerasGatedSkip(keras.Model):
     def call(self, x: Any, h: Any) -> Any:
         gate = keras.ops.sigmoid(self.c(x) + self.d(h))
         return keras.ops.tanh(self.a(x) + self.b(h)) * gate + h
+
+
+class SharedByAgents(nn.Module):
+    """One cell for several agents, each with a state of its own."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.cell, self.out = nn.GRUCell(features, UNITS), nn.Linear(UNITS, ACTIONS)
+
+    def forward(self, observations: Any, states: Any) -> Any:
+        new = [self.cell(x, h) for x, h in zip(observations, states, strict=True)]
+        return [self.out(h) for h in new], new
+
+
+class WrittenForAgents(SplitGRU):
+    def __call__(self, observations: Any, states: Any) -> Any:
+        cell = super().__call__
+        both = [cell(x, h) for x, h in zip(observations, states, strict=True)]
+        return [out for out, _ in both], [h for _, h in both]
