@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from parity.architecture.graph import Graph
 from parity.architecture.step import BIAS, CELLS, DENSE, KINDS, Step, plain
+from parity.architecture.turns import gates_of
 from parity.once import Once
 from parity.tape import Op, Tape
 
@@ -19,12 +20,19 @@ _CHAINERS_STEPS = re.compile(r"((.+)/\d+)/w\d$")
 
 
 def recurrences(graph: Graph) -> Iterator[Step]:
-    """A loop over time, fused or rolled out: a weight meets what it helped to compute."""
+    """A loop over time, fused or rolled out: a weight meets what it helped to compute.
+
+    A whole network that refines its own result, as a diffusion does, has no gates that read an
+    input and a state: its layers are used again, and stay layers.
+    """
     ops = graph.tape.ops
+    gates = {graph.tape.values[value].op for value in gates_of(graph)}
     merged: list[set[int]] = []
-    for seeds in _loops(graph):
+    for seeds, is_cell in _loops(graph):
         places = {_place(ops[index]) for index in seeds}
         cell = {i for i, op in graph.live.items() if i in seeds or _place(op) in places}
+        if not is_cell and gates.isdisjoint(cell):
+            continue
         for other in [one for one in merged if one & cell]:
             cell |= other
             merged.remove(other)
@@ -34,13 +42,13 @@ def recurrences(graph: Graph) -> Iterator[Step]:
         yield _opaque(graph, "recurrence", cell)
 
 
-def _loops(graph: Graph) -> Iterator[Collection[int]]:
-    """Operations of each loop: some at each of its places are enough."""
+def _loops(graph: Graph) -> Iterator[tuple[Collection[int], bool]]:
+    """Operations of each loop, some at each of its places; and whether they are a cell's."""
     reads: dict[frozenset[int], list[int]] = defaultdict(list)
     for op in graph.tape.ops:
         word = plain(op)
         if word in CELLS and op.index in graph.live:
-            yield [op.index, *_products_before(graph, op)]
+            yield [op.index, *_products_before(graph, op)], True
         elif word in DENSE and (op.static or op.index in graph.live):  # a first turn's zeros too
             for value in op.inputs:
                 if graph.is_static(value) and graph.weights(value):
@@ -50,13 +58,13 @@ def _loops(graph: Graph) -> Iterator[Collection[int]]:
         names = [graph.tape.values[leaf].name for leaf in weights]
         links = {link for name in names for link in _cell_of(name, known)}
         if any(map(_RECURRENT.search, names)):
-            yield indices  # of a single turn all may be static: its state is zeros
+            yield indices, True  # of a single turn all may be static: its state is zeros
         elif links:
-            yield [index for link in links for index in _called(graph, link, indices)]
+            yield [index for link in links for index in _called(graph, link, indices)], True
         elif len(indices) > 1:
             turn = _between(graph.tape, indices[0], indices[1])
             if turn and _is_fed(graph, turn):
-                yield {*turn, *_between(graph.tape, indices[0], indices[-1]), indices[-1]}
+                yield {*turn, *_between(graph.tape, indices[0], indices[-1]), indices[-1]}, False
 
 
 def _cell_of(name: str, known: Collection[str]) -> Iterator[str]:

@@ -50,6 +50,11 @@ def turns(graph: Graph) -> Iterator[Step]:
         yield Step("recurrence", first.site, tuple(sorted(every)), opaque=True)
 
 
+def gates_of(graph: Graph) -> Collection[int]:
+    """The results of the sigmoids and tanhs that read two sources at once."""
+    return _Gates(graph).of.keys()
+
+
 def _weights(graph: Graph, ops: Iterable[int]) -> frozenset[int]:
     """The leaves that the products among operations multiply by."""
     products = [op for op in map(graph.tape.ops.__getitem__, ops) if plain(op) in DENSE]

@@ -163,17 +163,26 @@ class _Turns:
             return self.fused
         if self.weighs and self.shows:
             (i, g), o = self.weighs[-1], self.shows[-1]
-            f = [one for one in self.keeps if one not in (i, o)]
+            f = [one for one in self._as_wide(i) if one not in (i, o)]
             return {"i": i, "f": f[-1], "g": g, "o": o} if f else {}
         if self.weighs:
             z, n = self.weighs[-1]
-            r = [one for one in self.keeps if one.plain != z.plain]
+            r = [one for one in self._as_wide(z) if one.plain != z.plain]
             z = replace(z, turned=not z.turned)  # where it weighs the new, others weigh the old
             return {"r": r[-1], "z": z, "n": n} if r else {}
         if set(self.words.values()) != {"tanh"}:
             return {}
         columns = self.tape.values[max(self.words)].shape[-1]
         return {"n": _Gate(max(self.words), tuple(range(columns)))}
+
+    def _is_of_this_turn(self, tanh: Op) -> bool:
+        """Whether it comes after what a gate weighs: a state may be a tanh that enters."""
+        new = {value for _, gate in self.weighs[-1:] for value in self.tape.consumers[gate.sums]}
+        return bool(new) and tanh.index > max(new)
+
+    def _as_wide(self, gate: _Gate) -> list[_Gate]:
+        """Those that keep something, of a cell's width: a head in the loop may do so as well."""
+        return [one for one in self.keeps if len(one.columns) == len(gate.columns)]
 
     def _see(self, op: Op) -> None:
         word, output = plain(op), op.outputs[0]
@@ -226,7 +235,7 @@ class _Turns:
         elif other in self.differences:
             new, first = self.differences[other]
             self.weighs.append((sigmoid if first else replace(sigmoid, turned=True), new))
-        elif maker is not None and plain(maker) == "tanh":
+        elif maker is not None and plain(maker) == "tanh" and self._is_of_this_turn(maker):
             self.shows.append(sigmoid)
         elif gate is None:
             self.keeps.append(sigmoid)

@@ -87,3 +87,41 @@ def test_queries_are_told_from_keys(dropout: float, keys: int) -> None:
     result = parity.transfer(ours, theirs, given)
     assert result.verdict == "parity", str(result)
     assert parity.transfer(theirs, TorchAttention(dropout), given).verdict == "parity"
+
+
+class TorchRefiner(nn.Module):
+    """A network that refines its own result, as a diffusion does: its layers stay layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.condition, self.into = nn.Linear(6, 8), nn.Conv1d(4, 8, 3, padding=1)
+        self.norm, self.out = nn.GroupNorm(2, 8), nn.Conv1d(8, 4, 1)
+        nn.init.normal_(self.norm.weight)
+
+    def forward(self, x: Any, given: Any) -> Any:
+        scale = self.condition(given)[:, :, None]
+        for _ in range(3):
+            hidden = torch.relu(self.norm(self.into(x.transpose(1, 2)))) * (1 + scale)
+            x = x - 0.3 * self.out(hidden).transpose(1, 2)
+        return x
+
+
+class KerasRefiner(keras.Model):
+    def __init__(self) -> None:
+        super().__init__()
+        self.condition, self.into = layers.Dense(8), layers.Conv1D(8, 3, padding="same")
+        self.norm, self.out = layers.GroupNormalization(2, epsilon=1e-5), layers.Dense(4)
+
+    def call(self, x: Any, given: Any) -> Any:
+        scale = self.condition(given)[:, None]
+        for _ in range(3):
+            x = x - 0.3 * self.out(ops.relu(self.norm(self.into(x))) * (1 + scale))
+        return x
+
+
+def test_a_network_in_a_loop() -> None:
+    torch.manual_seed(0)
+    ours, theirs = TorchRefiner(), KerasRefiner()
+    result = parity.transfer(ours, theirs, (numbers(3, 5, 4), numbers(3, 6)))
+    assert result.verdict == "parity" and result.table.left == ((), ()), str(result)
+    assert {row.role for row in result.table.rows} == {"kernel", "bias", "gamma", "beta"}

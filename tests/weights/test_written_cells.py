@@ -71,6 +71,14 @@ def test_one_cell_for_several_agents() -> None:
         assert result.verdict == "parity" and result.table.left == ((), ()), str(result)
 
 
+def test_a_state_that_is_a_tanh_and_a_head_that_is_a_gate() -> None:
+    rng = np.random.default_rng(0)
+    given = rng.normal(size=(5, 6)).astype(np.float32), rng.normal(size=(5, 4, 6)).astype("f")
+    result = parity.transfer(w.TorchPlanner(6), w.WrittenPlanner(6), given)
+    unused = "cell/kernel", "cell/bias"
+    assert result.verdict == "parity" and result.table.left == ((), unused), str(result)
+
+
 def test_a_loop_over_what_is_joined() -> None:
     rng = np.random.default_rng(0)
     for features in WIDTHS:

@@ -317,3 +317,38 @@ class WrittenForAgents(SplitGRU):
         cell = super().__call__
         both = [cell(x, h) for x, h in zip(observations, states, strict=True)]
         return [out for out, _ in both], [h for _, h in both]
+
+
+class TorchPlanner(nn.Module):
+    """A world model that plans: its first state is a tanh of an encoder, and a gate is a head."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.encoder, self.cell = nn.Linear(features, UNITS), nn.GRUCell(features, UNITS)
+        self.goes_on, self.reward = nn.Linear(UNITS, 1), nn.Linear(UNITS, 1)
+
+    def forward(self, x: Any, actions: Any) -> Any:
+        z, gain, total = torch.tanh(self.encoder(x)), 1.0, 0.0
+        for step in range(actions.shape[1]):
+            z = self.cell(actions[:, step], z)
+            total = total + gain * self.reward(z)
+            gain = gain * torch.sigmoid(self.goes_on(z))
+        return total, z
+
+
+class WrittenPlanner(tf.Module):
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.w, self.b = variable(features, UNITS), variable(UNITS)
+        self.cell = GateByGate(features)
+        self.goes_on, self.reward = variable(UNITS, 1), variable(UNITS, 1)
+        self.c, self.d = variable(1), variable(1)
+
+    def __call__(self, x: Any, actions: Any) -> Any:
+        z, gain, total = tf.tanh(x @ self.w + self.b), 1.0, 0.0
+        for step in range(actions.shape[1]):
+            _, z = self.cell(actions[:, step], z)
+            total = total + gain * (z @ self.reward + self.d)
+            gain = gain * tf.sigmoid(z @ self.goes_on + self.c)
+        return total, z
