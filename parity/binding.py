@@ -19,12 +19,14 @@ from parity.errors import InputError
 from parity.frameworks import load
 from parity.model import (
     Inputs,
+    Items,
     Model,
     fields_of,
     flatten_given,
     is_record,
     map_given,
     name_of,
+    with_lists,
 )
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -43,7 +45,7 @@ def bound(model: Model, inputs: Inputs, flagged: bool = False) -> Arguments:
     given, told = _without_flag(inputs)
     if model.way is not None:
         given = model.way(given)
-    return _flagged(signed(model), given, told, model.mode == "train", model.name, flagged)
+    return _handed(_flagged(signed(model), given, told, model.mode == "train", model.name, flagged))
 
 
 def signed(model: Model) -> Callable[..., Any]:
@@ -64,7 +66,12 @@ def bind(function: Callable[..., Any], inputs: Inputs, training: bool = False) -
     Raises:
         InputError: the dict's flag says otherwise, and the function does not take it.
     """
-    return _flagged(function, *_without_flag(inputs), training, name_of(function))
+    return _handed(_flagged(function, *_without_flag(inputs), training, name_of(function)))
+
+
+def _handed(arguments: Arguments) -> Arguments:
+    args, kwargs = arguments
+    return tuple(map(with_lists, args)), {name: with_lists(one) for name, one in kwargs.items()}
 
 
 def _without_flag(inputs: Inputs) -> tuple[Inputs, bool | None]:
@@ -114,6 +121,8 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
 
 
 def _bound(signature: inspect.Signature | None, inputs: Inputs) -> Arguments:
+    if isinstance(inputs, _Named):
+        return (), dict(inputs)
     if is_record(inputs):
         if _takes(signature, inputs):
             return (inputs,), {}
@@ -122,9 +131,12 @@ def _bound(signature: inspect.Signature | None, inputs: Inputs) -> Arguments:
         return _by_position(signature, inputs)
     if not isinstance(inputs, Mapping):
         return (inputs,), {}
-    if signature is None or not _takes(signature, **inputs):
+    names = all(isinstance(name, str) for name in inputs)
+    if signature is None or not names or not _takes(signature, **inputs):
         return (dict(inputs),), {}
-    if any(name in signature.parameters for name in inputs):
+    known = signature.parameters
+    placed = any(one.kind in (*_PLACED, one.VAR_POSITIONAL) for one in known.values())
+    if any(name in known for name in inputs) or not placed:  # `**observation` takes any name
         return (), dict(inputs)
     return (dict(inputs),), {}
 
@@ -183,8 +195,9 @@ def ways(model: Model, reference: Model, inputs: Inputs) -> Iterator[Way]:
 
     All as before, as one argument, or with the parts of the one argument as arguments of their
     own: by names, or in the order of a record's fields or of the reference's arguments where there
-    are as many. Each of them with containers as they are, with dicts or tuples in place of what
-    has fields, and with fields in place of dicts. At last with tensors in place of numbers.
+    are as many; by names also to what takes any name and hands it on. Each of them with containers
+    as they are, with dicts or tuples in place of what has fields, and with fields in place of
+    dicts. At last with tensors in place of numbers.
     """
     function = signed(model)
     signature = _signature(function)
@@ -197,6 +210,8 @@ def ways(model: Model, reference: Model, inputs: Inputs) -> Iterator[Way]:
         passings += [(_as_one, ()), (_spread, ())]
         order = _in_order(signature, _signature(signed(reference)), _whole(inputs))
         passings += [(partial(_renamed, dict(order)), order)] if order else []
+    if any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values()):
+        passings.append((_by_name, ()))
     for passing, names in passings:
         for kind in (None, _with_dicts, _with_fields_within, _with_fields, _with_tuples):
             arrange = passing if kind is None else partial(_both, kind, passing)
@@ -217,6 +232,15 @@ def _both(
 
 def _as_given(inputs: Inputs) -> Inputs:
     return inputs
+
+
+class _Named(dict[str, Any]):
+    """Parts that go by name, to a function that hands any name on."""
+
+
+def _by_name(inputs: Inputs) -> Inputs:
+    found = _spread(inputs)
+    return _Named(found) if isinstance(found, Mapping) else found
 
 
 def _as_one(inputs: Inputs) -> Inputs:
@@ -327,7 +351,8 @@ def _through(change: Callable[[Inputs], Inputs], inputs: Inputs) -> Inputs:
     if isinstance(inputs, Mapping):
         return {key: change(item) for key, item in inputs.items()}
     if isinstance(inputs, tuple) and not is_record(inputs):
-        return tuple(map(change, inputs))
+        items = map(change, inputs)
+        return Items(items) if isinstance(inputs, Items) else tuple(items)
     return inputs
 
 

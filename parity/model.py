@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -125,13 +126,17 @@ _NUMERIC = "Give arrays of numbers, dense, or tuples and dicts of them."
 _NESTED = "a nested tensor has rows of several lengths; pad them, and nest them in the model"
 
 
+class Items(tuple[Any, ...]):
+    """A list of several parts that the caller gave: the model gets a list again."""
+
+
 def as_it_is(thing: object) -> bool:
     """Whether a model gets a part of its inputs as the caller gave it, and no tensor of it.
 
     So it is with None and with Python's own flags, words and numbers: code branches on them.
     """
     return thing is None or (
-        isinstance(thing, (bool, int, float, str)) and not isinstance(thing, np.generic)
+        isinstance(thing, (bool, int, float, str, enum.Enum)) and not isinstance(thing, np.generic)
     )
 
 
@@ -154,11 +159,19 @@ def _as_arrays(inputs: Inputs) -> Inputs:
         return {key: _part(item) for key, item in inputs.items()}
     if is_record(inputs):
         return like(inputs, [_part(item) for item in fields_of(inputs).values()])
-    if isinstance(inputs, tuple) or (
-        isinstance(inputs, list) and any(hasattr(type(item), "shape") for item in inputs)
-    ):
+    if isinstance(inputs, tuple):
         return tuple(_part(item) for item in inputs)
+    if isinstance(inputs, list) and (not inputs or any(map(_is_a_part, inputs))):
+        return Items(_part(item) for item in inputs)
     return _array(inputs)
+
+
+def _is_a_part(item: object) -> bool:
+    """Whether an item of a list is a part of the inputs by itself, and no number of an array."""
+    if isinstance(item, (list, tuple)) and not is_record(item):
+        return any(map(_is_a_part, item))
+    whole = hasattr(type(item), "shape") and not isinstance(item, np.generic)
+    return whole or isinstance(item, (Mapping, str, enum.Enum)) or is_record(item)
 
 
 def _array(inputs: Any) -> Array:
@@ -225,8 +238,21 @@ def map_given(function: Callable[[Any], Any], inputs: Inputs) -> Inputs:
     if is_record(inputs):
         return like(inputs, [map_given(function, one) for one in fields_of(inputs).values()])
     if isinstance(inputs, tuple):
-        return tuple(map_given(function, item) for item in inputs)
+        items = (map_given(function, item) for item in inputs)
+        return Items(items) if isinstance(inputs, Items) else tuple(items)
     return function(inputs)
+
+
+def with_lists(inputs: Inputs) -> Any:
+    """The same structure with the caller's lists in it, as a model gets it."""
+    if isinstance(inputs, Mapping):
+        return {key: with_lists(item) for key, item in inputs.items()}
+    if is_record(inputs):
+        return like(inputs, [with_lists(one) for one in fields_of(inputs).values()])
+    if isinstance(inputs, tuple):
+        items = map(with_lists, inputs)
+        return list(items) if isinstance(inputs, Items) else tuple(items)
+    return inputs
 
 
 def flatten_inputs(inputs: Inputs) -> dict[str, Array]:
