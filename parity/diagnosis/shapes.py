@@ -34,6 +34,8 @@ def shape_reason(name: str, reference: str, ours: Array, candidate: str, theirs:
         how = _reduced(large, small)
         if how is not None:
             kind, axes = how
+            if kind == "same":
+                return f"{told}: {longer} repeats it over {_told(axes)}, {shorter} does not"
             return f"{told}: {shorter} has the {kind} over {_told(axes)}, {longer} does not"
     return told
 
@@ -44,11 +46,15 @@ def squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _reduced(large: Array, small: Array) -> tuple[str, tuple[int, ...]] | None:
-    """The reduction and the axes by which the one comes of the other."""
+    """The reduction, or "same", and the axes by which the one comes of the other."""
     count = large.ndim - small.ndim
     if count < 1 or large.ndim > _AXES or large.dtype.kind not in "fiu":
         return None
     for axes in itertools.combinations(range(large.ndim), count):
+        if _same(np.broadcast_to(large.min(axes, keepdims=True), large.shape), large):
+            kept = large.min(axes)  # one number throughout is no mean
+            if kept.shape == small.shape and _same(kept, small):
+                return "same", axes
         for kind, reduce in (("sum", np.sum), ("mean", np.mean)):
             with np.errstate(all="ignore"):
                 found = np.asarray(reduce(large, axis=axes))

@@ -59,7 +59,7 @@ def gates_exchanged(case: Case) -> Iterator[Explanation]:
 
 
 def _stand_in(case: Case, changed: Mapping[int, int]) -> str:
-    """Which gate stands in for which, counted as they lie in the block that they are cut from."""
+    """Which gate stands in for which, counted as they lie in the reference's block."""
     run = case.repaired.reference.run
     told = []
     for used, now in changed.items():
@@ -68,8 +68,11 @@ def _stand_in(case: Case, changed: Mapping[int, int]) -> str:
             plural = "gate that enters" if len(changed) == 1 else "gates that enter"
             return f"{len(changed)} {plural} here: another stands in"
         (first, count), (second, _) = (one for one in places if one is not None)
-        told.append(f"gate {second + 1} of {count} where the reference reads gate {first + 1}")
-    return f"read here is {', '.join(told)}"
+        told.append(
+            f"where the reference reads its gate {first + 1} of {count}, what it has as gate "
+            f"{second + 1} is read"
+        )
+    return f"gates are exchanged: {', '.join(told)}"
 
 
 def _held(case: Case, trial: Trial, values: Sequence[int]) -> dict[int, Array]:
