@@ -139,7 +139,9 @@ def _opaque(graph: Graph, kind: str, ops: Collection[int]) -> Step:
 def attentions(graph: Graph) -> Iterator[Step]:
     """Attention in a layer of its own: that layer and those below it, however they are split."""
     for layer in dict.fromkeys(
-        op.site.layer for op in graph.live.values() if op.site.layer and _attends(graph, op)
+        op.site.layer
+        for op in graph.live.values()
+        if op.site.layer and op.index not in graph.owner and _attends(graph, op)
     ):
         below = tuple(layer + mark for mark in "./")
         ops = {

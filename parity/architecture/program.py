@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from parity.architecture.attentions import written_attentions
 from parity.architecture.graph import Graph
 from parity.architecture.norms import absorb_affine, norms
 from parity.architecture.patterns import (
@@ -54,7 +55,16 @@ class Program:
         """
         self.graph = Graph(tape)
         self._outputs = {v: outputs.get(v, "output") for v in tape.outputs.values()}
-        patterns = (recurrences, turns, attentions, norms, layer_norms_by_batch_norm, silus, gelus)
+        patterns = (
+            recurrences,
+            turns,
+            written_attentions,
+            attentions,
+            norms,
+            layer_norms_by_batch_norm,
+            silus,
+            gelus,
+        )
         for pattern in patterns:
             self._take(pattern.__name__, pattern, self.graph)
         for op in self.graph.live.values():

@@ -1,0 +1,102 @@
+"""Attention told by its arithmetic, in a layer of its own or in the middle of a larger one.
+
+It is `softmax(q k) v`, scaled and masked in whatever way, where `q`, `k` and `v` come from dense
+layers through moves, scales and shifts alone. The dense layer that follows it is its output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from parity.architecture.graph import Graph
+from parity.architecture.step import BIAS, DENSE, KINDS, Step, plain
+from parity.once import Once
+from parity.tape import Op
+
+FUSED = "scaleddotproduct"
+_SCALES = BIAS | {"mul", "div", "realdiv", "truediv", "mulconstant", "divfromconstant"}
+
+
+def written_attentions(graph: Graph) -> Iterator[Step]:
+    """Each with the dense layers before and behind it."""
+    for op in graph.live.values():
+        core = _core(graph, op) if op.index not in graph.owner else None
+        if core is None:
+            continue
+        before = [_dense_before(graph, value) for value in core]
+        made = {one.index for one in before if one is not None}
+        if None in before or not made.isdisjoint(graph.owner):
+            continue
+        last = _dense_behind(graph, op) or op
+        ops = _between(graph, made, last)
+        yield Step("attention", graph.tape.ops[ops[0]].site, ops, opaque=True)
+
+
+def _core(graph: Graph, op: Op) -> tuple[int, int, int] | None:
+    """What an operation makes attention of: queries and keys, in whatever order, and values."""
+    if plain(op).startswith(FUSED):
+        return op.inputs[0], op.inputs[1], op.inputs[2]
+    factors = op.inputs[-2:]
+    if plain(op) not in DENSE or any(graph.is_static(value) for value in factors):
+        return None
+    for weights, values in (factors, factors[::-1]):
+        scores = _scores(graph, weights) if len(factors) == 2 else None
+        if scores is not None:
+            one, other = scores.inputs[-2:]
+            return one, other, values
+    return None
+
+
+def _scores(graph: Graph, weights: int) -> Op | None:
+    """The product of live values that a softmax is of, if weights are such a softmax."""
+    softmax, found = False, list[Op]()
+    todo = Once([weights])
+    for value in todo:
+        op = graph.tape.producer(value)
+        if op is None or op.index not in graph.live:
+            continue
+        if plain(op) in DENSE:
+            found.append(op)
+            continue
+        softmax = softmax or KINDS.get(plain(op)) == "softmax"
+        if plain(op) not in KINDS or KINDS[plain(op)] == "softmax":
+            todo.add(graph.live_inputs(op))
+    live = [op for op in found if len(op.inputs) >= 2
+            and not any(graph.is_static(v) for v in op.inputs[-2:])]  # fmt: skip
+    return live[0] if softmax and len(live) == 1 == len(found) else None
+
+
+def _dense_before(graph: Graph, value: int) -> Op | None:
+    """The dense layer that a value is of, but for moves, scales and shifts."""
+    while True:
+        value = graph.root(value)
+        op = graph.tape.producer(value)
+        live = graph.live_inputs(op) if op is not None else []
+        if op is None or len(live) != 1:
+            return None
+        if plain(op) in DENSE:
+            return op
+        if plain(op) not in _SCALES:
+            return None
+        value = live[0]
+
+
+def _dense_behind(graph: Graph, op: Op) -> Op | None:
+    reader = graph.only_reader(op.outputs[0])
+    dense = reader is not None and plain(reader) in DENSE and reader.index not in graph.owner
+    return reader if reader is not None and dense and len(graph.live_inputs(reader)) == 1 else None
+
+
+def _between(graph: Graph, first: set[int], last: Op) -> tuple[int, ...]:
+    """The operations on the ways from some to the last one."""
+    ops = graph.tape.ops[min(first) : last.index + 1]
+    reached: set[int] = set()
+    for op in ops:
+        if op.index in first or not reached.isdisjoint(op.inputs):
+            reached.update(op.outputs)
+    needed, found = set(last.outputs), list[int]()
+    for op in reversed(ops):
+        if not needed.isdisjoint(op.outputs) and not reached.isdisjoint(op.outputs):
+            found.append(op.index)
+            needed.update(() if op.index in first else op.inputs)
+    return tuple(found[::-1])
