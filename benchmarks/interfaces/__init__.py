@@ -1,0 +1,1 @@
+"""Models with rich interfaces, carried over and compared as they are, without a line of glue."""
