@@ -30,8 +30,8 @@ what it should predict, is told as *consistent with the evidence, not proved*, w
 
 `weights-not-shared` is told before anything is located, and never as confirmed: the models'
 weight matrices hold as many numbers, and none of the one is in the other, in any arrangement,
-precision or multiple, nor a gate of a cell that one of them joins. Transfer them (`parity.transfer`), or compare what the models are made of
-(`parity.structure`).
+precision or multiple, nor a gate of a cell that one of them joins. Transfer them
+(`parity.transfer`), or compare what the models are made of (`parity.structure`).
 
 Each cause is a function of `parity/diagnosis/causes/`, and its text here is that function's
 docstring. The pairs named are in `tests/gallery/`; the reports are public issues that they follow.
