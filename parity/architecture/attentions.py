@@ -36,11 +36,11 @@ def _core(graph: Graph, op: Op) -> tuple[int, int, int] | None:
     """What an operation makes attention of: queries and keys, in whatever order, and values."""
     if plain(op).startswith(FUSED):
         return op.inputs[0], op.inputs[1], op.inputs[2]
-    factors = op.inputs[-2:]
-    if plain(op) not in DENSE or any(graph.is_static(value) for value in factors):
+    if not _is_of_two_live(graph, op):
         return None
+    factors = op.inputs[-2:]
     for weights, values in (factors, factors[::-1]):
-        scores = _scores(graph, weights) if len(factors) == 2 else None
+        scores = _scores(graph, weights)
         if scores is not None:
             one, other = scores.inputs[-2:]
             return one, other, values
@@ -61,9 +61,14 @@ def _scores(graph: Graph, weights: int) -> Op | None:
         softmax = softmax or KINDS.get(plain(op)) == "softmax"
         if plain(op) not in KINDS or KINDS[plain(op)] == "softmax":
             todo.add(graph.live_inputs(op))
-    live = [op for op in found if len(op.inputs) >= 2
-            and not any(graph.is_static(v) for v in op.inputs[-2:])]  # fmt: skip
-    return live[0] if softmax and len(live) == 1 == len(found) else None
+    one = found[0] if softmax and len(found) == 1 else None
+    return one if one is not None and _is_of_two_live(graph, one) else None
+
+
+def _is_of_two_live(graph: Graph, op: Op) -> bool:
+    factors = op.inputs[-2:]
+    live = [value for value in factors if not graph.is_static(value)]
+    return plain(op) in DENSE and len(live) == 2
 
 
 def _dense_before(graph: Graph, value: int) -> Op | None:
