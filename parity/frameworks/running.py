@@ -22,6 +22,7 @@ from parity.outputs import flatten
 
 if TYPE_CHECKING:
     from parity.model import Model
+    from parity.tape import Tape
 
 T = TypeVar("T")
 _of_user: ContextVar[Mapping[str, Any] | None] = ContextVar("parity.running.of_user", default=None)
@@ -138,3 +139,15 @@ def other_random_state(turn: int) -> Iterator[None]:
         random.seed(random.getrandbits(64) + turn)
         np.random.seed(np.random.randint(1 << 31) + turn)
         yield
+
+
+def same_outputs(one: Tape, other: Tape) -> bool:
+    """Whether two runs of a model gave the same numbers."""
+    found = [
+        {name: tape.adapter.to_numpy(tape.recorded[value]) for name, value in tape.outputs.items()}
+        for tape in (one, other)
+    ]
+    return found[0].keys() == found[1].keys() and all(
+        np.array_equal(array, found[1][name], equal_nan=array.dtype.kind in "fc")
+        for name, array in found[0].items()
+    )

@@ -58,9 +58,10 @@ def record(model: Model, inputs: Inputs) -> Tape:
     """Runs the model under a dispatch mode; see `Framework.record`."""
     built = was_built(model.obj)
     tape = _record(model, inputs)
-    if was_built(model.obj) != built:  # its first call made weights: another shows what they do
-        return _record(model, inputs)
-    return tape
+    if was_built(model.obj) == built:
+        return tape
+    again = _record(model, inputs)  # its first call made weights: another shows what they do
+    return again if running.same_outputs(tape, again) else tape
 
 
 def _record(model: Model, inputs: Inputs) -> Tape:
