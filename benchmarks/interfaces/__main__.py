@@ -20,10 +20,19 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from benchmarks.interfaces.pair import Pair, pairs  # noqa: E402
 
-# Pairs that are right and not carried over, and why.
+_READ_BY_NUMPY = (
+    "statistics that Chainer's side reads in NumPy: no operation of the program has them"
+)
+# Right pairs that are not carried over, and why.
 KNOWN = {
-    Pair("commnet", *sides): "agents in a list, one layer's call for each, against a stack"
-    for sides in (("torch", "chainer"), ("chainer", "torch"))
+    Pair(name, *way): why
+    for name, one, other, why in (
+        ("commnet", "torch", "chainer", "a list of agents, a call for each, against a stack"),
+        ("impala", "tensorflow", "chainer", "gates that are normalized, from one product or two"),
+        ("slate_bandit", "keras", "chainer", _READ_BY_NUMPY),
+        ("slate_bandit", "tensorflow", "chainer", _READ_BY_NUMPY),
+    )
+    for way in ((one, other), (other, one))
 }
 
 

@@ -25,7 +25,7 @@ _STATISTICS = (
 def drawn(module: Any) -> Any:
     """The module, with something added to each weight and statistic: many begin at 0 or 1."""
     for weight in _weights(module):
-        noise = np.asarray(np.random.uniform(0.05, 0.25, tuple(weight.shape)), "float32")
+        noise = np.asarray(np.random.uniform(-0.2, 0.2, tuple(weight.shape)), "float32")
         if isinstance(weight, np.ndarray):
             weight += noise
         else:
@@ -48,4 +48,5 @@ def _weights(module: Any) -> Iterator[Any]:
     else:
         yield from (one.array for one in module.params())
         for link in module.links():
-            yield from (getattr(link, name) for name in _STATISTICS if hasattr(link, name))
+            kept = (getattr(link, name, None) for name in _STATISTICS)
+            yield from (one for one in kept if isinstance(one, np.ndarray))

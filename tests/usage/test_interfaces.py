@@ -10,8 +10,8 @@ pytest.importorskip("torch")
 pytest.importorskip("tensorflow")
 pytest.importorskip("chainer")
 
-from benchmarks.interfaces.__main__ import KNOWN  # noqa: E402
-from benchmarks.interfaces.pair import Pair, names, pairs  # noqa: E402
+from benchmarks.interfaces.__main__ import KNOWN, main  # noqa: E402
+from benchmarks.interfaces.pair import Outcome, Pair, names, pairs  # noqa: E402
 
 PAIRS = list(pairs())
 # Together they have every kind of input, output and callable, and are quick.
@@ -37,6 +37,25 @@ def test_the_page_has_the_counts() -> None:
 def test_what_is_known_is_there() -> None:
     assert set(KNOWN) <= set(PAIRS)
     assert set(SAMPLE) <= set(PAIRS)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"),
+    [
+        (Outcome(True, "parity"), 0),
+        (Outcome(True, "unverified"), 0),
+        (Outcome(True, "diverged"), 1),
+        (Outcome(False, "parity"), 1),
+        (Outcome(False, "error", "ValueError: no"), 1),
+    ],
+    ids=str,
+)
+def test_the_code_tells_of_a_pair_that_is_not_known(
+    outcome: Outcome, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Pair, "judged", lambda pair: outcome)
+    assert main(["--only", "sac"]) == code
+    assert main(["--only", "commnet"]) == 0  # both of its pairs are
 
 
 @pytest.mark.parametrize("pair", SAMPLE, ids=str)
