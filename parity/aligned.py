@@ -23,7 +23,10 @@ def aligned(
     reference: Indexed, candidate: Tape, plain_runs: tuple[PlainRun, PlainRun]
 ) -> tuple[Indexed, Tape, tuple[PlainRun, PlainRun]]:
     """Both models made alike, with the plain runs of what they are then."""
-    ours, theirs = plain_runs[0], replace(plain_runs[1], tape=candidate)
+    ours, theirs = (
+        replace(run, tape=tape)
+        for run, tape in zip(plain_runs, (reference.tape, candidate), strict=True)
+    )
     ours, theirs = in_one_law(ours, theirs)
     loops = lines_of_loops(ours.tape, candidate)
     if loops[0]:

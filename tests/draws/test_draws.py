@@ -39,7 +39,7 @@ def matched(reference, candidate, x=X, candidate_in="torch"):
     torch.manual_seed(0)
     tf.random.set_seed(1)
     models = wrap(reference, framework="torch"), wrap(candidate, framework=candidate_in)
-    ours, theirs = (channels.record(model, models[0], x) for model in models)
+    ours, theirs = (channels.record(model, models[0], x)[1] for model in models)
     return match(Indexed(ours, ours.replay("float64")), theirs)
 
 

@@ -76,10 +76,10 @@ def edit_tapes(monkeypatch: pytest.MonkeyPatch, which: Callable[[Any], bool], fu
     record = channels.record
 
     def edited(*arguments: Any) -> Any:
-        tape = record(*arguments)
+        model, tape = record(*arguments)
         for op in filter(which, tape.ops):
             op.call = dataclasses.replace(op.call, func=func)
-        return tape
+        return model, tape
 
     monkeypatch.setattr("parity.comparison.channels.record", edited)
 

@@ -24,7 +24,7 @@ def matched(candidate: Any, inputs: Any) -> Any:
         return torch.relu(x * 1.5) + 1.0
 
     models = [parity.wrap(model, framework="torch") for model in (reference, candidate)]
-    tapes = [channels.record(model, models[0], inputs) for model in models]
+    tapes = [channels.record(model, models[0], inputs)[1] for model in models]
     return match(Indexed(tapes[0], tapes[0].replay("float64")), tapes[1])
 
 
@@ -66,7 +66,7 @@ def plain(
     """The recorded output, and how a model runs unwatched, where outputs are taken for large."""
     monkeypatch.setattr(replayed, "_LARGE", 1)
     models = [parity.wrap(one, framework="torch") for one in (recorded, model)]
-    tape = channels.record(models[0], models[0], inputs)
+    tape = channels.record(models[0], models[0], inputs)[1]
     (value,) = tape.outputs.values()
     run = replayed.plain_run(tape, models[1], inputs)
     return tape.adapter.to_numpy(tape.recorded[value]), run
