@@ -179,6 +179,8 @@ def input_scale(case: Case) -> Iterator[Explanation]:
     if mine is None or other is None or pair is None:
         return
     shape = theirs.array(pairs[0]).shape
+    if np.broadcast_shapes(np.shape(other.scale), np.shape(other.offset), shape) != shape:
+        return  # a single number that a row is made of
     scale, offset = (
         pair.order.revert(np.broadcast_to(one, shape), x.shape)
         for one in (other.scale, other.offset)
