@@ -6,13 +6,13 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
+from parity.architecture.attentions import FUSED
 from parity.architecture.graph import Graph
 from parity.architecture.step import BIAS, CELLS, DENSE, KINDS, Step, plain
 from parity.architecture.turns import gates_of
 from parity.once import Once
 from parity.tape import Op, Tape
 
-_FUSED_ATTENTION = "scaleddotproduct"
 # What frameworks call the weights of their cells, and Chainer the links of its GRU.
 _RECURRENT = re.compile(r"weight_hh|recurrent_kernel")
 _CHAINERS_GRU = re.compile(r"(.+)/[WU]_[rz]/W$")
@@ -150,9 +150,7 @@ def attentions(graph: Graph) -> Iterator[Step]:
             if op.site.layer == layer or op.site.layer.startswith(below)
         }
         heads = [
-            word
-            for word in ops.values()
-            if KINDS.get(word) == "softmax" or word.startswith(_FUSED_ATTENTION)
+            word for word in ops.values() if KINDS.get(word) == "softmax" or word.startswith(FUSED)
         ]
         if len(heads) == 1:
             yield _opaque(graph, "attention", ops)
@@ -160,7 +158,7 @@ def attentions(graph: Graph) -> Iterator[Step]:
 
 def _attends(graph: Graph, op: Op) -> bool:
     word = plain(op)
-    if word.startswith(_FUSED_ATTENTION):
+    if word.startswith(FUSED):
         return True
     return word in DENSE and sum(not graph.is_static(v) for v in op.inputs) > 1
 

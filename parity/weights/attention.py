@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.architecture.attentions import FUSED
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import BIAS, DENSE, plain
@@ -19,7 +20,6 @@ from parity.weights.addresses import Addresses, move, varying
 from parity.weights.parts import Part, Term, product
 
 _SPAN = 1 << 36
-_FUSED = "scaleddotproduct"
 _Term = list[tuple[float | Array, Array]]
 
 
@@ -78,7 +78,7 @@ def _core(graph: Graph, ops: Sequence[int]) -> tuple[int, int, int] | None:
     """The queries, keys and values as they enter the attention itself."""
     live = []
     for op in (graph.tape.ops[index] for index in ops):
-        if plain(op).startswith(_FUSED):
+        if plain(op).startswith(FUSED):
             return op.inputs[0], op.inputs[1], op.inputs[2]
         factors = op.inputs[-2:]
         if plain(op) in DENSE and len(factors) == 2:
