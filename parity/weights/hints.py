@@ -66,7 +66,11 @@ def _where(report: Report) -> str:
     """Where the two compute something else, whatever their weights."""
     for one in report.divergences:
         place = " ".join(filter(None, (one.candidate.layer, one.candidate.source)))
-        why = f": {one.cause.summary}" if one.cause is not None else ""
+        why = ""
+        if one.cause is not None:
+            why = f": {one.cause.summary}"
+        elif one.closest is not None:
+            why = f" (closest: {one.closest.summary})"
         at = place or one.candidate.op
         return f"the target computes something else at {at}{why}; the report shows it"
     return f"the target gives something else: {'; '.join(report.worst.reasons)}"

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import torch
 from keras import layers
 from torch import nn
 
@@ -164,3 +165,24 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: An
     assert main([*words, "--force"]) == 1
     assert "written all the same" in capsys.readouterr().out
     assert len(np.load("out.npz").files) == 4
+
+
+def test_a_source_that_has_acted_is_told_from_a_wrong_target() -> None:
+    class Acting(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell, self.head = nn.GRUCell(4, 8), nn.Linear(8, 2)
+            self.h: Any = None
+
+        def forward(self, x: Any) -> Any:
+            self.h = self.cell(x, self.h)
+            return self.head(self.h)
+
+    ours, target = Acting(), Acting()
+    ours(torch.tensor(X))
+    result = parity.transfer(ours, target, X)
+    assert result.verdict == "diverged"
+    assert "(closest: the candidate starts from a state of zeros, " in result.hints[0]
+    ours.h = None
+    result = parity.transfer(ours, target, X)
+    assert result.verdict == "parity" and not result.hints
