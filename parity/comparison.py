@@ -70,11 +70,12 @@ def compare(
         reference: a model of any framework, or `parity.wrap` of one.
         candidates: the models to be held against it; each is compared with the reference.
         inputs: an array, a tuple for several positional inputs, or a dict for named ones; in the
-            reference's layout, batch first. A NamedTuple or a dataclass goes as one argument, or
-            by its fields where a model takes none. None and Python's flags, words and numbers are
-            passed on as they are, and held as they are. A model that fails on this gets the
-            arrays as it reads them; see docs/troubleshooting.md. A model of Keras, and an argument
-            `training` without a default, gets the mode's flag. Not needed where each has its own.
+            reference's layout, batch first. A NamedTuple, a dataclass or a SimpleNamespace goes as
+            one argument, or by its fields where a model takes none. None and Python's flags, words
+            and numbers are passed on as they are, and held as they are. A model that fails on this
+            gets the arrays as it reads them; see docs/troubleshooting.md. A model of Keras, and an
+            argument `training` without a default, gets the mode's flag. Not needed where each has
+            its own.
         formula: a function of NumPy arrays that tells what is right, such as `parity.rl.dueling_q`.
             It gets the reference's inputs in float64, and its outputs are paired with the models'.
             The report then says which model is right by it; the verdict does not hang on it.

@@ -8,6 +8,7 @@ import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -193,9 +194,11 @@ def _part(item: Any) -> Any:
 
 
 def is_record(thing: object) -> bool:
-    """Whether it holds several values by name: a NamedTuple or an instance of a dataclass."""
+    """Whether it holds values by name: a NamedTuple, a dataclass's instance, a namespace."""
     if isinstance(thing, tuple):
         return hasattr(thing, "_fields")
+    if isinstance(thing, SimpleNamespace):
+        return True
     return dataclasses.is_dataclass(thing) and not isinstance(thing, type)
 
 
@@ -203,6 +206,8 @@ def fields_of(record: Any) -> dict[str, Any]:
     """What a record holds, by name."""
     if isinstance(record, tuple):
         return dict(zip(record._fields, record, strict=True))  # type: ignore[attr-defined]
+    if isinstance(record, SimpleNamespace):
+        return dict(vars(record))
     return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Mapping
 from typing import Any
 
 from parity.binding import FLAG, Arguments, bound
-from parity.model import Model, as_it_is
+from parity.model import Model, as_it_is, is_record
 
 
 def keras_arguments(model: Model, tensors: Any) -> Arguments:
@@ -33,4 +32,4 @@ def _by_place(arg: Any) -> bool:
         return all(map(_by_place, arg.values()))
     if isinstance(arg, tuple):
         return all(map(_by_place, arg))
-    return arg is None or not (as_it_is(arg) or dataclasses.is_dataclass(arg))
+    return arg is None or not (as_it_is(arg) or is_record(arg))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -40,6 +41,7 @@ READS: dict[str, Callable[[Any], Any]] = {
 GIVEN = {
     "NamedTuple": Seen(POS, VEL),
     "dataclass": Frame(POS, VEL),
+    "namespace": types.SimpleNamespace(pos=POS, vel=VEL),
     "dict": {"pos": POS, "vel": VEL},
     "tuple": (POS, VEL),
     "one tuple": ((POS, VEL),),
