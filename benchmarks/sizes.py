@@ -140,7 +140,6 @@ def measured(name: str) -> dict[str, Any]:
         "verdict": report.verdict,
         "place": _first_place(report),
         **_first_line(report),
-        "report": str(report),
     }
 
 

@@ -50,8 +50,8 @@ def amplified(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) 
     inputs the two models meet again soon after: what ends the regions then only looks alike, as
     x / 6 + 0.5 and its clipped value do on small inputs.
     """
-    case = case_of(repaired, parting)
-    if case is None or not case.same_inputs:
+    case = case_of(repaired, parting, same_inputs=True)
+    if case is None:
         return ""
     found = _grows(case, outputs)
     if not found:

@@ -58,8 +58,6 @@ class Case:
         self._trials: list[Trial | None] = []
         # causes ask for the same runs again and again
         self._kept: deque[tuple[int, Mapping[int, Array], Replay]] = deque(maxlen=_KEPT)
-        starts, cut = (*self.roots, *self._links), (*self._cut, *self._exact_cut)
-        self._moves = moves_between(reference.tape, starts, cut).union(*self._links.values())
 
     # --- what enters ------------------------------------------------------------------------------
 
@@ -83,8 +81,16 @@ class Case:
         if value in self.entering:
             return value
         array = self._runs[0].array(value)
-        read = ((other, self._runs[0].array(other)) for other in self.entering)
-        return next((other for other, numbers in read if _one(numbers, array)), value)
+        alike = self._entering_by_start.get(_start(array), ())
+        return next((other for other in alike if _one(self._runs[0].array(other), array)), value)
+
+    @cached_property
+    def _entering_by_start(self) -> Mapping[object, list[int]]:
+        """What enters the reference's region, by shape and first number: there may be hundreds."""
+        found: dict[object, list[int]] = {}
+        for value in self.entering:
+            found.setdefault(_start(self._runs[0].array(value)), []).append(value)
+        return found
 
     @property
     def partner_pairs(self) -> list[Pair]:
@@ -115,6 +121,12 @@ class Case:
             if ops is not None:
                 found[start] = ops
         return found
+
+    @cached_property
+    def _moves(self) -> frozenset[int]:
+        """Operations that make what enters of the roots."""
+        starts, cut = (*self.roots, *self._links), (*self._cut, *self._exact_cut)
+        return moves_between(self.reference.tape, starts, cut).union(*self._links.values())
 
     @cached_property
     def roots(self) -> tuple[int, ...]:
@@ -374,11 +386,17 @@ class Case:
         return bool(read) and all(ops <= inside for ops in read)
 
 
-def case_of(repaired: Match, parting: Parting, ends: tuple[int, int] | None = None) -> Case | None:
+def case_of(
+    repaired: Match,
+    parting: Parting,
+    ends: tuple[int, int] | None = None,
+    same_inputs: bool = False,
+) -> Case | None:
     """A parting as a case; None where there is nothing to compute on one of the sides.
 
     Args:
         ends: the outputs in which it shows, for a parting after which nothing meets.
+        same_inputs: whether it is none where the regions read other values; nothing runs then.
     """
     values = parting.values or ends
     if values is None:
@@ -395,6 +413,8 @@ def case_of(repaired: Match, parting: Parting, ends: tuple[int, int] | None = No
         order = next(iter(orders(*shapes)), None)
     sides = parting.reference, parting.candidate
     case = Case(repaired, *sides, values, order, parting.handed_on)
+    if same_inputs and not case.same_inputs:
+        return None
     try:
         next(case.trials())
     except ReplayError:  # on the reference's draws the candidate's value is of another size
@@ -418,6 +438,11 @@ def _like(array: Array, recorded: Array) -> Array:
 def _as_floats(array: Array) -> Array:
     """Masks and counts as numbers, so that every cause can compute with them."""
     return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
+def _start(array: Array) -> object:
+    """What arrays that are one have in common, to be looked up by."""
+    return array.shape, array.flat[0] if array.size else None
 
 
 def _one(a: Array, b: Array) -> bool:

@@ -133,8 +133,8 @@ def _is_another(tape: Tape, op: Op) -> bool:
 
 def _without_float64(repaired: Match, parting: Parting) -> Kind:
     """Judged against what rounding does to these operations, if that can be measured."""
-    case = case_of(repaired, parting)
-    if case is None or not case.same_inputs:
+    case = case_of(repaired, parting, same_inputs=True)
+    if case is None:
         return Kind("no-float64")
     tape = repaired.reference.tape
 
