@@ -24,7 +24,7 @@ from the docstrings by `python -m benchmarks.api --write docs/api.md`.
 MODULES: dict[str, tuple[str, ...] | None] = {
     "parity": None,
     "parity.pytest_run.asserting": ("AssertParity",),
-    "parity.report.summary": (
+    "parity.report.result": (
         *("Comparison", "Divergence", "Cause", "Guess", "Note", "LayerRow", "OutputRow"),
         *("Coverage", "LeafDifference", "StructuralDifference", "ModelSummary", "Capture"),
     ),

@@ -283,7 +283,7 @@ def _read_baseline(path: Path) -> object:
 
 
 def _read_history(path: Path) -> object:
-    from parity.history.showing import Shown
+    from parity.history.render import Shown
     from parity.history.store import reading
 
     with reading(path) as history:

@@ -153,9 +153,9 @@ def at_random(pair: Any, seed: int, examples: int) -> Run:
 
     import parity
     from parity.comparison import compare
-    from parity.observations.company import sample
-    from parity.observations.plain import plain_runs
+    from parity.observations.batching import sample
     from parity.observations.search import _SUSPICIOUS
+    from parity.observations.unrecorded import plain_runs
 
     models = [parity.wrap(model, framework=framework) for model, framework in pair.models]
     seen = sample(pair.observations)

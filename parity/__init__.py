@@ -12,13 +12,13 @@ from parity import chainer_import
 
 if TYPE_CHECKING:
     from parity import rl
-    from parity.called import calls
+    from parity.call_sequence import calls
     from parity.comparison import compare, structure
     from parity.errors import ParityError
     from parity.model import Model, wrap
     from parity.observations import observations
     from parity.observations.rollout import rollout
-    from parity.report.summary import Report, Structure
+    from parity.report.result import Report, Structure
     from parity.weights.inventory import inventory
     from parity.weights.sharing import Sharing, sharing
     from parity.weights.transfer import Transfer, transfer
@@ -44,13 +44,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "calls": "parity.called",
+    "calls": "parity.call_sequence",
     "compare": "parity.comparison",
     "Model": "parity.model",
     "ParityError": "parity.errors",
-    "Report": "parity.report.summary",
+    "Report": "parity.report.result",
     "Sharing": "parity.weights.sharing",
-    "Structure": "parity.report.summary",
+    "Structure": "parity.report.result",
     "Transfer": "parity.weights.transfer",
     "rollout": "parity.observations.rollout",
     "inventory": "parity.weights.inventory",

@@ -20,10 +20,10 @@ from parity.errors import InputError, ParityError, UsageError
 from parity.printing import flush, put
 from parity.progress import say
 from parity.report.bar import bar
-from parity.report.visible import for_terminal
+from parity.report.escape import for_terminal
 
 if TYPE_CHECKING:
-    from parity.report.summary import Report
+    from parity.report.result import Report
 
 EXIT_CODES = {"parity": 0, "diverged": 1, "unverified": 3}
 _USAGE = 2
@@ -217,8 +217,8 @@ def _add_inputs(command: argparse.ArgumentParser) -> None:
 
 def _inputs(options: argparse.Namespace) -> Any:
     """What `_add_inputs` was given, or None."""
-    from parity.frameworks.quiet import silence_imports
-    from parity.loading import random_inputs, search_here
+    from parity.cli_arguments import random_inputs, search_here
+    from parity.frameworks.tf_logging import silence_imports
 
     if options.seed < 0:
         raise UsageError("--seed: give 0 or a positive number.")
@@ -244,7 +244,7 @@ def _weights(options: argparse.Namespace) -> int:
         _check_writable(options.json)
     _check_names(options.model)
     inputs = _inputs(options)
-    from parity.loading import load_model
+    from parity.cli_arguments import load_model
     from parity.weights.inventory import inventory
 
     with bar():
@@ -272,7 +272,7 @@ def _transfer(options: argparse.Namespace) -> int:
     named = (options.source if of_model else None, options.target, options.source_model)
     _check_names(*filter(None, named))
     inputs = _inputs(options)
-    from parity.loading import load_model
+    from parity.cli_arguments import load_model
     from parity.weights.transfer import transfer
 
     with bar():
@@ -300,7 +300,7 @@ def _transfer(options: argparse.Namespace) -> int:
 
 def _check_names(*models: str) -> None:
     """Says before anything is loaded that a word names no model."""
-    from parity.loading import check_name
+    from parity.cli_arguments import check_name
 
     for text in models:
         check_name(text)
@@ -315,7 +315,7 @@ def _check_file(text: str) -> None:
 
 
 def _write(path: str, text: str) -> None:
-    from parity.weights.files.guard import whole
+    from parity.weights.files.safe_io import whole
 
     try:
         with whole(Path(path)) as place:
@@ -333,8 +333,8 @@ def _compare(options: argparse.Namespace) -> int:
         if not budget.is_one(value):
             raise UsageError(f"--{name}: give a positive number.")
     inputs = _inputs(options)
+    from parity.cli_arguments import load_model
     from parity.comparison import compare
-    from parity.loading import load_model
 
     with bar():
         models = [load_model(text) for text in (options.reference, *options.candidates)]

@@ -8,29 +8,29 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from parity import budget, channels
+from parity import budget, layout_advice
 from parity.aligned import aligned
 from parity.architecture import structural_differences
-from parity.diagnosis.beside import Beside, by_value, judge_beside
-from parity.diagnosis.by_formula import hold_against, record_formula
-from parity.diagnosis.closing import close
-from parity.diagnosis.doubted import doubted
+from parity.diagnosis.closing_checks import close
+from parity.diagnosis.doubtful_divergences import doubted
 from parity.diagnosis.draw_notes import with_draws
-from parity.diagnosis.judge import Verdict, judge
+from parity.diagnosis.host_outputs import Beside, by_value, judge_beside
 from parity.diagnosis.locate import locate
+from parity.diagnosis.oracle import hold_against, record_formula
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.diagnosis.outputs import in_layout_of_a_cube
-from parity.diagnosis.redraw import redraw
+from parity.diagnosis.redraw_check import redraw
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replayed import PlainRun, plain_run, same_samples
+from parity.diagnosis.replay_check import PlainRun, plain_run, same_samples
 from parity.diagnosis.unshared import unshared
+from parity.diagnosis.verdict import Verdict, judge
+from parity.distribution_laws import as_told
 from parity.draws.repeated import joined
 from parity.draws.settled import settle
 from parity.errors import InputError, ReplayError
 from parity.frameworks import load
-from parity.frameworks.running import own_arithmetic
+from parity.frameworks.invoke import own_arithmetic
 from parity.keeping import lost, one_comparison, other_generators
-from parity.laws import as_told
 from parity.matching.counts import as_ran, with_counts_as_ran
 from parity.matching.match import Indexed, Match, match
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
@@ -38,14 +38,14 @@ from parity.progress import Phases
 from parity.report.heads import paired_heads
 from parity.report.layers import layer_rows
 from parity.report.outputs import odd_one_out, output_rows
-from parity.report.summary import (
+from parity.report.result import (
     Comparison,
     ModelSummary,
     Report,
     StructuralDifference,
     Structure,
 )
-from parity.sampled import explained_on_samples
+from parity.sampled_explanations import explained_on_samples
 from parity.tape import Replay, Tape
 
 # About how long each phase takes, where models agree: recording and replaying; recording, matching,
@@ -335,7 +335,7 @@ def structure(reference: Any, candidate: Any, inputs: Inputs = None) -> Structur
     for model in models:
         arrays = _inputs_of(model, models[0], inputs)
         _check(model, arrays)
-        tapes.append(channels.record(model, models[0], arrays)[1])
+        tapes.append(layout_advice.record(model, models[0], arrays)[1])
     ours, theirs = tapes
     return Structure(
         reference=ModelSummary(ours.model, ours.framework, len(ours.ops)),
@@ -393,12 +393,12 @@ def _inputs_of(model: Model, reference: Model, inputs: Inputs) -> Inputs:
 
 def _recorded(model: Model, reference: Model, inputs: Inputs) -> tuple[Model, Tape]:
     """The model as it takes the inputs, and its tape: draws by a fixed seed are constants there."""
-    model, tape = channels.record(model, reference, inputs)
+    model, tape = layout_advice.record(model, reference, inputs)
 
     def again(turn: int) -> Tape:
         others = load(model.framework).other_random_state(turn)
         with others, other_generators(model.obj, turn):
-            return channels.record(model, reference, inputs)[1]
+            return layout_advice.record(model, reference, inputs)[1]
 
     return model, joined(settle(tape, again))
 

@@ -10,9 +10,9 @@ from types import ModuleType
 from parity.comparison import compare
 from parity.errors import FrameworkMissing
 from parity.frameworks import load
-from parity.frameworks.quiet import silence_imports
+from parity.frameworks.tf_logging import silence_imports
 from parity.model import wrap
-from parity.report.summary import Report
+from parity.report.result import Report
 
 
 def run() -> Report:

@@ -13,7 +13,7 @@ import numpy as np
 from parity import __version__
 from parity.errors import FrameworkMissing
 from parity.frameworks import FRAMEWORKS, load
-from parity.frameworks.quiet import silence_imports
+from parity.frameworks.tf_logging import silence_imports
 
 # What libraries read at their start: how they split sums, round, or choose kernels.
 _VARIABLES = (

@@ -7,7 +7,7 @@ from dataclasses import replace
 from parity.binding import advice, ways
 from parity.errors import ModelError, ParityError
 from parity.model import Inputs, Model
-from parity.stages import record
+from parity.preprocessing import record
 from parity.tape import Tape
 
 # What calls raise that do not fit, and code that reads a container of another kind.

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.frameworks.distributions import law_of
-from parity.owners import (
+from parity.code_owners import (
     codes,
     getter,
     is_bound,
@@ -24,6 +23,7 @@ from parity.owners import (
     is_users_function,
     known_by_name,
 )
+from parity.frameworks.distributions import law_of
 
 
 @dataclasses.dataclass(frozen=True)

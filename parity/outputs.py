@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from parity.code_owners import is_of, is_users_class
 from parity.objects import (
     Answer,
     Ordered,
@@ -31,7 +32,6 @@ from parity.objects import (
     shown,
     shown_beside,
 )
-from parity.owners import is_of, is_users_class
 from parity.returned_models import Returned, parameters
 from parity.tensors import NUMBERS, Foreign, Items, Path, foreign, is_narrow, parts_of_tensor
 

@@ -13,14 +13,14 @@ import pytest
 
 from parity import __version__, budget
 from parity.errors import FrameworkMissing
-from parity.pytest_run import decorations, start, testcases
+from parity.pytest_run import decorations, testcases, validate_options
 from parity.pytest_run.asserting import AssertParity
-from parity.pytest_run.compared import Compared, to_text, together
 from parity.pytest_run.failure import NotParity
 from parity.pytest_run.files import RunReport
 from parity.pytest_run.state import COMPARED, SUMMED
 from parity.pytest_run.summary import RunSummary
-from parity.pytest_run.told import properties
+from parity.pytest_run.summary_data import Compared, to_text, together
+from parity.pytest_run.summary_text import properties
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -96,12 +96,12 @@ def pytest_report_header() -> str:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Checks what the options name before anything runs."""
     config = session.config
-    start.limits(config)
-    start.baseline(session)
+    validate_options.limits(config)
+    validate_options.baseline(session)
     if hasattr(config, "workerinput"):  # one of xdist's workers: its controller does all this
         return
-    start.require(config)
-    paths = start.files(config)
+    validate_options.require(config)
+    paths = validate_options.files(config)
     if paths:
         config.pluginmanager.register(RunReport(paths), "parity-report")
     config.pluginmanager.register(RunSummary(config), "parity-summary")
@@ -136,7 +136,7 @@ def pytest_skip_where_a_framework_is_missing(
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, FrameworkMissing):
         outcome: BaseException
-        if start.is_required(error.framework, item.config):
+        if validate_options.is_required(error.framework, item.config):
             outcome = NotParity(f"{error}\n\n--parity-require names {error.framework}")
         else:
             outcome = pytest.skip.Exception(str(error), _use_item_location=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from parity.code_owners import is_librarys, is_users_class
 from parity.objects import Setting
-from parity.owners import is_librarys, is_users_class
 
 NUMBERS = "biufc"  # NumPy's kinds of dtypes that hold numbers
 _DENSE = 1 << 24  # elements up to which a sparse tensor is written out

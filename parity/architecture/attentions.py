@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from parity.architecture.graph import Graph
 from parity.architecture.step import BIAS, DENSE, KINDS, Step, plain
-from parity.once import Once
 from parity.tape import Op
+from parity.walk_once import Once
 
 FUSED = "scaleddotproduct"
 _SCALES = BIAS | {"mul", "div", "realdiv", "truediv", "mulconstant", "divfromconstant"}

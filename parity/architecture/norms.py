@@ -15,8 +15,8 @@ from typing import Any
 
 from parity.architecture.graph import Graph
 from parity.architecture.step import BIAS, KINDS, SUMS, Step, axes_of, plain
-from parity.once import Once
 from parity.tape import Op
+from parity.walk_once import Once
 
 _MEANS = frozenset(("mean", "reducemean", "average"))
 _PRODUCTS = frozenset(("mul", "multiply"))

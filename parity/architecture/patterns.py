@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterator, Sequence
 from parity.architecture.attentions import FUSED
 from parity.architecture.graph import Graph
 from parity.architecture.step import BIAS, CELLS, DENSE, KINDS, Step, plain
-from parity.architecture.turns import gates_of
-from parity.once import Once
+from parity.architecture.written_cells import gates_of
 from parity.tape import Op, Tape
+from parity.walk_once import Once
 
 # What frameworks call the weights of their cells, and Chainer the links of its GRU.
 _RECURRENT = re.compile(r"weight_hh|recurrent_kernel")

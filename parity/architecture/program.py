@@ -17,9 +17,9 @@ from parity.architecture.patterns import (
     recurrences,
     silus,
 )
-from parity.architecture.single import singles
+from parity.architecture.single_operations import singles
 from parity.architecture.step import BIAS, Step, plain
-from parity.architecture.turns import turns
+from parity.architecture.written_cells import turns
 from parity.tape import Op, Tape
 
 # One word for what is the same arithmetic in several spellings.

@@ -14,8 +14,8 @@ from parity.baseline.file import changing, read
 from parity.baseline.gate import FACTOR, Failure, count, differing, worse
 from parity.errors import FileError, UsageError
 from parity.printing import put
-from parity.reading import parsed
-from parity.report.visible import on_one_line
+from parity.report.escape import on_one_line
+from parity.safe_json import parsed
 
 _DESCRIPTION = """\
 What `pytest --parity-baseline FILE` holds a run against, and `--parity-update` writes.

@@ -18,7 +18,7 @@ from typing import Any
 
 from parity.baseline.entry import SEVERITY, Acceptance, Entry, Layer
 from parity.errors import FileError, UsageError
-from parity.reading import parsed
+from parity.safe_json import parsed
 
 SCHEMA = 1
 _KEYS = {
@@ -192,7 +192,7 @@ def changing(path: Path) -> Iterator[dict[str, Entry]]:
             written.
     """
     path = path.resolve()  # a link stays one
-    from parity.weights.files.guard import whole
+    from parity.weights.files.safe_io import whole
 
     try:
         with _locked(path.with_name(f".{path.name}.lock")):

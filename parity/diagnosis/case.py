@@ -17,9 +17,9 @@ from parity.diagnosis.region import Parting, Region
 from parity.diagnosis.trial import DRAWS, LAST_DRAWS, Trial, exchanged
 from parity.diagnosis.view import made_from, moves_between, view_of
 from parity.errors import ReplayError
+from parity.matching.axis_order import Order, orders
 from parity.matching.match import Match, Pair
-from parity.matching.order import Order, orders
-from parity.matching.written import Written
+from parity.matching.source_layout import Written
 from parity.tape import Array, Precision, Replay
 
 _KEPT = 16  # runs of a region that are kept

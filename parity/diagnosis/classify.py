@@ -19,24 +19,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity.diagnosis.amplify import amplified
 from parity.diagnosis.case import case_of
-from parity.diagnosis.drawn import (
+from parity.diagnosis.differing_parameters import other_parameters
+from parity.diagnosis.divergent_draws import (
     not_sure,
     of_draws,
     one_law,
     other_distributions,
     same_distribution,
 )
-from parity.diagnosis.parameter import other_parameters
 from parity.diagnosis.region import OutputPair, Parting, Region
+from parity.diagnosis.stress_inputs import amplified
 from parity.errors import ReplayError
 from parity.matching.match import Match
 from parity.numerics.accounting import lost_of_ones
 from parity.numerics.difference import residual
-from parity.numerics.null import DRAWS, null_test
+from parity.numerics.null_distribution import DRAWS, null_test
+from parity.numerics.precision_scaling import is_rounding, working_residual
 from parity.numerics.rounding import UNITS
-from parity.numerics.scaling import is_rounding, working_residual
 from parity.tape import Array, Op, Tape
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from parity.diagnosis.case import case_of
-from parity.diagnosis.edit import suggest
 from parity.diagnosis.explain import Explained, explain
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Parting
+from parity.diagnosis.suggested_fix import suggest
 from parity.errors import ReplayError
 from parity.numerics.difference import residual
-from parity.report.summary import Capture, Cause, Guess
+from parity.report.result import Capture, Cause, Guess
 from parity.tape import Replay
 
 

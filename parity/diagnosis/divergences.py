@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import Any
 
 from parity import budget
+from parity.diagnosis.deduplicate import merge
 from parity.diagnosis.diagnose import Diagnosis, diagnose, repaired_alone
-from parity.diagnosis.group import merge
+from parity.diagnosis.joint_repair import Finding, without_effect, without_proof
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Leaf, Parting, Region
 from parity.diagnosis.sample_order import without_sorted
-from parity.diagnosis.together import Finding, without_effect, without_proof
 from parity.diagnosis.unshared import cause_of
 from parity.matching.match import Match
-from parity.report.summary import Divergence, LeafDifference, Note
+from parity.report.result import Divergence, LeafDifference, Note
 from parity.tape import Site, Tape
 
 _ALIKE = 3  # divergences at one pair of sites that are each explained

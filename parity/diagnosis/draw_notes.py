@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from parity.diagnosis.judge import Verdict
-from parity.diagnosis.redraw import Redrawn
+from parity.diagnosis.redraw_check import Redrawn
+from parity.diagnosis.verdict import Verdict
 from parity.draws.pairing import Choice, alike
 from parity.draws.units import Unit
 from parity.matching.match import Match
-from parity.report.summary import Note
+from parity.report.result import Note
 from parity.tape import Site
 
 

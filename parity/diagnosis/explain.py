@@ -21,8 +21,8 @@ import numpy as np
 from parity.budget import check
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Cause, Explanation, Predict, causes
-from parity.diagnosis.causes._parts import Substituted
-from parity.diagnosis.enclosures import enclosures
+from parity.diagnosis.causes._substitution import Substituted
+from parity.diagnosis.enlarged_regions import enclosures
 from parity.diagnosis.trial import Trial
 from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME

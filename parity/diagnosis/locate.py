@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from parity import budget
-from parity.diagnosis.near import near_pairs, parting_of_near
+from parity.diagnosis.cut_search import Search
+from parity.diagnosis.near_matches import near_pairs, parting_of_near
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import OutputPair, Parting
-from parity.diagnosis.search import Search
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from parity.diagnosis.narrow import NARROW, rounded_alone, told_of
+from parity.diagnosis.half_precision import NARROW, rounded_alone, told_of
 from parity.diagnosis.region import OutputPair
 from parity.errors import ReplayError
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.rounding import UNITS
-from parity.report.summary import Cause, Divergence, Note
+from parity.report.result import Cause, Divergence, Note
 from parity.tape import Array, Op, Replay, Site, Tape, Value
 
 _SMALL_SHARE = 0.01  # of the difference that is left in float64

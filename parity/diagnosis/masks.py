@@ -12,12 +12,12 @@ import numpy as np
 
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replayed import PlainRun, as_ran
+from parity.diagnosis.replay_check import PlainRun, as_ran
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.difference import SENTINEL, SENTINEL_SPREAD
-from parity.numerics.moving import hidden, masks_are_constant
 from parity.numerics.rounding import U32
+from parity.numerics.rounding_noise import hidden, masks_are_constant
 from parity.tape import Array, Replay
 
 _EQUAL = 16 * U32

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from parity.diagnosis.leaves import told
+from parity.code_owners import is_users_class
+from parity.diagnosis.other_outputs import told
 from parity.diagnosis.region import OutputPair
 from parity.numerics.difference import residual
 from parity.objects import Private, Setting
-from parity.owners import is_users_class
 from parity.tape import Array, Tape
 
 _NEAR = 1e-3  # but for chaotic models, outputs that belong together

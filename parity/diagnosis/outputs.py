@@ -9,9 +9,9 @@ import numpy as np
 
 from parity.diagnosis.image_axes import are_images
 from parity.diagnosis.region import OutputPair, ancestors
+from parity.matching.axis_order import Order
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
-from parity.matching.order import Order
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
 from parity.tape import Array, Replay

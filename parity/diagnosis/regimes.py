@@ -17,7 +17,7 @@ import numpy as np
 
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replayed import Outputs, PlainRun, as_ran, nudged_run, typed
+from parity.diagnosis.replay_check import Outputs, PlainRun, as_ran, nudged_run, typed
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import (
@@ -30,7 +30,8 @@ from parity.numerics.accounting import (
     rounding,
 )
 from parity.numerics.difference import blocks, mask_sentinels
-from parity.numerics.moving import (
+from parity.numerics.rounding import U32
+from parity.numerics.rounding_noise import (
     gives_narrow,
     is_curve,
     lost_in_kernels,
@@ -39,7 +40,6 @@ from parity.numerics.moving import (
     moved_in_float64,
     rounds,
 )
-from parity.numerics.rounding import U32
 from parity.tape import Array, Op, Tape
 
 _DRAWS = 8

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from parity.budget import check
+from parity.matching.axis_order import Order
 from parity.matching.match import Indexed, Match, Pair, pair_up_leaves
-from parity.matching.order import Order
 from parity.numerics.difference import residual
 from parity.numerics.rounding import explained_by_constants
 from parity.tape import Op, Tape

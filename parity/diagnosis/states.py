@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, cast
 
 from parity.diagnosis.output_pairs import pair_outputs
-from parity.diagnosis.replayed import Outputs, PlainRun
+from parity.diagnosis.replay_check import Outputs, PlainRun
 from parity.draws.draw import Transform
 from parity.site import Site
 from parity.tape import Array, Op, Tape, Value

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from parity.diagnosis.elsewhere import ELSEWHERE, NUDGES, difference, names_of
-from parity.diagnosis.held import held_numbers, of_all_samples
+from parity.diagnosis.other_samples import ELSEWHERE, NUDGES, difference, names_of
+from parity.diagnosis.precomputed import held_numbers, of_all_samples
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replayed import (
+from parity.diagnosis.replay_check import (
     Outputs,
     PlainRun,
     as_ran,
     draws_numbers,
     nudged_run,
 )
-from parity.diagnosis.stored import on_others, same_orders
+from parity.diagnosis.stored_results import on_others, same_orders
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.difference import residual

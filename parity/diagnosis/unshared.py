@@ -14,9 +14,9 @@ import numpy as np
 from parity.budget import check
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import OutputPair, Parting, Scene
+from parity.matching.axis_order import orders
 from parity.matching.match import Match, Side
-from parity.matching.order import orders
-from parity.report.summary import Cause, Divergence, Report
+from parity.report.result import Cause, Divergence, Report
 from parity.tape import Array, Tape
 
 UNSHARED = "weights-not-shared"  # the kind of its cause

@@ -19,8 +19,8 @@ from parity.draws.draw import Draw, generator
 from parity.draws.families import couple, known
 from parity.draws.units import Origins, Unit, origins, units
 from parity.errors import ReplayError
+from parity.matching.axis_order import Order, orders
 from parity.matching.fingerprint import SAME, fingerprint
-from parity.matching.order import Order, orders
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
 from parity.tape import Array, Op, Replay, Tape

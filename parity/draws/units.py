@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.draws.draw import Draw
-from parity.once import Once
 from parity.tape import Op, Tape
+from parity.walk_once import Once
 
 
 @dataclass(frozen=True)

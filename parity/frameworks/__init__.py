@@ -156,7 +156,7 @@ def recognise(obj: object, framework: str | None = None) -> str:
         )
     if isinstance(obj, type):
         raise ModelError(f"{obj.__name__} is a class. Hand in an instance: {obj.__name__}(...).")
-    from parity.frameworks.telling import told_by
+    from parity.frameworks.function_framework import told_by
 
     models = {name: load(name).recognises for name in in_use}
     roots = {**ALIASES, **{name: name for name in FRAMEWORKS}}

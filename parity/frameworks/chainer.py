@@ -12,9 +12,10 @@ import numpy as np
 
 from parity import outputs as structure
 from parity.binding import bound
+from parity.code_owners import is_librarys
 from parity.draws.host import Host
 from parity.errors import ModelError, NoFloat64
-from parity.frameworks import running
+from parity.frameworks import invoke
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.chainer_watcher import (
     Call,
@@ -27,10 +28,9 @@ from parity.frameworks.chainer_watcher import (
     path_of,
     state_of,
 )
-from parity.frameworks.running import no_tensors, run
+from parity.frameworks.invoke import no_tensors, run
 from parity.keeping import left_as_it_was
 from parity.model import flatten_inputs, map_arrays
-from parity.owners import is_librarys
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Native, Op, Precision, Tape
 from parity.weights.tensors import Tensor
@@ -59,7 +59,7 @@ def signed(obj: Any) -> Any:
     return obj
 
 
-other_random_state = running.other_random_state
+other_random_state = invoke.other_random_state
 
 # --- record ------------------------------------------------------------------------------------
 

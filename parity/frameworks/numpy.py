@@ -15,8 +15,8 @@ from parity import outputs as structure
 from parity.binding import bound
 from parity.draws.host import Host
 from parity.errors import NoFloat64
-from parity.frameworks import running
-from parity.frameworks.running import no_tensors, run
+from parity.frameworks import invoke
+from parity.frameworks.invoke import no_tensors, run
 from parity.keeping import left_as_it_was, other_generators
 from parity.model import flatten_inputs, map_arrays
 from parity.numerics.accounting import in_reals
@@ -42,7 +42,7 @@ def signed(obj: Any) -> Any:
     return obj
 
 
-other_random_state = running.other_random_state
+other_random_state = invoke.other_random_state
 
 # --- record ------------------------------------------------------------------------------------
 

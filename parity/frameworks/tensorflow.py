@@ -24,18 +24,18 @@ from tensorflow.python.util._pywrap_util_port import IsMklEnabled
 
 from parity import outputs as structure
 from parity.binding import Arguments, bound
+from parity.code_owners import is_without_object
 from parity.errors import InputError, ModelError, NoFloat64
 from parity.frameworks import tensorflow_ops as table
 from parity.frameworks import tensorflow_state as state
+from parity.frameworks.invoke import no_tensors, run, takes_as_given
+from parity.frameworks.invoke import other_random_state as other_state_of_numpy
 from parity.frameworks.keras_call import keras_arguments
-from parity.frameworks.running import no_tensors, run, takes_as_given
-from parity.frameworks.running import other_random_state as other_state_of_numpy
 from parity.frameworks.tensorflow_call import Call
 from parity.frameworks.tensorflow_watcher import Watcher
 from parity.frameworks.threads import followed
 from parity.keeping import left_as_it_was
 from parity.model import flatten_inputs, map_arrays
-from parity.owners import is_without_object
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Op, Precision, Tape
 from parity.weights.tensors import Tensor

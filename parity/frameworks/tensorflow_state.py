@@ -14,9 +14,9 @@ from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from tensorflow.python.ops.gen_resource_variable_ops import assign_variable_op, read_variable_op
 
+from parity.code_owners import body_of
 from parity.keeping.kept import other_generators
 from parity.keeping.of_tensorflow import forget_streams, global_generators, global_seeds
-from parity.owners import body_of
 from parity.recorder import discover
 from parity.tape import Native
 from parity.weights.tensors import distinct

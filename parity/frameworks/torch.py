@@ -18,8 +18,8 @@ import torch
 from parity import outputs as structure
 from parity.binding import bound
 from parity.errors import InputError, ModelError
-from parity.frameworks import running
-from parity.frameworks.running import no_tensors, run, takes_as_given
+from parity.frameworks import invoke
+from parity.frameworks.invoke import no_tensors, run, takes_as_given
 from parity.frameworks.torch_ops import in_float64
 from parity.frameworks.torch_reads import seen
 from parity.frameworks.torch_watcher import Ref, SharedMemory, Watcher, name_of
@@ -61,7 +61,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
     if was_built(model.obj) == built:
         return tape
     again = _record(model, inputs)  # its first call made weights: another shows what they do
-    return again if running.same_outputs(tape, again) else tape
+    return again if invoke.same_outputs(tape, again) else tape
 
 
 def _record(model: Model, inputs: Inputs) -> Tape:
@@ -130,7 +130,7 @@ def other_random_state(turn: int) -> Iterator[None]:
     before = torch.get_rng_state()
     try:
         torch.manual_seed(int(torch.randint(1 << 62, ())) + turn)
-        with running.other_random_state(turn):
+        with invoke.other_random_state(turn):
             yield
     finally:
         torch.set_rng_state(before)

@@ -14,9 +14,9 @@ import torch
 from torch.nn.modules.module import register_module_forward_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from parity.code_owners import is_librarys
 from parity.frameworks.threads import followed
 from parity.frameworks.torch_watcher import Watcher
-from parity.owners import is_librarys
 
 # How the host reads a tensor without an operation; `.item()` is one.
 _READERS = ("numpy", "tolist")

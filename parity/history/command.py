@@ -69,7 +69,7 @@ def _add(options: argparse.Namespace) -> int:
 
 def _show(options: argparse.Namespace) -> int:
     from parity.baseline.gate import FACTOR
-    from parity.history.showing import Shown
+    from parity.history.render import Shown
     from parity.history.store import reading
 
     factor = FACTOR if options.factor is None else options.factor

@@ -9,8 +9,8 @@ from typing import Any
 
 from parity.baseline.entry import Entry, entries_of, merged
 from parity.errors import FileError, UsageError
-from parity.reading import parsed
-from parity.report.summary import SCHEMA
+from parity.report.result import SCHEMA
+from parity.safe_json import parsed
 
 
 def read(path: Path) -> tuple[str, dict[str, Entry]]:

@@ -19,7 +19,7 @@ from typing import Any
 from parity.baseline.entry import Entry
 from parity.baseline.file import Damaged, entry_from
 from parity.errors import FileError
-from parity.reading import parsed
+from parity.safe_json import parsed
 
 SCHEMA = 1  # the file's user_version
 _OURS = 0x70617269  # the file's application_id, "pari": what tells it from other SQLite files

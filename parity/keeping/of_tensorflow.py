@@ -16,8 +16,8 @@ from tensorflow.python.eager import context
 from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 from tensorflow.python.trackable.data_structures import TrackableDataStructure
 
+from parity.code_owners import body_of
 from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, kept_flags, nothing
-from parity.owners import body_of
 from parity.tape import Native
 
 packages = ("tensorflow", "keras", "tf_keras")

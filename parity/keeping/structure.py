@@ -10,8 +10,8 @@ from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from parity.callstack import is_users
+from parity.code_owners import is_users_class, set_by_libraries
 from parity.keeping.leaf import Library
-from parity.owners import is_users_class, set_by_libraries
 
 _NONE = object()
 Items = Mapping[Any, Any]

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from parity.callstack import is_users
+from parity.code_owners import is_users_class, is_users_function, is_users_module
 from parity.keeping.leaf import Leaf, Library, Put
 from parity.keeping.structure import (
     Structure,
@@ -35,7 +36,6 @@ from parity.keeping.structure import (
     of_globals,
     of_objects,
 )
-from parity.owners import is_users_class, is_users_function, is_users_module
 
 # The module that shows that a library is in use, and the file here.
 _LIBRARIES = {

@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from parity.draws.pairing import Choice, Drawing, assignments, mirrors, substitute
-from parity.matching.astray import leads_astray
+from parity.matching.axis_order import Order, find_order, orders
 from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
-from parity.matching.order import Order, find_order, orders
+from parity.matching.look_alikes import leads_astray
 from parity.matching.rounded import rounded_alike
 from parity.numerics.accounting import elementwise, rounding
 from parity.numerics.difference import residual, same_bits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parity.matching.order import Order
+from parity.matching.axis_order import Order
 from parity.tape import Array, Tape
 
 

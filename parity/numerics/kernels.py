@@ -13,7 +13,7 @@ import numpy as np
 from parity.errors import NoFloat64
 from parity.numerics.accounting import in_reals
 from parity.numerics.difference import residual
-from parity.numerics.null import nudged
+from parity.numerics.null_distribution import nudged
 from parity.numerics.rounding import U32
 from parity.tape import Array, Native, Op, Tape
 

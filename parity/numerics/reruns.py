@@ -15,8 +15,8 @@ import numpy as np
 
 from parity.errors import ParityError
 from parity.numerics.accounting import at_least_usual, excess, in_reals, rounding
-from parity.numerics.moving import moved_by_rounding, rounds
-from parity.numerics.null import ORDER_OF_SUMMATION
+from parity.numerics.null_distribution import ORDER_OF_SUMMATION
+from parity.numerics.rounding_noise import moved_by_rounding, rounds
 from parity.tape import Array, Tape
 
 # Of 52 outputs of right graphs the furthest was 3.7 times what moves it in an element, and 0.9 as a

@@ -10,7 +10,7 @@ from typing import Any
 from parity.comparison import compare
 from parity.errors import InputError
 from parity.model import Inputs, wrap
-from parity.observations.company import accompanied
+from parity.observations.batching import accompanied
 from parity.observations.saved import load
 from parity.observations.search import Found, explained, search, strategy_of
 

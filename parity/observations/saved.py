@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from parity.model import Inputs, as_it_is, fields_of, flatten_inputs, is_record
-from parity.report.writing import write_whole
+from parity.report.atomic import write_whole
 from parity.tape import Array
 
 _SCRIPT = '''\
@@ -63,7 +63,7 @@ def load(path: str | os.PathLike[str]) -> tuple[Inputs, ...]:
     Raises:
         FileError: it cannot be read, or is none of these files.
     """
-    from parity.weights.files.guard import guarded
+    from parity.weights.files.safe_io import guarded
 
     with guarded(Path(path), "holds no observation that parity saved", ""):
         with np.load(path, allow_pickle=False) as saved:

@@ -19,7 +19,7 @@ from hypothesis.strategies import SearchStrategy
 from parity.errors import InputError, ParityError, UsageError
 from parity.keeping import one_comparison
 from parity.model import Inputs, Model, as_arrays, flatten_inputs
-from parity.observations.company import (
+from parity.observations.batching import (
     ROWS,
     accompanied,
     companies,
@@ -27,8 +27,8 @@ from parity.observations.company import (
     redrawn,
     sample,
 )
-from parity.observations.plain import PlainRuns, plain_runs
-from parity.report.summary import Report
+from parity.observations.unrecorded import PlainRuns, plain_runs
+from parity.report.result import Report
 
 Compare = Callable[[Inputs], Report]
 

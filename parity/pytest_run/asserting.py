@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from parity.errors import FrameworkMissing, ParityError
-from parity.pytest_run.compared import compared_of, failed
 from parity.pytest_run.failure import NotParity, called_from
 from parity.pytest_run.state import COMPARED, FILES, RECORDER, RUNNING, SUMMED
+from parity.pytest_run.summary_data import compared_of, failed
 
 if TYPE_CHECKING:
     from parity.model import Inputs
     from parity.observations.search import Found
-    from parity.report.summary import Report
+    from parity.report.result import Report
 
 
 class AssertParity:
@@ -103,7 +103,7 @@ class AssertParity:
         """The comparison on every observation; see parity/observations/search.py."""
         __tracebackhide__ = True
         from parity.observations.asserting import found_by
-        from parity.observations.telling import tell
+        from parity.observations.search_text import tell
 
         saved = self._config.getoption("--parity-observation")
         if saved:

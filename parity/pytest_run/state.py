@@ -8,7 +8,7 @@ import pytest
 
 if TYPE_CHECKING:
     from parity.baseline.session import Recorder
-    from parity.pytest_run.compared import Compared
+    from parity.pytest_run.summary_data import Compared
 
 FILES = ("--parity-report", "--parity-html")  # of the whole run: as JSON, as a page
 COMPARED = pytest.StashKey[list[dict[str, Any]]]()  # by the test that runs now, for the files

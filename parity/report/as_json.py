@@ -8,8 +8,8 @@ from typing import Any
 from parity.numerics.difference import Difference
 from parity.report.formula import ByFormula, Held
 from parity.report.heads import Heads
-from parity.report.spread import Spread, spread
-from parity.report.summary import (
+from parity.report.histogram import Spread, spread
+from parity.report.result import (
     SCHEMA,
     Cause,
     Comparison,

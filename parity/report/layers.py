@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.matching.match import Match, Side
-from parity.matching.written import Written
+from parity.matching.source_layout import Written
 from parity.numerics.difference import Difference, measure, relative_difference
-from parity.report.summary import LayerRow
+from parity.report.result import LayerRow
 from parity.tape import Op, Replay, Tape
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from parity.report.summary import Comparison, Divergence, Report
-from parity.report.writing import write_whole
+from parity.report.atomic import write_whole
+from parity.report.result import Comparison, Divergence, Report
 from parity.tape import Site
 
 _SCRIPT = '''\

@@ -9,8 +9,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from parity.report.summary import Comparison, LayerRow, ModelSummary, Report
-from parity.report.words import short
+from parity.report.format import short
+from parity.report.result import Comparison, LayerRow, ModelSummary, Report
 
 # Of verdicts, and of rows.
 STYLES = {

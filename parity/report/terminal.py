@@ -12,18 +12,18 @@ from rich.text import Text
 
 from parity.model import full_name
 from parity.report.folding import folded
+from parity.report.format import WHY_NO_FAULT, effect, relative, share
 from parity.report.formula import formula_lines
 from parity.report.heads import heads_lines
-from parity.report.names import names_visible
-from parity.report.summary import (
+from parity.report.result import (
     Comparison,
     Divergence,
     Note,
     Report,
     StructuralDifference,
 )
+from parity.report.sanitized import names_visible
 from parity.report.table import STYLES, layers_table
-from parity.report.words import WHY_NO_FAULT, effect, relative, share
 from parity.tape import Site
 
 WIDTH = 100

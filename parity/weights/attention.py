@@ -16,8 +16,8 @@ from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import BIAS, DENSE, plain
 from parity.tape import Array, Op
-from parity.weights.addresses import Addresses, move, varying
-from parity.weights.parts import Part, Term, product
+from parity.weights.element_index import Addresses, move, varying
+from parity.weights.operands import Part, Term, product
 
 _SPAN = 1 << 36
 _Term = list[tuple[float | Array, Array]]

@@ -15,9 +15,9 @@ import numpy as np
 
 from parity.architecture.program import Program
 from parity.tape import Array
-from parity.weights.addresses import Addresses
-from parity.weights.parts import Part
-from parity.weights.written import Written, written
+from parity.weights.element_index import Addresses
+from parity.weights.handwritten_cells import Written, written
+from parity.weights.operands import Part
 
 Terms = list[tuple[float | Array, Array]]  # addresses, each with the sign of what is there
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from parity.architecture.program import Program
-from parity.weights.addresses import Addresses
-from parity.weights.loose import Loose, role_of, terms
-from parity.weights.parts import Part
+from parity.weights.element_index import Addresses
+from parity.weights.operands import Part
+from parity.weights.standalone_parameters import Loose, role_of, terms
 
 JOINED = "joined"  # the role of what is only moved
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from parity.weights.addresses import Addresses
+from parity.weights.element_index import Addresses
 from parity.weights.file_layers import FileLayer, window
 from parity.weights.pairing import Side
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from parity.errors import FileError
 from parity.tape import Array
 from parity.weights.files import WeightFile
-from parity.weights.parts import over_space
+from parity.weights.operands import over_space
 from parity.weights.tensors import Tensor
 
 _CHANNELS_LAST = ("keras", "keras-weights", "keras-h5", "tensorflow")
@@ -118,7 +118,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def canonical(own: Array, role: str, kind: str, last: bool) -> Iterator[Array]:
-    """A tensor in the common arrangement (see parts.py), in each way that a file may mean it."""
+    """A tensor in the common arrangement (see operands.py), in each way that a file may mean it."""
     if role == "embedding":
         yield own
     elif role != "kernel":

@@ -10,7 +10,7 @@ from parity.errors import FileError
 from parity.frameworks import load
 from parity.model import Model
 from parity.weights.files import WeightFile
-from parity.weights.files.guard import guarded
+from parity.weights.files.safe_io import guarded
 
 _BY_KERAS = ("keras", "keras-weights", "keras-h5")
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from parity.channels import record
 from parity.frameworks import load
+from parity.layout_advice import record
 from parity.model import Inputs, full_name, wrap
-from parity.once import Once
+from parity.report.escape import on_one_line
 from parity.report.heads import Heads, heads_of, outputs_lines
-from parity.report.visible import on_one_line
-from parity.weights.feeding import drawn, fed
+from parity.walk_once import Once
 from parity.weights.pairing import Side
+from parity.weights.probe_inputs import drawn, fed
 from parity.weights.tensors import Tensor, collisions, told_collisions
 
 _HEADINGS = ("tensor", "shape", "dtype", "role", "used by")

@@ -19,10 +19,10 @@ import numpy as np
 from parity.architecture.align import align
 from parity.errors import UsageError
 from parity.tape import Array
-from parity.weights.addresses import Addresses
-from parity.weights.loose import terms
+from parity.weights.element_index import Addresses
+from parity.weights.operands import NEUTRAL, Part
 from parity.weights.pairing import MOST_TRIES, Pair, Pairing, Side, finish
-from parity.weights.parts import NEUTRAL, Part
+from parity.weights.standalone_parameters import terms
 from parity.weights.tensors import Tensor, varied
 
 _NAMES = 6  # that one sentence lists

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from parity.errors import UsageError
-from parity.reading import parsed
+from parity.safe_json import parsed
 
 _FORM = (
     'A map is {"pairs": [{"role": "kernel", "source": ["conv.weight"], "target": ["conv/kernel"]}, '

@@ -13,17 +13,17 @@ import numpy as np
 
 from parity.architecture.align import align
 from parity.architecture.program import Program
-from parity.report.writing import write_json
+from parity.report.atomic import write_json
 from parity.tape import Array, Tape
-from parity.weights.addresses import Addresses
 from parity.weights.attention import projections
 from parity.weights.cells import cells, pair_cells, same_biases
+from parity.weights.channel_order import Elements, order
 from parity.weights.constants import JOINED, constants
-from parity.weights.elements import Elements, order
-from parity.weights.loose import inner, loose, pair_loose
-from parity.weights.parts import NEUTRAL, Part, parts
+from parity.weights.element_index import Addresses
+from parity.weights.operands import NEUTRAL, Part, parts
+from parity.weights.shared_biases import sums, with_one_bias
 from parity.weights.stacked import stacks
-from parity.weights.summed import sums, with_one_bias
+from parity.weights.standalone_parameters import inner, loose, pair_loose
 from parity.weights.tensors import Tensor
 
 MOST_TRIES = 24  # ways to pair steps that are alike

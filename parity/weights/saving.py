@@ -8,7 +8,7 @@ from parity.errors import UsageError
 from parity.frameworks import load
 from parity.model import Model, full_name
 from parity.weights.files import write_weights
-from parity.weights.files.guard import guarded, whole
+from parity.weights.files.safe_io import guarded, whole
 
 # Of all models; Keras writes its own. An .onnx file holds a graph, and is not written alone.
 _ENDINGS = (".npz", ".pt", ".pth", ".bin", ".safetensors", ".hdf5")

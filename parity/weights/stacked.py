@@ -17,7 +17,7 @@ import numpy as np
 
 from parity.architecture.program import Program
 from parity.tape import Array
-from parity.weights.parts import Part
+from parity.weights.operands import Part
 
 Parts = dict[str, Part]
 Sides = tuple[Program, Mapping[int, Parts]]

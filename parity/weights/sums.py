@@ -14,8 +14,8 @@ import numpy as np
 from parity.architecture.graph import Graph
 from parity.architecture.step import BIAS, DENSE, Step, plain
 from parity.tape import Array, Op
-from parity.weights.addresses import Addresses, move
-from parity.weights.parts import Part, product
+from parity.weights.element_index import Addresses, move
+from parity.weights.operands import Part, product
 
 GATES = ("sigmoid", "tanh")
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from parity.report.visible import on_one_line
-from parity.weights.addresses import Addresses
+from parity.report.escape import on_one_line
+from parity.weights.element_index import Addresses
+from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side
-from parity.weights.parts import Part
 from parity.weights.tensors import Tensor
 
 Source = Side | Addresses  # a model, or a file

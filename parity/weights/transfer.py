@@ -11,28 +11,29 @@ from typing import Any
 
 import numpy as np
 
-from parity.channels import record
 from parity.comparison import compare
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.diagnosis.unshared import after_a_transfer
 from parity.errors import FileError, InputError
 from parity.frameworks import load
-from parity.frameworks.running import own_arithmetic
+from parity.frameworks.invoke import own_arithmetic
 from parity.keeping import lost, saying_what_is_lost
+from parity.layout_advice import record
 from parity.model import Inputs, Model, lay_out, wrap
 from parity.progress import say
-from parity.report.summary import Report
+from parity.report.result import Report
 from parity.tape import Array
-from parity.weights.addresses import Addresses
-from parity.weights.elements import moved_as
-from parity.weights.feeding import drawn, fed, settled
+from parity.weights.batchnorm_momentum import other_momenta
+from parity.weights.channel_order import moved_as
+from parity.weights.element_index import Addresses
 from parity.weights.file_layers import has_channels_last, tensors_of
+from parity.weights.file_pairing import pair_stored
 from parity.weights.files import WeightFile, read_weights
 from parity.weights.filling import fill
 from parity.weights.hints import hints
 from parity.weights.mapped import by_map, with_the_last
 from parity.weights.maps import read_map
-from parity.weights.momenta import other_momenta
+from parity.weights.operands import NEUTRAL, Part
 from parity.weights.pairing import (
     Pair,
     Pairing,
@@ -41,11 +42,10 @@ from parity.weights.pairing import (
     other_epsilons,
     pairings,
 )
-from parity.weights.parts import NEUTRAL, Part
-from parity.weights.stored import pair_stored
+from parity.weights.probe_inputs import drawn, fed, settled
 from parity.weights.table import Table, tabulate
 from parity.weights.tensors import Tensor, told_collisions
-from parity.weights.trying import far_apart
+from parity.weights.trial_runs import far_apart
 from parity.weights.unproved import unmoved, unproved
 
 

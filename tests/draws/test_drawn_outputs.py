@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import parity
-from parity.diagnosis.drawn_outputs import drawn_outputs
-from parity.stages import record
+from parity.diagnosis.random_outputs import drawn_outputs
+from parity.preprocessing import record
 
 tf = pytest.importorskip("tensorflow")
 

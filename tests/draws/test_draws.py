@@ -10,8 +10,8 @@ import tensorflow as tf
 import torch
 
 import parity
-from parity import channels
-from parity.diagnosis import redraw
+from parity import layout_advice
+from parity.diagnosis import redraw_check
 from parity.matching.match import Indexed, match
 from parity.model import wrap
 
@@ -39,7 +39,7 @@ def matched(reference, candidate, x=X, candidate_in="torch"):
     torch.manual_seed(0)
     tf.random.set_seed(1)
     models = wrap(reference, framework="torch"), wrap(candidate, framework=candidate_in)
-    ours, theirs = (channels.record(model, models[0], x)[1] for model in models)
+    ours, theirs = (layout_advice.record(model, models[0], x)[1] for model in models)
     return match(Indexed(ours, ours.replay("float64")), theirs)
 
 
@@ -151,7 +151,7 @@ def test_decisions_that_agree_by_chance_are_drawn_again(monkeypatch):
     found = compared(greedy_unless(0.05), greedy_unless(0.15), x=one)
     assert found.verdict == "diverged"
     assert compared(greedy_unless(0.05), greedy_unless(0.05), x=one).verdict == "parity"
-    monkeypatch.setattr(redraw._Trial, "first_apart", lambda trial, drawing: None)
+    monkeypatch.setattr(redraw_check._Trial, "first_apart", lambda trial, drawing: None)
     assert compared(greedy_unless(0.05), greedy_unless(0.15), x=one).verdict == "parity"
 
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 import torch
 
 import parity
-from parity.diagnosis import fresh
+from parity.diagnosis import fresh_samples
 
 X = np.random.default_rng(3).standard_normal((6, 4)).astype(np.float32)
 
@@ -55,5 +55,5 @@ def test_the_same_clip_is_parity(framework, model, cap):
 
 
 def test_without_the_ends_it_would_pass(monkeypatch):
-    monkeypatch.setattr(fresh, "_SINGLY", frozenset())
+    monkeypatch.setattr(fresh_samples, "_SINGLY", frozenset())
     assert _verdict("torch", _poisson_in_torch, (4.0, 40.0)) == "parity"

@@ -8,7 +8,7 @@ import torch
 from numpy.random import default_rng
 
 import parity
-from parity import channels
+from parity import layout_advice
 from parity.draws.host import Host
 from parity.model import wrap
 
@@ -76,7 +76,7 @@ def test_recording_draws_what_a_plain_run_draws(form):
     model = None
 
     def recorded(function):
-        tape = channels.record(wrap(function, framework="numpy"), model, X)[1]
+        tape = layout_advice.record(wrap(function, framework="numpy"), model, X)[1]
         return tape.recorded[next(iter(tape.outputs.values()))]
 
     np.testing.assert_array_equal(results(recorded), results(lambda function: function(X)))
@@ -110,7 +110,7 @@ def test_a_replay_gives_what_was_drawn(draw):
     def run(x):
         return x.sum() + draw(random)
 
-    tape = channels.record(wrap(run, framework="numpy"), None, X)[1]
+    tape = layout_advice.record(wrap(run, framework="numpy"), None, X)[1]
     (value,) = tape.outputs.values()
     np.testing.assert_allclose(tape.replay().array(value), tape.recorded[value], rtol=1e-15)
     assert not tape.lost_draws

@@ -11,7 +11,7 @@ import parity
 from benchmarks.attacks import run
 from benchmarks.attacks.corpus import attacks
 from parity.budget import Spent
-from parity.diagnosis import distributed
+from parity.diagnosis import same_distribution
 
 rng = np.random.default_rng(0)
 W = rng.normal(size=(8, 3)).astype("f")
@@ -55,7 +55,7 @@ def test_a_covariance_without_its_correlations(batch):
 
 
 def test_a_factor_of_the_same_covariance_is_no_divergence(monkeypatch):
-    monkeypatch.setattr(distributed, "_RUNS", 2000)
+    monkeypatch.setattr(same_distribution, "_RUNS", 2000)
     found = compared(correlated, correlated_by(TURN @ FACTOR.T))
     assert found.verdict == "unverified"
     assert "show no difference" in found.reasons[0]
@@ -63,14 +63,14 @@ def test_a_factor_of_the_same_covariance_is_no_divergence(monkeypatch):
 
 def test_a_start_that_converges_late_is_no_divergence(monkeypatch):
     """A power iteration from random numbers, drawn here nearly across the axis it looks for."""
-    monkeypatch.setattr(distributed, "_RUNS", 2000)
+    monkeypatch.setattr(same_distribution, "_RUNS", 2000)
     report = run.report(attacks()["start-of-ones"], "twin", seed=2)
     assert report.verdict == "unverified", report
 
 
 def test_where_the_time_ends_what_was_seen_so_far_is_stated(monkeypatch):
     """And of less than the first look there is nothing to be stated."""
-    fresh = distributed._fresh
+    fresh = same_distribution._fresh
 
     def until(turn):
         def samples(tape, units, turns, *given):
@@ -81,13 +81,13 @@ def test_where_the_time_ends_what_was_seen_so_far_is_stated(monkeypatch):
         return samples
 
     for turn, said in ((1, "250 runs of both"), (0, "the budget of")):
-        monkeypatch.setattr(distributed, "_fresh", until(turn))
+        monkeypatch.setattr(same_distribution, "_fresh", until(turn))
         found = compared(correlated, correlated_by(TURN @ FACTOR.T))
         assert found.verdict == "unverified" and said in " ".join(found.reasons)
 
 
 def law(a, b):
-    found = distributed._compared(a, b, 7)
+    found = same_distribution._compared(a, b, 7)
     assert found is not None
     return found
 
@@ -178,13 +178,13 @@ def test_rounding_beside_noise_is_no_law():
 
 def test_runs_are_made_once_however_many_draws_have_no_counterpart(monkeypatch):
     made = []
-    original = distributed._distributed
+    original = same_distribution._distributed
 
     def counting(*given):
         made.append(given)
         return original(*given)
 
-    monkeypatch.setattr(distributed, "_distributed", counting)
+    monkeypatch.setattr(same_distribution, "_distributed", counting)
 
     def reference(x):
         h = x @ torch.from_numpy(W)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parity.diagnosis.drawn_graphs import graphs_draw_otherwise
+from parity.diagnosis.graph_draws import graphs_draw_otherwise
 
 SIZE = 4000
 Law = Callable[[np.random.Generator], Any]

@@ -10,7 +10,7 @@ import torch
 
 import parity
 from parity.keeping.kept import Kept
-from parity.stages import plain
+from parity.preprocessing import plain
 
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import parity.stages
+import parity.preprocessing
 from tests.gallery.__main__ import load
 from tests.gallery.check import check
 from tests.gallery.entry import ENTRIES
@@ -41,11 +41,11 @@ def test_other_names_change_nothing(name, monkeypatch):
     before = check(ENTRIES[name], SEED)
     adapters = []
 
-    def renaming(framework, load=parity.stages.load):
+    def renaming(framework, load=parity.preprocessing.load):
         adapters.append(Renaming(load(framework), np.random.default_rng(len(adapters))))
         return adapters[-1]
 
-    monkeypatch.setattr(parity.stages, "load", renaming)
+    monkeypatch.setattr(parity.preprocessing, "load", renaming)
     after = check(ENTRIES[name], SEED)
 
     assert any(adapter.given for adapter in adapters)

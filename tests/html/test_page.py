@@ -11,9 +11,9 @@ import pytest
 
 import parity
 from parity.errors import FileError
+from parity.report.escape import visible
+from parity.report.format import WHY_NO_FAULT
 from parity.report.html.render import render
-from parity.report.visible import visible
-from parity.report.words import WHY_NO_FAULT
 from tests.html import sample
 from tests.html.parsed import Element, parse
 

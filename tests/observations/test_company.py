@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import parity
-from parity.observations.company import accompanied, companies, fingerprint, redrawn, sample
+from parity.observations.batching import accompanied, companies, fingerprint, redrawn, sample
 from parity.observations.saved import load, save
 
 FLOATS = arrays(np.float32, (2, 3), elements=st.floats(-2, 2, width=32))

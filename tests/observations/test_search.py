@@ -14,8 +14,8 @@ from hypothesis.extra.numpy import arrays
 import parity
 from parity.comparison import compare
 from parity.frameworks import load
-from parity.observations.plain import plain_runs
 from parity.observations.search import search
+from parity.observations.unrecorded import plain_runs
 
 WEIGHT = torch.from_numpy(np.random.default_rng(3).standard_normal((7, 5)).astype("f"))
 FLOATS = arrays(np.float32, (2, 7), elements=st.floats(-3, 3, width=32))
@@ -208,7 +208,7 @@ def clipped_far_out(seed):
 def test_a_clip_is_climbed_to(monkeypatch, seed):
     found = clipped_far_out(seed)
     assert found.verdict == "diverged" and 0 < found.first <= 300
-    monkeypatch.setattr("parity.observations.plain._size", lambda array: 0.0)
+    monkeypatch.setattr("parity.observations.unrecorded._size", lambda array: 0.0)
     without = clipped_far_out(seed)
     assert without.verdict == "parity" and without.first == 0
 
@@ -229,7 +229,9 @@ def test_the_size_of_outputs_is_told_in_units_of_what_is_usual():
 def suspicious(monkeypatch, excess=20.0):
     """Models of which every example differs by so many times what rounding leaves."""
     models = wrapped(reference, port)
-    monkeypatch.setattr("parity.observations.plain.PlainRuns.excess", lambda self, inputs: excess)
+    monkeypatch.setattr(
+        "parity.observations.unrecorded.PlainRuns.excess", lambda self, inputs: excess
+    )
     return models
 
 

@@ -147,7 +147,7 @@ def test_without_a_rule_it_would_say_otherwise(
 ) -> None:
     models, inputs, formula = situation()
     right = compare(*models, inputs=inputs, formula=formula).by_formula
-    monkeypatch.setattr(f"parity.diagnosis.by_formula.{rule}", broken)
+    monkeypatch.setattr(f"parity.diagnosis.oracle.{rule}", broken)
     assert compare(*models, inputs=inputs, formula=formula).by_formula.right != right.right
 
 

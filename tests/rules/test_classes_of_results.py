@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from parity.diagnosis.told_apart import told_apart
+from parity.diagnosis.class_checks import told_apart
 from tests.rules.test_outputs_are_all_compared import compared, in_tensorflow, in_torch
 
 BOTH = """

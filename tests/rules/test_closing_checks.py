@@ -17,7 +17,7 @@ import torch
 import parity
 from parity.diagnosis.classify import Kind
 from parity.numerics.accounting import ACCOUNTED, allowance, excess
-from parity.report.summary import Report
+from parity.report.result import Report
 from tests.rules.pairs import FIRST, SECOND, X, compare, draw, network, weights
 
 
@@ -71,9 +71,9 @@ def test_a_tape_with_one_operation_changed_is_no_parity(monkeypatch: pytest.Monk
 
 
 def edit_tapes(monkeypatch: pytest.MonkeyPatch, which: Callable[[Any], bool], func: Any) -> None:
-    from parity import channels
+    from parity import layout_advice
 
-    record = channels.record
+    record = layout_advice.record
 
     def edited(*arguments: Any) -> Any:
         model, tape = record(*arguments)
@@ -239,8 +239,8 @@ def test_what_is_small_beside_the_rest_counts_by_its_own_size(
 
 
 def test_without_the_check_it_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parity.diagnosis.closing.exceeding", lambda *_: [])
-    monkeypatch.setattr("parity.diagnosis.closing.precision_decides", lambda *_: [])
+    monkeypatch.setattr("parity.diagnosis.closing_checks.exceeding", lambda *_: [])
+    monkeypatch.setattr("parity.diagnosis.closing_checks.precision_decides", lambda *_: [])
     assert compare(columns(1.0), columns(1.005)).verdict == "parity"
 
 
@@ -259,7 +259,7 @@ def test_a_note_with_a_wrong_effect_is_no_excuse(monkeypatch: pytest.MonkeyPatch
     off = SECOND.clone()
     off[1, 2] += 0.01
     noted = Kind("constant-precision")
-    monkeypatch.setattr("parity.diagnosis.judge.classify", lambda *_: noted)
+    monkeypatch.setattr("parity.diagnosis.verdict.classify", lambda *_: noted)
     report = compare(reference, lambda x: torch.tanh(x @ folded) @ off)
     assert report.verdict != "parity"
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from parity.diagnosis import judge as judging
 from parity.diagnosis import locate as locating
+from parity.diagnosis import verdict as judging
 from parity.matching import match as matching
-from parity.matching.order import Order
+from parity.matching.axis_order import Order
 from parity.numerics import difference
 from parity.report import outputs
 

@@ -15,7 +15,7 @@ import parity
 from parity.errors import ReplayError
 from parity.frameworks.chainer import chainer
 from parity.matching.counts import with_counts_as_ran
-from parity.stages import record
+from parity.preprocessing import record
 from parity.tape import Adapter
 
 F = chainer.functions

@@ -15,7 +15,7 @@ from parity.draws.families import fresh
 from parity.frameworks import load
 from parity.model import as_arrays
 from parity.numerics.difference import by_column, residual
-from parity.stages import record
+from parity.preprocessing import record
 from tests.rules.pairs import FIRST, X, compare, draw
 
 

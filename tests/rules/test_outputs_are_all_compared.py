@@ -16,8 +16,8 @@ import torch
 import parity
 from parity import outputs
 from parity.frameworks.chainer_numpy import import_chainer
-from parity.report.summary import Comparison
-from parity.stages import plain
+from parity.preprocessing import plain
+from parity.report.result import Comparison
 
 tf = pytest.importorskip("tensorflow")
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import parity
-from parity.diagnosis.written_numbers import equal_but_for_digits
+from parity.diagnosis.printed_numbers import equal_but_for_digits
 
 tf = pytest.importorskip("tensorflow")
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import parity
-from parity.report.summary import Report
+from parity.report.result import Report
 
 PACKAGE = Path(parity.__file__).parent
 
@@ -135,7 +135,7 @@ def alarms(source: str) -> list[str]:
 
 def test_nan_is_beyond_every_bound() -> None:
     """`value > bound` is false for NaN, so verdicts ask `value <= bound` and alarm on all else."""
-    judging = [PACKAGE / "diagnosis" / "judge.py", *(PACKAGE / "matching").glob("*.py")]
+    judging = [PACKAGE / "diagnosis" / "verdict.py", *(PACKAGE / "matching").glob("*.py")]
     found = {path.name: alarms(path.read_text()) for path in judging}
     assert not any(found.values()), found
 

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as functional
 
 import parity
-from parity.numerics.moving import moved_by_rounding
+from parity.numerics.rounding_noise import moved_by_rounding
 from tests.rules.pairs import FIRST, X, compare, draw, weights
 
 

@@ -11,9 +11,9 @@ import torch
 
 import parity
 from parity import comparison
+from parity.cli_arguments import random_inputs
 from parity.diagnosis import classify
-from parity.diagnosis import judge as judging
-from parity.loading import random_inputs
+from parity.diagnosis import verdict as judging
 from parity.matching.fingerprint import fingerprint
 
 from .pairs import FIRST, SECOND, SQUARE, X, compare, network, sites

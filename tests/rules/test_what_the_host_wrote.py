@@ -17,8 +17,8 @@ import pytest
 import torch
 
 import parity
-from parity.diagnosis.written_numbers import compare_arrays, compare_leaves
-from parity.report.summary import Report
+from parity.diagnosis.printed_numbers import compare_arrays, compare_leaves
+from parity.report.result import Report
 
 tf = pytest.importorskip("tensorflow")
 

@@ -16,7 +16,7 @@ from hypothesis import Phase
 
 import parity
 from parity.observations.asserting import found_by
-from parity.observations.company import sample
+from parity.observations.batching import sample
 
 pytest.importorskip("gymnasium")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import parity
-from parity import budget, sampled
+from parity import budget, sampled_explanations
 from parity.diagnosis.divergences import _COPIES
 from parity.errors import InputError
 
@@ -199,7 +199,7 @@ def test_what_is_too_large_is_explained_on_a_few_samples(
         return 1.5 * torch.softmax(torch.tanh(x * 2.0), 1)
 
     monkeypatch.setattr(budget, "_SMALL", 8.0 * _COPIES * 22)  # of 3 samples of 7 elements
-    monkeypatch.setattr(sampled, "_ELEMENTS", 21)
+    monkeypatch.setattr(sampled_explanations, "_ELEMENTS", 21)
     # what tests before this one let go of would be room for more
     monkeypatch.setattr(budget, "_resident", lambda: 0.0)
     report = parity.compare(
@@ -271,7 +271,7 @@ def test_what_other_programs_take_of_the_time_counts_half(
 
 
 def test_weights_are_held_against_each_other_within_the_budget() -> None:
-    from parity.diagnosis.causes._leaves import _combinations
+    from parity.diagnosis.causes._weights import _combinations
     from parity.diagnosis.view import LeafView
 
     leaves = [LeafView(at, f"w{at}", "parameter", np.eye(3) * at) for at in range(1, 4)]

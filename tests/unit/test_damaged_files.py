@@ -8,7 +8,7 @@ import pytest
 from benchmarks import damaged
 from parity.errors import FileError
 from parity.history.store import add, reading
-from parity.reading import parsed
+from parity.safe_json import parsed
 
 KINDS = {name: kind for name, kind in damaged.kinds().items() if not name.startswith("weights")}
 

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from parity.diagnosis.causes import Edit
-from parity.diagnosis.edit import suggest
+from parity.diagnosis.suggested_fix import suggest
 from parity.tape import Frame, Site
 
 AXIS = Edit(("softmax",), ("axis", "dim"), "-1", 1)

@@ -10,7 +10,7 @@ import parity
 from parity.diagnosis import explain as module
 from parity.diagnosis.case import case_of
 from parity.diagnosis.causes import Cause, Explanation, of_x
-from parity.diagnosis.enclosures import enclosures
+from parity.diagnosis.enlarged_regions import enclosures
 from parity.diagnosis.explain import Closest, Explained, explain, hold
 from parity.diagnosis.locate import locate
 from parity.diagnosis.output_pairs import pair_outputs

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from parity.diagnosis.group import merge
-from parity.report.summary import Cause, Divergence
+from parity.diagnosis.deduplicate import merge
+from parity.report.result import Cause, Divergence
 from parity.tape import Frame, Site
 
 

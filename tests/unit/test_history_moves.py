@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from parity.baseline.entry import Entry, Layer
-from parity.history.moves import course
+from parity.history.changes import course
 from parity.history.plot import WIDTH, levels, spark
 from parity.history.store import Run
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import parity
-from parity import channels
-from parity.diagnosis import replayed
+from parity import layout_advice
+from parity.diagnosis import replay_check
 from parity.matching import match as matching
 from parity.matching.match import Indexed, match
 from parity.rl import decisions
@@ -24,7 +24,7 @@ def matched(candidate: Any, inputs: Any) -> Any:
         return torch.relu(x * 1.5) + 1.0
 
     models = [parity.wrap(model, framework="torch") for model in (reference, candidate)]
-    tapes = [channels.record(model, models[0], inputs)[1] for model in models]
+    tapes = [layout_advice.record(model, models[0], inputs)[1] for model in models]
     return match(Indexed(tapes[0], tapes[0].replay("float64")), tapes[1])
 
 
@@ -64,11 +64,11 @@ def plain(
     recorded: Any, model: Any, inputs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Any, Any]:
     """The recorded output, and how a model runs unwatched, where outputs are taken for large."""
-    monkeypatch.setattr(replayed, "_LARGE", 1)
+    monkeypatch.setattr(replay_check, "_LARGE", 1)
     models = [parity.wrap(one, framework="torch") for one in (recorded, model)]
-    tape = channels.record(models[0], models[0], inputs)[1]
+    tape = layout_advice.record(models[0], models[0], inputs)[1]
     (value,) = tape.outputs.values()
-    run = replayed.plain_run(tape, models[1], inputs)
+    run = replay_check.plain_run(tape, models[1], inputs)
     return tape.adapter.to_numpy(tape.recorded[value]), run
 
 

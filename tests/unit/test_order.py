@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parity.errors import ReplayError
-from parity.matching import order as order_module
+from parity.matching import axis_order as order_module
+from parity.matching.axis_order import Order, find_order, orders
 from parity.matching.fingerprint import NEAR, SAME, fingerprint
-from parity.matching.order import Order, find_order, orders
 from parity.numerics.difference import residual
 
 draw = np.random.default_rng(5)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from parity.numerics.null import DRAWS, null_test
+from parity.numerics.null_distribution import DRAWS, null_test
 
 random = np.random.default_rng(0)
 

@@ -16,10 +16,10 @@ import pytest
 
 import parity
 from parity import cli
-from parity.report.summary import LeafDifference, Report
+from parity.report.atomic import write_json
+from parity.report.result import LeafDifference, Report
 from parity.report.table import _shared
 from parity.report.terminal import render
-from parity.report.writing import write_json
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)

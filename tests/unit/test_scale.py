@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import parity
-from parity.diagnosis import search
+from parity.diagnosis import cut_search
 from parity.matching import match as matching
-from parity.report.summary import Report
+from parity.report.result import Report
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
@@ -100,8 +100,8 @@ def test_branches_that_all_differ_are_not_tried_in_every_order(
         assert replays < 500
         return rematch(*arguments)
 
-    rematch = search.rematch
-    monkeypatch.setattr(search, "rematch", counted)
+    rematch = cut_search.rematch
+    monkeypatch.setattr(cut_search, "rematch", counted)
     report = parity.compare(
         parity.wrap(
             branches([1.1 + 0.3 * i for i in range(12)], torch.cos, torch.sin), framework="torch"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from parity.report.spread import BINS, CELLS, spread
-from parity.report.summary import Capture
+from parity.report.histogram import BINS, CELLS, spread
+from parity.report.result import Capture
 from parity.tape import Array
 
 draw = np.random.default_rng(3)

@@ -7,8 +7,8 @@ import torch
 
 import parity
 from parity.diagnosis.causes._gates import is_read_by_steps
-from parity.once import Once
-from parity.stages import record
+from parity.preprocessing import record
+from parity.walk_once import Once
 
 X = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
 W = np.random.default_rng(1).standard_normal((6, 6)).astype(np.float32)

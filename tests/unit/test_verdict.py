@@ -10,7 +10,7 @@ import pytest
 
 import parity
 from parity.errors import InputError, ModelError
-from parity.report.summary import Report
+from parity.report.result import Report
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
@@ -56,7 +56,7 @@ def test_a_constant_baked_elsewhere_is_told_and_is_parity() -> None:
 def test_what_is_no_divergence_as_a_whole_leaves_the_other_rows_as_they_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("parity.diagnosis.judge.agree_as_a_whole", lambda *_: 1e-9)
+    monkeypatch.setattr("parity.diagnosis.verdict.agree_as_a_whole", lambda *_: 1e-9)
     monkeypatch.setattr("parity.comparison.close", lambda *given: (given[4], []))
     factor = torch.from_numpy(draw.uniform(0.3, 3, 6).astype("f"))
     folded, off = WEIGHT * factor, SQUARE.clone()

@@ -22,8 +22,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from parity.errors import FileError, FrameworkMissing, ParityError
-from parity.frameworks.quiet import silence
-from parity.weights.files import FORMATS, WeightFile, apart, guard, read_weights, write_weights
+from parity.frameworks.tf_logging import silence
+from parity.weights.files import (
+    FORMATS,
+    WeightFile,
+    read_weights,
+    safe_io,
+    subprocess_probe,
+    write_weights,
+)
 from parity.weights.files.keras_layers import parse_config
 
 silence()
@@ -632,7 +639,7 @@ def test_programs_and_modules_are_refused(tmp_path: Path) -> None:
 def test_archives_that_would_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "FREE_BYTES", 2**16)
+    monkeypatch.setattr(safe_io, "FREE_BYTES", 2**16)
     zeros = np.zeros(2**20, "f")
     np.savez_compressed(tmp_path / "w.npz", w=zeros)
     torch.save({"w": torch.zeros(1).expand(2**40)}, tmp_path / "w.pt")
@@ -667,7 +674,7 @@ def test_a_damaged_heap_does_not_hang_the_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of its free rest the size is 0: the HDF5 library looks for the next object for ever."""
-    monkeypatch.setattr(apart, "_WALL_SECONDS", 4)
+    monkeypatch.setattr(subprocess_probe, "_WALL_SECONDS", 4)
     keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save(tmp_path / "m.h5")
     data = bytearray((tmp_path / "m.h5").read_bytes())
     heap = data.index(b"GCOL\x01")
@@ -712,8 +719,9 @@ def test_a_child_that_takes_memory_without_end_is_ended(tmp_path: Path) -> None:
         "def survey(path, part):\n    return {'error': str(len(bytearray(5 * 2**30)))}\n"
     )
     child = (
-        "import sys, parity.weights.files as package, parity.weights.files.apart as apart; "
-        f"package.__path__.append({str(tmp_path)!r}); apart._main('hungry', 'm.h5', '')"
+        "import parity.weights.files as package; "
+        "from parity.weights.files import subprocess_probe; "
+        f"package.__path__.append({str(tmp_path)!r}); subprocess_probe._main('hungry', 'm.h5', '')"
     )
     said = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, check=True)
     assert "MemoryError" in json.loads(said.stdout)["error"]
@@ -914,7 +922,7 @@ def test_a_write_that_fails_at_its_end_leaves_the_old_file(
     def full(*_: object) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(guard.os, "replace", full)
+    monkeypatch.setattr(safe_io.os, "replace", full)
     with pytest.raises(FileError, match="cannot be written.*No space left"):
         write_weights(path, {NAMES[kind][0]: np.zeros(3, "f")}, format=kind)
     assert {file: file.read_bytes() for file in tmp_path.iterdir()} == files

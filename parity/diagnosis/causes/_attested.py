@@ -9,8 +9,8 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.view import LeafView, RegionView, plain_kind
-from parity.once import Once
 from parity.tape import Array, Op, Tape
+from parity.walk_once import Once
 
 _NEAR = 8  # computing operations before a value that may have normalised it
 _FURTHER = 40  # operations behind a region in which what it lacks may follow

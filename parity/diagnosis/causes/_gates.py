@@ -10,8 +10,8 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.region import descendants
 from parity.diagnosis.view import LeafView, RegionView, plain_kind
-from parity.once import Once
 from parity.tape import Array, Replay, Tape
+from parity.walk_once import Once
 
 _GATES = (4, 3)  # of an LSTM and of a GRU
 _RECURRENT = ("rnn", "lstm", "gru")  # in the names of their operations

@@ -7,8 +7,8 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes._attested import adds
 from parity.diagnosis.view import RegionView, plain_kind
-from parity.once import Once
 from parity.tape import Array, Op, Replay
+from parity.walk_once import Once
 
 HIDDEN = -1e7  # a score below this is masked
 

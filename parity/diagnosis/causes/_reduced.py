@@ -14,7 +14,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
-from parity.diagnosis.causes._parts import (
+from parity.diagnosis.causes._substitution import (
     Axes,
     Inside,
     close,
@@ -30,8 +30,8 @@ from parity.diagnosis.causes._parts import (
 )
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView, plain_kind
-from parity.once import Once
 from parity.tape import Array
+from parity.walk_once import Once
 
 KINDS: Mapping[str, Callable[..., Array]] = {
     "mean": np.mean,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes._parts import (
+from parity.diagnosis.causes._substitution import (
     Inside,
     inside_candidate,
     varies,

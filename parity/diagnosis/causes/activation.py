@@ -11,13 +11,13 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
 from parity.diagnosis.causes._attested import before_kernels
 from parity.diagnosis.causes._curves import Curve, recognise
-from parity.diagnosis.causes._parts import (
+from parity.diagnosis.causes._sources import is_bound, near, unchanging
+from parity.diagnosis.causes._substitution import (
     Inside,
     as_it_is,
     inside_candidate,
     inside_reference,
 )
-from parity.diagnosis.causes._sources import is_bound, near, unchanging
 from parity.diagnosis.region import descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView

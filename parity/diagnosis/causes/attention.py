@@ -15,8 +15,8 @@ from parity.diagnosis.causes._masks import HIDDEN, is_mask_of, masks_of
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView, plain_kind
-from parity.once import Once
 from parity.tape import Array, Tape
+from parity.walk_once import Once
 
 _STEPS_BACK = 12
 

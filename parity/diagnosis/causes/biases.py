@@ -16,8 +16,8 @@ from parity.diagnosis.causes._attested import (
     part_of,
     times_added,
 )
-from parity.diagnosis.causes._leaves import gives, held, same, with_leaves
-from parity.diagnosis.causes._parts import as_it_is, fits
+from parity.diagnosis.causes._substitution import as_it_is, fits
+from parity.diagnosis.causes._weights import gives, held, same, with_leaves
 from parity.diagnosis.region import ancestors
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView

@@ -9,7 +9,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
-from parity.diagnosis.causes._around import makers
+from parity.diagnosis.causes._context import makers
 from parity.diagnosis.causes._sites import is_transposed
 from parity.diagnosis.trial import Trial
 from parity.tape import Array

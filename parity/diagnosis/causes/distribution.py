@@ -12,7 +12,8 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._curves import softplus
-from parity.diagnosis.causes._parts import (
+from parity.diagnosis.causes._reduced import changes
+from parity.diagnosis.causes._substitution import (
     Inside,
     alone,
     as_it_is,
@@ -27,7 +28,6 @@ from parity.diagnosis.causes._parts import (
     rounded,
     with_value,
 )
-from parity.diagnosis.causes._reduced import changes
 from parity.diagnosis.view import plain_kind
 from parity.tape import Array, Op
 

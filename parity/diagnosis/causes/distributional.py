@@ -10,7 +10,8 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, cause
-from parity.diagnosis.causes._parts import (
+from parity.diagnosis.causes._reduced import Reduction, changes
+from parity.diagnosis.causes._substitution import (
     MISFITS,
     Inside,
     close,
@@ -27,7 +28,6 @@ from parity.diagnosis.causes._parts import (
     static_ops,
     with_value,
 )
-from parity.diagnosis.causes._reduced import Reduction, changes
 from parity.diagnosis.view import RegionView
 from parity.tape import Array
 

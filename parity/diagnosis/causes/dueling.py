@@ -10,7 +10,8 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
-from parity.diagnosis.causes._parts import (
+from parity.diagnosis.causes._reduced import Reduction, changes, reduce, reductions, without
+from parity.diagnosis.causes._substitution import (
     Axes,
     Inside,
     fits,
@@ -20,7 +21,6 @@ from parity.diagnosis.causes._parts import (
     on_side,
     subsets,
 )
-from parity.diagnosis.causes._reduced import Reduction, changes, reduce, reductions, without
 from parity.diagnosis.region import ancestors, descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView, plain_kind

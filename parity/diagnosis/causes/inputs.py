@@ -11,9 +11,8 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._around import role_of_axis
-from parity.diagnosis.causes._leaves import changes
-from parity.diagnosis.causes._parts import (
+from parity.diagnosis.causes._context import role_of_axis
+from parity.diagnosis.causes._substitution import (
     Inside,
     close,
     fits,
@@ -24,6 +23,7 @@ from parity.diagnosis.causes._parts import (
     spell,
     with_value,
 )
+from parity.diagnosis.causes._weights import changes
 from parity.diagnosis.region import Region
 from parity.diagnosis.view import plain_kind
 from parity.tape import Array, Tape

@@ -8,7 +8,15 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._around import (
+from parity.diagnosis.causes._arrange import (
+    Arrangement,
+    AxisOrder,
+    arrangement,
+    holds_two_numbers,
+    of_index,
+    same_bag_at_a_glance,
+)
+from parity.diagnosis.causes._context import (
     CHANNELS_COST,
     attends,
     exchanges_places,
@@ -21,15 +29,7 @@ from parity.diagnosis.causes._around import (
     role_of_axis,
     spatial,
 )
-from parity.diagnosis.causes._arrange import (
-    Arrangement,
-    AxisOrder,
-    arrangement,
-    holds_two_numbers,
-    of_index,
-    same_bag_at_a_glance,
-)
-from parity.diagnosis.causes.entering import exchanged_kernels
+from parity.diagnosis.causes.input_order import exchanged_kernels
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import plain_kind
 from parity.tape import Array

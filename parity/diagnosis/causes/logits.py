@@ -9,7 +9,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause, of_x
-from parity.diagnosis.causes._parts import (
+from parity.diagnosis.causes._substitution import (
     close,
     fits,
     inside_reference,

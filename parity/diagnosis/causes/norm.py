@@ -22,7 +22,7 @@ from parity.diagnosis.causes._attested import (
     of_no_effect,
     other_scale,
 )
-from parity.diagnosis.causes._leaves import held
+from parity.diagnosis.causes._weights import held
 from parity.diagnosis.normalisation import (
     Affine,
     Form,

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._leaves import made, matrices
-from parity.diagnosis.causes._parts import (
+from parity.diagnosis.causes._sources import is_bound, named, near, twins, unchanging
+from parity.diagnosis.causes._substitution import (
     Inside,
     alone,
     as_it_is,
@@ -20,7 +20,7 @@ from parity.diagnosis.causes._parts import (
     varies,
     with_value,
 )
-from parity.diagnosis.causes._sources import is_bound, named, near, twins, unchanging
+from parity.diagnosis.causes._weights import made, matrices
 from parity.diagnosis.view import plain_kind
 from parity.draws.draw import Told
 from parity.tape import Op

@@ -8,7 +8,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._parts import static_ops
+from parity.diagnosis.causes._substitution import static_ops
 from parity.diagnosis.view import plain_kind
 from parity.tape import Array
 

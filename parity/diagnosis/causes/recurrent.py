@@ -12,7 +12,7 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._curves import Curve, recognise, sigmoid
 from parity.diagnosis.causes._gates import gate_blocks, gate_place, is_read_by_steps, same
-from parity.diagnosis.causes._parts import on_side
+from parity.diagnosis.causes._substitution import on_side
 from parity.diagnosis.causes.activation import sample_of
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial

@@ -10,12 +10,12 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._gates import of_a_recurrent_layer, same, step_axes
-from parity.diagnosis.causes._parts import on_side
+from parity.diagnosis.causes._substitution import on_side
 from parity.diagnosis.region import ancestors, descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
-from parity.once import Once
 from parity.tape import Array, Op, Tape
+from parity.walk_once import Once
 
 _PRODUCTS = ("mm", "matmul", "linear")
 _HELD = ("parameter", "buffer", "constant")  # what a model holds, and is not computed

@@ -8,8 +8,8 @@ from dataclasses import replace
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
 from parity.diagnosis.causes._arrange import holds_two_numbers
-from parity.diagnosis.causes._parts import in_candidate_layout, spell
 from parity.diagnosis.causes._reduced import Change, by_count, changes, mixed
+from parity.diagnosis.causes._substitution import in_candidate_layout, spell
 from parity.diagnosis.causes.distribution import is_log_probability
 from parity.diagnosis.causes.distributional import is_weighted
 from parity.diagnosis.causes.dueling import centres_advantages

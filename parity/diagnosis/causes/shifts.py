@@ -10,8 +10,8 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
-from parity.diagnosis.causes._around import moved_on
-from parity.diagnosis.causes._leaves import gives
+from parity.diagnosis.causes._context import moved_on
+from parity.diagnosis.causes._weights import gives
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView, plain_kind
 from parity.tape import Array, Op

@@ -11,7 +11,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, cause, of_x
-from parity.diagnosis.causes._parts import (
+from parity.diagnosis.causes._substitution import (
     Inside,
     alone,
     as_it_is,

@@ -10,8 +10,8 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, cause
-from parity.diagnosis.causes._parts import inside_candidate, inside_reference
 from parity.diagnosis.causes._sites import COLUMNS, Site, site_of
+from parity.diagnosis.causes._substitution import inside_candidate, inside_reference
 from parity.diagnosis.causes._windows import Window, read_off, slide
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import plain_kind

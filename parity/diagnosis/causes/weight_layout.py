@@ -10,19 +10,20 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._around import (
-    CHANNELS_COST,
-    LAST_FIRST,
-    flattened,
-    permutations,
-)
 from parity.diagnosis.causes._arrange import (
     AxisOrder,
     arrangement,
     holds_two_numbers,
     of_index,
 )
-from parity.diagnosis.causes._leaves import (
+from parity.diagnosis.causes._context import (
+    CHANNELS_COST,
+    LAST_FIRST,
+    flattened,
+    permutations,
+)
+from parity.diagnosis.causes._substitution import progression, static_ops
+from parity.diagnosis.causes._weights import (
     Change,
     axis_of,
     changes,
@@ -32,7 +33,6 @@ from parity.diagnosis.causes._leaves import (
     same,
     with_changes,
 )
-from parity.diagnosis.causes._parts import progression, static_ops
 from parity.diagnosis.view import plain_kind
 from parity.tape import Array
 

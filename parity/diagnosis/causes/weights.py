@@ -10,7 +10,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._attested import is_added
-from parity.diagnosis.causes._leaves import (
+from parity.diagnosis.causes._weights import (
     Change,
     changes,
     described,
@@ -23,8 +23,8 @@ from parity.diagnosis.causes._leaves import (
 )
 from parity.diagnosis.causes.biases import is_bias
 from parity.diagnosis.view import LeafView
+from parity.matching.axis_order import orders
 from parity.matching.match import Side
-from parity.matching.order import orders
 from parity.tape import Array
 
 _FACTOR = 1e6  # no one scales a weight by more

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._parts import (
+from parity.diagnosis.causes._sources import named, twins
+from parity.diagnosis.causes._substitution import (
     Inside,
     fits,
     inside_reference,
     with_value,
 )
-from parity.diagnosis.causes._sources import named, twins
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
 

@@ -20,11 +20,11 @@ from markupsafe import Markup
 
 from parity import __version__
 from parity.errors import FileError
-from parity.reading import parsed
+from parity.report.atomic import write_whole
+from parity.report.escape import visible
 from parity.report.html.view import page
-from parity.report.summary import SCHEMA
-from parity.report.visible import visible
-from parity.report.writing import write_whole
+from parity.report.result import SCHEMA
+from parity.safe_json import parsed
 
 # After / :: _ [ and a point, but for that of net.py
 _PARTS = re.compile(r"(?:(?<=[/_\[.])|(?<=::))(?![/_\[.:]|py\b|$)")

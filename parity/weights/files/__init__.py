@@ -16,7 +16,7 @@ from typing import Any
 
 from parity.errors import FileError
 from parity.weights.files.contents import Entry, Layer, Note, WeightFile
-from parity.weights.files.guard import guarded, whole
+from parity.weights.files.safe_io import guarded, whole
 
 __all__ = ["FORMATS", "Entry", "Layer", "Note", "WeightFile", "read_weights", "write_weights"]
 

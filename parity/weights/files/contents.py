@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from parity.tape import Array
-from parity.weights.files.guard import guarded
+from parity.weights.files.safe_io import guarded
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ import numpy as np
 
 from parity.errors import FileError
 from parity.tape import Array
-from parity.weights.files import apart
+from parity.weights.files import subprocess_probe
 from parity.weights.files.contents import Entry, Layer, WeightFile, natural, objects
-from parity.weights.files.guard import (
+from parity.weights.files.keras_layers import Config, labels_of, parse_config, position_of
+from parity.weights.files.safe_io import (
     DEEPEST,
     EXTENSIONS,
     MOST_NODES,
@@ -27,7 +28,6 @@ from parity.weights.files.guard import (
     extension,
     need,
 )
-from parity.weights.files.keras_layers import Config, labels_of, parse_config, position_of
 
 _VARIABLE = re.compile(r"(?:^|.*/)vars/\d+")
 _NO_PART = "model"
@@ -38,7 +38,7 @@ Opener = Callable[[], AbstractContextManager[Any]]
 
 def read(path: Path, part: str) -> WeightFile:
     need("h5py")
-    return weight_file(apart.survey("hdf5", path, part), path, partial(_opened, path))
+    return weight_file(subprocess_probe.survey("hdf5", path, part), path, partial(_opened, path))
 
 
 def survey(path: Path, part: str) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from parity.errors import FileError
-from parity.weights.files import apart, hdf5
+from parity.weights.files import hdf5, subprocess_probe
 from parity.weights.files.contents import WeightFile
-from parity.weights.files.guard import check_zip, need
 from parity.weights.files.keras_layers import parse_config
+from parity.weights.files.safe_io import check_zip, need
 
 CONFIG = "config.json"
 WEIGHTS = "model.weights.h5"
@@ -26,7 +26,7 @@ def read(path: Path, part: str) -> WeightFile:
     need("h5py")
     with zipfile.ZipFile(path) as archive:
         check_zip(path, archive)
-    told = apart.survey("keras", path, part)
+    told = subprocess_probe.survey("keras", path, part)
     return hdf5.weight_file({**told, "kind": "keras"}, path, partial(_opened, path))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from parity.errors import FileError
 from parity.tape import Array
 from parity.weights.files.contents import Entry, Note, WeightFile, objects
-from parity.weights.files.guard import EXTENSIONS, arrays, as_in, check_zip
+from parity.weights.files.safe_io import EXTENSIONS, arrays, as_in, check_zip
 
 _FORMAT: Any = np.lib.format  # untyped
 # The names of parameters and persistent values in Chainer's own links.

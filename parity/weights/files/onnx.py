@@ -12,7 +12,7 @@ import numpy as np
 from parity.errors import FileError
 from parity.tape import Array
 from parity.weights.files.contents import Entry, WeightFile, objects
-from parity.weights.files.guard import EXTENSIONS, as_in, extension, need
+from parity.weights.files.safe_io import EXTENSIONS, as_in, extension, need
 
 
 def read(path: Path, part: str) -> WeightFile:

@@ -10,7 +10,7 @@ from typing import Any
 from parity.errors import FileError
 from parity.tape import Array
 from parity.weights.files.contents import Entry, WeightFile, objects
-from parity.weights.files.guard import EXTENSIONS, arrays, as_in, extension, need
+from parity.weights.files.safe_io import EXTENSIONS, arrays, as_in, extension, need
 
 # What the package gives as NumPy arrays.
 _TYPES = {

@@ -12,7 +12,7 @@ import numpy as np
 from parity.errors import FileError
 from parity.tape import Array
 from parity.weights.files.contents import Entry, WeightFile, natural, objects
-from parity.weights.files.guard import EXTENSIONS, arrays, as_in, check_size, need
+from parity.weights.files.safe_io import EXTENSIONS, arrays, as_in, check_size, need
 
 _GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"

@@ -14,7 +14,7 @@ import numpy as np
 from parity.errors import FileError
 from parity.tape import Array
 from parity.weights.files.contents import Entry, Note, WeightFile, objects
-from parity.weights.files.guard import (
+from parity.weights.files.safe_io import (
     DEEPEST,
     EXTENSIONS,
     MOST_NODES,

@@ -7,8 +7,8 @@ import torch
 
 from parity.diagnosis import diagnose
 from parity.diagnosis.causes._gates import gate_blocks
-from parity.diagnosis.causes.recurrent_loops import sequences
-from parity.diagnosis.enclosures import enclosures
+from parity.diagnosis.causes.unrolled_rnn import sequences
+from parity.diagnosis.enlarged_regions import enclosures
 from tests.unit.causes.test_recurrent import BIAS, KERNEL, OWN, UNITS, U, W, X, fused, layer
 from tests.unit.causes.told import kind, numbers, tensor, told
 
@@ -202,6 +202,6 @@ def test_gates_come_from_their_block_and_states_do_not(monkeypatch):
 
 
 def test_a_loop_of_very_many_operations_is_left_alone(monkeypatch):
-    monkeypatch.setattr("parity.diagnosis.enclosures._LAYER_STEPS", 50)
+    monkeypatch.setattr("parity.diagnosis.enlarged_regions._LAYER_STEPS", 50)
     case = cases_of(monkeypatch, unrolled(), unrolled(shift=1.0))[0]
     assert not any(around.whole for around in enclosures(case))

@@ -1,0 +1,376 @@
+"""What the values inside a region are to each other, and what comes of it when one is another.
+
+Not a family: what several of them use. A value inside a region is found by its numbers (the mean of
+another over an axis, probabilities), never by the operation that made it; then the rest of the
+region runs on with another value in its place.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Predict
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import RegionView, plain_kind
+from parity.errors import ReplayError
+from parity.matching.axis_order import orders
+from parity.numerics.difference import residual
+from parity.tape import Array, Op, Replay, Tape
+
+Axes = tuple[int, ...]
+Form = Callable[..., Array]
+
+# What a region, or NumPy, says to arrays of shapes that do not go together.
+MISFITS = (ReplayError, ValueError, IndexError)
+_CLOSE = 1e-5  # relative: a filter, what holds is tried in full
+_VALUES = 24  # of a region that are looked at
+_SAMPLE = 64
+_NEAR = 12  # operations before a value that belong to it
+
+
+@dataclass(frozen=True)
+class Inside:
+    """One side's region on the user's inputs: its values by id, in the order of the data flow.
+
+    Attributes:
+        base: the side's whole run, in which the region's constants stand.
+        entering: ids of what enters; for a region without operations its end.
+        computed: ids of what its operations give, floating numbers only.
+        arrays: the contents of both.
+    """
+
+    view: RegionView
+    base: Replay
+    entering: tuple[int, ...]
+    computed: tuple[int, ...]
+    arrays: Mapping[int, Array]
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        return tuple(self.arrays)
+
+    def array(self, value: int) -> Array:
+        found = self.arrays.get(value)
+        return self.base.array(value) if found is None else found
+
+    def sources(self, value: int) -> set[int]:
+        """The values of the region that a value is made of, without itself."""
+        found: set[int] = set()
+        stack = [value]
+        inside = {op.index for op in self.view.ops}
+        while stack:
+            op = self.view.tape.producer(stack.pop())
+            if op is None or op.index not in inside:
+                continue
+            for source in op.inputs:
+                if source not in found:
+                    found.add(source)
+                    stack.append(source)
+        return found
+
+
+def inside_reference(case: Case) -> Inside:
+    entering, computed = _values(case.reference, case.entering)
+    values = tuple(dict.fromkeys((*entering, *computed)))
+    arrays = case.reference_values(case.first.fed, values)
+    base = case.repaired.reference.run
+    return Inside(case.reference, base, entering, computed, dict(zip(values, arrays, strict=True)))
+
+
+def inside_candidate(case: Case) -> Inside:
+    entering, computed = _values(case.candidate, case.candidate_entering)
+    values = tuple(dict.fromkeys((*entering, *computed)))
+    arrays = case.candidate_values(case.first.fed, values)
+    base = case.repaired.side.run
+    return Inside(case.candidate, base, entering, computed, dict(zip(values, arrays, strict=True)))
+
+
+def _values(view: RegionView, entering: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    computed = [
+        value
+        for op in view.ops
+        if not op.static
+        for value in op.outputs
+        if view.tape.values[value].dtype.startswith(("float", "bfloat"))
+    ]
+    if not entering and not computed:
+        entering = (view.end,)  # a region without operations: what ends it is what enters
+    return tuple(entering), tuple(computed[:_VALUES])
+
+
+@dataclass(frozen=True)
+class Substituted:
+    """Predicts by a region with a formula in the place of one of its values.
+
+    Attributes:
+        run: from a trial and what is done to the formula's result, what the region gives.
+    """
+
+    run: Callable[[Trial, Form], Array]
+
+    def __call__(self, trial: Trial) -> Array:
+        return self.run(trial, alone)
+
+    def shows(self, trials: Sequence[Trial]) -> bool:
+        """Whether larger numbers in that place would give another result, and smaller ones too.
+
+        Where the smaller of two is taken, anything large enough in the place of one gives the
+        other: such a formula is not read.
+        """
+        return all(
+            any(self._shows(trial, partial(_off, sign=sign)) for trial in trials)
+            for sign in (1.0, -1.0)
+        )
+
+    def _shows(self, trial: Trial, change: Form) -> bool:
+        try:
+            with np.errstate(all="ignore"):
+                return not close(self.run(trial, change), self(trial))
+        except MISFITS:  # other numbers are outside what an operation takes: it reads them
+            return True
+
+
+def _off(array: Array, sign: float) -> Array:
+    """Other numbers: all of them larger, or all smaller, by about their size."""
+    if array.dtype.kind != "f":
+        return ~array if array.dtype.kind == "b" else array + int(sign)
+    finite = array[np.isfinite(array)]
+    size = float(np.sqrt(np.mean(finite * finite))) if finite.size else 1.0
+    return array + sign * (size or 1.0) * np.random.default_rng(0).uniform(0.5, 1.5, array.shape)
+
+
+def with_value(case: Case, value: int, form: Form, *sources: int) -> Substituted:
+    """The reference's region with form(*sources) in the place of one of its values."""
+    read = sources or (value,)
+
+    def run(trial: Trial, change: Form) -> Array:
+        known = dict(zip(case.entering, trial.inputs, strict=True))
+        if all(source in known for source in read):  # the region need not run for what enters
+            arrays = [known[source] for source in read]
+        else:
+            arrays = case.reference_values(trial.fed, read)
+        # what else enters stays, even where outside the region it is made of this value
+        others = known if value in known else {}
+        return case.run_reference(trial.fed, {**others, value: change(form(*arrays))})
+
+    return Substituted(run)
+
+
+def in_candidate(case: Case, value: int, form: Form, *sources: int) -> Substituted:
+    """The candidate's region with form(*sources) in the place of one of its values.
+
+    It predicts the reference: the candidate is mended.
+    """
+
+    def run(trial: Trial, change: Form) -> Array:
+        arrays = case.candidate_values(trial.fed, sources or (value,))
+        return case.run_candidate(trial.fed, {value: change(form(*arrays))})
+
+    return Substituted(run)
+
+
+def alone(x: Array) -> Array:
+    """What enters an operation, in the place of what it gives."""
+    return x
+
+
+def as_it_is(trial: Trial) -> Array:
+    """The candidate's own value: what is proved is that the mended candidate is the reference."""
+    return trial.candidate
+
+
+def on_side(predict: Predict, of_candidate: bool) -> tuple[Predict, Predict | None]:
+    """What an explanation says of the candidate and of the reference, by which of them is changed.
+
+    The reference changed gives the candidate's value; the candidate mended gives the reference's.
+    """
+    return (as_it_is, predict) if of_candidate else (predict, None)
+
+
+def fits(predict: Predict, trial: Trial, actual: Array) -> bool:
+    """Whether a prediction runs at all, and gives an array."""
+    try:
+        with np.errstate(all="ignore"):
+            return close(predict(trial), actual)
+    except MISFITS:  # another shape does not go through the rest of the region
+        return False
+
+
+def close(predicted: Array, actual: Array) -> bool:
+    """Whether two arrays are one but for rounding."""
+    if predicted.shape != actual.shape or not actual.size:
+        return False
+    with np.errstate(all="ignore"):
+        return residual(actual, predicted) <= _CLOSE
+
+
+def is_of(form: Callable[[Array], Array], x: Array, made: Array) -> bool:
+    """Whether an array is an elementwise function of another; a few elements are tried first."""
+    if x.shape != made.shape or not x.size:
+        return False
+    with np.errstate(all="ignore"):
+        few = form(x.ravel()[:_SAMPLE]), made.ravel()[:_SAMPLE]
+        return close(*few) and close(form(x), made)
+
+
+def varies(array: Array) -> bool:
+    """Whether an array holds more than one number: a constant fits too much."""
+    return array.size > 1 and bool((array != array.flat[0]).any())
+
+
+def laid_like(case: Case, array: Array) -> Array:
+    """An array of other shape than the reference's end, laid out as the candidate's raw one."""
+    wanted = case.first.candidate.shape
+    if array.shape == wanted:
+        return array
+    if array.shape == case.candidate.value.shape:  # as it lies there
+        return case.as_reference(array)
+    if case.order is None:
+        for order in orders(array.shape, wanted):
+            return order.apply(array)
+    return array
+
+
+def subsets(rank: int) -> Iterator[Axes]:
+    """Sets of axes, single ones first, the last axis first."""
+    last_first = range(rank - 1, -1, -1)
+    for count in range(1, rank + 1):
+        yield from (tuple(sorted(one)) for one in itertools.combinations(last_first, count))
+
+
+def spell(axes: Axes, rank: int) -> int | Axes:
+    """Axes as one writes them: -1 for the last, one axis as a number."""
+    named = tuple(-1 if axis == rank - 1 else axis for axis in axes)
+    return named[0] if len(named) == 1 else named
+
+
+def in_candidate_layout(case: Case, value: int, axes: Axes) -> int | Axes:
+    """How a reader of the candidate numbers the axes of a value of the reference."""
+    shape = case.reference.tape.values[value].shape
+    for theirs in case.partners:
+        pair = case.repaired.pairs[theirs]
+        if case.reference.tape.values[pair.reference].shape == shape:
+            found = []
+            for axis in axes:
+                steps = np.arange(shape[axis]).reshape(
+                    [-1 if i == axis else 1 for i in range(len(shape))]
+                )
+                laid = pair.order.apply(np.broadcast_to(steps, shape))
+                vary = [i for i in range(laid.ndim) if (np.diff(laid, axis=i) != 0).any()]
+                found.append(vary[-1] if vary else axis)
+            return spell(tuple(sorted(found)), len(case.candidate.tape.values[theirs].shape))
+    return spell(axes, len(shape))
+
+
+def computes(view: RegionView, form: str) -> bool:
+    """Whether a region has the operations of a formula of exp or softplus."""
+    kinds = {plain_kind(op) for op in view.ops}
+    exp = any("exp" in kind for kind in kinds)
+    if "softplus" in form:
+        return any("softplus" in kind or kind == "logaddexp" for kind in kinds) or (
+            exp and any(kind.startswith("log") for kind in kinds)
+        )
+    return exp or "exp" not in form
+
+
+def shortest(number: float, holds: Callable[[float], bool]) -> float:
+    """The shortest decimal near a number that holds as well, or the number."""
+    for digits in range(1, 12):
+        rounded = float(f"{number:.{digits}g}")
+        if abs(rounded - number) <= 1e-4 * abs(number) + 1e-12 and holds(rounded):
+            return rounded
+    return number
+
+
+def rounded(number: float, digits: int = 6) -> float:
+    """A number as a person writes it: 0.01 for 0.00999999977."""
+    return float(f"{number:.{digits}g}")
+
+
+def constants_before(tape: Tape, value: int, run: Replay, reduced: bool = True) -> Iterator[float]:
+    """Single numbers that the operations before a value read or were given.
+
+    Args:
+        reduced: whether to look before operations that give fewer numbers than they take.
+    """
+    seen: set[int] = set()
+    stack = [value]
+    while stack and len(seen) < _NEAR:
+        op = tape.producer(stack.pop(0))
+        if op is None or op.index in seen or not (reduced or _gives_as_many(tape, op)):
+            continue
+        seen.add(op.index)
+        for attribute in op.attributes.values():
+            if isinstance(attribute, float):
+                yield attribute
+        for source in op.inputs:
+            if tape.values[source].kind == "constant" and tape.values[source].size == 1:
+                yield float(run.array(source).ravel()[0])
+            stack.append(source)
+
+
+def _gives_as_many(tape: Tape, op: Op) -> bool:
+    taken = [tape.values[one].size for one in op.inputs if tape.is_live(one)]
+    return op.role == "move" or tape.values[op.outputs[0]].size >= max(taken, default=0)
+
+
+def is_probabilities(array: Array, axes: Axes | None = None) -> Axes | None:
+    """The axes over which an array adds up to 1, none of it negative; None if there are none."""
+    return next(sums_to_one(array, axes), None)
+
+
+def sums_to_one(array: Array, axes: Axes | None = None) -> Iterator[Axes]:
+    """All such axes, single ones first; told by the whole sum before any is tried."""
+    if array.ndim == 0 or array.dtype.kind != "f" or array.size < 2:
+        return
+    total = float(array.sum())
+    if not total > 0 or array.min() < 0:
+        return
+    for one in [axes] if axes is not None else subsets(array.ndim):
+        count = int(np.prod([array.shape[axis] for axis in one]))
+        if count > 1 and abs(total * count / array.size - 1) < 1e-4:
+            if np.allclose(array.sum(axis=one), 1.0, 0, 1e-5):
+                yield one
+
+
+def progression(array: Array) -> tuple[float, float] | None:
+    """First and last of numbers in even steps, as in the support of a distribution."""
+    flat = array.ravel().astype(np.float64)
+    if flat.size < 3 or max(array.shape) != flat.size:
+        return None
+    steps = np.diff(flat)
+    size = float(np.abs(flat).max())
+    if steps[0] == 0 or np.abs(steps - steps.mean()).max() > 1e-5 * size:
+        return None
+    return float(flat[0]), float(flat[-1])
+
+
+def read_constants(inside: Inside) -> list[int]:
+    """Parameters, constants and what is made of them alone, as the operations read them."""
+    tape = inside.view.tape
+    found: list[int] = []
+    for op in inside.view.ops:
+        for value in op.inputs:
+            producer = tape.producer(value)
+            constant = tape.values[value].kind != "input" if producer is None else producer.static
+            if constant and value not in found:
+                found.append(value)
+    return found
+
+
+def static_ops(view: RegionView) -> list[Op]:
+    """Operations that no input reaches, and that a region starts from, in the order of the flow."""
+    found: dict[int, Op] = {}
+    stack = [value for op in view.ops for value in op.inputs]
+    while stack:
+        op = view.tape.producer(stack.pop())
+        if op is not None and op.static and op.index not in found:
+            found[op.index] = op
+            stack.extend(op.inputs)
+    return [found[index] for index in sorted(found)]

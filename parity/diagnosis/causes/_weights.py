@@ -1,0 +1,375 @@
+"""Which of the reference's weights the candidate holds other numbers for, proved by running them.
+
+The reference's own operations are run with the candidate's weights, laid out as the reference keeps
+them. Which layout is the right one is not assumed: it is the one that gives the candidate's value.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from parity.budget import check
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Predict
+from parity.diagnosis.causes._attested import part_of, times_added
+from parity.diagnosis.causes._sources import named
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import LeafView, RegionView
+from parity.errors import ReplayError
+from parity.matching.axis_order import orders
+from parity.matching.match import Indexed, Side
+from parity.numerics.difference import residual
+from parity.tape import Array, Op, Tape
+
+CLOSE = 1e-6  # relative: what float32 constants leave of a value computed in float64
+_TRIES = 64
+_LAYOUTS = 24
+_LEAVES = 6  # that may differ at once
+_NO_RESULT = np.empty(0)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A weight of the reference's for which the candidate holds other numbers.
+
+    Attributes:
+        leaf: the reference's.
+        theirs: the candidate's.
+        now: the candidate's numbers, laid out as the leaf.
+    """
+
+    leaf: LeafView
+    theirs: LeafView
+    now: Array
+
+    @property
+    def name(self) -> str:
+        return self.leaf.name or self.theirs.name or f"constant of {self.leaf.array.shape}"
+
+    @property
+    def is_an_order(self) -> bool:
+        """Whether the candidate holds the same numbers, at other places."""
+        return same(*(np.sort(one, axis=None) for one in (self.leaf.array, self.now)))
+
+
+@lru_cache(maxsize=2)
+def changes(case: Case) -> tuple[Change, ...]:
+    """The fewest weights that, replaced by the candidate's, make the reference give its value."""
+    for ours, theirs in (
+        (_floating(case.reference.leaves), _floating(case.candidate.leaves)),
+        (read(case, False), read(case, True)),
+    ):
+        for tried in itertools.islice(_combinations(ours, theirs), _TRIES):
+            if gives(case, with_changes(case, tried)):
+                return tried
+    return ()
+
+
+def with_changes(case: Case, changed: Sequence[Change]) -> Predict:
+    """Predicts by the reference's own operations with other weights."""
+    return with_leaves(case, {change.leaf.id: change.now for change in changed})
+
+
+def with_leaves(case: Case, leaves: dict[int, Array]) -> Predict:
+    """Predicts by the reference's own operations with values replaced; empty where they fail."""
+
+    def predict(trial: Trial) -> Array:
+        try:
+            return case.run_reference(trial.fed, leaves)
+        except ReplayError:  # shapes that do not fit
+            return _NO_RESULT
+
+    return predict
+
+
+def gives(case: Case, predict: Predict) -> bool:
+    """Whether a prediction is the candidate's value on the user's inputs."""
+    found, wanted = predict(case.first), case.first.candidate
+    return found.shape == wanted.shape and residual(wanted, found) <= CLOSE
+
+
+def same(a: Array, b: Array) -> bool:
+    """Whether two weights are equal but for float32 rounding."""
+    if a.shape != b.shape:
+        return False
+    bound = 1e-7 * float(np.abs(a).max())
+    few = (..., slice(16)) if a.ndim else ...
+    return bool(np.allclose(a[few], b[few], 1e-6, bound) and np.allclose(a, b, 1e-6, bound))
+
+
+@dataclass(frozen=True)
+class Made:
+    """Of what a weight that is read is made before any input is read.
+
+    Attributes:
+        ops: the operations that compute it; none where it is a leaf, or one that was moved.
+        leaves: the weights that it is made of.
+    """
+
+    ops: tuple[Op, ...]
+    leaves: tuple[LeafView, ...]
+
+    def without_biases(self, tape: Tape) -> Made:
+        """The same less what is added alone, if more is left: biases may be joined beforehand."""
+        among = {op.index for op in self.ops}
+        found = tuple(
+            leaf
+            for leaf in self.leaves
+            if leaf.array.ndim > 1 or not times_added(tape, leaf.id, among, static=True)
+        )
+        return Made(self.ops, found or self.leaves)
+
+    def holds(self, other: Made) -> bool:
+        """Whether all weights that something else is made of are among these, in any layout."""
+        bags = [np.sort(leaf.array, axis=None) for leaf in self.leaves]
+        wanted = [np.sort(leaf.array, axis=None) for leaf in other.leaves]
+        return bool(wanted) and all(any(same(one, bag) for bag in bags) for one in wanted)
+
+
+def made(view: RegionView, value: int) -> Made:
+    """Of what a static value of a region is made."""
+    sources = view.sources(value)
+    leaves = [leaf for leaf in view.leaves if leaf.id in sources]
+    op = view.tape.producer(value)
+    before = view.tape.static_before([op]) | {op.index} if op is not None else set()
+    ops = (view.tape.ops[index] for index in sorted(before))
+    return Made(tuple(one for one in ops if one.role != "move"), tuple(_floating(leaves)))
+
+
+def matrices(side: Indexed) -> Made:
+    """All weights of a model that are no vectors."""
+    return Made(
+        (),
+        tuple(
+            LeafView(one.id, one.name, one.kind, side.array(one.id))
+            for one in side.tape.values
+            if one.op < 0 and one.kind != "input" and len(one.shape) > 1
+        ),
+    )
+
+
+def is_looked_up(view: RegionView, value: int) -> bool:
+    """Whether a static value is made of a table by whole numbers, as places in it."""
+    tape = view.tape
+    op = tape.producer(value)
+    before = tape.static_before([op]) | {op.index} if op is not None else set()
+    return any(
+        "int" in tape.values[one].dtype and tape.values[one].size > 1
+        for index in before
+        for one in tape.ops[index].inputs
+    )
+
+
+def is_kernel(view: RegionView, value: int) -> bool:
+    """Whether a convolution reads a static value, or what is made of it, as its kernel."""
+    for op in view.ops:
+        if "conv" not in op.kind.lower():
+            continue
+        for one in op.inputs:
+            if len(view.tape.values[one].shape) > 2 and value in {one, *view.sources(one)}:
+                return True
+    return False
+
+
+def told_numbers(case: Case, found: Sequence[Change]) -> list[str]:
+    """What is so of changed weights, as `_told` has it of each."""
+    others = [change for change in found if not change.is_an_order]
+    if 0 < len(others) < len(found):
+        # both sides have their features in orders of their own: no element is another's
+        return [f"other numbers in {change.name}" for change in others]
+    return [_told(case, change) for change in found]
+
+
+def _told(case: Case, change: Change) -> str:
+    """What is so of a changed weight; "" where the weights are equal and are computed with.
+
+    Then what differs is how: no weight holds other numbers.
+    """
+    ours, theirs = made(case.reference, change.leaf.id), made(case.candidate, change.theirs.id)
+    share = _shares(change)
+    name = described(case, change)
+    zeros = "" if change.now.any() else f"zeros are read in place of {name}"
+    if not is_moved_alone(case.reference.tape, change.leaf.id):
+        if ours.ops and theirs.holds(ours.without_biases(case.reference.tape)):
+            return ""
+        if change.is_an_order:
+            return f"the numbers of {name} in another order"
+        return zeros or f"other numbers in {name} ({share})"
+    tape, read = case.candidate.tape, change.theirs.id
+    if is_moved_alone(tape, read):
+        if change.is_an_order:
+            return f"the numbers of {name} in another order"
+        return zeros or f"other numbers in {name} ({share})"
+    if not theirs.holds(ours):
+        return zeros or f"in place of {name} ({share}) {named(tape, read)} is read"
+    if len(theirs.leaves) > 1 and Made((), tuple(_floating(case.reference.leaves))).holds(theirs):
+        return ""  # a norm makes one offset of all its weights: those that are here are equal
+    op = tape.producer(tape.before_moves(read))
+    kinds = ", ".join(dict.fromkeys(one.kind for one in theirs.ops)) or (op.kind if op else "")
+    return f"in place of {name} ({share}) what {kinds} computes from it is read"
+
+
+def described(case: Case, change: Change) -> str:
+    """A changed weight in words: where it is computed, it is no weight but a result."""
+    tape = case.reference.tape
+    if is_moved_alone(tape, change.leaf.id):
+        return part_of(case.reference, change.leaf) + change.name
+    names = [leaf.name for leaf in made(case.reference, change.leaf.id).leaves if leaf.name]
+    return named(tape, change.leaf.id) + (f", made of {', '.join(names)}" if names else "")
+
+
+def is_moved_alone(tape: Tape, value: int) -> bool:
+    """Whether a value is a leaf as it is: cut, turned or copied, but not computed or looked up."""
+    return tape.producer(tape.before_moves(value)) is None
+
+
+def axis_of(tape: Tape, value: int, axis: int) -> int:
+    """The axis of a leaf that lies along an axis of what moves alone make of it.
+
+    The same where it is no leaf, or several of its axes lie there.
+    """
+    root = tape.before_moves(value)
+    shape = tape.values[root].shape
+    if root == value or tape.producer(root) is not None:
+        return axis
+    chain, at = [], value
+    while at != root:
+        op = tape.ops[tape.values[at].op]
+        chain.append(op.index)
+        at = op.inputs[0]
+    places = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)
+    moved = tape.replay("float64", {root: places}, only=chain).array(value)
+    line = np.moveaxis(moved, axis, 0).reshape(moved.shape[axis], -1)[:, 0]
+    along = np.unravel_index(line.astype(np.int64), shape)
+    found = [i for i, one in enumerate(along) if (one != one[0]).any()]
+    return found[0] if len(found) == 1 else axis
+
+
+def _shares(change: Change) -> str:
+    ours, now = change.leaf.array, change.now
+    apart = ~np.isclose(now, ours, 1e-6, 1e-7)
+    off = float(np.linalg.norm(now - ours) / (np.linalg.norm(ours) or 1.0))
+    return f"{apart.sum()} of {apart.size} differ, by {off:.2g} of its norm"
+
+
+def read_elsewhere(case: Case, change: Change) -> str:
+    """Why it is not sure that a weight is another one; "" where the candidate has it nowhere else.
+
+    Of two layers of one shape that differ alike, either may have been taken for the other.
+    """
+    ours = _reads_outside(case.repaired.reference, case.reference, change.leaf.array)
+    if ours or not _reads_outside(case.repaired.side, case.candidate, change.leaf.array):
+        return ""
+    return f"the candidate reads {change.name} at another place, which may be this one"
+
+
+def _reads_outside(side: Indexed | Side, view: RegionView, weight: Array) -> bool:
+    """Whether operations outside a region read a weight with certain numbers, or what it makes."""
+    tape, inside = view.tape, {op.index for op in view.ops}
+    bag = np.sort(weight, axis=None)
+    seen = {
+        value.id
+        for value in tape.values
+        if value.op < 0 and value.kind != "input" and value.size == bag.size
+        if same(np.sort(side.array(value.id), axis=None), bag)
+    }
+    stack = list(seen)
+    while stack:
+        for index in tape.consumers[stack.pop()]:
+            op = tape.ops[index]
+            if not op.static and index not in inside and index in tape.used:
+                return True
+            if op.static:
+                stack.extend(set(op.outputs) - seen)
+                seen.update(op.outputs)
+    return False
+
+
+def _floating(leaves: Sequence[LeafView]) -> list[LeafView]:
+    return [leaf for leaf in leaves if leaf.array.dtype.kind == "f" and leaf.array.size > 1]
+
+
+def held(case: Case, as_candidate: bool) -> list[LeafView]:
+    """A side's leaves, and what is made of them before an operation reads it: a row of one, say."""
+    view = case.candidate if as_candidate else case.reference
+    leaves = {leaf.id: leaf for leaf in (*view.leaves, *read(case, as_candidate))}
+    return list(leaves.values())
+
+
+def read(case: Case, as_candidate: bool) -> list[LeafView]:
+    """Static values as the operations read them: weights after scaling, rounding, transposing."""
+    view: RegionView = case.candidate if as_candidate else case.reference
+    side = case.repaired.side if as_candidate else case.repaired.reference
+    found = []
+    for value in dict.fromkeys(value for op in view.ops for value in op.inputs):
+        op = view.tape.producer(value)
+        if op.static if op is not None else view.tape.values[value].kind != "input":
+            leaf = view.leaf(value)
+            name, kind = (leaf.name, leaf.kind) if leaf is not None else ("", "constant")
+            found.append(LeafView(value, name, kind, side.array(value)))
+    return _floating(found)
+
+
+def _combinations(
+    ours: Sequence[LeafView], theirs: Sequence[LeafView]
+) -> Iterator[tuple[Change, ...]]:
+    """Sets of changes, those of few weights first."""
+    options = []
+    for leaf in ours:
+        check()  # of hundreds of weights each is held against all others
+        if found := _options(leaf, _free_for(leaf, ours, theirs)):
+            options.append(found)
+    for count in range(1, min(len(options), _LEAVES) + 1):
+        for chosen in itertools.combinations(options, count):
+            for tried in itertools.product(*chosen):
+                check()
+                if len({change.theirs.id for change in tried}) == count:
+                    yield tried
+
+
+def _free_for(
+    leaf: LeafView, ours: Sequence[LeafView], theirs: Sequence[LeafView]
+) -> Sequence[LeafView]:
+    """The candidate's weights without those that are another one of the reference's.
+
+    Running statistics that were not copied are rather like a scale than like themselves.
+    """
+    alike = [other for other in theirs if other.array.size == leaf.array.size]
+    if len(alike) < 2:
+        return alike
+    known = [np.sort(one.array, axis=None) for one in ours if one.array.size == leaf.array.size]
+    bags = [np.sort(one.array, axis=None) for one in alike]
+    own = np.sort(leaf.array, axis=None)
+    free = [
+        one
+        for one, bag in zip(alike, bags, strict=True)
+        if same(own, bag) or not any(same(other, bag) for other in known)
+    ]
+    return free or alike
+
+
+def _options(leaf: LeafView, theirs: Sequence[LeafView]) -> list[Change]:
+    """What may stand in a weight's place: the candidate's most alike, in every fitting layout."""
+    alike = [other for other in theirs if other.array.size == leaf.array.size]
+    if not alike:
+        return []
+    bag = np.sort(leaf.array, axis=None) if len(alike) > 1 else leaf.array
+    other = min(alike, key=lambda one: _unlike(bag, one.array)) if len(alike) > 1 else alike[0]
+    found: list[Array] = []
+    for order in itertools.islice(orders(leaf.array.shape, other.array.shape), _LAYOUTS):
+        laid = order.revert(other.array, leaf.array.shape)
+        if not same(leaf.array, laid) and not any(np.array_equal(laid, one) for one in found):
+            found.append(laid)
+    return [Change(leaf, other, laid) for laid in found]
+
+
+def _unlike(bag: Array, other: Array) -> float:
+    """How far apart two bags of numbers are; 0 for the same numbers in another order."""
+    apart = np.abs(bag - np.sort(other, axis=None)).max()
+    return float(apart) if apart > 1e-6 * np.abs(bag).max() else 0.0

@@ -1,0 +1,206 @@
+"""Dropout that is active where it should not be, or drops another share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Explanation, Predict, cause, of_x
+from parity.diagnosis.causes._substitution import (
+    Inside,
+    alone,
+    as_it_is,
+    close,
+    fits,
+    in_candidate,
+    inside_candidate,
+    inside_reference,
+    rounded,
+    with_value,
+)
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import RegionView
+from parity.draws.units import origins
+from parity.tape import Array
+
+_MASKS = "draws are not repeated: the rates are read off the masks of this one run"
+_SIGMAS = 5  # that the share of zeros may be off
+_FEW = 8  # elements in which chance may look like a mask
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """A value that is another one with some of it zero, and the rest scaled up.
+
+    Attributes:
+        source, value: ids of what it takes and gives.
+        rate: the share that is dropped, from the scale of the rest: 1 - 1 / scale.
+        share: the share of zeros that were drawn.
+    """
+
+    source: int
+    value: int
+    rate: float
+    share: float
+
+    @property
+    def text(self) -> str:
+        return (
+            f"{self.share:.0%} of the elements are 0, the rest is scaled by 1 / {1 - self.rate:g}"
+        )
+
+
+@cause("dropout-active", "dropout-rate")
+def dropout(case: Case) -> Iterator[Explanation]:
+    """Dropout is active in one of the models only, or drops another share.
+
+    Looks like: outputs that change from run to run; some elements are 0, the rest is scaled up.
+    Proof: the model with the active dropout gives the other's value without it. For another share:
+        the reference's mask in the candidate gives the reference's value.
+    """
+    yield from _of_masks(case)
+    ours = _dropout(inside_reference(case)) if _draws(case.reference) else None
+    theirs = _dropout(inside_candidate(case)) if _draws(case.candidate) else None
+    if theirs is not None and ours is None:
+        mended = in_candidate(case, theirs.value, alone, theirs.source)
+        if fits(mended, case.first, case.first.reference):
+            yield Explanation(
+                "dropout-active",
+                f"dropout of {theirs.rate:g} is active here; the reference has none here",
+                as_it_is,
+                mended,
+                {"rate": (0.0, theirs.rate)},
+                evidence=(theirs.text,),
+            )
+    elif ours is not None and theirs is None:
+        predict = with_value(case, ours.value, alone, ours.source)
+        if fits(predict, case.first, case.first.candidate):
+            yield Explanation(
+                "dropout-active",
+                f"no dropout is active here; the reference drops {ours.rate:g} here",
+                predict,
+                parameters={"rate": (ours.rate, 0.0)},
+                evidence=(ours.text,),
+            )
+    elif ours is not None and theirs is not None and not np.isclose(ours.rate, theirs.rate, 1e-3):
+        masked = _with_mask_of(case, ours, theirs)
+        if masked is not None and fits(masked, case.first, case.first.reference):
+            yield Explanation(
+                "dropout-rate",
+                f"dropout drops {theirs.rate:g}; the reference drops {ours.rate:g}",
+                as_it_is,
+                masked,
+                {"rate": (ours.rate, theirs.rate)},
+                evidence=(theirs.text,),
+                unproved=_MASKS,  # the reference's mask in the candidate is the answer put in
+            )
+
+
+def _of_masks(case: Case) -> Iterator[Explanation]:
+    """The same where the mask is a value by itself, or is scaled in a step by itself."""
+    first = case.first
+    mask = first.x
+    if _is_mask(first.reference) and _is_mask(first.candidate):
+        if not (_draws(case.reference) and _draws(case.candidate)):
+            return
+        rates = _scale_of_mask(case.reference), _scale_of_mask(case.candidate)
+        predict: Predict = as_it_is
+        unproved = _MASKS
+        told = f"{1 - float(first.candidate.mean()):.0%} of the mask's elements are 0"
+    elif _is_mask(mask) and mask.shape == first.reference.shape == first.candidate.shape:
+        scales = float(first.reference.max()), float(first.candidate.max())
+        rates = _rate_of(scales[0]), _rate_of(scales[1])
+        predict = of_x(np.multiply, scales[1])
+        unproved = ""
+        told = f"what is kept is multiplied by {scales[1]:g}"
+    else:
+        return
+    if rates[0] is None or rates[1] is None or np.isclose(rates[0], rates[1], 1e-3):
+        return
+    yield Explanation(
+        "dropout-rate",
+        f"dropout drops {rates[1]:g}; the reference drops {rates[0]:g}",
+        predict,
+        parameters={"rate": rates},
+        evidence=(told,),
+        unproved=unproved,
+    )
+
+
+def _is_mask(array: Array) -> bool:
+    if array.size < _FEW or array.min() == array.max():
+        return False
+    return bool(((array == 0) | (array == 1)).all())
+
+
+def _scale_of_mask(view: RegionView) -> float | None:
+    """The share that a mask drops, from what it is divided by next; None for another mask."""
+    tape = view.tape
+    mask = tape.adapter.to_numpy(tape.recorded[view.end])
+    for op in view.readers():
+        made = tape.adapter.to_numpy(tape.recorded[op.outputs[0]])
+        if made.shape != mask.shape or not _is_mask(mask):
+            continue
+        scale = float(made.max())
+        rate = _rate_of(scale)
+        if rate is None or not np.allclose(made, scale * mask):
+            continue
+        if abs(1 - mask.mean() - rate) < _SIGMAS * np.sqrt(rate * (1 - rate) / mask.size):
+            return rate
+    return None
+
+
+def _rate_of(scale: float) -> float | None:
+    return rounded(1 - 1 / scale, 4) if scale > 1 + 1e-6 else None
+
+
+def _draws(view: RegionView) -> bool:
+    """Whether random numbers are drawn there, or read: draws that are paired lie before it."""
+    noise = origins(view.tape).noise
+    return any(
+        op.role == "random" or "dropout" in op.kind.lower() or not noise.isdisjoint(op.inputs)
+        for op in view.ops
+    )
+
+
+def _dropout(inside: Inside) -> Dropout | None:
+    for value in inside.computed:
+        for source in inside.sources(value):
+            if source not in inside.arrays:
+                continue
+            found = _rate(inside.array(source), inside.array(value))
+            if found is not None:
+                return Dropout(source, value, *found)
+    return None
+
+
+def _rate(x: Array, made: Array) -> tuple[float, float] | None:
+    """The share that is dropped, and that of zeros; None if the elements are not 0 or scaled."""
+    if x.shape != made.shape or not x.size:
+        return None
+    kept, there = (made != 0) & (x != 0), x != 0
+    count, dropped = int(kept.sum()), int((there & ~kept).sum())
+    if not count or not dropped or count + dropped < _FEW:
+        return None
+    scale = float(np.median(made[kept] / x[kept]))
+    if scale < 1 + 1e-6 or not close(scale * x[kept], made[kept]):
+        return None
+    return rounded(1 - 1 / scale, 4), dropped / (count + dropped)
+
+
+def _with_mask_of(case: Case, ours: Dropout, theirs: Dropout) -> Predict | None:
+    pair = case.repaired.pairs.get(theirs.source)
+    if pair is None:
+        return None
+
+    def predict(trial: Trial) -> Array:
+        x, made = case.reference_values(trial.fed, (ours.source, ours.value))
+        mask = np.divide(made, x, out=np.zeros_like(made), where=x != 0)
+        lay = partial(np.multiply, pair.order.apply(mask))
+        return in_candidate(case, theirs.value, lay, theirs.source)(trial)
+
+    return predict

@@ -1,0 +1,286 @@
+"""What enters is taken apart in another order: heads, halves, rows and columns, channels."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes._context import (
+    LAST_FIRST,
+    Reorder,
+    attends,
+    exchanges_places,
+    near_images,
+)
+from parity.diagnosis.causes._weights import changes, gives, is_kernel, same
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import LeafView, RegionView
+from parity.tape import Array
+
+_FEW = 24  # ways to split an axis that are tried
+
+
+@cause("head-split-order", "weight-not-transposed", "rope-pairing", "spatial-swap", "channel-order")
+def entering_arranged(case: Case) -> Iterator[Explanation]:
+    """What enters is taken apart in another order: heads, halves, rows and columns, channels.
+
+    Looks like: attention scores of the right shape and size that have nothing in common with the
+        reference's.
+    Proof: the reference's operations on their inputs with the last axis (or the places) in the
+        other order give the candidate's value.
+    """
+    if all(op.role == "move" for op in case.reference.ops):
+        return
+    fed = case.first.fed
+    floating = [root for root in fed if fed[root].dtype.kind == "f" and fed[root].ndim > 1]
+    if not floating:
+        return
+    groups = [tuple(floating)] + [(root,) for root in floating if len(floating) > 1]
+    for roots in groups:
+        for kind, text, reorder in _reorders(case, [fed[root] for root in roots]):
+            predict = _reordered(case, roots, reorder)
+            if gives(case, predict):
+                yield Explanation(kind, text, predict, cost=1.0)
+                return
+
+
+def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reorder]]:
+    """Orders in which what enters may have been read instead."""
+    widths = {array.shape[-1] for array in arrays}
+    if len(widths) == 1 and (attends(case) or arrays[0].ndim > 2):
+        for rows, columns in _tables(case, widths.pop()):
+            kind = "head-split-order"
+            text = _split(case, arrays[0].shape[-1], rows, columns)
+            if rows == columns:
+                text = f"the last axis is split as {(rows, rows)}, with rows and columns exchanged"
+                if arrays[0].ndim == 2:  # for each sample one, as a transform that is predicted
+                    kind = "weight-not-transposed"
+                    text = (
+                        f"the matrix of {(rows, rows)} that each sample has is applied transposed"
+                    )
+            yield kind, text, _by_columns(rows, columns)
+        for width, half in _halves(case, arrays[0].shape[-1]):
+            text = f"halves of {width} are taken for every other entry"
+            yield "rope-pairing", text, _by_columns(half, 2)
+            yield "rope-pairing", text, _by_columns(2, half)
+    if len(arrays) > 1 or arrays[0].ndim < 4 or not near_images(case):
+        return
+    x = arrays[0]
+    last = case.reference.tape.framework in LAST_FIRST
+    space = range(1, x.ndim - 1) if last else range(2, x.ndim)
+    for first, second in itertools.combinations(space, 2):
+        if x.shape[first] == x.shape[second]:
+            kernels = exchanged_kernels(case)
+            if kernels:  # the same, but for the layout of what comes out
+                text = f"height and width of {', '.join(kernels.values())} are exchanged"
+            elif exchanges_places(case):
+                text = f"axes {first} and {second} of {x.shape} are exchanged"
+            else:
+                continue
+            yield "spatial-swap", text, _exchange(first, second)
+    if changes(case):
+        return  # the channels of a weight
+    channels = x.ndim - 1 if last else 1
+    yield "channel-order", f"axis {channels} of {x.shape} runs backwards", _backwards(channels)
+
+
+def exchanged_kernels(case: Case) -> dict[int, str]:
+    """The reference's kernels whose rows and columns the candidate's own exchange, and names."""
+    found = {}
+    for ours in case.reference.leaves:
+        if ours.array.ndim != 4 or not is_kernel(case.reference, ours.id):
+            continue
+        for theirs in case.candidate.leaves:
+            if theirs.array.ndim != 4 or not is_kernel(case.candidate, theirs.id):
+                continue
+            mine, other = _places_last(case.reference, ours), _places_last(case.candidate, theirs)
+            if mine.shape != other.swapaxes(2, 3).shape or same(mine, other):
+                continue
+            if same(mine, np.ascontiguousarray(other.swapaxes(2, 3))):
+                found[ours.id] = ours.name or theirs.name or f"constant of {ours.array.shape}"
+    return found
+
+
+@cause("spatial-swap")
+def kernels_exchanged(case: Case) -> Iterator[Explanation]:
+    """The candidate's own kernels hold rows and columns exchanged.
+
+    Looks like: an image that comes out with rows and columns exchanged, as the kernels before and
+        behind it are.
+    Proof: the reference's operations with their kernels' rows and columns exchanged give the
+        candidate's value, or what it is with its own rows and columns exchanged.
+    """
+    kernels = exchanged_kernels(case)
+    if not kernels or len(case.reference.value.shape) != 4:
+        return
+    first = case.reference.tape.framework in LAST_FIRST
+    places = (0, 1) if first else (2, 3)
+    leaves = {
+        leaf.id: np.ascontiguousarray(leaf.array.swapaxes(*places))
+        for leaf in case.reference.leaves
+        if leaf.id in kernels
+    }
+    for laid in (None, (1, 2) if first else (2, 3)):
+        predict = partial(_with_kernels, case, leaves, laid)
+        if gives(case, predict):
+            text = f"height and width of {', '.join(kernels.values())} are exchanged"
+            yield Explanation("spatial-swap", text, predict, cost=-0.5)
+            return
+
+
+def _with_kernels(
+    case: Case, leaves: dict[int, Array], laid: tuple[int, int] | None, trial: Trial
+) -> Array:
+    found = case.run_reference(trial.fed, leaves)
+    return found if laid is None else np.ascontiguousarray(found.swapaxes(*laid))
+
+
+def _places_last(view: RegionView, leaf: LeafView) -> Array:
+    """A kernel with its places last, and the longer of its other axes first."""
+    first = view.tape.framework in LAST_FIRST
+    array = leaf.array.transpose(2, 3, 0, 1) if first else leaf.array
+    array = array if array.shape[0] >= array.shape[1] else array.swapaxes(0, 1)
+    return np.ascontiguousarray(array)
+
+
+def _split(case: Case, width: int, rows: int, columns: int) -> str:
+    """How the last axis is taken apart on both sides, as far as their values show it."""
+    ours, theirs = _parts(case.reference, width), _parts(case.candidate, width)
+    if (rows, columns) in ours and (columns, rows) in theirs:
+        return f"the last axis is split as {(columns, rows)}, not as {(rows, columns)}"
+    if ours and not theirs:
+        first = _first(ours, rows, columns)
+        return f"the last axis, which the reference regroups as {first}, is not regrouped"
+    if theirs and not ours:
+        first = _first(theirs, columns, rows)
+        return f"the last axis is regrouped as {first}, which the reference does not do"
+    return f"the last axis is read as {(columns, rows)}, column by column"
+
+
+def _first(parts: list[tuple[int, int]], rows: int, columns: int) -> tuple[int, int]:
+    """Of a table and its transpose the one that is made first."""
+    either = (rows, columns), (columns, rows)
+    return next((one for one in parts if one in either), either[0])
+
+
+def _parts(view: RegionView, width: int) -> list[tuple[int, int]]:
+    """The tables in which a region's values show a width taken apart, in the order of the flow."""
+    found = []
+    for value in dict.fromkeys(v for op in view.ops for v in (*op.inputs, *op.outputs)):
+        shape = view.tape.values[value].shape
+        for start in range(len(shape)):
+            for end in range(start + 2, len(shape) + 1):
+                if math.prod(shape[start:end]) == width:
+                    for cut in range(start + 1, end):
+                        found.append((math.prod(shape[start:cut]), math.prod(shape[cut:end])))
+    return [pair for pair in found if min(pair) > 1]
+
+
+def _tables(case: Case, width: int) -> Iterator[tuple[int, int]]:
+    """(heads, features) that a width may be split in: those that a value's shape shows first."""
+    shown = {
+        n
+        for op in case.reference.ops
+        for v in op.outputs
+        for n in case.reference.tape.values[v].shape
+    }
+    fitting = [n for n in range(2, width) if width % n == 0]
+    for rows in sorted(fitting, key=lambda n: (n not in shown, n))[:_FEW]:
+        yield rows, width // rows
+
+
+def _halves(case: Case, width: int) -> Iterator[tuple[int, int]]:
+    """(width, its half) of parts of the last axis that the region's values show."""
+    tape = case.reference.tape
+    shown = {
+        tape.values[v].shape[-1]
+        for op in case.reference.ops
+        for v in op.outputs
+        if tape.values[v].shape
+    }
+    for part in sorted(shown, reverse=True):
+        if part > 4 and part % 2 == 0 and width % part == 0 and part < width:
+            yield part, part // 2
+
+
+def _by_columns(rows: int, columns: int) -> Reorder:
+    """The last axis, or each part of it of that length, as a table, read column by column."""
+
+    def reorder(array: Array) -> Array:
+        table = array.reshape(*array.shape[:-1], -1, columns, rows)
+        return np.ascontiguousarray(table.swapaxes(-1, -2)).reshape(array.shape)
+
+    return reorder
+
+
+def _exchange(first: int, second: int) -> Reorder:
+    return lambda array: np.ascontiguousarray(array.swapaxes(first, second))
+
+
+def _backwards(axis: int) -> Reorder:
+    return lambda array: np.ascontiguousarray(np.flip(array, axis))
+
+
+def _reordered(case: Case, roots: tuple[int, ...], reorder: Reorder) -> Predict:
+    return lambda trial: case.run_reference(
+        {**trial.fed, **{root: reorder(trial.fed[root]) for root in roots}}
+    )
+
+
+@cause("rope-pairing")
+def halves_for_neighbours(case: Case) -> Iterator[Explanation]:
+    """Rotary positions pair the first half with the second where the reference pairs neighbours.
+
+    Looks like: queries and keys whose norms agree while their numbers do not.
+    Proof: on one side every other entry of the last axis is taken, on the other every entry of one
+        half, from the same values.
+    """
+    roots = list(case.first.fed)
+    if len(roots) != 1 or any(
+        op.role != "move" for view in (case.reference, case.candidate) for op in view.ops
+    ):
+        return
+    x = case.first.fed[roots[0]]
+    taken = case.probe({roots[0]: np.arange(x.size, dtype=np.float64).reshape(x.shape)})
+    ours, theirs = (_taken(one, x.size) for one in (taken.reference, taken.candidate))
+    if ours is None or theirs is None or ours == theirs:
+        return
+    (start, step, width), (start_now, step_now, width_now) = ours, theirs
+    if {step, step_now} != {1, 2} or width != width_now:
+        return
+    names = {1: "a half", 2: "every other entry"}
+    yield Explanation(
+        "rope-pairing",
+        f"{names[step_now]} of the last axis of {width} is taken; "
+        f"the reference takes {names[step]}",
+        _every(roots[0], start_now, step_now, width),
+        _every(roots[0], start, step, width),
+        {"step": (step, step_now)},
+    )
+
+
+def _taken(index: Array, size: int) -> tuple[int, int, int] | None:
+    """(start, step, width) if each row takes every `step`th entry, half of `width`."""
+    if index.ndim < 2 or index.shape[-1] < 2 or index.size * 2 != size:
+        return None
+    count = index.shape[-1]
+    rows = index.reshape(-1, count).astype(np.int64)
+    width = 2 * count
+    start, step = int(rows[0, 0]) % width, int(rows[0, 1] - rows[0, 0])
+    wanted = width * np.arange(len(rows))[:, None] + start + step * np.arange(count)
+    return (start, step, width) if np.array_equal(rows, wanted) else None
+
+
+def _every(root: int, start: int, step: int, width: int) -> Predict:
+    def predict(trial: Trial) -> Array:
+        rows = trial.fed[root].reshape(-1, width)
+        taken = rows[:, start : start + step * (width // 2) : step]
+        return taken.reshape(trial.reference.shape)
+
+    return predict

@@ -1,0 +1,108 @@
+"""Divergences that are one thing to mend are told as one.
+
+A fault in a loop, in a line that several others read, or in a cell's gates parts the models at many
+operations. What a person mends is one line or one layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from parity.diagnosis.causes import causes
+from parity.report.result import Divergence
+from parity.tape import Site
+
+Place = tuple[str, str]
+
+# These say that operations are wired otherwise, not what they are: hints beside other causes.
+_LAST_RESORT = 2
+
+
+def merge(divergences: Sequence[Divergence]) -> list[Divergence]:
+    """The divergences in their order; each counts how often it occurs."""
+    found: list[Divergence] = []
+    for divergence in divergences:
+        twin = next((i for i, one in enumerate(found) if _one_cause(one, divergence)), None)
+        if twin is None:
+            found.append(divergence)
+        else:
+            found[twin] = replace(found[twin], times=found[twin].times + divergence.times)
+    return _without_echoes(found)
+
+
+def _one_cause(one: Divergence, other: Divergence) -> bool:
+    """Whether two have one cause in one layer, and on either side one line or recurrent cell."""
+    if one.cause is None or other.cause is None:
+        same = one.cause is other.cause and one.leaves == other.leaves
+        return same and _places(one) == _places(other) and all(map(any, _places(one)))
+    if one.cause.kind != other.cause.kind:
+        return False
+    ours, theirs = one.cause.parameters, other.cause.parameters
+    if any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
+        return False
+    form = _function if _family(one.cause.kind).startswith("recurrent") else _line
+    sides = (one.reference, other.reference), (one.candidate, other.candidate)
+    if any(a.layer != b.layer for a, b in sides):
+        return False
+    return any(any(form(a)) and form(a) == form(b) for a, b in sides)
+
+
+def _without_echoes(divergences: list[Divergence]) -> list[Divergence]:
+    """Leaves out what a ready-made layer's fault leaves elsewhere in the same layer.
+
+    Within one call of a layer the operations of two frameworks are laid out differently. Where one
+    of several differences there has a cause of its own, the unexplained ones, and those that say no
+    more than that something is wired otherwise, are its echoes. Where none has one, they are one.
+    """
+    found: list[Divergence] = []
+    for divergence in divergences:
+        here = [one for one in found if _one_call(one, divergence)]
+        stronger = next((one for one in here if not is_weak(one)), None)
+        if not here or (stronger and not is_weak(divergence)):
+            found.append(divergence)
+        elif stronger is not None:
+            _put(found, stronger, replace(stronger, times=stronger.times + divergence.times))
+        elif is_weak(divergence):
+            first = here[0]
+            unsure = replace(first, cause=None, times=first.times + divergence.times)
+            _put(found, first, unsure)
+        else:
+            first = here[0]
+            sure = replace(divergence, times=first.times + divergence.times)
+            _put(found, first, sure)
+    return found
+
+
+def _put(found: list[Divergence], old: Divergence, new: Divergence) -> None:
+    found[next(i for i, one in enumerate(found) if one is old)] = new
+
+
+def _one_call(one: Divergence, other: Divergence) -> bool:
+    layers = one.reference.layer and one.candidate.layer
+    return bool(layers) and _places(one) == _places(other)
+
+
+def is_weak(divergence: Divergence) -> bool:
+    """Whether nothing is said of a divergence but that something is wired otherwise."""
+    if divergence.cause is None:
+        return True
+    return all(one.tier >= _LAST_RESORT for one in causes() if divergence.cause.kind in one.kinds)
+
+
+def _family(kind: str) -> str:
+    return next((one.family for one in causes() if kind in one.kinds), "")
+
+
+def _places(divergence: Divergence) -> tuple[Place, Place]:
+    return _line(divergence.reference), _line(divergence.candidate)
+
+
+def _line(site: Site) -> Place:
+    """The layer and the line, with the lines that called it: a function called twice is two."""
+    return site.layer, ", ".join(map(str, site.frames))
+
+
+def _function(site: Site) -> Place:
+    frame = site.frames[0] if site.frames else None
+    return site.layer, f"{frame.file}:{frame.function}" if frame else ""

@@ -1,0 +1,100 @@
+"""A parameter that is another, whose effect on these inputs is as small as rounding's.
+
+A dense layer's weight off by 1% hardly shows behind a saturated tanh. What is left of it there may
+be as much as a constant's rounding leaves, but it comes of no rounding, and is not called so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from parity.diagnosis.case import Case, case_of
+from parity.diagnosis.region import Leaf, Parting
+from parity.errors import ReplayError
+from parity.matching.axis_order import orders
+from parity.matching.fingerprint import SAME
+from parity.matching.match import Match
+from parity.numerics.difference import residual
+from parity.numerics.rounding import UNITS
+from parity.report.format import share
+from parity.tape import Array, Tape
+
+_FAR = 256  # times a rounding of the largest number: no sum of a few roundings
+_PART = 0.01  # of the difference that may be left with the reference's numbers in their place
+
+
+@dataclass(frozen=True)
+class _Other:
+    """A leaf that differs: its name, the reference's numbers as the candidate keeps them, its own.
+
+    Attributes:
+        far: whether by more than rounding them could.
+    """
+
+    name: str
+    leaf: int
+    ours: Array
+    theirs: Array
+    far: bool
+
+    @property
+    def told(self) -> str:
+        at = np.unravel_index(int(np.abs(self.theirs - self.ours).argmax()), self.ours.shape)
+        a, b = float(self.ours[at]), float(self.theirs[at])
+        amount = share(abs(b - a) / abs(a)).replace("their", "its") if a else f"by {abs(b):.1e}"
+        where = f" at ({', '.join(map(str, at))})" if at else ""
+        return f"{self.name} differs {amount}{where}: {a:.7g} and {b:.7g}"
+
+
+def other_parameters(repaired: Match, parting: Parting) -> str:
+    """Which parameters or constants make two values part though they are no roundings; "" if none.
+
+    A parameter is told if the candidate, given the reference's in its place, gives the reference's
+    value: where a norm is folded into a weight, it does not.
+    """
+    found = [other for leaf in parting.leaves if (other := _other(repaired, leaf)) is not None]
+    if not any(other.far for other in found):
+        return ""
+    case = case_of(repaired, parting)
+    if case is None or not _makes_up(case, {other.leaf: other.ours for other in found}):
+        return ""
+    told = "; ".join(other.told for other in found if other.far)
+    return f"{told}; on these inputs that changes no more than rounding would, on others it may"
+
+
+def _other(repaired: Match, leaf: Leaf) -> _Other | None:
+    """A leaf of the candidate beside the reference's, in the order of axes that fits best."""
+    if leaf.reference is None or leaf.candidate is None or leaf.relation == "arranged":
+        return None
+    ours = repaired.reference.array(leaf.reference)
+    tape = repaired.side.tape
+    theirs = tape.adapter.to_numpy(tape.recorded[leaf.candidate])
+    if theirs.dtype.kind != "f" or ours.dtype.kind != "f":
+        return None
+    theirs = theirs.astype(np.float64)
+    laid = [order.apply(ours) for order in orders(ours.shape, theirs.shape)]
+    if not laid:
+        return None
+    best = min(laid, key=lambda one: residual(theirs, one))
+    unit = max(_unit(repaired.reference.tape, leaf.reference), _unit(tape, leaf.candidate))
+    far = float(np.abs(theirs - best).max()) > _FAR * unit * float(np.abs(best).max())
+    value = tape.values[leaf.candidate]
+    name = value.name or f"a {value.kind} of {value.shape}"
+    return _Other(name, leaf.candidate, best, theirs, far)
+
+
+def _unit(tape: Tape, value: int) -> float:
+    return UNITS.get(tape.values[value].dtype, UNITS["float32"])
+
+
+def _makes_up(case: Case, leaves: Mapping[int, Array]) -> bool:
+    """Whether the candidate with these numbers gives the reference's value."""
+    first = case.first
+    try:
+        left = residual(first.reference, case.run_candidate(first.fed, leaves))
+    except ReplayError:
+        return False
+    return left <= max(SAME, _PART * first.gap)

@@ -1,0 +1,213 @@
+"""Larger cases around one: what is a constant alone may be a norm's epsilon, or a loop's step."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+
+from parity.budget import check
+from parity.diagnosis.case import Case
+from parity.diagnosis.region import Region
+from parity.matching.axis_order import Order
+from parity.tape import Op, Replay, Tape
+
+_ENDS = 5  # later values at which an enclosure may end
+_STEPS = 40  # operations that an enclosure may hold
+_LAYER_STEPS = 1000  # the same of a recurrent layer, step by step
+
+
+def enclosures(case: Case) -> Iterator[Case]:
+    """Larger cases around this one with a single entering value, the smallest first.
+
+    An epsilon that is added is a constant; seen with what is made of it, it is a norm's. Within
+    a loop over steps the whole loop comes before them: a step alone shows little.
+    """
+    loop = _loop(case)
+    if loop is not None:
+        yield loop
+    tape, other = case.repaired.reference.tape, case.repaired.side.tape
+    for (c, d), order in _later_ends(case):
+        smaller = -1
+        for cut, ops in _single_entries(tape, c, {op.index for op in case.reference.ops}):
+            theirs = _candidate_slice(case, cut, d)
+            if theirs is None or len(ops) == smaller:
+                continue
+            smaller = len(ops)
+            ours = Region(tape, tuple(tape.ops[i] for i in sorted(ops)), None)
+            yield Case(case.repaired, ours, Region(other, theirs, None), (c, d), order)
+            break
+
+
+def _loop(case: Case) -> Case | None:
+    """The smallest case around this one that holds all readers of the matrices in it.
+
+    A recurrent layer in which each step is operations of their own reads them at every step.
+    """
+    tape, other = case.repaired.reference.tape, case.repaired.side.tape
+    ours, theirs = _spans(tape), _spans(other)
+    if not ours and not theirs:
+        return None
+    inner = {op.index for op in case.reference.ops}
+    for (c, d), order in _later_ends(case, _LAYER_STEPS, moves=True):
+        if _within(tape.values[c].op, ours) or _within(other.values[d].op, theirs):
+            continue  # there are steps to come
+        cut, inside = next(_single_entries(tape, c, inner, _LAYER_STEPS), (-1, frozenset()))
+        if not inside or not _closed(tape, c, inside):
+            continue
+        after = _candidate_slice(case, cut, d, _LAYER_STEPS)
+        if after is None:
+            continue
+        other_inside = {op.index for op in after}
+        if not _holds_one(inside, ours) and not _holds_one(other_inside, theirs):
+            continue
+        if _closed(other, d, other_inside):
+            region = Region(tape, tuple(tape.ops[i] for i in sorted(inside)), None)
+            found = Case(case.repaired, region, Region(other, after, None), (c, d), order)
+            return found if found.whole else None
+    return None
+
+
+def _later_ends(
+    case: Case, most: int = _ENDS, moves: bool = False
+) -> Iterator[tuple[tuple[int, int], Order | None]]:
+    """This case's own ends, and the next pairs of values that depend on them.
+
+    A clip that cuts nothing off gives what it takes. Of values with the same numbers the first is
+    an end, and the last one too: on other inputs they differ.
+    """
+    a, b = case.reference.end, case.candidate.end
+    yield (a, b), case.order
+    tape, other = case.repaired.reference.tape, case.repaired.side.tape
+    runs = case.repaired.reference.run, case.repaired.side.run
+    last = _last_copy(runs[0], a), _last_copy(runs[1], b)
+    if last != (a, b):
+        yield last, case.order
+    after_a, after_b = {a}, {b}
+    for op in tape.ops[case.reference.value.op + 1 :]:
+        if not after_a.isdisjoint(op.inputs):
+            after_a.update(op.outputs)
+    found = 0
+    copies: set[int] = set()
+    for op in other.ops[case.candidate.value.op + 1 :]:
+        if after_b.isdisjoint(op.inputs):
+            continue
+        after_b.update(op.outputs)
+        for value in op.outputs:
+            pair = case.repaired.pairs.get(value)
+            if (op.role == "move" and not moves) or pair is None or not pair.same:
+                continue
+            if pair.reference not in after_a or value in copies:
+                continue
+            yield (pair.reference, value), pair.order
+            found += 1
+            last = _last_copy(runs[0], pair.reference), _last_copy(runs[1], value, copies)
+            if last != (pair.reference, value):
+                yield last, pair.order
+        if found >= most:
+            return
+
+
+def _last_copy(run: Replay, value: int, passed: set[int] | None = None) -> int:
+    """The last of the values after one that are the same numbers, as after a clip of none.
+
+    Args:
+        passed: takes up those that were met.
+    """
+    tape, array = run.tape, run.array(value)
+    while True:
+        after = (
+            made
+            for index in tape.consumers[value]
+            for made in tape.ops[index].outputs[:1]
+            if tape.ops[index].role != "move" and tape.values[made].shape == array.shape
+        )
+        copy = next((made for made in after if np.array_equal(run.array(made), array)), None)
+        if copy is None:
+            return value
+        value = copy
+        if passed is not None:
+            passed.add(value)
+
+
+def _candidate_slice(case: Case, cut: int, end: int, most: int = _STEPS) -> tuple[Op, ...] | None:
+    """The candidate's operations between a reference's value's partners and an end."""
+    tape = case.repaired.side.tape
+    origin = case.repaired.reference.tape.before_moves(cut)
+    inside: set[int] = set()
+    stack = [end]
+    while stack:
+        value = stack.pop()
+        pair = case.repaired.pairs.get(value)
+        if pair is not None and value != end:
+            if case.repaired.reference.tape.before_moves(pair.reference) == origin:
+                continue
+        op = tape.producer(value)
+        if op is None:
+            if tape.values[value].kind == "input":
+                return None
+            continue
+        if op.static or op.index in inside:
+            continue
+        inside.add(op.index)
+        if len(inside) > most:
+            return None
+        stack.extend(op.inputs)
+    if not {op.index for op in case.candidate.ops if not op.static} <= inside:
+        return None
+    return tuple(tape.ops[index] for index in sorted(inside))
+
+
+def _closed(tape: Tape, end: int, inside: Collection[int]) -> bool:
+    """Whether nothing but the end leaves a region for an output."""
+    outside = tape.used.difference(inside)
+    outputs = set(tape.outputs.values())
+    made = [value for index in inside for value in tape.ops[index].outputs if value != end]
+    read = (index for value in made for index in tape.consumers[value])
+    return outputs.isdisjoint(made) and outside.isdisjoint(read)
+
+
+def _spans(tape: Tape) -> list[tuple[int, int]]:
+    """The first and last readers of the matrices that are read more than once."""
+    return [(min(ops), max(ops)) for ops in tape.readers_of_matrices if len(ops) > 1]
+
+
+def _within(op: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= op < stop for start, stop in spans)
+
+
+def _holds_one(inside: Collection[int], spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start in inside for start, _ in spans)
+
+
+def _single_entries(
+    tape: Tape, end: int, inner: Collection[int], most: int = _STEPS
+) -> Iterator[tuple[int, frozenset[int]]]:
+    """Values that are all that enters what `end` is computed from, the nearest first.
+
+    Yields:
+        Such a value, and the indices of the operations behind it up to `end`.
+    """
+    maker = tape.producer(end)
+    if maker is None:
+        return
+    cut = {end}
+    inside: set[int] = set()
+    while cut and len(inside) <= most:
+        check()
+        latest = max(cut, key=lambda value: (tape.values[value].op, value))
+        op = tape.producer(latest)
+        if op is None:
+            return  # an input of the model: nothing lies before it
+        cut.discard(latest)
+        inside.add(op.index)
+        for value in op.inputs:
+            producer = tape.producer(value)
+            if producer is None and tape.values[value].kind != "input":
+                continue
+            if producer is None or not producer.static:
+                cut.add(value)
+        cut = {value for value in cut if tape.values[value].op not in inside}
+        live = {index for index in inner if not tape.ops[index].static}
+        if len(cut) == 1 and live <= inside:
+            yield next(iter(cut)), frozenset(inside)

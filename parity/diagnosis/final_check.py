@@ -1,0 +1,184 @@
+"""A last look before an alarm: do the models, left alone, differ at all?
+
+The search for the place puts values in and compares regions; a look-alike may mislead it. Models
+whose outputs are the same in float64, nothing put in, do not diverge on these inputs, whatever was
+found on the way. The bound is the sharp one of matching; no fault above float32 rounding passes.
+
+Constants rounded to float32 leave more than that bound. There what was found counts as misled only
+where putting it right makes the outputs worse, or where the outputs differ by no more than rounding
+accounts for and putting it right brings them no nearer: a fault's repair does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from parity.diagnosis.outputs import in_reference_layout
+from parity.diagnosis.regimes import lost_in_float64, moved_outputs
+from parity.diagnosis.region import OutputPair, Parting
+from parity.matching.fingerprint import SAME
+from parity.matching.match import Match
+from parity.numerics.accounting import (
+    FAULTY,
+    allowance,
+    excess,
+    of_one_kind,
+    share_beyond,
+    usually_moved,
+)
+from parity.numerics.difference import residual
+from parity.numerics.rounding import LEAST, U32, UNITS
+from parity.report.result import Divergence
+from parity.tape import Replay
+
+_WORSE = 10.0  # times as far apart: a repair of something that is none
+_NEARER = 0.9  # times as far apart
+_FAR_NEARER = 0.1  # likewise, where outputs are apart by less than a unit of float32
+_LAST_DIGITS = 8.0  # times rounding: what a constant's last digits leave
+_CONSTANTS = 2.0  # times what moved ones do: either model may have rounded them
+_FARTHER = 1e4  # times as far apart at the place as at the outputs
+
+
+def agree_as_a_whole(matched: Match, outputs: Sequence[OutputPair]) -> float | None:
+    """The largest residual of the outputs, nothing put in; None if they are not the same."""
+    run = matched.side.tape.replay("float64", matched.given)
+    largest = 0.0
+    for pair in outputs:
+        ours, theirs = matched.reference.array(pair.reference), run.array(pair.candidate)
+        if ours.shape != theirs.shape:
+            return None
+        apart = residual(ours, theirs)
+        if not apart <= SAME:
+            return None
+        largest = max(largest, apart)
+    return largest
+
+
+def repairs_harm(divergences: Sequence[Divergence]) -> float | None:
+    """How far outputs are apart that agree to float32 rounding, and that no repair brings nearer.
+
+    Values of two functions that are nearly one on these inputs may be taken for each other. Each is
+    then 'repaired' to the other, and the models, which agreed, no longer do.
+
+    Returns:
+        The residual of the outputs, nothing put in; None where they are apart, where some repair
+        brings them nearer, or none parts them clearly.
+    """
+    changes = [(one.output_before, one.output_after) for one in divergences]
+    known = [
+        (before, after) for before, after in changes if before is not None and after is not None
+    ]
+    if not known or len(known) < len(changes):
+        return None
+    largest = max(before for before, _ in known)
+    nearer = any(after < _NEARER * before for before, after in known)
+    harmed = any(after > _WORSE * before for before, after in known)
+    return largest if largest <= UNITS["float32"] and harmed and not nearer else None
+
+
+def no_repair_shows(
+    matched: Match,
+    outputs: Sequence[OutputPair],
+    divergences: Sequence[Divergence],
+    partings: Sequence[Parting],
+) -> float | None:
+    """How far outputs are apart that rounding accounts for, where no repair brings them nearer.
+
+    Args:
+        partings: where the divergences are.
+
+    Returns:
+        The largest residual; None where some element differs by more than the rounding of both
+        models, or a repair brings the outputs nearer. A constant that is the reference's but for
+        its last digits may differ by what the closing checks take for rounding.
+    """
+    last_digits = (one.cause and one.cause.kind == "constant-precision" for one in divergences)
+    if all(last_digits) and not any(one.detail for one in divergences):
+        return _accounted(matched, outputs, _LAST_DIGITS)
+    nearer = [
+        one
+        for one in divergences
+        if one.output_before is not None and one.output_after is not None
+        if one.output_after < _NEARER * one.output_before
+        # what is far off there, and hardly off at the outputs, took the place of something else
+        if not one.residual > _FARTHER * one.output_before
+    ]
+    # less than a unit is what constants leave: a look-alike may have a little less of it
+    sizes = [one.output_before for one in nearer if one.output_before is not None]
+    if any(size > UNITS["float32"] for size in sizes):
+        return None
+    if nearer and _together(matched, outputs, partings) < _FAR_NEARER * max(sizes):
+        return None
+    return _accounted(matched, outputs, 1.0)
+
+
+def _together(matched: Match, outputs: Sequence[OutputPair], partings: Sequence[Parting]) -> float:
+    """The largest residual of the outputs with the reference's values at all of the partings."""
+    repaired = {
+        one.values[1]: one.order.apply(matched.reference.array(one.values[0]))
+        for one in partings
+        if one.values is not None and one.order is not None
+    }
+    run = matched.side.tape.replay("float64", {**matched.given, **repaired})
+    ends = [(matched.reference.array(one.reference), run.array(one.candidate)) for one in outputs]
+    return max(residual(*both) if both[0].shape == both[1].shape else np.inf for both in ends)
+
+
+def beyond_rounding(matched: Match, outputs: Sequence[OutputPair]) -> bool:
+    """Whether outputs differ by what no two models of one function do, wherever that comes from."""
+    return not matched.draws and _accounted(matched, outputs, FAULTY) is None
+
+
+def no_more_than_constants(matched: Match, outputs: Sequence[OutputPair]) -> bool:
+    """Whether no element differs by more than a rounding of inputs and constants moves it.
+
+    A difference of nearly equal numbers magnifies constants that one model alone rounds to float32.
+    """
+    if beyond_rounding(matched, outputs):
+        return False  # at a jump a rounding moves an output by anything
+    exact = matched.side.tape.outputs_of("float64", matched.given)
+    names = {value: name for name, value in matched.side.tape.outputs.items()}
+    for pair, lost in zip(outputs, lost_in_float64(matched, outputs), strict=True):
+        reference = matched.reference.array(pair.reference)
+        candidate = in_reference_layout(matched, pair, exact[names[pair.candidate]])
+        moved = moved_outputs(matched, pair)
+        if candidate is None or moved is None:
+            return False
+        if {reference.dtype.kind, candidate.dtype.kind} != {"f"}:
+            return False
+        size = np.abs(reference)
+        usual = [usually_moved(one, size) for one in moved]  # runs may miss an element by luck
+        allowed = np.maximum.reduce([U32 * size + LEAST, *usual]) + lost
+        if not excess(reference, candidate, allowed).ratio <= _CONSTANTS:
+            return False
+    return True
+
+
+def _accounted(matched: Match, outputs: Sequence[OutputPair], limit: float) -> float | None:
+    """The largest residual of the outputs, nothing put in.
+
+    Returns:
+        None where an element differs by more than `limit` times the rounding of both models, or
+        where that cannot be told.
+    """
+    tapes = matched.reference.tape, matched.side.tape
+    recorded = [Replay(tape, None, tape.recorded) for tape in tapes]
+    given = {**matched.inputs, **matched.draws}
+    exact = tapes[1].outputs_of("float64", given)
+    names = {value: name for name, value in tapes[1].outputs.items()}
+    largest = 0.0
+    for pair in outputs:
+        reference, ran = matched.reference.array(pair.reference), recorded[0].array(pair.reference)
+        candidate, other = exact[names[pair.candidate]], recorded[1].array(pair.candidate)
+        if matched.draws or not reference.shape == candidate.shape == other.shape:
+            return None
+        ran, reference, other, candidate = of_one_kind(ran, reference, other, candidate)
+        if share_beyond((ran, reference), (other, candidate), limit) > 0:
+            return None
+        allowed = allowance((ran, reference), (other, candidate))
+        if not excess(reference, candidate, allowed).ratio <= limit:
+            return None
+        largest = max(largest, residual(reference, candidate))
+    return largest

@@ -1,0 +1,242 @@
+"""What several divergences of one comparison say of each other.
+
+A divergence is located and explained with all others repaired. Where such a repair is itself what
+the next explanation undoes, both hold at their places and neither is what was written wrong.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from parity.diagnosis.deduplicate import is_weak
+from parity.diagnosis.proof import Proofs
+from parity.diagnosis.region import Parting, Region, ancestors
+from parity.errors import ReplayError
+from parity.matching.fingerprint import SAME
+from parity.numerics.difference import residual
+from parity.numerics.rounding import U32
+from parity.report.result import Cause, Divergence
+from parity.tape import Array, Site, Tape
+
+_MORE = 1.001  # times as far apart
+_REARRANGEMENTS = ("-order", "-swap", "-swapped", "-pairing", "-transposed", "-reshaped")
+_FARTHER = 1e4  # times as far apart at the place as at an output
+_MUCH_MORE = 1.5  # where it is one cause at several places: without one of them it may be more
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A divergence, and the place that it was found at."""
+
+    parting: Parting
+    divergence: Divergence
+
+    @cached_property
+    def told(self) -> object:
+        """What its cause says, wherever it says so."""
+        return _told(self.divergence.cause)
+
+    @cached_property
+    def place(self) -> tuple[tuple[str, str], ...]:
+        """Its layers and lines."""
+        return _place(self.divergence)
+
+    @cached_property
+    def behind(self) -> set[int]:
+        """The candidate's values that what enters is made of, and what enters."""
+        region = self.parting.candidate
+        entering = set(region.boundary())
+        made = ancestors(region.tape, list(entering))
+        return entering | {value for index in made for value in region.tape.ops[index].outputs}
+
+    @cached_property
+    def formula(self) -> set[int]:
+        """The candidate's values of one formula with the place; see `_formula`."""
+        values = self.parting.values
+        return set() if values is None else _formula(self.parting.candidate.tape, values[1])
+
+
+def without_effect(proofs: Proofs, parting: Parting) -> bool:
+    """Whether nothing changes by a divergence on these inputs, as in rows that nobody reads.
+
+    Everything else repaired, the outputs are the same with the candidate's own value as with the
+    reference's. Such a pair may not even belong together. Where the candidate's operations no
+    longer give another value, what was repaired lies among them, and nothing is known.
+    """
+    if parting.values is None:
+        return False
+    end, run = parting.values[1], proofs.repaired.side.run
+    tape = proofs.repaired.side.tape
+    producer, ends = tape.producer(end), {pair.candidate for pair in proofs.outputs}
+    is_read = any(end in op.inputs for op in tape.ops if op.index in tape.used)
+    if producer is None or end in ends or not is_read:
+        return False
+    faint = min(U32, parting.residual / _FARTHER)  # what constants leave of something else
+    own, other, changed = run.branch(), run.branch(), {end}
+    region = {op.index for op in parting.candidate.ops}
+    try:
+        for index in sorted(region | tape.static_before(parting.candidate.ops)):
+            tape.step(tape.ops[index], other)
+        alone = other.array(end)
+        if not _apart(run.array(end), alone) > SAME:
+            return False
+        other = run.branch()
+        other.replace(end, alone)
+        for op in tape.ops[producer.index + 1 :]:
+            if op.index not in tape.used or changed.isdisjoint(op.inputs):
+                continue
+            if op.role == "random":
+                return False
+            tape.step(op, own)
+            tape.step(op, other)
+            for value in op.outputs:
+                before, after = own.array(value), other.array(value)
+                own.replace(value, run.array(value))  # with what is repaired there
+                apart = _apart(before, after)
+                if apart <= SAME or value in ends and apart <= faint:
+                    other.replace(value, run.array(value))
+                    continue
+                if value in ends or before.shape != after.shape:
+                    return False
+                changed.add(value)
+                if before.dtype.kind == "f":
+                    other.replace(value, run.array(value) + (after - before))
+    except ReplayError:
+        return False
+    return True
+
+
+def without_proof(findings: Sequence[Finding]) -> list[Divergence]:
+    """The divergences; a cause that others make doubtful is consistent with the evidence."""
+    found = [one.divergence for one in findings]
+    if len(found) < 2:
+        return [_doubted(one, _harms(one)) for one in found]
+    for doubt in (_makes_up_for_another, _of_another_repair, _of_fewer):
+        found = [_doubted(one, doubt(at, findings)) for at, one in enumerate(found)]
+    return found
+
+
+def _harms(one: Divergence) -> str:
+    """Where nothing else diverges, a repair that parts the outputs further is none."""
+    before, after = one.output_before, one.output_after
+    if before is None or after is None or not after > _MORE * before:
+        return ""
+    return "with the reference's value there the outputs differ more, and nothing else diverges"
+
+
+def _makes_up_for_another(at: int, findings: Sequence[Finding]) -> str:
+    """A repair that harms shows that two places make up for each other: either may be wrong."""
+    here = findings[at].divergence
+    if here.cause is None or not here.cause.confirmed:  # nothing to be made doubtful
+        return ""
+    others = (one.divergence for number, one in enumerate(findings) if number != at)
+    if not any(_may_undo(here.cause, one.cause) for one in others):
+        return ""
+    more = _MORE if any(one.told != findings[0].told for one in findings) else _MUCH_MORE
+    for one in (finding.divergence for finding in findings):
+        before, after = one.output_before, one.output_after
+        if before is not None and after is not None and after > more * before:
+            return (
+                f"the divergences make up for each other: with {_name(one)} alone repaired the "
+                "outputs differ more"
+            )
+    return ""
+
+
+def _may_undo(cause: Cause | None, other: Cause | None) -> bool:
+    """Whether one may be what makes up for the other, and not a fault of its own."""
+    if cause is None or other is None or cause.kind == other.kind:
+        return True
+    return all(one.kind.endswith(_REARRANGEMENTS) for one in (cause, other))
+
+
+def _of_another_repair(at: int, findings: Sequence[Finding]) -> str:
+    """What follows an unexplained divergence in one formula starts from that one's repair.
+
+    So does another wiring anywhere behind it: the repair may hold what then seems one too many.
+    """
+    here = findings[at]
+    if here.divergence.cause is None or not here.divergence.cause.confirmed:
+        return ""
+    entering = set(here.parting.candidate.boundary())
+    rearranges = here.divergence.cause.kind.endswith(_REARRANGEMENTS)
+    behind = here.behind if rearranges or is_weak(here.divergence) else entering
+    for one in findings:
+        cause = one.divergence.cause
+        if one is here or (cause is not None and cause.confirmed) or one.told == here.told:
+            continue
+        repaired = one.parting.values
+        if not entering.isdisjoint(one.formula) or (repaired and repaired[1] in behind):
+            return (
+                f"{_name(one.divergence)} before it diverges without an explanation: the two may "
+                "be one"
+            )
+        end = here.parting.values
+        if rearranges and end and end[1] in one.behind:
+            return (
+                f"{_name(one.divergence)} behind it diverges without an explanation: what is in "
+                "another order here may be put back there"
+            )
+    return ""
+
+
+def _formula(tape: Tape, value: int) -> set[int]:
+    """A value and what is made of it before parameters enter again."""
+    found = {value}
+    for op in tape.ops:
+        if not found.isdisjoint(op.inputs):
+            leaves = Region(tape, (op,), op).leaves()
+            if not any(tape.values[leaf].kind == "parameter" for leaf in leaves):
+                found.update(op.outputs)
+    return found
+
+
+def _of_fewer(at: int, findings: Sequence[Finding]) -> str:
+    """One line is wrong in one way: what explains it the most often counts."""
+    here = findings[at]
+    if here.divergence.cause is None or not here.divergence.cause.confirmed:
+        return ""
+    times: Counter[object] = Counter()
+    for one in findings:
+        if one.divergence.cause is not None and one.place == here.place:
+            times[one.told] += one.divergence.times
+    own = times.pop(here.told)
+    if times and max(times.values()) >= own:
+        return "at the same line another cause explains as much or more"
+    return ""
+
+
+def _doubted(divergence: Divergence, doubt: str) -> Divergence:
+    cause = divergence.cause
+    if not doubt or cause is None or not cause.confirmed:
+        return divergence
+    return replace(divergence, cause=replace(cause, confirmed=False, unproved=doubt))
+
+
+def _told(cause: Cause | None) -> object:
+    """What a cause says, wherever it says so."""
+    return None if cause is None else (cause.kind, repr(sorted(cause.parameters.items())))
+
+
+def _place(divergence: Divergence) -> tuple[tuple[str, str], ...]:
+    def of(site: Site) -> tuple[str, str]:
+        return site.layer, site.source
+
+    return of(divergence.reference), of(divergence.candidate)
+
+
+def _name(divergence: Divergence) -> str:
+    site = divergence.candidate
+    where = site.layer or site.source.rsplit("/", 1)[-1]
+    return site.op + (f" ({where})" if where else "")
+
+
+def _apart(a: Array, b: Array) -> float:
+    if a.shape != b.shape:  # as where draws decide how many there are
+        return np.inf
+    return residual(a, b) if a.dtype.kind == "f" else float((a != b).any())

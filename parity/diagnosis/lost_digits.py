@@ -1,0 +1,60 @@
+"""Functions that lose digits in float32, and are taken for other functions in float64 for it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from parity.diagnosis.output_rounding import Compared
+from parity.errors import ParityError
+from parity.matching.match import Match
+from parity.numerics.difference import by_column
+from parity.numerics.rounding import U32
+from parity.tape import Tape
+
+_LOST = 64 * U32  # of numbers about 1, whose difference is small
+_AGREE = 16 * U32  # what rounded constants leave
+_LOST_OF = 2.0**-14  # smaller outputs have a scale of their own
+
+
+def lost_in_float32_alone(matched: Match, compared: Sequence[Compared]) -> set[str]:
+    """The outputs that agree in float64 where a function that seems another one there runs in it.
+
+    As a variance that is a difference of squares: it is no other function, but nothing tells. What
+    is more than such a difference of numbers about 1 loses is not among them.
+    """
+    tapes = matched.reference.tape, matched.side.tape
+    with contextlib.ExitStack() as stack:
+        for tape in tapes:
+            stack.enter_context(_as_one_function(tape))
+        try:
+            ours = tapes[0].outputs_of("float64", {})
+            theirs = tapes[1].outputs_of("float64", matched.given)
+        except ParityError:  # outside what an operation takes
+            return set()
+    names = {value: name for name, value in tapes[0].outputs.items()}
+    found = set()
+    for one in compared:
+        a, b = ours[names[one.pair.reference]], one.lay(theirs[one.name])
+        if not one.is_float or b is None or a.shape != b.shape or b.dtype.kind != "f":
+            continue
+        gap = np.abs(one.ran[0].astype(np.float64) - one.ran[1])
+        largest = float(np.abs(a[np.isfinite(a)]).max(initial=0.0))
+        small = bool((gap <= _LOST * max(1.0, largest)).all())
+        if largest >= _LOST_OF and small and by_column(a, b) <= _AGREE:
+            found.add(one.name)
+    return found
+
+
+@contextlib.contextmanager
+def _as_one_function(tape: Tape) -> Iterator[None]:
+    """Within it functions that were taken for others in float64 run there all the same."""
+    known = dict(tape.kernels)
+    tape.kernels.update(dict.fromkeys(known, True))
+    try:
+        yield
+    finally:
+        tape.kernels.clear()
+        tape.kernels.update(known)

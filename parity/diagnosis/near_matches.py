@@ -1,0 +1,78 @@
+"""Pairs that are close but not equal: what makes them differ a little."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from parity.diagnosis.cut_search import Search, reconverges_later
+from parity.diagnosis.region import OutputPair, Parting, ancestors, descendants
+from parity.matching.match import Match, Pair
+from parity.numerics.difference import residual
+
+
+def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
+    """Pairs that are close but not equal, among what the outputs depend on, in their order."""
+    tape = found.side.tape
+    needed = ancestors(tape, [pair.candidate for pair in outputs])
+    near = []
+    for pair in found.pairs.values():
+        op = tape.producer(pair.candidate)
+        if pair.same or op is None or op.index not in needed:
+            continue
+        if pair.candidate not in found.injected and found.side.informative(pair.candidate):
+            near.append(pair)
+    near = _without_look_alikes(found, near)
+    return sorted(near, key=lambda pair: tape.values[pair.candidate].op)
+
+
+def parting_of_near(search: Search, pair: Pair) -> tuple[Parting, Match]:
+    """What makes a pair differ a little; looked into further if rounding does not explain it.
+
+    Args:
+        search: of the match, for no outputs: one for all pairs of it, since making it takes as long
+            as the program is.
+
+    Returns:
+        The parting; and the match, which is another one where a larger difference was repaired.
+    """
+    found = search.found
+    ours, theirs = search.regions(pair.reference, pair.candidate)
+    explained = search.explained(ours, pair.reference, theirs, pair.candidate, pair.residual)
+    if pair.residual > explained and min(ours.computing, theirs.computing) > 1:
+        ends = OutputPair("", pair.reference, pair.candidate)
+        step = Search(found, [ends]).meeting_place()
+        if step is not None and step[0].residual > step[0].explained:
+            return step
+    leaves = tuple(search.differing_leaves(ours, theirs))
+    ends_ = (pair.reference, pair.candidate)
+    met = reconverges_later(found, pair.candidate)  # near values go on as the reference's
+    parting = Parting(ours, theirs, ends_, pair.order, pair.residual, met, explained, leaves)
+    return parting, found
+
+
+def _without_look_alikes(found: Match, near: Sequence[Pair]) -> list[Pair]:
+    """Near pairs, but those after which the candidate itself comes closer to the same value.
+
+    Such a one is on the way there, as the minimum is of a clip that is two operations.
+    """
+    if not near:
+        return []
+    alike: dict[object, list[Pair]] = {}  # by the reference's numbers, which copies share
+    for pair in found.pairs.values():
+        alike.setdefault(found.reference.print(pair.reference), []).append(pair)
+    kept, run = [], None
+    for pair in near:
+        after = descendants(found.side.tape, pair.candidate)
+        others = alike[found.reference.print(pair.reference)]
+        others = [one for one in others if one.candidate in after]
+        if others and run is None:  # in the match what is near was put right before it went on
+            run = found.side.tape.replay("float64", found.draws)
+        if run is None or not any(
+            residual(
+                one.order.apply(found.reference.array(one.reference)), run.array(one.candidate)
+            )
+            < 0.5 * pair.residual
+            for one in others
+        ):
+            kept.append(pair)
+    return kept

@@ -1,0 +1,156 @@
+"""Outputs laid out alike, and what rounding accounts for in each of their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from parity.diagnosis.masks import are_masks
+from parity.diagnosis.outputs import in_reference_layout, is_constant
+from parity.diagnosis.regimes import moved_outputs
+from parity.diagnosis.region import OutputPair
+from parity.diagnosis.replay_check import Outputs, PlainRun, as_ran
+from parity.matching.match import Match
+from parity.numerics.accounting import (
+    ACCOUNTED,
+    allowance,
+    excess,
+    is_accounted,
+    of_one_kind,
+    rounded_constants,
+    share_beyond,
+)
+from parity.tape import Array
+
+LARGE = 1_000_000  # elements
+_MOST = 0.5
+
+Side = tuple[Array, Array]  # an output as its model ran, and in float64
+Lay = Callable[[Array], Array | None]  # a candidate's output, as the reference's lies
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A pair of outputs in the reference's layout, and what rounding accounts for.
+
+    Attributes:
+        name: the candidate's.
+        ran: both as the models ran.
+        masks: whether large negative constants are some.
+        besides: of what is allowed, what no moved number shows.
+    """
+
+    pair: OutputPair
+    name: str
+    lay: Lay
+    reference: Array
+    ran: tuple[Array, Array]
+    allowed: Array
+    masks: bool
+    besides: Array | float = 0.0
+
+    @property
+    def is_float(self) -> bool:
+        return self.reference.dtype.kind == "f"
+
+
+def are_accounted(
+    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun], limit: float
+) -> bool:
+    """Whether the elements' own rounding is seen to account for all that the outputs differ by.
+
+    It is quick, and takes little memory; what it does not know needs `compared_outputs`.
+    """
+    return all(is_accounted(*sides, limit) for *_, sides in _laid_out(matched, pairs, plain))
+
+
+def mostly_beyond(
+    matched: Match,
+    pairs: Sequence[OutputPair],
+    plain: tuple[PlainRun, PlainRun],
+    least: int = LARGE,
+) -> bool:
+    """Whether most elements of a large output differ by more than rounding accounts for.
+
+    Args:
+        least: how many elements make it large.
+    """
+    return any(
+        sides[0][0].size >= least and share_beyond(*sides, ACCOUNTED) > _MOST
+        for *_, sides in _laid_out(matched, pairs, plain)
+    )
+
+
+def compared_outputs(
+    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+) -> list[Compared]:
+    """The outputs, but for those of other shapes: they are reported by themselves."""
+    measured = not any(run.fallbacks for run in (matched.reference.run, matched.side.run))
+    found = []
+    for pair, name, lay, sides in _laid_out(matched, pairs, plain):
+        (ours, reference), (theirs, replayed) = sides
+        masks = are_masks(matched, pair, reference, replayed)
+        allowed = allowance(*sides, measured, None, masks)
+        if _is_to_be_measured(sides, allowed, measured, masks):
+            moved = moved_outputs(matched, pair)
+            if moved is not None:
+                allowed = allowance(*sides, measured, moved, masks)
+        besides: Array | float = 0.0
+        if is_constant(matched, pair) and reference.dtype.kind == "f":
+            besides = rounded_constants(reference, replayed)
+        allowed = allowed + besides
+        ran = ours, theirs
+        found.append(Compared(pair, name, lay, reference, ran, allowed, masks, besides))
+    return found
+
+
+def _laid_out(
+    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+) -> Iterator[tuple[OutputPair, str, Lay, tuple[Side, Side]]]:
+    ran = as_ran(plain[0], {}), as_ran(plain[1], matched.draws)
+    exact = exact_outputs(matched, {})
+    names = [{value: name for name, value in side.tape.outputs.items()} for side in plain]
+    for pair in pairs:
+        name = names[1][pair.candidate]
+
+        def lay(array: Array, pair: OutputPair = pair) -> Array | None:
+            return in_reference_layout(matched, pair, array)
+
+        reference = matched.reference.array(pair.reference)
+        ours = ran[0][names[0][pair.reference]]
+        theirs, replayed = lay(ran[1][name]), lay(exact[name])
+        if theirs is None or replayed is None or ours.shape != reference.shape:
+            continue  # see `listed_otherwise`
+        ours, reference, theirs, replayed = of_one_kind(ours, reference, theirs, replayed)
+        yield pair, name, lay, ((ours, reference), (theirs, replayed))
+
+
+def exact_outputs(matched: Match, substituted: Mapping[int, Array]) -> Outputs:
+    """The candidate's outputs in float64, by itself but for inputs, draws, and `substituted`."""
+    tape, run = matched.side.tape, matched.side.run
+    if matched.alone and not substituted:
+        return {name: run.array(value) for name, value in tape.outputs.items()}
+    return tape.outputs_of("float64", {**matched.inputs, **matched.draws, **substituted})
+
+
+def _is_to_be_measured(
+    sides: tuple[Side, Side],
+    allowed: Array,
+    measured: bool,
+    masks: bool,
+) -> bool:
+    """Whether it takes moved numbers to tell what rounding does.
+
+    So where a difference is accounted for only by what rounding is usual near an element, and where
+    replays show none: both models ran in float64, or one has none.
+    """
+    (ran, reference), (other, candidate) = sides
+    if reference.dtype.kind != "f":
+        return False
+    if not excess(reference, candidate, allowed, masks).ratio <= ACCOUNTED:
+        return not measured or ran.dtype == other.dtype == np.float64
+    none = np.zeros(reference.shape)
+    least = allowance(*sides, measured, (none, none), masks)
+    return not excess(reference, candidate, least, masks).ratio <= ACCOUNTED

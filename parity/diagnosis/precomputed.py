@@ -1,0 +1,223 @@
+"""What one model holds and the other computes of its inputs, or of all samples together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from parity.diagnosis.replay_check import PlainRun
+from parity.diagnosis.unread_inputs import WAYS
+from parity.errors import ParityError
+from parity.matching.match import Match
+from parity.numerics.rounding import U32
+from parity.tape import Array, Op, Replay, Tape
+
+
+@dataclass(frozen=True)
+class Held:
+    """A constant of one model that is equal to what the other computes.
+
+    Attributes:
+        side: of the model that computes it.
+        value: that it computes.
+        sure: whether it is equal by no chance, and the model that holds it computes it nowhere.
+    """
+
+    text: str
+    side: int
+    value: int
+    sure: bool = True
+
+
+ALIKE = 8 * U32
+_OTHER = 64 * ALIKE
+_ENOUGH = 4  # numbers that are equal by no chance
+_MOST = 64  # numbers that are looked for wherever they are
+_COMMON = (0.0, 0.5, 1.0, 2.0)  # which programs hold for many reasons
+# Settings that are numbers to compute with, not lengths or axes, though they may be whole.
+_OPERANDS = ("other", "value", "exponent", "alpha")
+
+
+def held_results(matched: Match) -> list[Held]:
+    """Constants of one model that were matched with what the other one computes."""
+    tapes = matched.reference.tape, matched.side.tape
+    found = []
+    for one in matched.pairs.values():
+        values = one.reference, one.candidate
+        if tapes[0].values[values[0]].size < _ENOUGH or not one.residual <= ALIKE:
+            continue
+        if not matched.reference.informative(values[0]):
+            continue
+        constant = [
+            tape.producer(value) is None and tape.values[value].kind != "input"
+            for tape, value in zip(tapes, values, strict=True)
+        ]
+        live_too = [tape.is_live(value) for tape, value in zip(tapes, values, strict=True)]
+        for side in (0, 1):
+            if constant[side] and live_too[1 - side] and _is_used(tapes[side], values[side]):
+                producer = tapes[1 - side].producer(values[1 - side])
+                place = f" at {producer.site.source}" if producer and producer.site.source else ""
+                value = tapes[side].values[values[side]]
+                text = (
+                    f"{value.name or 'a constant'} {value.shape} of {tapes[side].model} holds what "
+                    f"{tapes[1 - side].model} computes from its inputs{place}"
+                )
+                found.append(Held(text, 1 - side, values[1 - side]))
+    return found
+
+
+def _is_used(tape: Tape, value: int) -> bool:
+    return not tape.used.isdisjoint(tape.consumers[value]) or value in tape.outputs.values()
+
+
+def held_numbers(matched: Match) -> list[Held]:
+    """A few numbers that one model holds and the other computes from its inputs."""
+    sides = matched.reference, matched.side
+    live = [list(_few_live(one.tape, one.run)) for one in sides]
+    found: dict[str, Held] = {}
+    for side, other in ((0, 1), (1, 0)):
+        holder = sides[other].tape
+        held = _by_length(_few_held(holder))
+        elsewhere = _by_length(numbers for *_, numbers in live[other])
+        for op, value, numbers in live[side]:
+            as_they_are = _is_among(numbers, held)
+            if not as_they_are and not _is_among(_reciprocals(numbers), held):
+                continue
+            told = (
+                f"the number {numbers[0]:.6g}" if len(numbers) == 1 else f"{len(numbers)} numbers"
+            )
+            told = told if as_they_are else f"as a reciprocal {told}"
+            text = (
+                f"{holder.model} holds {told}, which {op.site.described} of "
+                f"{sides[side].tape.model} computes from its inputs"
+            )
+            common = np.isin(np.abs(numbers), _COMMON).all()
+            sure = not common and not _is_among(numbers, elsewhere)
+            found.setdefault(text, Held(text, side, value, sure))
+    return list(found.values())
+
+
+def _by_length(several: Iterable[Array]) -> dict[int, Array]:
+    """Arrays of numbers, those of one length as the rows of a matrix."""
+    found: dict[int, list[Array]] = {}
+    for one in several:
+        found.setdefault(len(one), []).append(one)
+    return {length: np.stack(rows) for length, rows in found.items()}
+
+
+def _is_among(numbers: Array, several: Mapping[int, Array]) -> bool:
+    rows = several.get(len(numbers))
+    if rows is None or not numbers.any():
+        return False
+    return bool((np.abs(rows - numbers) <= ALIKE * np.abs(numbers)).all(1).any())
+
+
+def _reciprocals(numbers: Array) -> Array:
+    """In order of size, as what is divided by in one model is multiplied with in the other."""
+    with np.errstate(all="ignore"):
+        return np.sort(np.nan_to_num(1.0 / numbers, posinf=0.0, neginf=0.0))
+
+
+def _few_live(tape: Tape, run: Replay) -> Iterator[tuple[Op, int, Array]]:
+    """What a model computes from its inputs that is a few numbers, in order of size."""
+    for op in tape.ops:
+        if op.index not in tape.used:
+            continue
+        for value in op.outputs:
+            if 1 <= tape.values[value].size <= _MOST and tape.is_live(value):
+                array = run.array(value)
+                if array.dtype.kind in "fiu":
+                    yield op, value, np.sort(array.astype(np.float64).ravel())
+
+
+def _few_held(tape: Tape) -> Iterator[Array]:
+    """The numbers that operations were given, as settings or as constants."""
+    for index in tape.used:
+        for name, one in tape.ops[index].settings():
+            whole = isinstance(one, int) and not isinstance(one, bool) and name in _OPERANDS
+            if isinstance(one, float) or whole:
+                yield np.array([float(one)])
+    recorded = Replay(tape, None, tape.recorded)
+    for value in tape.values:
+        if 1 <= value.size <= _MOST and value.kind in ("constant", "buffer", "parameter"):
+            if "float" in value.dtype and _is_used(tape, value.id):
+                yield np.sort(recorded.array(value.id).astype(np.float64).ravel())
+
+
+def never_changed(held: Sequence[Held], plain: Sequence[PlainRun], trials: int) -> list[Held]:
+    """Those of which no other samples show that what is computed is ever something else."""
+    left = [one for one in held if _hangs_on_contents(plain[one.side].tape, one.value)]
+    for side in (0, 1):
+        for at in range(trials):
+            here = [one for one in left if one.side == side]
+            record = plain[side].recorded
+            if not here or record is None:
+                break
+            try:
+                there = record(at)
+            except ParityError:  # the model takes no such samples
+                continue
+            changed = [one for one in here if _changed(plain[side].tape, there, one.value)]
+            left = [one for one in left if one not in changed]
+    return left
+
+
+def _hangs_on_contents(tape: Tape, value: int) -> bool:
+    """Whether inputs of other numbers change a value: places, as a sum of ones, they do not."""
+    ops = tape.leading_to([value])
+    recorded = Replay(tape, None, tape.recorded)
+    inputs = {one: recorded.array(one) for one in tape.inputs.values()}
+    before = recorded.array(value)
+    for other in WAYS:
+        try:
+            given = {one: other(array) for one, array in inputs.items()}
+            after = tape.replay(None, given, only=ops).array(value)
+        except ParityError:  # an operation takes no such numbers
+            continue
+        if not np.array_equal(before, after):
+            return True
+    return False
+
+
+def _changed(tape: Tape, there: Tape, value: int) -> bool:
+    if [op.kind for op in tape.ops] != [op.kind for op in there.ops]:
+        return True  # it is another program, and its outputs agree
+    before, after = (
+        np.sort(Replay(one, None, one.recorded).array(value).astype(np.float64).ravel())
+        for one in (tape, there)
+    )
+    if before.shape != after.shape:
+        return True
+    return not bool((np.abs(before - after) <= _OTHER * np.abs(before)).all())
+
+
+def of_all_samples(matched: Match, plain: tuple[PlainRun, PlainRun]) -> list[str]:
+    """What one model alone computes of all samples together, as their largest or their mean."""
+    count = plain[0].count
+    if count < 2:
+        return []  # a single sample has been moved already
+    sides = matched.reference, matched.side
+    found = []
+    for side, other in ((0, 1), (1, 0)):
+        tape, theirs = sides[side].tape, sides[other].tape
+        partners = {
+            values[side]
+            for one in matched.pairs.values()
+            if theirs.is_live((values := (one.reference, one.candidate))[other])
+        }
+        few = _by_length(numbers for *_, numbers in _few_live(theirs, sides[other].run))
+        own = {value: numbers for _, value, numbers in _few_live(tape, sides[side].run)}
+        for op in tape.ops:
+            if op.role != "compute":
+                continue
+            reads = [tape.values[one].shape for one in op.inputs if tape.is_live(one)]
+            # an axis of that length may be the features'
+            axes = max((shape.count(count) for shape in reads), default=0)
+            for value in op.outputs:
+                if tape.values[value].shape.count(count) >= axes or value in partners:
+                    continue
+                if value in own and not _is_among(own[value], few):
+                    found.append(f"{op.site.described} of {tape.model}")
+    return list(dict.fromkeys(found))

@@ -1,0 +1,268 @@
+"""Numbers that the host computed, in arrays or written into texts, bytes, times and sets.
+
+They have no history on a tape. What rounding does to them is seen where the inputs move by one unit
+in the last place: what does not change then has no rounding, and is equal or not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, Literal
+
+import numpy as np
+
+from parity.diagnosis.other_outputs import equal
+from parity.numerics.accounting import in_reals, lower_quartile, usually_moved
+from parity.numerics.rounding import U32, UNITS
+from parity.tape import Array
+
+Found = Literal["equal", "unclear", "apart"]
+
+# A computation rounds as often as this, where its inputs were rounded once.
+_ROUNDINGS = 16.0
+_EQUAL = 4 * U32  # as a constant that is rounded once more
+_KERNEL = 16 * U32  # as two exponentials of one number
+_COMPUTED = 64 * U32  # so far apart are numbers that two frameworks compute, but for chaotic models
+# More than rounding leaves in float32 but for chaotic models; what lies between is not claimed.
+_APART = 2.0**-10
+_FAULTY = 1000.0  # times what rounding moves
+_WHOLE = 2.0**23  # float32 has no digits behind the point from here on
+_COARSE = 16.0  # steps: what moves by fewer was rounded to them
+_JUMP = 0.25  # of its size, by which no whole number moves that is rounded
+_TIE = 1.5  # steps, by more than which no number is apart for a tie
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_POWER = 300  # of ten, in which float64 ends
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What a leaf holds: numbers, and all that lies between them.
+
+    Attributes:
+        rest: what has to be equal; of an array its shape, as a tuple.
+        written: each number as it is written; two that are written alike are the same.
+        numbers: in float64.
+        steps: between one number that can be written and the next.
+    """
+
+    rest: Any
+    written: tuple[Any, ...]
+    numbers: Array
+    steps: Array
+
+
+def compare_arrays(ours: Array, theirs: Array, again: Sequence[Sequence[Array | None]]) -> Found:
+    """Compares numbers that the host computed; whether rounding is what they differ by.
+
+    Args:
+        ours, theirs: of one shape.
+        again: those of either model where its inputs were moved, run by run.
+    """
+    readings = _of_array(ours), _of_array(theirs)
+    moved = [[None if one is None else _of_array(one) for one in runs] for runs in again]
+    return _compare(readings, moved)
+
+
+def compare_leaves(ours: Any, theirs: Any, again: Sequence[Sequence[Any]]) -> Found:
+    """The same of texts, bytes, times and sets that are not equal."""
+    sides = zip((ours, theirs), again, strict=True)
+    if all(equal(one, mine) for mine, runs in sides for one in runs):
+        return "unclear" if equal_but_for_digits(ours, theirs) else "apart"
+    if isinstance(ours, bytes) and isinstance(theirs, bytes) and not _is_text(ours):
+        return _compare_bytes(ours, theirs, again)
+    readings = _reading(ours), _reading(theirs)
+    return _compare(readings, [[_reading(one) for one in runs] for runs in again])
+
+
+def equal_but_for_digits(a: Any, b: Any) -> bool:
+    """Whether two leaves may hold the same but for the last digits of computed numbers."""
+    if isinstance(a, bytes) and isinstance(b, bytes) and len(a) == len(b) and not _is_text(a):
+        dtype = _format(a, b)
+        return dtype is not None and _may_be_rounded((_of_bytes(a, dtype), _of_bytes(b, dtype)))
+    return _may_be_rounded((_reading(a), _reading(b)))
+
+
+def _may_be_rounded(readings: tuple[_Reading | None, _Reading | None]) -> bool:
+    ours, theirs = readings
+    if ours is None or theirs is None or ours.rest != theirs.rest or not ours.written:
+        return False
+    apart = _differ(ours, theirs)
+    size = np.maximum(np.abs(ours.numbers), np.abs(theirs.numbers))
+    return bool((~apart | (np.abs(ours.numbers - theirs.numbers) <= _COMPUTED * size)).all())
+
+
+def _compare(
+    readings: tuple[_Reading | None, _Reading | None],
+    again: Sequence[Sequence[_Reading | None]],
+    rounded: bool = True,
+) -> Found:
+    """What two readings differ by.
+
+    Args:
+        rounded: whether what never moves may be rounded, as what saturates: bytes may be no number.
+    """
+    ours, theirs = readings
+    if ours is None or theirs is None or ours.rest != theirs.rest:
+        return "unclear"  # as a number without a point, or a member that rounding makes two
+    apart = _differ(ours, theirs)
+    if not apart.any():
+        return "equal"
+    with np.errstate(all="ignore"):
+        gap = np.abs(ours.numbers - theirs.numbers)
+        size = np.maximum(np.abs(ours.numbers), np.abs(theirs.numbers))
+    gap = np.where(np.isnan(gap), np.inf, gap)
+    steps = np.maximum(ours.steps, theirs.steps)
+    moved: Array = np.zeros(gap.shape)
+    for mine, runs in zip(readings, again, strict=True):
+        for one in runs:
+            if mine is None or one is None or one.rest != mine.rest:
+                return "unclear"
+            with np.errstate(all="ignore"):
+                moved = np.fmax(moved, np.abs(one.numbers - mine.numbers))
+    if isinstance(ours.rest, tuple) and moved.size and np.prod(ours.rest) == moved.size:
+        shaped = moved.reshape(ours.rest), size.reshape(ours.rest)
+        # most of them may be noisy, as phases of many turns: they excuse no other
+        moved = usually_moved(*shaped, lower_quartile).ravel()
+    # a number that was rounded to few places moves by one of them, whatever it was
+    times = np.where(moved >= _COARSE * steps, _ROUNDINGS, 1.0)
+    digits = (size < _WHOLE) & ~_both_whole(ours.numbers, theirs.numbers) & (steps < _EQUAL * size)
+    least = np.where(digits & rounded, (_KERNEL if moved.any() else _EQUAL) * size, 0.0)
+    covered = ~apart | (moved > 0) & (gap <= times * moved) | (gap > 0) & (gap <= least)
+    if covered.all():
+        # a hash is another one wherever anything is: that it moves as much excuses nothing
+        jumps = _both_whole(ours.numbers, theirs.numbers) & (moved > _JUMP * size)
+        return "unclear" if (apart & jumps & (moved >= _COARSE * steps)).any() else "equal"
+    if any(map(len, again)) and not moved.any():
+        # a constant: no further apart than float32 rounds it, or it is another one
+        far = (gap > _COMPUTED * size) & (gap > U32 * size.max(initial=0.0))
+    else:
+        far = (gap > _FAULTY * moved) & ((gap > _APART * size) | (moved > 0))
+        far &= gap > _TIE * steps * moved.any()
+    return "apart" if (far & ~covered).any() else "unclear"
+
+
+def _differ(ours: _Reading, theirs: _Reading) -> Array:
+    return np.array([a != b for a, b in zip(ours.written, theirs.written, strict=True)], bool)
+
+
+def _both_whole(a: Array, b: Array) -> Array:
+    found: Array = (a == np.rint(a)) & (b == np.rint(b))
+    return found
+
+
+# --- readings -------------------------------------------------------------------------------------
+
+
+def _of_array(array: Array) -> _Reading:
+    flat = in_reals(array).ravel()
+    written = tuple(None if one != one else one for one in flat.tolist())  # NaN is NaN
+    whole = flat.dtype.kind != "f"
+    numbers = flat.astype(np.float64)
+    return _Reading(in_reals(array).shape, written, numbers, np.full(numbers.shape, float(whole)))
+
+
+def _reading(leaf: Any) -> _Reading | None:
+    """The numbers in a leaf; None where there are none."""
+    if isinstance(leaf, bytes) and _is_text(leaf):
+        leaf = leaf.decode()
+    if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "SU":
+        leaf = "\0".join(map(str, leaf.ravel().tolist()))
+    if isinstance(leaf, str):
+        return _of_text(leaf)
+    if isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind in "mM":
+        whole = np.asarray(leaf).astype(f"{leaf.dtype.kind}8[us]").astype(np.int64)
+        return _of_array(whole)
+    if isinstance(leaf, timedelta):
+        return _of_array(np.array([leaf // _MICROSECOND]))
+    if isinstance(leaf, datetime):
+        since = leaf - datetime(1970, 1, 1, tzinfo=leaf.tzinfo)
+        return _of_array(np.array([since // _MICROSECOND]))
+    if isinstance(leaf, date):
+        return _of_array(np.array([leaf.toordinal()]))
+    if isinstance(leaf, (set, frozenset)):
+        numbers = sorted(one for one in leaf if isinstance(one, (int, float)))
+        rest = frozenset(one for one in leaf if not isinstance(one, (int, float)))
+        steps = np.array([float(isinstance(one, int)) for one in numbers])
+        return _Reading([rest, len(numbers)], tuple(numbers), np.array(numbers, float), steps)
+    return None
+
+
+def _is_text(given: bytes) -> bool:
+    try:
+        return given.decode().isprintable()
+    except UnicodeDecodeError:
+        return False
+
+
+def _of_text(text: str) -> _Reading:
+    written = tuple(_NUMBER.findall(text))
+    numbers = np.array([float(one) for one in written])
+    return _Reading(_NUMBER.sub("#", text), written, numbers, np.array(list(map(_step, written))))
+
+
+def _step(written: str) -> float:
+    """One unit in the last place of a number that is written out."""
+    digits, _, power = written.lower().partition("e")
+    places = len(digits.partition(".")[2])
+    return float(10.0 ** max(min(int(power or 0), _POWER) - places, -_POWER))
+
+
+# --- bytes ----------------------------------------------------------------------------------------
+
+
+def _compare_bytes(ours: bytes, theirs: bytes, again: Sequence[Sequence[Any]]) -> Found:
+    """Of bytes it is not known what numbers they hold: the first format in which they look like it.
+
+    Halves look like float32, too; what is a unit or two of halves apart is not claimed to be more.
+    """
+    if len(ours) != len(theirs):
+        return "apart"
+    dtype = _format(ours, theirs, *(one for runs in again for one in runs))
+    if dtype is None:
+        return "unclear"
+    moved = [[_of_bytes(one, dtype) for one in runs] for runs in again]
+    pair = _of_bytes(ours, dtype), _of_bytes(theirs, dtype)
+    found = _compare(pair, moved, rounded=False)  # it may be no number
+    return "unclear" if found == "apart" and _are_near_halves(ours, theirs) else found
+
+
+def _format(*given: Any) -> str | None:
+    """The first format in which all look like numbers; None if there is none."""
+    found = (one for one in _FORMATS if all(_look_like(item, one) for item in given))
+    return next(found, None)
+
+
+def _of_bytes(given: bytes, dtype: str) -> _Reading:
+    return _of_array(np.frombuffer(given, dtype))
+
+
+_FORMATS = ("<f4", ">f4", "<f8", ">f8", "<f2", ">f2")
+_LEAST, _LARGEST = 2.0**-40, 2.0**40
+
+
+def _look_like(given: Any, dtype: str) -> bool:
+    """Whether bytes hold numbers of ordinary sizes, if they are of that format."""
+    if not isinstance(given, bytes) or not given or len(given) % np.dtype(dtype).itemsize:
+        return False
+    with np.errstate(invalid="ignore"):
+        size = np.abs(np.frombuffer(given, dtype).astype(np.float64))
+    return bool(((size == 0) | (size > _LEAST) & (size < _LARGEST)).all())
+
+
+def _are_near_halves(ours: bytes, theirs: bytes) -> bool:
+    for a, b in _as_halves(ours, theirs):
+        with np.errstate(all="ignore"):
+            near = np.abs(a - b) <= 4 * UNITS["float16"] * np.maximum(np.abs(a), np.abs(b))
+        if near.all():
+            return True
+    return False
+
+
+def _as_halves(ours: bytes, theirs: bytes) -> Iterator[tuple[Array, Array]]:
+    for dtype in _FORMATS[-2:] if not len(ours) % 2 else ():
+        a, b = (np.frombuffer(one, dtype).astype(np.float64) for one in (ours, theirs))
+        yield a, b

@@ -1,0 +1,241 @@
+"""A model that has stored what the other one computes: on the inputs at hand they agree."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from parity.diagnosis.host_outputs import apart
+from parity.diagnosis.other_samples import (
+    NUDGES,
+    Apart,
+    Gap,
+    apart_elsewhere,
+    elsewhere,
+    is_by_sample,
+    lay,
+    names_of,
+    usual_gaps,
+)
+from parity.diagnosis.precomputed import (
+    Held,
+    held_numbers,
+    held_results,
+    never_changed,
+    of_all_samples,
+)
+from parity.diagnosis.region import OutputPair
+from parity.diagnosis.replay_check import Outputs, PlainRun, recorded_outputs
+from parity.errors import ParityError
+from parity.matching.match import Match
+from parity.outputs import Outputs as Flat
+
+
+def stored_results(
+    matched: Match,
+    pairs: Sequence[OutputPair],
+    every: Sequence[OutputPair],
+    plain: tuple[PlainRun, PlainRun],
+) -> tuple[str, list[str]]:
+    """Whether one model has stored what the other computes from the inputs.
+
+    What is stored, as a mask, a list of lengths, a scale, agrees on the inputs that it was computed
+    from. So both run on other samples too: on half of them, in another order.
+
+    Args:
+        pairs: the outputs that a tape can replay.
+        every: those and what the host computed.
+
+    Returns:
+        The verdict that follows, and the reasons; none where the models agree there as well.
+    """
+    held = held_results(matched)
+    found = [*_stored_outputs(matched, pairs), *(one.text for one in held)]
+    fixed = [pair for pair in every if not _drawn(matched, pair, plain)]
+    orders = plain[0].orders
+    alone = plain[0].count == 1 and not orders and not plain[1].orders  # of whole numbers, say
+    if not fixed or not same_orders(plain) and (found or not alone):
+        told = [f"{one}; more than one sample would show it" for one in found]
+        return ("unverified" if found else "parity"), told
+    usual = usual_gaps(matched, fixed, [one.run() for one in plain], plain[0].count)
+    refused = 0
+    for at in range(len(orders)):
+        try:
+            seen = _as_they_lie(matched, fixed, plain, at)
+            differing = apart_elsewhere(matched, seen, plain, at, usual)
+            if not differing:
+                continue
+            by_sample = [is_by_sample(matched, differing, plain, side, at) for side in (0, 1)]
+        except ParityError:  # a model takes no samples in this order
+            refused += 1
+            continue
+        if all(by_sample):
+            continue  # what differs there differs here, among samples that hide it
+        # what mixes samples may differ there for their own sake: a spread of zero, ties;
+        told = [f"{one}; {_where(plain, at)} they differ" for one in found] or [
+            on_others(plain, at)
+        ]
+        told += not_finite(plain, at, differing)
+        # so does what a first call builds of its batch, which both may do
+        sure = any(by_sample) and not any(one.built() for one in plain)
+        return ("diverged" if sure else "unverified"), told
+    if found and refused == len(orders):
+        return "unverified", [f"{one}; the models take no other samples" for one in found]
+    return _a_few_percent_off(matched, fixed, plain, usual, held, refused == len(orders))
+
+
+def _a_few_percent_off(
+    matched: Match,
+    pairs: Sequence[OutputPair],
+    plain: tuple[PlainRun, PlainRun],
+    usual: Mapping[str, Gap],
+    found: Sequence[Held],
+    refused: bool,
+) -> tuple[str, list[str]]:
+    """The same on samples that are a few percent off, where what every part of a batch has shows.
+
+    As the largest of clipped observations. Such samples may be none that a model takes (no unit
+    quaternions, say), and right models may differ there. So it takes something else to doubt: what
+    one of them holds and the other computes, or what one alone computes of all samples; or that
+    nothing else is known, as the models take no other order.
+    """
+    held = [*found, *held_numbers(matched)]
+    others = len(plain[0].orders)
+    together = [] if held else of_all_samples(matched, plain)
+    if not held and not together and not refused:
+        return "parity", []
+    differing: list[Apart] = []
+    with contextlib.suppress(ParityError):  # which a model may refuse
+        differing = apart_elsewhere(matched, pairs, plain, others, usual)
+    if differing:
+        where = _where(plain, others)
+        told = [f"{one.text}; {where} they differ" for one in held]
+        told = told or [
+            f"{where} the outputs differ: {one} computes of all samples what the other model "
+            "computes nowhere, and may hold"
+            for one in together[:1]
+        ]
+        if refused and not told:
+            told = [on_others(plain, others)]
+        if told:
+            return "unverified", told
+    same = never_changed([one for one in held if one.sure], plain, others + 1)
+    told = [
+        f"{one.text}; no other samples were seen on which that is something else" for one in same
+    ]
+    return ("unverified" if told else "parity"), told
+
+
+def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
+    """Of strings and the like, which both models return alike, those that differ elsewhere."""
+    if not same_orders(plain):
+        return []
+    found: dict[str, str] = {}
+    for at in range(len(plain[0].orders)):
+        try:
+            ours, theirs = (_others(elsewhere(one, at)) for one in plain)
+            for name in ours.keys() & theirs.keys():
+                if apart(ours[name], theirs[name]) and _is_steady(plain, name, at):
+                    found[name] = f"output {name!r}: {on_others(plain, at)}"
+        except ParityError:  # a model takes no samples in this order
+            continue
+    return list(found.values())
+
+
+def _is_steady(plain: tuple[PlainRun, PlainRun], name: str, at: int) -> bool:
+    """Whether a leaf is what was recorded when a model runs again, and no rounding changes it."""
+    return not any(
+        apart(one.tape.other_outputs.get(name), _others(one.run()).get(name))
+        or apart(_others(elsewhere(one, at)).get(name), _others(moved).get(name))
+        for one in plain
+        for moved in (elsewhere(one, at, seed) for seed in range(NUDGES))
+    )
+
+
+def _others(outputs: Outputs) -> Mapping[str, Any]:
+    return outputs.others if isinstance(outputs, Flat) else {}
+
+
+def same_orders(plain: tuple[PlainRun, PlainRun]) -> bool:
+    """Whether both models can be given the same other samples."""
+    return len(plain[0].orders) == len(plain[1].orders) > 0
+
+
+def _where(plain: Sequence[PlainRun], at: int) -> str:
+    if at >= plain[0].moved:
+        return "on samples that are a few percent off"
+    return "on half of the samples, in another order"
+
+
+def on_others(plain: Sequence[PlainRun], at: int) -> str:
+    """That outputs differ on other samples, and why they may."""
+    return (
+        f"{_where(plain, at)} the outputs differ: one of the models may hold what it computed of "
+        "these inputs, as a mask, lengths or a scale, or they treat what is missing there otherwise"
+    )
+
+
+def not_finite(plain: Sequence[PlainRun], at: int, differing: Sequence[Apart]) -> list[str]:
+    """That one model alone has no numbers somewhere in what it gives on other samples."""
+    found = []
+    for one in differing:
+        if one.finite[0] != one.finite[1]:
+            side = one.finite.index(False)
+            found.append(
+                f"{_where(plain, at)} output {one.names[side]!r} of {plain[side].tape.model} is "
+                f"not finite throughout, that of {plain[1 - side].tape.model} is: a mean or a "
+                "quotient of what is empty there may be NaN in the one and 0 in the other. Samples "
+                "of which each half leaves nothing empty would tell"
+            )
+    return found
+
+
+def _as_they_lie(
+    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun], at: int
+) -> Sequence[OutputPair]:
+    """The outputs that can be held against each other: of fewer samples those of one shape.
+
+    A model that gives as many samples as before is built for a batch of that size.
+    """
+    if len(plain[0].orders[at]) == plain[0].count:
+        return pairs
+    ours, theirs = (elsewhere(one, at) for one in plain)
+    found = []
+    for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
+        both = name in ours and other in theirs
+        shape = ours[name].shape if both else ()
+        if not both or lay(matched, pair, theirs[other], shape).shape == shape:
+            found.append(pair)
+    return found
+
+
+def _drawn(matched: Match, pair: OutputPair, plain: tuple[PlainRun, PlainRun]) -> bool:
+    """Whether an output is another one in another run, as it is made of random draws."""
+    names = (name for [name] in names_of(matched, [pair]))
+    for one, name in zip(plain, names, strict=True):
+        recorded = recorded_outputs(one.tape)
+        if name in one.drawn:
+            return True
+        # what the host made of draws is on no tape
+        if name in one.tape.by_value and not np.array_equal(recorded[name], one.run()[name]):
+            return True
+    return False
+
+
+def _stored_outputs(matched: Match, pairs: Sequence[OutputPair]) -> list[str]:
+    """Outputs that one model alone computes from its inputs."""
+    tapes = matched.reference.tape, matched.side.tape
+    found = []
+    for pair in pairs:
+        live = tapes[0].is_live(pair.reference), tapes[1].is_live(pair.candidate)
+        if live[0] != live[1]:
+            name = tapes[live.index(False)].model
+            found.append(
+                f"output {pair.name!r} of {name} does not depend on its inputs as far as "
+                "operations were recorded, the other model's does: it may be a stored result, or "
+                "computed where it cannot be followed, as through NumPy"
+            )
+    return found

@@ -1,0 +1,71 @@
+"""Divergences whose values are too large to be explained whole, explained on a few samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from parity import budget
+from parity.model import Inputs, Model, flatten_inputs, map_arrays, wrap
+from parity.report.result import Comparison, Divergence, Report
+from parity.tape import Array, Tape
+
+_ELEMENTS = 1 << 18  # of the largest value, on the samples
+
+
+def explained_on_samples(
+    found: Comparison,
+    models: tuple[Model, Model],
+    fed: tuple[Inputs, Inputs],
+    tapes: tuple[Tape, Tape],
+    compare: Callable[..., Report],
+) -> Comparison:
+    """A comparison whose divergences lacked memory to be explained, with causes of a smaller one.
+
+    A cause is told where the smaller one finds a divergence at the same two places. It is not
+    proved: the other samples may differ for another reason.
+
+    Args:
+        fed: the models' inputs.
+        compare: `parity.compare`.
+    """
+    left = budget.current()
+    if budget.MEMORY not in left.missed:
+        return found
+    arrays = [array for one in fed for array in flatten_inputs(one).values()]
+    counts = {len(array) if array.ndim else 0 for array in arrays}
+    largest = max(value.size for tape in tapes for value in tape.values)
+    count = next(iter(counts))
+    few = max(2, count * _ELEMENTS // largest)
+    if len(counts) > 1 or few >= count or left.seconds_left <= 0:
+        return found
+
+    def first(array: Array) -> Array:
+        return array[:few]
+
+    smaller = [
+        wrap(model, inputs=map_arrays(first, one)) for model, one in zip(models, fed, strict=True)
+    ]
+    report = compare(*smaller, seconds=left.seconds_left)
+    told = f"explained on the first {few:,} of {count:,} samples: all do not fit into the budget"
+    return replace(found, divergences=_explained(found.divergences, report.divergences, told))
+
+
+def _explained(
+    found: Sequence[Divergence], smaller: Sequence[Divergence], told: str
+) -> tuple[Divergence, ...]:
+    causes = {_places(one): one.cause for one in reversed(smaller)}
+    explained = []
+    for one in found:
+        cause = causes.get(_places(one)) if one.cause is None else None
+        if cause is not None:
+            detail = one.detail.replace(budget.NOT_EXPLAINED, "").removesuffix("; ")
+            unproved = "; ".join(filter(None, (cause.unproved, told)))
+            cause = replace(cause, confirmed=False, unproved=unproved)
+            one = replace(one, cause=cause, detail=detail)
+        explained.append(one)
+    return tuple(explained)
+
+
+def _places(found: Divergence) -> tuple[tuple[str, str, str], ...]:
+    return tuple((site.op, site.layer, site.source) for site in (found.reference, found.candidate))

@@ -1,0 +1,245 @@
+"""Where each feature that enters a layer comes from: which channel and pixel of which layer.
+
+A dense layer behind a flatten takes channels first in one framework and channels last in another.
+Neither is read off a shape: the elements of each layer's result are numbered in one order of axes
+(batch, channel, space), and the numbers follow the tape from there to whatever reads them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import permutations
+
+import numpy as np
+
+from parity.architecture.einsum import laid_out
+from parity.architecture.graph import Graph
+from parity.architecture.program import Program
+from parity.architecture.step import Step, axes_of, plain
+from parity.tape import Array, Op
+from parity.weights.element_index import move
+
+_ANCHORED = frozenset(
+    "convolution transposed_convolution dense max_pool average_pool embedding".split()
+)
+_IMAGES = frozenset("convolution transposed_convolution max_pool average_pool".split())
+_SPAN = 1 << 36  # elements of one layer's result
+_SUMMED = 1 << 62  # marks what is made of several elements
+_REDUCTIONS = frozenset("mean sum max amax min amin average maxreduce reducemean".split())
+
+
+class Elements:
+    """The origins of the elements of a tape's values.
+
+    Args:
+        program: of the tape.
+        anchors: for each step that has a partner in the other model, a number that both share.
+        inputs: by the value id of an input its elements' numbers, from 1, in the order of the other
+            model's; below `_SPAN`.
+    """
+
+    def __init__(
+        self, program: Program, anchors: Mapping[int, int], inputs: Mapping[int, Array]
+    ) -> None:
+        self._graph: Graph = program.graph
+        self._tape = program.graph.tape
+        self.shapes: dict[int, tuple[int, ...]] = {}  # of images: batch, channels, space
+        self._of: dict[int, Array | None] = dict(inputs)
+        last = {step.ops[-1]: n for n, step in enumerate(program.steps)}
+        owner = self._graph.owner
+        for op in self._graph.live.values():
+            if op.index in last:
+                step = program.steps[last[op.index]]
+                self._of[op.outputs[0]] = self._after(step, op, anchors.get(last[op.index]))
+            elif op.index not in owner or op.role == "move":  # a recurrence takes its turns apart
+                self._loose(op)
+
+    def of(self, value: int) -> Array | None:
+        """int64 array of the value's shape; None where it cannot be followed."""
+        return self._of.get(value)
+
+    def channels(self, value: int, axis: int, images: bool) -> Array | None:
+        """What tells the channels of a value apart, by their order along `axis`.
+
+        Args:
+            images: whether to look at a pixel in the middle, away from any padding.
+        """
+        found = self.of(value)
+        if found is None:
+            return None
+        at = [size // 2 if images and number else 0 for number, size in enumerate(found.shape)]
+        index = [slice(None) if n == axis % found.ndim else at[n] for n in range(found.ndim)]
+        own = found[tuple(index)]
+        return self._without_pixels(own) if images and found.ndim > 2 else own
+
+    def _without_pixels(self, labels: Array) -> Array:
+        """Labels of one pixel's channels alone: padding may put another pixel in the middle."""
+        channels = labels.copy()
+        for anchor, (_, _, *space) in self.shapes.items():
+            own = labels // _SPAN == anchor
+            size = int(np.prod(space, dtype=np.int64))
+            channels[own] = anchor * _SPAN + labels[own] % _SPAN // size
+        return channels if np.unique(channels).size == np.unique(labels).size else labels
+
+    def _after(self, step: Step, op: Op, anchor: int | None) -> Array | None:
+        """What a step gives: elements of its own, or those that it worked on one by one."""
+        shape = self._tape.values[op.outputs[0]].shape
+        if step.kind in _ANCHORED:
+            if anchor is None:
+                return None
+            own = np.arange(int(np.prod(shape)), dtype=np.int64) + anchor * _SPAN
+            if step.kind not in _IMAGES:
+                return laid_out(self._graph, self._tape.ops[step.ops[0]], own.reshape(shape))
+            self.shapes[anchor] = shape
+            if channel_axis(self._graph, op, len(shape)) != 1:
+                self.shapes[anchor] = (shape[0], shape[-1], *shape[1:-1])
+                return np.moveaxis(own.reshape(shape[0], shape[-1], *shape[1:-1]), 1, -1)
+            return own.reshape(shape)
+        if len(step.ops) == 1 and step.kind not in ("global_average_pool",):
+            return self._one_by_one(op)
+        if step.kind == "global_average_pool":
+            return self._reduced(op)
+        within = {value for index in step.ops for value in self._tape.ops[index].outputs}
+        for index in step.ops:
+            for value in self._tape.ops[index].inputs:
+                found = self._of.get(value)
+                if value not in within and found is not None and found.shape == shape:
+                    return None if step.opaque else found
+        return None
+
+    def _loose(self, op: Op) -> None:
+        if op.role == "move":
+            labels = [self._of.get(value) for value in op.inputs]
+            live = [v for v in op.inputs if self._is_moved(v)]
+            known = live and all(self._of.get(value) is not None for value in live)
+            moved = move(self._tape, op, labels) if known else None
+            for number, value in enumerate(op.outputs):
+                self._of[value] = moved[number] if moved else self._in_its_order(op, value)
+        elif plain(op) in _REDUCTIONS or "sumtosize" in plain(op):
+            self._of[op.outputs[0]] = self._reduced(op)
+        else:
+            found = self._one_by_one(op)
+            self._of[op.outputs[0]] = found
+            if found is None:
+                self._of[op.outputs[0]] = self._in_its_order(op, op.outputs[0])
+
+    def _is_moved(self, value: int) -> bool:
+        """Whether it is numbers of the model's, and no shape or index that was worked out."""
+        whole = self._tape.values[value].dtype.startswith(("int", "uint"))
+        return not self._graph.is_static(value) and not (whole and self._of.get(value) is None)
+
+    def _one_by_one(self, op: Op) -> Array | None:
+        """What works on each element by itself, or on two models' elements in pairs."""
+        shape = self._tape.values[op.outputs[0]].shape
+        found = []
+        for value in op.inputs:
+            if not self._graph.is_static(value):
+                labels = self._of.get(value)
+                if labels is None:
+                    return None
+                found.append(labels)
+        whole = [labels for labels in found if labels.shape == shape]
+        if whole:
+            least: Array = np.minimum.reduce(whole)  # in whatever order they are added
+            return least
+        return None
+
+    def _in_its_order(self, op: Op, value: int) -> Array | None:
+        """A row that is made of known elements in another way, as a one-hot: as it stands.
+
+        Images are left out: their elements stand in an order of each framework's own.
+        """
+        shape = self._tape.values[value].shape
+        made_of = [self._of.get(v) for v in op.inputs if not self._graph.is_static(v)]
+        known = [labels for labels in made_of if labels is not None]
+        if len(shape) != 2 or not known or len(known) < len(made_of):
+            return None
+        origin = sum(int(_mixed(labels).sum()) for labels in known) % (_SUMMED // _SPAN)
+        places = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
+        return places + origin * _SPAN + _SUMMED
+
+    def _reduced(self, op: Op) -> Array | None:
+        """Sums and means over axes: of the same elements, in whatever order."""
+        labels = self._of.get(op.inputs[0])
+        shape = self._tape.values[op.outputs[0]].shape
+        if labels is None:
+            return None
+        axes = axes_of(op, labels.ndim)
+        if not axes and len(shape) == labels.ndim:
+            axes = tuple(n for n, size in enumerate(shape) if size != labels.shape[n])
+        with np.errstate(over="ignore"):
+            total = np.abs(_mixed(labels).sum(axes)) | _SUMMED
+        return total.reshape(shape) if total.size == np.prod(shape) else None
+
+
+def _mixed(labels: Array) -> Array:
+    """Numbers whose sums tell which labels they are of, in whatever order."""
+    with np.errstate(over="ignore"):
+        found: Array = (labels * 0x2545F4914F6CDD1D) ^ (labels >> 7)
+        return found
+
+
+def order_in_file(entering: Array | None, elements: Elements, channels_last: bool) -> Array | None:
+    """How a file's channels are laid out as they enter a layer, from how images lie there.
+
+    Args:
+        entering: the origins of what enters, of one layer's result.
+
+    Returns:
+        As `order`; None also where they come from several layers.
+    """
+    if entering is None or (entering >= _SUMMED).any():
+        return None
+    anchors = np.unique(entering // _SPAN)
+    if anchors.size != 1 or int(anchors[0]) not in elements.shapes:
+        return None
+    _, channels, *space = elements.shapes[int(anchors[0])]
+    size = int(np.prod(space, dtype=np.int64))
+    place = entering % _SPAN % (channels * size)
+    if channels_last:
+        place = place % size * channels + place // size
+    ranks = np.argsort(np.argsort(place))
+    return None if np.array_equal(ranks, np.arange(place.size)) else ranks
+
+
+def channel_axis(graph: Graph, op: Op, rank: int) -> int:
+    """Where the channels of an image are that a convolution or pool gives."""
+    untold = "NHWC" if graph.tape.framework == "tensorflow" else "NCHW"
+    return 1 if str(op.attributes.get("data_format", untold)).startswith("NC") else rank - 1
+
+
+def order(ours: Array | None, theirs: Array | None) -> tuple[Array | None, bool]:
+    """How the reference's channels are laid out as the candidate's.
+
+    Returns:
+        For each of the candidate's channels the number of the reference's, None where they stand
+        in the same order; and whether that is known.
+    """
+    if ours is None or theirs is None or ours.size != theirs.size:
+        return None, False
+    if np.array_equal(ours, theirs):
+        return None, True
+    left, right = np.argsort(ours, kind="stable"), np.argsort(theirs, kind="stable")
+    if not np.array_equal(ours[left], theirs[right]):
+        return None, False
+    found = np.empty(ours.size, np.int64)
+    found[right] = left
+    return found, True
+
+
+def moved_as(numbers: Array, ours: Array, theirs: Array) -> Array | None:
+    """Numbers moved as the axes were of what they are of, between arrays of the same contents.
+
+    Returns:
+        None where no order of axes makes one array of the other, or several do, and differ.
+    """
+    if ours.size != theirs.size or ours.ndim != theirs.ndim:
+        return None
+    found = {
+        numbers.transpose(axes).tobytes(): axes
+        for axes in permutations(range(ours.ndim))
+        if ours.transpose(axes).shape == theirs.shape
+        and np.array_equal(ours.transpose(axes), theirs)
+    }
+    return numbers.transpose(*found.values()) if len(found) == 1 else None

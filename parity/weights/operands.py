@@ -1,0 +1,269 @@
+"""What each step of a model multiplies by and adds, each in one arrangement for all frameworks.
+
+The arrangement is the same whatever the layout: (out, in) for a dense kernel, (out, in, space) for
+a convolution, (in, out, space) for a transposed one, without space where it is one pixel, (rows,
+features) for an embedding, (features) for all else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+
+from parity.architecture.einsum import contraction
+from parity.architecture.graph import Graph
+from parity.architecture.program import Program
+from parity.architecture.step import BIAS, KINDS, Step, plain
+from parity.tape import Array, Op
+from parity.weights.channel_order import channel_axis
+from parity.weights.element_index import Addresses, without_repeats
+from parity.weights.transposed_views import Strided, strided
+
+# What a part holds where a model has none.
+NEUTRAL = {"bias": 0.0, "beta": 0.0, "gamma": 1.0, "running mean": 0.0, "running variance": 1.0}
+
+_AFFINE, _STATISTICS = ("gamma", "beta"), ("running mean", "running variance")
+
+
+@dataclass(eq=False)
+class Part:
+    """A kernel, a bias, a statistic: one operand of a step.
+
+    Attributes:
+        step: number of the step in its program.
+        role: what it does there.
+        enters: the live value whose channels its axis 1 (or 0 where it has but one) meets; None
+            where it meets none in their order.
+        axis: of that value's channels.
+        images: whether that value is one of images.
+        layout: of a file's kernel, the order of its axes.
+        find: the addresses of its elements, or their sum, each with its sign.
+    """
+
+    step: int
+    role: str
+    find: Callable[[], list[tuple[float | Array, Array]] | None] = field(repr=False)
+    enters: int | None = None
+    axis: int = -1
+    images: bool = False
+    layout: str = ""
+
+    @property
+    def in_norm(self) -> bool:
+        return self.step >= 0 and self.role.split(" (")[0] in (*_AFFINE, *_STATISTICS)
+
+    @cached_property
+    def strided(self) -> Strided | None:
+        """How it lies in its tensor, where it is one whole tensor with its axes moved."""
+        return self.find.strided() if isinstance(self.find, Term) else None
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        if self.strided is not None:
+            return self.strided.shape
+        terms = self.find()
+        return terms[0][1].shape if terms else ()
+
+
+def parts(program: Program, addresses: Addresses) -> list[Part]:
+    """The parts of every step that is no recurrence or attention, in the order of the steps."""
+    found = []
+    for number, step in enumerate(program.steps):
+        read = _READERS.get(step.kind, _norm if step.kind.endswith("_norm") else None)
+        if read is not None and not step.opaque:
+            for part in read(program.graph, addresses, number, step):
+                found += list(_apart(part))
+    return found
+
+
+def product(graph: Graph, addresses: Addresses, number: int, op: Op) -> Part | None:
+    """The kernel of a dense product."""
+    found = contraction(graph, op)
+    if found is not None:
+        axis = found.entering[0] if len(found.entering) == 1 else None
+        find = Term(addresses, found.weight, (*found.out, *found.into), rows=len(found.out))
+        return Part(number, "kernel", find, None if axis is None else found.x, axis or 0)
+    word, shapes = plain(op), graph.tape.values
+    factors = list(op.inputs[1:] if word == "addmm" else op.inputs[:2])
+    if len(factors) != 2 or word in ("einsum", "tensordot"):
+        return None
+    weight = next((v for v in factors[::-1] if graph.is_static(v)), None)
+    if weight is None or graph.is_static(factors[0]) and graph.is_static(factors[1]):
+        return None
+    second = factors[1] == weight
+    flipped = bool(op.attributes.get(f"transpose_{'b' if second else 'a'}")) or bool(
+        op.attributes.get(f"adj_{'y' if second else 'x'}")
+    )
+    as_is = flipped if second else not flipped
+    if word in ("linearfunction", "linear"):
+        as_is = True
+    rank = len(shapes[weight].shape)
+    if rank < 2 or {*shapes[weight].shape[:-2]} - {1}:
+        return None
+    x = factors[0 if second else 1]
+    x_flipped = bool(op.attributes.get(f"transpose_{'a' if second else 'b'}")) or bool(
+        op.attributes.get(f"adj_{'x' if second else 'y'}")
+    )
+    axis = -1 if second != x_flipped else -2
+    axes = (*range(rank - 2), *((rank - 2, rank - 1) if as_is else (rank - 1, rank - 2)))
+    find = Term(addresses, weight, axes, rows=rank - 1)
+    return Part(number, "kernel", find, x, axis)
+
+
+def _dense(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterator[Part]:
+    op = graph.tape.ops[step.ops[0]]
+    kernel = product(graph, addresses, number, op)
+    if kernel is not None:
+        yield kernel
+        word = plain(op)
+        own = op.inputs[:1] if word == "addmm" else op.inputs[2:3]
+        yield from _bias(graph, addresses, number, step, own)
+
+
+def _bias(
+    graph: Graph, addresses: Addresses, number: int, step: Step, own: tuple[int, ...]
+) -> Iterator[Part]:
+    added = [v for v in own if graph.is_static(v)]
+    for op in (graph.tape.ops[index] for index in step.ops[1:]):
+        if plain(op) in BIAS:
+            added += [v for v in op.inputs if graph.is_static(v)]
+    if len(added) == 1:
+        yield Part(number, "bias", Term(addresses, added[0], flat=True))
+
+
+def _convolution(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterator[Part]:
+    op = graph.tape.ops[step.ops[0]]
+    word = plain(op)
+    backwards = word.endswith(("backpropinput", "backpropinputv2"))
+    x, weight = op.inputs[::-1][:2] if backwards else op.inputs[:2]
+    rank = len(graph.tape.values[weight].shape)
+    axes: tuple[int, ...] | None = None
+    grouped = False
+    if graph.tape.framework == "tensorflow":
+        space = range(rank - 2)
+        grouped = word.startswith("depthwise")
+        axes = (rank - 2, rank - 1, *space) if grouped else (rank - 1, rank - 2, *space)
+    find = Term(addresses, weight, axes, joined=grouped, spatial=True)
+    # channels of groups stand by their group, not by their layer
+    whole = int(step.parameters.get("groups", 1)) == 1 and step.kind == "convolution"
+    x = _before_spreading(graph, x)
+    axis = channel_axis(graph, op, len(graph.tape.values[x].shape))
+    yield Part(number, "kernel", find, x if whole else None, axis, images=True)
+    yield from _bias(graph, addresses, number, step, () if backwards else op.inputs[2:3])
+
+
+def _before_spreading(graph: Graph, value: int) -> int:
+    """An image before TensorFlow spreads it over the batch, as it does to dilate."""
+    op = graph.tape.producer(value)
+    while op is not None and op.role == "move" and op.inputs:
+        if plain(op) == "spacetobatchnd":
+            return op.inputs[0]
+        op = graph.tape.producer(op.inputs[0])
+    return value
+
+
+def _embedding(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterator[Part]:
+    op = graph.tape.ops[step.ops[0]]
+    for value in op.inputs:
+        if value in addresses.leaves:
+            yield Part(number, "embedding", Term(addresses, value))
+
+
+def _norm(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterator[Part]:
+    tape = graph.tape
+    op = tape.ops[step.ops[0]]
+    x = next((v for v in op.inputs if not graph.is_static(v)), None)
+    if x is None:
+        return
+    axis = channel_axis(graph, op, len(tape.values[x].shape))
+    if step.kind in ("layer_norm", "rms_norm") or len(tape.values[x].shape) == 2:
+        axis = -1
+    roles = _told(graph, op) if KINDS.get(plain(op)) == step.kind else {}
+    roles |= step.operands
+    for role, value in roles.items():
+        yield Part(number, role, Term(addresses, value, flat=True), x, axis, images=True)
+
+
+def _told(graph: Graph, op: Op) -> dict[str, int]:
+    """The roles in a norm that is one operation: affine ones first, then statistics."""
+    tape = graph.tape
+    static = [v for v in op.inputs if graph.is_static(v) and tape.values[v].size >= 1]
+    static = [v for v in static if tape.values[v].dtype.startswith(("float", "bfloat"))]
+    if plain(op).startswith(("fusedbatchnorm", "fixedbatch", "batchnormalization")):
+        return dict(
+            zip(("gamma", "beta", "running mean", "running variance"), static, strict=False)
+        )
+    sources = {v: tape.values[tape.before_moves(v)].kind for v in static}
+    buffers = [v for v in static if sources[v] == "buffer"]
+    affine = [v for v in static if sources[v] != "buffer"]
+    roles = dict(zip(_AFFINE, affine, strict=False))
+    if "batchnorm" in plain(op):
+        roles |= dict(zip(_STATISTICS, buffers, strict=False))
+    return roles
+
+
+def over_space(kernel: Array) -> Array:
+    """Axes after the second as one; none where it is one pixel, as in a dense kernel."""
+    kernel = kernel.reshape(*kernel.shape[:2], -1)
+    return kernel[..., 0] if kernel.shape[2] == 1 else kernel
+
+
+@dataclass(frozen=True)
+class Term:
+    """How the addresses of a value are found.
+
+    Attributes:
+        axes: the order in which they are arranged.
+        flat: as one row, without what is repeated.
+        rows: how many of them are out, as one axis, and the others in, as another; 0: as they are.
+        joined: channels and their multiples as one axis, and one of length 1 after it.
+        spatial: all axes after the second as `over_space` has them.
+        path: of a computed value the one of its ingredients.
+    """
+
+    addresses: Addresses
+    value: int
+    axes: tuple[int, ...] | None = None
+    rows: int = 0
+    flat: bool = False
+    joined: bool = False
+    spatial: bool = False
+    path: str = ""
+
+    def __call__(self) -> list[tuple[float | Array, Array]] | None:
+        found = self.addresses.ingredients(self.value).get(self.path)
+        return None if found is None else [(1.0, self._arranged(found))]
+
+    def strided(self) -> Strided | None:
+        return None if self.path else strided(self.addresses, self.value, self._arranged)
+
+    def _arranged(self, found: Array) -> Array:
+        if self.axes is not None:
+            found = found.transpose(self.axes)
+        if self.rows:
+            found = found.reshape(prod(found.shape[: self.rows]), -1)
+        if self.joined:
+            found = found.reshape(found.shape[0] * found.shape[1], 1, *found.shape[2:])
+        if self.spatial:
+            found = over_space(found)
+        return without_repeats(found).reshape(-1) if self.flat else found
+
+
+def _apart(part: Part) -> Iterator[Part]:
+    """A part whose numbers are computed from several tensors, as one part for each."""
+    if not isinstance(part.find, Term) or part.strided is not None:
+        yield part
+        return
+    for path in part.find.addresses.ingredients(part.find.value):
+        role = f"{part.role} ({path})" if path else part.role
+        yield replace(part, role=role, find=replace(part.find, path=path))
+
+
+_READERS: dict[str, Callable[[Graph, Addresses, int, Step], Iterator[Part]]] = {
+    "dense": _dense,
+    "convolution": _convolution,
+    "transposed_convolution": _convolution,
+    "embedding": _embedding,
+}

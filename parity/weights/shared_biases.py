@@ -1,0 +1,102 @@
+"""Biases of products that are added up: whose each of them is makes no difference.
+
+`tanh(W x + U h + b)` and `tanh(linear(x) + linear(h))` are one layer, with one bias and with two.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from parity.architecture.graph import Graph
+from parity.architecture.program import Program
+from parity.architecture.step import BIAS, plain
+from parity.tape import Array, Op
+from parity.weights.element_index import Addresses
+from parity.weights.operands import Part, Term
+
+Parts = Mapping[int, Mapping[str, Part]]
+_MANY = ("dense", "convolution", "transposed_convolution")
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Steps whose results are added up.
+
+    Attributes:
+        behind: biases that are added to the sum.
+    """
+
+    steps: frozenset[int]
+    behind: tuple[Part, ...]
+
+
+def sums(program: Program, addresses: Addresses) -> list[Sum]:
+    """The sums of two steps or more."""
+    graph = program.graph
+    members: dict[int, set[int]] = defaultdict(set)
+    behind: dict[int, dict[int, Part]] = defaultdict(dict)
+    for number, step in enumerate(program.steps):
+        if step.kind in _MANY:
+            value = graph.tape.ops[step.ops[-1]].outputs[0]
+            added = list(_added(graph, value))
+            last = added[-1].outputs[0] if added else value
+            members[last].add(number)
+            for op in added:
+                static = [v for v in op.inputs if graph.is_static(v)]
+                for value in static[:1]:
+                    part = Part(number, "bias", Term(addresses, value, flat=True))
+                    if part.shape == (step.width,):
+                        behind[last][op.index] = part
+    return [
+        Sum(frozenset(steps), tuple(behind[last].values()))
+        for last, steps in members.items()
+        if len(steps) > 1
+    ]
+
+
+def _added(graph: Graph, value: int) -> Iterator[Op]:
+    """The additions that a value goes through, and nothing else."""
+    reader = graph.only_reader(value)
+    while reader is not None and plain(reader) in BIAS and reader.index not in graph.owner:
+        yield reader
+        reader = graph.only_reader(reader.outputs[0])
+
+
+def with_one_bias(
+    ours: tuple[list[Sum], Parts], theirs: tuple[list[Sum], Parts], steps: Mapping[int, int]
+) -> tuple[Parts, Parts]:
+    """The parts of both models; of sums that have other biases, all of them as one."""
+    left, right = dict(ours[1]), dict(theirs[1])
+    for one in ours[0]:
+        partners = frozenset(steps.get(step, -1) for step in one.steps)
+        other = next((other for other in theirs[0] if other.steps == partners), None)
+        if other is None:
+            continue
+        first = min(one.steps)
+        have = {steps[step] for step in one.steps if "bias" in left.get(step, ())}
+        want = {step for step in other.steps if "bias" in right.get(step, ())}
+        if have != want or len(one.behind) != len(other.behind):
+            _merge(left, one, first)
+            _merge(right, other, steps[first])
+    return left, right
+
+
+def _merge(parts: dict[int, Mapping[str, Part]], own: Sum, home: int) -> None:
+    biases = [part for step in sorted(own.steps) if (part := parts[step].get("bias"))]
+    for step in own.steps:
+        parts[step] = {role: part for role, part in parts[step].items() if role != "bias"}
+    every = [*biases, *own.behind]
+    if every:
+        parts[home] = {**parts[home], "bias": _total(every)}
+
+
+def _total(biases: list[Part]) -> Part:
+    def find() -> list[tuple[float | Array, Array]] | None:
+        found = [part.find() for part in biases]
+        if any(terms is None for terms in found):
+            return None
+        return [term for terms in found for term in terms or ()]
+
+    return replace(biases[0], find=find)
