@@ -20,6 +20,7 @@ from parity.draws.draw import Draw, Gave, Transform
 from parity.draws.host import Host, HostDraw
 from parity.host_reads import HostReads, is_written
 from parity.keeping.walk import held_by
+from parity.operations import kernel_name
 from parity.outputs import Outputs
 from parity.tape import Adapter, Array, LeafKind, Native, Op, Role, Site, Tape, Value
 
@@ -213,6 +214,7 @@ class Recorder:
             call,
             static,
             draw,
+            self.adapter.WORDS.get(kernel_name(kind), ""),
         )
         self.ops.append(op)
         if static and not self.reads.baked_leaves.isdisjoint(inputs):

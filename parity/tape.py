@@ -20,6 +20,7 @@ import numpy.typing as npt
 from parity.budget import check
 from parity.draws.draw import Draw, Transform
 from parity.errors import NoFloat64, ReplayError
+from parity.operations import kernel_name
 from parity.site import Frame as Frame
 from parity.site import Site as Site
 
@@ -59,6 +60,8 @@ class Op:
     """One operation as it ran.
 
     Attributes:
+        kind: the framework's own name of it, for people.
+        word: what it computes, in the words of `parity.operations`, for everything else.
         inputs, outputs: value ids.
         attributes: what else it was given, for people to read (axis, epsilon, strides).
         call: what the adapter needs to run it again; nobody else looks inside.
@@ -76,6 +79,10 @@ class Op:
     call: Any = None
     static: bool = False
     draw: Draw | None = None
+    word: str = ""
+
+    def __post_init__(self) -> None:
+        self.word = self.word or kernel_name(self.kind)
 
     def settings(self) -> Iterator[tuple[str, Any]]:
         """Its attributes one by one, by name: those of a tuple or list each by itself."""
@@ -89,6 +96,10 @@ class Adapter(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def WORDS(self) -> Mapping[str, str]:  # noqa: N802
+        """The word of `parity.operations` that each kernel is, by `kernel_name`."""
 
     def execute(self, op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
         """Runs `op` again on `arguments` (one for each of `op.inputs`), without side effects."""

@@ -28,6 +28,7 @@ from parity.frameworks.chainer_watcher import (
     path_of,
     state_of,
 )
+from parity.frameworks.chainer_words import WORDS as WORDS
 from parity.frameworks.invoke import no_tensors, run
 from parity.keeping import left_as_it_was
 from parity.model import flatten_inputs, map_arrays

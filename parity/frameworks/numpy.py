@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from parity.model import Inputs, Model
 
 name = "numpy"
+WORDS: dict[str, str] = {}  # a function is one operation, and none of these
 
 # --- recognise ---------------------------------------------------------------------------------
 

@@ -1,0 +1,194 @@
+"""What operations are called here, whatever a framework calls its kernels.
+
+An adapter says of each kernel which of these words it is (`WORDS` in its file of words); everything
+above the adapters reads `Op.word` and no kernel's name. A kernel that is none of them goes by its
+own name in lower case, so that two of one framework still compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# Word: what it computes of x, y, ... in the order of the operation's inputs.
+WORDS: Mapping[str, str] = {
+    # element by element
+    "add": "x + y; of a number too",
+    "add_all": "the sum of any number of tensors",
+    "subtract": "x - y",
+    "subtract_from": "y - x, or a number - x",
+    "multiply": "x * y; of a number too",
+    "divide": "x / y",
+    "divide_from": "a number / x",
+    "floor_divide": "floor(x / y)",
+    "remainder": "x - y * floor(x / y), or with the sign of x",
+    "reciprocal": "1 / x",
+    "negate": "-x",
+    "power": "x ** y, or a number's",
+    "power_from": "a number ** x",
+    "square": "x ** 2",
+    "squared_difference": "(x - y) ** 2",
+    "sqrt": "the square root",
+    "rsqrt": "1 / sqrt(x)",
+    "exp": "e ** x",
+    "exp2": "2 ** x",
+    "expm1": "e ** x - 1",
+    "log": "the natural logarithm",
+    "log2": "the logarithm to base 2",
+    "log10": "the logarithm to base 10",
+    "log1p": "log(1 + x)",
+    "log_add_exp": "log(exp(x) + exp(y))",
+    "abs": "|x|",
+    "sign": "-1, 0 or 1",
+    "heaviside": "0 or 1",
+    "floor": "rounded down",
+    "ceil": "rounded up",
+    "round": "rounded to the nearest, halves to even",
+    "truncate": "rounded towards zero",
+    "sin": "",
+    "cos": "",
+    "tan": "",
+    "erf": "",
+    "erfc": "1 - erf(x)",
+    "maximum": "the larger of x and y",
+    "minimum": "the smaller of x and y",
+    "clip": "cut off below and above, as far as its attributes say",
+    "clip_min": "cut off below",
+    "clip_max": "cut off above",
+    "lerp": "x + w * (y - x)",
+    "multiply_add": "x * y + z, or z + w * x * y",
+    "divide_add": "z + w * x / y",
+    "where": "x where a mask is set, y elsewhere",
+    "masked_fill": "a number where a mask is set, x elsewhere",
+    "equal": "",
+    "not_equal": "",
+    "less": "",
+    "less_equal": "",
+    "greater": "",
+    "greater_equal": "",
+    "logical_and": "",
+    "logical_or": "",
+    "logical_not": "",
+    # activations
+    "sigmoid": "1 / (1 + exp(-x))",
+    "tanh": "",
+    "relu": "max(x, 0)",
+    "relu6": "min(max(x, 0), a cap), 6 if untold",
+    "leaky_relu": "x, or a slope of it below 0",
+    "prelu": "the same with a learned slope",
+    "threshold": "x above a number, another number below",
+    "elu": "x, or alpha * (exp(x) - 1) below 0",
+    "selu": "elu with its own scale and alpha",
+    "celu": "max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))",
+    "gelu": "x * Phi(x), or its approximation by tanh",
+    "softplus": "log(1 + exp(beta * x)) / beta",
+    "softsign": "x / (1 + |x|)",
+    "mish": "x * tanh(softplus(x))",
+    "silu": "x * sigmoid(x)",
+    "glu": "one half * sigmoid(the other half)",
+    "hard_sigmoid": "a straight line cut off at 0 and 1",
+    "hard_swish": "x * relu6(x + 3) / 6",
+    "softmax": "exp(x) / its sum along an axis",
+    "log_softmax": "its logarithm",
+    "log_sigmoid": "log(sigmoid(x))",
+    # along axes
+    "sum": "",
+    "mean": "",
+    "product": "",
+    "max": "the largest along axes",
+    "min": "the smallest along axes",
+    "variance": "",
+    "variance_and_mean": "both",
+    "standard_deviation": "",
+    "norm": "the root of the sum of squares, or another p's",
+    "log_sum_exp": "log(sum(exp(x)))",
+    "all": "",
+    "any": "",
+    "argmax": "",
+    "argmin": "",
+    "cumulative_sum": "",
+    "sort": "",
+    "top_k": "",
+    # products
+    "dense": "x @ W + b in one operation, of two axes",
+    "matmul": "x @ y, of two axes or of more",
+    "einsum": "by an equation",
+    "tensordot": "over given axes",
+    "bias_add": "x + a vector along the axis of channels",
+    "convolution": "of images, series or volumes",
+    "depthwise_convolution": "each channel by itself",
+    "transposed_convolution": "a convolution's transpose",
+    "columns": "the windows of a convolution, one after another",
+    # norms
+    "batch_norm": "by statistics of each channel",
+    "layer_norm": "by those of each sample",
+    "group_norm": "by those of groups of channels",
+    "rms_norm": "by the root mean square",
+    "l2_normalize": "x / |x|",
+    "local_response_norm": "by neighbouring channels",
+    # pools
+    "max_pool": "",
+    "average_pool": "",
+    "adaptive_average_pool": "to a given size",
+    "adaptive_max_pool": "to a given size",
+    # recurrence and attention
+    "recurrence": "a whole sequence, or a turn of it",
+    "attention": "softmax(q k^T) v in one operation",
+    # moves: the same numbers elsewhere
+    "reshape": "",
+    "squeeze": "without axes of length 1",
+    "expand_dims": "with an axis of length 1",
+    "transpose": "axes permuted",
+    "broadcast": "repeated to a shape",
+    "slice": "a part of it",
+    "split": "into several",
+    "unstack": "into several, without the axis",
+    "concatenate": "",
+    "stack": "with a new axis",
+    "pad": "numbers put around",
+    "reflect_pad": "mirrored numbers put around",
+    "replicate_pad": "the outermost numbers put around",
+    "flip": "reversed along axes",
+    "roll": "shifted along axes, what falls off put in front",
+    "repeat": "",
+    "rotate": "by quarter turns",
+    "cast": "to another dtype",
+    "copy": "",
+    "embedding": "rows of a table by their numbers",
+    "gather": "elements by indices",
+    "space_to_batch": "",
+    "batch_to_space": "",
+    "space_to_depth": "",
+    "depth_to_space": "",
+    "resize_nearest": "",
+    "resize_linear": "",
+    "resize_cubic": "",
+    "resize_area": "",
+    # made of nothing
+    "zeros": "",
+    "ones": "",
+    "fill": "",
+    "range": "",
+    "one_hot": "",
+    "shape": "the sizes of a tensor",
+}
+
+
+def kernel_name(kind: str) -> str:
+    """A kernel's own name in one spelling: `aten._softmax` and `Softmax` are both `softmax`."""
+    return kind.rsplit(".", 1)[-1].lower().replace("_", "")
+
+
+def table(spellings: Mapping[str, str]) -> dict[str, str]:
+    """The word of each kernel, of the kernels' names (`kernel_name`) by word.
+
+    Raises:
+        ValueError: a word is none of `WORDS`, or a kernel stands under two.
+    """
+    found: dict[str, str] = {}
+    for word, names in spellings.items():
+        if word not in WORDS:
+            raise ValueError(f"{word!r} is no word of parity.operations")
+        for name in names.split():
+            if found.setdefault(name, word) != word:
+                raise ValueError(f"{name!r} is both {found[name]!r} and {word!r}")
+    return found
