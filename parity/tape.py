@@ -23,6 +23,7 @@ from parity.errors import NoFloat64, ReplayError
 from parity.operations import kernel_name
 from parity.site import Frame as Frame
 from parity.site import Site as Site
+from parity.windows import Padding, Window
 
 Array = npt.NDArray[Any]
 Native = Any  # a framework's own tensor
@@ -116,6 +117,18 @@ class Adapter(Protocol):
 
     def is_foreign(self, op: Op) -> bool:
         """Whether a kernel is none of the framework's: it may be another in float64."""
+
+    def window(self, op: Op, tape: Tape) -> Window | None:
+        """How a convolution, a pool or what gives columns goes over its input.
+
+        None of all else, and where its attributes do not tell.
+        """
+
+    def padding(self, op: Op, tape: Tape) -> Padding | None:
+        """What a padding puts around its input; None where it is none, or does not tell."""
+
+    def channel_axis(self, op: Op, rank: int) -> int:
+        """Where the channels are in an image of `rank` axes that an operation reads or gives."""
 
 
 _NOT_EXPECTED = "its replay raised what is no lack of a kernel, which is a fault of parity;"
