@@ -21,6 +21,7 @@ from parity.budget import check
 from parity.draws.draw import Draw, Transform
 from parity.errors import NoFloat64, ReplayError
 from parity.operations import kernel_name
+from parity.products import Product
 from parity.site import Frame as Frame
 from parity.site import Site as Site
 from parity.windows import Padding, Window
@@ -126,6 +127,9 @@ class Adapter(Protocol):
 
     def padding(self, op: Op, tape: Tape) -> Padding | None:
         """What a padding puts around its input; None where it is none, or does not tell."""
+
+    def product(self, op: Op, tape: Tape) -> Product | None:
+        """The factors of a product and how they meet; None of all else, and of other products."""
 
     def channel_axis(self, op: Op, rank: int) -> int:
         """Where the channels are in an image of `rank` axes that an operation reads or gives."""

@@ -271,6 +271,10 @@ def padding(op: Op, tape: Tape) -> None:
     """See `window`."""
 
 
+def product(op: Op, tape: Tape) -> None:
+    """See `window`."""
+
+
 def channel_axis(op: Op, rank: int) -> int:
     return 1
 

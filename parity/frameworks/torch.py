@@ -21,6 +21,7 @@ from parity.errors import InputError, ModelError
 from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run, takes_as_given
 from parity.frameworks.torch_ops import in_float64
+from parity.frameworks.torch_products import product as product
 from parity.frameworks.torch_reads import seen
 from parity.frameworks.torch_watcher import Ref, SharedMemory, Watcher, name_of
 from parity.frameworks.torch_windows import channel_axis as channel_axis
