@@ -18,7 +18,7 @@ _RECURRENT = re.compile(r"weight_hh|recurrent_kernel")
 
 
 def recurrences(graph: Graph) -> Iterator[Step]:
-    """A loop over time, fused or rolled out: a weight meets what it helped to compute.
+    """A loop over time, fused or rolled out: a weight multiplies what it helped to compute.
 
     A whole network that refines its own result, as a diffusion does, has no gates that read an
     input and a state: its layers are used again, and stay layers.
@@ -88,7 +88,7 @@ def _products_before(graph: Graph, op: Op) -> Iterator[int]:
 
 
 def _is_fed(graph: Graph, turn: Collection[int]) -> bool:
-    """Whether something enters one turn of a loop on its way; else a layer is just used again."""
+    """Whether one step of a loop has an input of its own; else a layer is just used again."""
     ops = [graph.tape.ops[index] for index in sorted(turn)]
     known = {*ops[0].inputs, *(value for op in ops for value in op.outputs)}
     return any(
@@ -146,9 +146,9 @@ def layer_norms_by_batch_norm(graph: Graph) -> Iterator[Step]:
             1,
         )
         if fixed and images and given.get("is_training"):
-            told = {"epsilon": float(given["epsilon"]), "normalised": shape[2]}
+            parameters = {"epsilon": float(given["epsilon"]), "normalised": shape[2]}
             before = tuple(index for index in live if index <= norm.index)
-            yield Step("layer_norm", norm.site, before, told)
+            yield Step("layer_norm", norm.site, before, parameters)
 
 
 def _names_a_step(graph: Graph, ops: Sequence[int]) -> bool:

@@ -80,7 +80,7 @@ class Program:
         """Takes the steps that are read; what cannot be read stays loose."""
         try:
             steps = list(read(*arguments))
-        except Exception as error:  # a framework may tell an attribute in a form not known here
+        except Exception as error:  # an attribute may have a form not known here
             warnings.warn(f"the structure of {what} could not be read: {error!r}", stacklevel=2)
             return
         for step in steps:

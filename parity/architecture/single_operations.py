@@ -1,4 +1,4 @@
-"""Steps of one operation: what its kind and its attributes tell, in any framework's words."""
+"""Steps of one operation: its word, and what its attributes state."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from parity.tape import Op
 _STATISTICS = "running mean", "running variance"
 _SELU_SCALE = 1.0507009873554805
 
-# Activations with one parameter: its name, the attributes that tell it, and what it is untold.
-_TOLD: dict[str, tuple[str, tuple[str, ...], Any]] = {
+# Activations with one parameter: its name, its attributes' names, and its default.
+_PARAMETERS: dict[str, tuple[str, tuple[str, ...], Any]] = {
     "relu6": ("cap", ("cap",), None),
     "leaky_relu": ("negative slope", ("negative_slope", "slope", "alpha"), 0.01),
     "gelu": ("approximate", ("approximate",), "none"),
@@ -47,8 +47,8 @@ def _floor(graph: Graph, op: Op) -> Read | None:
     return ("relu", {}) if floor == 0 == op.attributes.get("value", 0) else None
 
 
-def _told(graph: Graph, op: Op) -> Read:
-    parameter, names, default = _TOLD[op.word]
+def _with_parameter(graph: Graph, op: Op) -> Read:
+    parameter, names, default = _PARAMETERS[op.word]
     value = first(op.attributes, *names, default=default)
     if value is None:
         return op.word, {}
@@ -151,13 +151,13 @@ def _global_pool(graph: Graph, op: Op) -> Read | None:
 
 _Reader = Callable[[Graph, Op], Read | None]
 
-# Steps whose operations tell more than their name; and words that are a step with some attributes.
+# Steps with parameters; and words that are a step with some attributes.
 _READERS: dict[str, _Reader] = {
     **dict.fromkeys(("batch_norm", "layer_norm", "group_norm", "rms_norm"), _norm),
     **dict.fromkeys(("convolution", "transposed_convolution"), convolution),
     **dict.fromkeys(("max_pool", "average_pool"), pool),
     **dict.fromkeys(("softmax", "log_softmax"), _softmax),
-    **dict.fromkeys(_TOLD, _told),
+    **dict.fromkeys(_PARAMETERS, _with_parameter),
     "elu": _elu,
     "dense": _dense,
     **dict.fromkeys(("embedding", "gather"), _embedding),

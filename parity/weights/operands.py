@@ -32,8 +32,8 @@ class Part:
     Attributes:
         step: number of the step in its program.
         role: what it does there.
-        enters: the live value whose channels its axis 1 (or 0 where it has but one) meets; None
-            where it meets none in their order.
+        input: the live value whose channels its axis 1 (or 0 where it has but one) goes with; None
+            where it goes with none in their order.
         axis: of that value's channels.
         images: whether that value is one of images.
         layout: of a file's kernel, the order of its axes.
@@ -43,7 +43,7 @@ class Part:
     step: int
     role: str
     find: Callable[[], list[tuple[float | Array, Array]] | None] = field(repr=False)
-    enters: int | None = None
+    input: int | None = None
     axis: int = -1
     images: bool = False
     layout: str = ""
@@ -80,8 +80,8 @@ def product(graph: Graph, addresses: Addresses, number: int, op: Op) -> Part | N
     """The kernel of a dense product."""
     found = contraction(graph, op)
     if found is not None:
-        axis = found.entering[0] if len(found.entering) == 1 else None
-        find = Term(addresses, found.weight, (*found.out, *found.into), rows=len(found.out))
+        axis = found.input_axes[0] if len(found.input_axes) == 1 else None
+        find = Term(addresses, found.weight, (*found.out, *found.summed), rows=len(found.out))
         return Part(number, "kernel", find, None if axis is None else found.x, axis or 0)
     read, shapes = graph.tape.adapter.product(op, graph.tape), graph.tape.values
     if read is None or read.equation:
