@@ -26,12 +26,12 @@ import numpy as np
 import torch
 from torch._dynamo.utils import same
 
+from benchmarks.corpus.scenarios.pair import Pair
 from parity.diagnosis.locate import locate
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.frameworks import load
 from parity.matching.match import Indexed, match
 from parity.tape import Site, Tape
-from tests.scenarios.pair import Pair
 
 logging.getLogger("torch._dynamo.utils").setLevel(logging.CRITICAL)
 CRADLE_RATE = 1.0
