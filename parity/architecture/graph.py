@@ -126,10 +126,9 @@ class Graph:
 
     def scalar(self, op: Op) -> float | None:
         """The single number that an operation takes beside its tensors."""
-        for name in ("other", "value", "exponent", "rhs"):
-            given = op.attributes.get(name)
-            if isinstance(given, (int, float)) and not isinstance(given, bool):
-                return float(given)
+        given = self.tape.setting(op, "scalar")
+        if isinstance(given, (int, float)) and not isinstance(given, bool):
+            return float(given)
         for value in op.inputs:
             if self.tape.values[value].size == 1 and self.tape.values[value].kind == "constant":
                 return float(self.tape.adapter.to_numpy(self.tape.recorded[value]).reshape(()))

@@ -19,7 +19,7 @@ from parity.architecture.patterns import (
 )
 from parity.architecture.single_operations import singles
 from parity.architecture.step import ADDITIONS, Step
-from parity.architecture.written_cells import turns
+from parity.architecture.written_cells import written_cells
 from parity.tape import Op, Tape
 
 # One word for what is the same arithmetic in several spellings.
@@ -54,7 +54,7 @@ class Program:
         self._outputs = {v: outputs.get(v, "output") for v in tape.outputs.values()}
         patterns = (
             recurrences,
-            turns,
+            written_cells,
             written_attentions,
             attentions,
             norms,

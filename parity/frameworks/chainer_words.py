@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parity.operations import table
+from parity.operations import settings, table
 
 WORDS = table(
     {
@@ -101,5 +101,14 @@ WORDS = table(
         "depth_to_space": "depth2space",
         "resize_linear": "resizeimages",
         "zeros": "zeroslike",
+    }
+)
+
+SETTINGS = settings(
+    {
+        "epsilon": "eps",
+        "minimum": "x_min",
+        "maximum": "x_max",
+        "scalar": "value rhs",
     }
 )

@@ -165,7 +165,7 @@ class Elements:
         shape = self._tape.values[op.outputs[0]].shape
         if labels is None:
             return None
-        axes = axes_of(op, labels.ndim)
+        axes = axes_of(self._tape, op, labels.ndim)
         if not axes and len(shape) == labels.ndim:
             axes = tuple(n for n, size in enumerate(shape) if size != labels.shape[n])
         with np.errstate(over="ignore"):

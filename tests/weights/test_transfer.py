@@ -276,8 +276,8 @@ def test_a_kernel_that_is_computed_from_two_tensors():
     result = parity.transfer(source, target, inputs)
     assert result.verdict == "parity"
     rows = {row.role: (row.source, row.target) for row in result.table.rows}
-    assert rows["kernel (mul)"] == (("weight",), ("/one",))
-    assert rows["kernel (mul tanh)"] == (("scale",), ("/two",))
+    assert rows["kernel (multiply)"] == (("weight",), ("/one",))
+    assert rows["kernel (multiply tanh)"] == (("scale",), ("/two",))
 
 
 class Shifted(torch.nn.Module):
