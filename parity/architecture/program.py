@@ -97,6 +97,8 @@ class Program:
         if len(static) == 1 and tape.values[tape.before_moves(static[0])].size == step.width:
             self.graph.owner[reader.index] = step
             step.ops = (*step.ops, reader.index)
+            if step.operands.pop("bias", None) is None:  # of two, neither is its bias alone
+                step.operands["bias"] = static[0]
 
     def _absorb_gathering(self, step: Step) -> None:
         """TensorFlow dilates by spreading an image over the batch, and gathers what comes of it."""

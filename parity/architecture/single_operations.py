@@ -30,8 +30,7 @@ def singles(graph: Graph, op: Op) -> Iterator[Step]:
     read = _READERS.get(kind or op.word)
     found = read(graph, op) if read else (kind, {}) if kind else None
     if found is not None:
-        operands = _operands(graph, op) if kind.endswith("_norm") else {}
-        yield Step(found[0], op.site, (op.index,), found[1], operands=operands)
+        yield Step(found[0], op.site, (op.index,), found[1], operands=_operands(graph, op, kind))
 
 
 def _clip(graph: Graph, op: Op) -> Read | None:
@@ -85,8 +84,18 @@ def _norm(graph: Graph, op: Op) -> Read:
     return op.word, found
 
 
-def _operands(graph: Graph, op: Op) -> dict[str, int]:
-    """What each static input of a norm is: those that scale and shift first, then statistics."""
+def _operands(graph: Graph, op: Op, kind: str) -> dict[str, int]:
+    """What the static inputs of a step are, by their roles there."""
+    if kind.endswith("_norm"):
+        return _of_norm(graph, op)
+    tape = graph.tape
+    read = tape.adapter.window(op, tape) or tape.adapter.product(op, tape)
+    bias = read.bias if read is not None else None
+    return {"bias": bias} if bias is not None and graph.is_static(bias) else {}
+
+
+def _of_norm(graph: Graph, op: Op) -> dict[str, int]:
+    """Those that scale and shift first, then statistics."""
     tape = graph.tape
     static = [v for v in op.inputs if graph.is_static(v) and tape.values[v].size >= 1]
     static = [v for v in static if tape.values[v].dtype.startswith(("float", "bfloat"))]

@@ -44,8 +44,7 @@ class Step:
         ops: indices of its operations, in the order of the tape.
         parameters: by name, as far as the tape has them; comparable across frameworks.
         opaque: holds whatever a recurrence or an attention is made of.
-        operands: values that scale and shift in a norm, by their role, where operations of their
-            own do.
+        operands: values that are added, scale or shift, and statistics, by their role.
     """
 
     kind: str
