@@ -1,4 +1,4 @@
-"""Tensors that meet no input in arithmetic: a variance that is one parameter, a token in front.
+"""Tensors that no input is computed with: a variance that is one parameter, a token in front.
 
 One model takes the softplus of it, another its root and its square; which output it becomes, or
 which operation on live values reads it, is the same. What is only set beside live values, as a free

@@ -230,7 +230,7 @@ def test_inputs_are_drawn_where_a_model_tells_its_shapes():
     source = nets.shuffled(nets.TorchTrunks(), inputs)
     target = nets.shuffled(nets.keras_trunks(), inputs)
     assert parity.transfer(source, target).verdict == "parity"
-    with pytest.raises(InputError, match="Neither .* nor .* tells the shape"):
+    with pytest.raises(InputError, match="Neither .* nor .* states the shape"):
         parity.transfer(source, nets.shuffled(nets.TorchTrunks(), inputs))
 
 
