@@ -88,7 +88,7 @@ class Sums:
         self.products += self._apart(op, kernel)
         several = len(self.products) > start + 1
         columns = np.broadcast_to(np.arange(1, shape[-1] + 1, dtype=np.int64), shape)
-        added = self.tape.adapter.product(op, self.tape)
+        added = self.tape.product(op)
         own = [added.bias] if added is not None and added.bias is not None else []
         self.of[op.outputs[0]] = [
             *(Addend(number, columns, False) for number in range(start, len(self.products))),

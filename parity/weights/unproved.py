@@ -91,7 +91,7 @@ def _meets(side: Side, op: Op, own: set[int]) -> bool:
         states = [v for v in others if v not in own and values[v].kind != "parameter"]
         steps = [math.prod(values[v].shape[:-1]) for v in (x, *states[:1])]
         return len(set(steps)) > 1 or not all(_is_zero(side, v) for v in states)
-    product = side.tape.adapter.product(op, side.tape)
+    product = side.tape.product(op)
     if op.word not in DENSE:
         return False
     factors = product.factors if product is not None else op.inputs[:2]
