@@ -121,7 +121,7 @@ def _producer(graph: Graph, value: int) -> int:
 
 
 def _reaches(graph: Graph, op: Op, values: Sequence[int]) -> bool:
-    return any(graph.comes_from(value, [op.index]) for value in values)
+    return any(graph.tape.graph.comes_from(value, [op.index]) for value in values)
 
 
 def _units(graph: Graph, found: Sequence[Projection]) -> dict[int, Array]:

@@ -136,7 +136,7 @@ class Sums:
         """Whether a product multiplies what its own weights helped to compute."""
         product = self.products[number]
         earlier = {n for n in self.alike(product.op) if n < product.op.index}
-        return product.input is not None and self.graph.comes_from(product.input, earlier)
+        return product.input is not None and self.tape.graph.comes_from(product.input, earlier)
 
     def reads_state(self, numbers: Collection[int], step: Step, units: int) -> set[int]:
         """The products of a single turn that read its state.

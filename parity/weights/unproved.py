@@ -78,9 +78,9 @@ def _proved(side: Side, names: tuple[str, ...]) -> bool:
     """Whether some operation multiplies by the weights what is not zero throughout."""
     numbers = {n for n, tensor in enumerate(side.addresses.tensors) if tensor.name in names}
     leaves = {leaf for leaf, number in side.addresses.leaves.items() if number in numbers}
-    graph = side.program.graph
-    own = graph.moved(leaves)
-    return any(_meets(side, op, own) for op in graph.computing_readers(own))
+    walks = side.tape.graph
+    own = walks.moved(*leaves)
+    return any(_meets(side, op, own) for op in walks.computing_readers(own))
 
 
 def _meets(side: Side, op: Op, own: set[int]) -> bool:
