@@ -85,7 +85,7 @@ class Sums:
         if kernel is None or not kernel.find():
             return
         start, shape = len(self.products), self._shape(op.outputs[0])
-        self.products += self._apart(op, kernel)
+        self.products += self._by_joined_value(op, kernel)
         several = len(self.products) > start + 1
         columns = np.broadcast_to(np.arange(1, shape[-1] + 1, dtype=np.int64), shape)
         added = self.tape.product(op)
@@ -95,7 +95,7 @@ class Sums:
             *(term for v in own for term in self._bias(v, -1 if several else start, shape)),
         ]
 
-    def _apart(self, op: Op, kernel: Part) -> Iterator[KernelProduct]:
+    def _by_joined_value(self, op: Op, kernel: Part) -> Iterator[KernelProduct]:
         """A product as one for each value that was joined into its input."""
         addresses = kernel.find()[0][1]  # type: ignore[index]
         value = kernel.input
