@@ -57,6 +57,7 @@ WORDS: Mapping[str, str] = {
     "lerp": "x + w * (y - x)",
     "interpolate": "w * x + (1 - w) * y",
     "multiply_add": "x + w * y * z",
+    "multiply_then_add": "x * y + z",
     "divide_add": "x + w * y / z",
     "where": "x where a mask is set, y elsewhere",
     "masked_fill": "a number where a mask is set, x elsewhere",

@@ -39,6 +39,7 @@ WORDS = table(
         "minimum": "minimum",
         "clip": "clip",
         "interpolate": "linearinterpolate",
+        "multiply_then_add": "muladd",
         "where": "where",
         "sigmoid": "sigmoid",
         "tanh": "tanh",

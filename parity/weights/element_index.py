@@ -116,9 +116,10 @@ def _range(op: Op) -> range:
 
 def _word(op: Op, number: int) -> str:
     """What an operation does to one of its inputs."""
-    if op.word != "multiply_add":
+    addend = {"multiply_add": 0, "multiply_then_add": 2}.get(op.word)
+    if addend is None:
         return op.word
-    return "add" if number == 0 else "add multiply"  # the others are multiplied before
+    return "add" if number == addend else "add multiply"  # the others are multiplied before
 
 
 def move(tape: Tape, op: Op, labels: Sequence[Array | None]) -> list[Array] | None:
