@@ -45,12 +45,12 @@ def page() -> str:
 
 
 def _families() -> Iterator[str]:
-    from parity.diagnosis.causes import FAMILIES, causes
+    from parity.diagnosis.causes import causes, families
     from tests.gallery.__main__ import load
     from tests.gallery.entry import ENTRIES
 
     load()
-    for family in FAMILIES:
+    for family in families():
         of_family = next(c for c in causes() if c.family == family)
         yield f"\n## {family.capitalize().replace('_', ' ')}\n"
         yield inspect.cleandoc(of_family.propose.__globals__["__doc__"])

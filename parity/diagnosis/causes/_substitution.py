@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Predict
+from parity.diagnosis.causes import Predict, as_it_is
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView, plain_kind
 from parity.errors import ReplayError
@@ -178,11 +178,6 @@ def in_candidate(case: Case, value: int, form: Form, *sources: int) -> Substitut
 def alone(x: Array) -> Array:
     """What enters an operation, in the place of what it gives."""
     return x
-
-
-def as_it_is(trial: Trial) -> Array:
-    """The candidate's own value: what is proved is that the mended candidate is the reference."""
-    return trial.candidate
 
 
 def on_side(predict: Predict, of_candidate: bool) -> tuple[Predict, Predict | None]:

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Edit, Explanation, cause
+from parity.diagnosis.causes import Edit, Explanation, as_it_is, cause
 from parity.diagnosis.causes._attested import before_kernels
 from parity.diagnosis.causes._curves import Curve, recognise
 from parity.diagnosis.causes._sources import is_bound, near, unchanging
 from parity.diagnosis.causes._substitution import (
     Inside,
-    as_it_is,
     inside_candidate,
     inside_reference,
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes import Explanation, Predict, as_it_is, cause
 from parity.diagnosis.causes._attested import (
     adds,
     computes,
@@ -16,7 +16,7 @@ from parity.diagnosis.causes._attested import (
     part_of,
     times_added,
 )
-from parity.diagnosis.causes._substitution import as_it_is, fits
+from parity.diagnosis.causes._substitution import fits
 from parity.diagnosis.causes._weights import gives, held, same, with_leaves
 from parity.diagnosis.region import ancestors
 from parity.diagnosis.trial import Trial

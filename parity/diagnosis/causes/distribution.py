@@ -10,13 +10,12 @@ from functools import partial
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes import Explanation, as_it_is, cause
 from parity.diagnosis.causes._curves import softplus
 from parity.diagnosis.causes._reduced import changes
 from parity.diagnosis.causes._substitution import (
     Inside,
     alone,
-    as_it_is,
     close,
     computes,
     constants_before,

@@ -9,11 +9,10 @@ from functools import partial
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, cause, of_x
+from parity.diagnosis.causes import Explanation, Predict, as_it_is, cause, of_x
 from parity.diagnosis.causes._substitution import (
     Inside,
     alone,
-    as_it_is,
     close,
     fits,
     in_candidate,

@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes import Explanation, as_it_is, cause
 from parity.diagnosis.causes._sources import is_bound, named, near, twins, unchanging
 from parity.diagnosis.causes._substitution import (
     Inside,
     alone,
-    as_it_is,
     fits,
     in_candidate,
     inside_candidate,

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Edit, Explanation, Predict, cause, of_x
+from parity.diagnosis.causes import Edit, Explanation, Predict, as_it_is, cause, of_x
 from parity.diagnosis.causes._substitution import (
     Inside,
     alone,
-    as_it_is,
     close,
     fits,
     in_candidate,
