@@ -29,7 +29,7 @@ from parity.diagnosis.causes._substitution import (
     with_value,
 )
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView, plain_kind
+from parity.diagnosis.view import RegionView
 from parity.tape import Array
 from parity.walk_once import Once
 
@@ -93,7 +93,18 @@ def reductions(inside: Inside) -> Iterator[Reduction]:
 
 
 # of the greatest and the least: one that is looked up may be either by chance
-_CHOOSING = {"max": ("max", "sort", "topk"), "min": ("min", "sort", "topk")}
+_CHOOSING = {
+    "max": {"max", "maximum", "max_pool", "adaptive_max_pool"},
+    "min": {"min", "minimum"},
+}
+_BOTH = frozenset(("min_and_max", "sort", "top_k"))
+# Operations that reduce in one of the ways, alone or with more.
+_TAKING = {
+    "mean": {"mean", "variance_and_mean"},
+    "sum": {"sum", "log_sum_exp", "einsum"},
+    "max": {"max", "argmax", "max_pool", "adaptive_max_pool", "min_and_max"},
+    "min": {"min", "argmin", "min_and_max"},
+}
 
 
 def _chooses(view: RegionView, kind: str, source: int, value: int) -> bool:
@@ -111,12 +122,8 @@ def _chooses(view: RegionView, kind: str, source: int, value: int) -> bool:
                 stack.add(op.inputs)
     made = {one for index in ops for one in tape.ops[index].outputs}
     alone = read <= made | {source}
-    kinds = [plain_kind(tape.ops[index]) for index in ops]
-    return any(_is_chosen(one, kind) and (alone or "arg" not in one) for one in kinds)
-
-
-def _is_chosen(operation: str, kind: str) -> bool:
-    return "softmax" not in operation and any(word in operation for word in _CHOOSING[kind])
+    words = {tape.ops[index].word for index in ops}
+    return not words.isdisjoint(_CHOOSING[kind] | _BOTH) or (alone and f"arg{kind}" in words)
 
 
 def _reduction(x: Array, made: Array) -> tuple[str, Axes] | None:
@@ -264,7 +271,7 @@ def _may_take(case: Case, one: Reduction, kind: str) -> bool:
         sizes = [[tapes[1].values[at].size for at in ids] for ids in (op.inputs, op.outputs)]
         if op.static or not any(size == count * sizes[1][0] for size in sizes[0]):
             continue
-        told = [name for name in KINDS if name in plain_kind(op)]
+        told = [name for name in KINDS if op.word in _TAKING[name]]
         if kind in told or not told:
             return True
     return False

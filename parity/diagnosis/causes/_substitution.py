@@ -17,10 +17,11 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict, as_it_is
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView, plain_kind
+from parity.diagnosis.view import RegionView
 from parity.errors import ReplayError
 from parity.matching.axis_order import orders
 from parity.numerics.difference import residual
+from parity.operations import EXPONENTIALS, LOGARITHMS
 from parity.tape import Array, Op, Replay, Tape
 
 Axes = tuple[int, ...]
@@ -265,12 +266,10 @@ def in_candidate_layout(case: Case, value: int, axes: Axes) -> int | Axes:
 
 def computes(view: RegionView, form: str) -> bool:
     """Whether a region has the operations of a formula of exp or softplus."""
-    kinds = {plain_kind(op) for op in view.ops}
-    exp = any("exp" in kind for kind in kinds)
+    words = {op.word for op in view.ops}
+    exp = not words.isdisjoint(EXPONENTIALS)
     if "softplus" in form:
-        return any("softplus" in kind or kind == "logaddexp" for kind in kinds) or (
-            exp and any(kind.startswith("log") for kind in kinds)
-        )
+        return "softplus" in words or (exp and not words.isdisjoint(LOGARITHMS))
     return exp or "exp" not in form
 
 

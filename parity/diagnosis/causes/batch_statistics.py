@@ -83,8 +83,8 @@ class _Roles:
 def _by_running_statistics(
     case: Case, ours: Affine, roles: _Roles, theirs: Affine
 ) -> Iterator[Explanation]:
-    kinds = (*case.reference.kinds, *case.candidate.kinds)
-    named = "batch normalisation" if any("batchnorm" in one for one in kinds) else _BY_STORED
+    ops = (*case.reference.computing, *case.candidate.computing)
+    named = "batch normalisation" if any(op.word == "batch_norm" for op in ops) else _BY_STORED
     for kind, found, stated in _changes_of_running(roles, theirs):
         words = "; ".join(
             f"{name} {pair[1]}, the reference {pair[0]}" for name, pair in stated.items()

@@ -21,6 +21,7 @@ from parity.diagnosis.causes._weights import gives, held, same, with_leaves
 from parity.diagnosis.region import ancestors
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
+from parity.operations import NORMS
 from parity.tape import Array
 
 _FEW = 24  # operations of a region in which a bias is all that is amiss
@@ -39,7 +40,7 @@ def bias(case: Case) -> Iterator[Explanation]:
     Looks like: a difference that does not depend on the input and is the same for every sample.
     Proof: the reference with its bias set to zero, or to twice itself, gives the candidate's value.
     """
-    if any("norm" in kind for kind in case.reference.kinds):
+    if any(op.word in NORMS for op in case.reference.computing):
         return
     tape = case.reference.tape
     for leaf in held(case, as_candidate=False):
@@ -112,7 +113,8 @@ def bias_in_addition(case: Case) -> Iterator[Explanation]:
     Looks like: a difference that does not depend on the input and is the same for every sample.
     Proof: the candidate with that bias set to zero gives the reference's value.
     """
-    if any("norm" in kind for kind in case.candidate.kinds) or len(case.candidate.computing) > _FEW:
+    ops = case.candidate.computing
+    if len(ops) > _FEW or any(op.word in NORMS for op in ops):
         return
     biases = sum(is_bias(leaf) for leaf in held(case, as_candidate=False))
     added = [leaf for leaf in held(case, as_candidate=True) if is_bias(leaf) and leaf.array.any()]

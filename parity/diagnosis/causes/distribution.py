@@ -27,7 +27,7 @@ from parity.diagnosis.causes._substitution import (
     rounded,
     with_value,
 )
-from parity.diagnosis.view import plain_kind
+from parity.operations import DIVISIONS, LOGARITHMS
 from parity.tape import Array, Op
 
 _OF_NORMALS = (math.log(2 * math.pi), 2 * math.pi, math.sqrt(2 * math.pi))
@@ -35,7 +35,7 @@ _LATER = 3
 _TO_THE_END = 8  # operations after an action was squashed, at most
 _SCALED = 4  # scales of a region that are tried
 _SAMPLE = 256
-_LOGARITHMS = ("log", "softplus")  # 2 (log 2 - u - softplus(-2 u)) is the correction too
+_SCALING = DIVISIONS | {"multiply", "multiply_add"}
 _BENDING = 1e-4  # absolute: an epsilon in the correction is smaller where tanh bends
 
 
@@ -121,12 +121,11 @@ def _scales(case: Case, value: int) -> bool:
     for op in tape.ops[max(tape.values[value].op, 0) :]:
         if reached.isdisjoint(op.inputs):
             continue
-        kind = op.kind.lower()
         others = [one for one in op.inputs if one not in reached]
         live = [one for one in others if case.reference.tape.is_live(one)]
-        if ("mul" in kind and "mat" not in kind or "div" in kind) and live:
+        if op.word in _SCALING and live:
             return True
-        if plain_kind(op) == "exp":
+        if op.word == "exp":
             return False  # a scale's logarithm, which has bounds and forms of its own
         reached.update(op.outputs)
         count += op.role != "move"
@@ -271,7 +270,8 @@ def _corrections(inside: Inside) -> Iterator[int]:
 
     Only of what takes a logarithm: a few zeros and one other number are in proportion to anything.
     """
-    if not any(word in kind for kind in inside.view.kinds for word in _LOGARITHMS):
+    # 2 (log 2 - u - softplus(-2 u)) is the correction too
+    if not any(op.word in LOGARITHMS | {"softplus"} for op in inside.view.computing):
         return
     for value in inside.computed:
         sources = inside.sources(value)
@@ -322,7 +322,7 @@ def _left_out(case: Case, ours: Inside, corrections: list[int]) -> Iterator[Expl
 
 def _unscaled(case: Case, ours: Inside) -> Iterator[Explanation]:
     """The action is scaled after tanh, and the slope 1 - tanh(x)^2 is not."""
-    if not any("log" in plain_kind(op) for op in case.reference.readers(_LATER)):
+    if not any(op.word in LOGARITHMS for op in case.reference.readers(_LATER)):
         return
     for value in ours.computed:
         slope = ours.array(value)

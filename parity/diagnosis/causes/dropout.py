@@ -161,7 +161,7 @@ def _draws(view: RegionView) -> bool:
     """Whether random numbers are drawn there, or read: draws that are paired lie before it."""
     noise = origins(view.tape).noise
     return any(
-        op.role == "random" or "dropout" in op.kind.lower() or not noise.isdisjoint(op.inputs)
+        op.role == "random" or op.word == "dropout" or not noise.isdisjoint(op.inputs)
         for op in view.ops
     )
 

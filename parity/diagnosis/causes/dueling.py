@@ -23,7 +23,7 @@ from parity.diagnosis.causes._substitution import (
 )
 from parity.diagnosis.region import ancestors, descendants
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView, plain_kind
+from parity.diagnosis.view import RegionView
 from parity.tape import Array, Replay, Tape
 
 _LATER = 3  # operations after the region in which value and advantages may be added
@@ -150,7 +150,7 @@ def _takes_a_mean(view: RegionView, size: int) -> str:
     for op in view.readers(_LATER):
         for value in op.inputs:
             made = tape.producer(tape.before_moves(value))
-            if made is None or plain_kind(made) not in ("mean", "sum"):
+            if made is None or made.word not in ("mean", "sum"):
                 continue
             if any(tape.values[source].size == size for source in made.inputs):
                 return f"the other model computes {made.kind} there as well"

@@ -25,10 +25,9 @@ from parity.diagnosis.causes._substitution import (
 )
 from parity.diagnosis.causes._weights import changes
 from parity.diagnosis.region import Region
-from parity.diagnosis.view import plain_kind
+from parity.operations import NORMS, PRODUCTS
 from parity.tape import Array, Tape
 
-_LAYERS = ("mm", "mv", "matmul", "batchmatmulv2", "linear", "linearfunction", "norm", "einsum")
 _PREPARED = 4  # operations between an input and what is made of it beforehand
 _FEW = 6  # that are rolled by any number
 _PARTS = 16  # channels or frames, at most
@@ -46,7 +45,7 @@ def from_input(tape: Tape, value: int) -> bool:
             return False
         if any(_is_trained(tape, one) for one in op.inputs):  # a layer, not a preparation
             return False
-        if plain_kind(op).endswith(_LAYERS):
+        if op.word in PRODUCTS | NORMS:
             return False
         value = live[0]
         op = tape.producer(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -35,12 +34,19 @@ from parity.diagnosis.normalisation import (
     same,
 )
 from parity.diagnosis.view import LeafView, RegionView
+from parity.operations import DIVISIONS, NORMS
 from parity.tape import Array
 
 _VECTORS = 10  # of which the roles in a norm are looked for
 
 # Only to save time: without one of these nothing takes a mean or a root.
-_STATISTICAL = re.compile(r"norm|sqrt|var|std|moment|mean|avg|sum|pow|square|div|muladd|mul|scale")
+_STATISTICAL = (
+    NORMS
+    | DIVISIONS
+    | {"mean", "sum", "variance", "variance_and_mean", "standard_deviation", "einsum"}
+    | {"average_pool", "adaptive_average_pool", "sqrt", "rsqrt", "square", "squared_difference"}
+    | {"power", "multiply", "multiply_add", "matmul"}
+)
 
 
 @cause(
@@ -337,8 +343,8 @@ def forms_of(case: Case) -> tuple[Form, Form] | None:
     """What both sides compute, if both are normalisations of their only input."""
     if not _has_single_input(case):
         return None
-    kinds = (*case.reference.kinds, *case.candidate.kinds)
-    if not any(_STATISTICAL.search(kind) for kind in kinds):
+    ops = (*case.reference.computing, *case.candidate.computing)
+    if not any(op.word in _STATISTICAL for op in ops):
         return None
     probes = Probes(case)
     ours = describe(probes, 0)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, as_it_is, cause
+from parity.diagnosis.causes._attested import adds
 from parity.diagnosis.causes._sources import is_bound, named, near, twins, unchanging
 from parity.diagnosis.causes._substitution import (
     Inside,
@@ -20,15 +20,14 @@ from parity.diagnosis.causes._substitution import (
     with_value,
 )
 from parity.diagnosis.causes._weights import made, matrices
-from parity.diagnosis.view import plain_kind
 from parity.draws.draw import Told
+from parity.operations import ADDITIONS, NORMS, SOFTMAXES, SUBTRACTIONS
 from parity.tape import Op
 
 _BYPASSED = 0.01  # what each operation more that is left out costs
 _TRIES = 24  # a region of many operations has no simple wiring to be told
-_ADDITIONS = ("add", "addv2", "iadd", "sub", "isub")
-_DIVISIONS = ("div", "realdiv", "truediv", "truedivide", "divide")
-_KERNELS = ("softmax", "norm", "attention", "lstm", "gru")  # several operations in one
+# several operations in one
+_KERNELS = SOFTMAXES | NORMS | {"cross_entropy", "attention", "recurrence"}
 
 
 @cause("op-missing", "branch-missing", tier=2)
@@ -133,8 +132,8 @@ def _is_of_shared_weights(case: Case, left_out: list[Op]) -> str:
 
 def _is_addition(left_out: list[Op]) -> bool:
     """Whether all that is left out adds one thing to another."""
-    kinds = [plain_kind(op) for op in left_out if op.role != "move"]
-    return len(kinds) == 1 and kinds[0] in _ADDITIONS
+    words = [op.word for op in left_out if op.role != "move"]
+    return len(words) == 1 and words[0] in {"add"} | SUBTRACTIONS
 
 
 def _adds_zeros(inside: Inside) -> Op | None:
@@ -143,7 +142,7 @@ def _adds_zeros(inside: Inside) -> Op | None:
     makers = (tape.producer(tape.before_moves(value)) for value in inside.entering)
     for op in (*inside.view.ops, *filter(None, makers)):
         fixed = [one for one in op.inputs if not tape.is_live(one)]
-        if plain_kind(op) in _ADDITIONS and any(not inside.array(one).any() for one in fixed):
+        if op.word in {"add"} | SUBTRACTIONS and any(not inside.array(one).any() for one in fixed):
             return op
     return None
 
@@ -166,16 +165,13 @@ def _has_it(other: Inside, own: Inside, left_out: list[Op]) -> str:
     """
     empty = not other.view.computing  # what it computes there may lie behind its end
     theirs, ours = (
-        Counter(map(_spelt, (*near(inside), *(inside.view.readers() if empty else ()))))
+        Counter(op.word for op in (*near(inside), *(inside.view.readers() if empty else ())))
         for inside in (other, own)
     )
     for op in left_out:
-        kind = _spelt(op)
-        if theirs[kind] and theirs[kind] >= ours[kind]:
+        if theirs[op.word] and theirs[op.word] >= ours[op.word]:
             return f"the other model computes {op.kind} there as well"
-    kernels = [
-        kind for kind in theirs if any(word in kind for word in _KERNELS) and kind not in ours
-    ]
+    kernels = [word for word in theirs if word in _KERNELS and word not in ours]
     several = len({op.kind for op in left_out if op.role != "move"}) > 1
     if kernels and (several or any(_adds_a_number(own, op) for op in left_out)):
         return f"the other model computes {kernels[0]}, which may have it inside"
@@ -185,18 +181,10 @@ def _has_it(other: Inside, own: Inside, left_out: list[Op]) -> str:
     return next(unchanging(other, near(other)), "")
 
 
-def _spelt(op: Op) -> str:
-    """An operation's kind, the same in every framework's spelling and with a number inside."""
-    kind = re.sub(r"(v\d+|(from)?constant)$", "", plain_kind(op))
-    if kind in _DIVISIONS:
-        return "div"
-    return {"iadd": "add", "multiply": "mul", "isub": "sub", "subtract": "sub"}.get(kind, kind)
-
-
 def _adds_a_number(inside: Inside, op: Op) -> bool:
     """Whether an operation adds one number, as a norm does its epsilon."""
     tape = inside.view.tape
-    return "add" in plain_kind(op) and any(
+    return op.word in ADDITIONS and any(
         tape.values[one].size == 1 and not tape.is_live(one) for one in op.inputs
     )
 
@@ -261,4 +249,4 @@ def _joins(case: Case, inside: Inside, source: int, left_out: list[Op]) -> bool:
             return True
     last = left_out[-1]
     live = [one for one in last.inputs if one in made]
-    return "add" in last.kind.lower() and len(set(live)) > 1
+    return adds(last) and len(set(live)) > 1

@@ -25,6 +25,7 @@ from parity.diagnosis.causes._substitution import (
     sums_to_one,
     with_value,
 )
+from parity.operations import EXPONENTIALS, SOFTMAXES
 from parity.tape import Array
 
 Axes = tuple[int, ...]
@@ -45,6 +46,7 @@ def log_softmax(x: Array, axes: Axes) -> Array:
 
 
 _HIDDEN = -1e6  # the logarithm of the probability of what is masked
+_MAKING = SOFTMAXES | EXPONENTIALS | {"cross_entropy"}  # what a softmax is computed by
 FORMS = {"softmax": softmax, "log_softmax": log_softmax}
 
 
@@ -122,7 +124,7 @@ def _in_shape(x: Array, form: Callable[..., Array], axes: Axes, shape: tuple[int
 def _of_a_single_entry(case: Case) -> Axes | None:
     """The first axis with one entry, over which softmax is 1 throughout: a batch of one, say."""
     shape = case.first.x.shape
-    softmax_there = any("softmax" in kind or kind == "exp" for kind in case.candidate.kinds)
+    softmax_there = any(op.word in _MAKING for op in case.candidate.computing)
     if 1 not in shape or not softmax_there or not (case.first.candidate == 1.0).all():
         return None
     return (shape.index(1),)
@@ -351,17 +353,15 @@ def double_softmax(case: Case) -> Iterator[Explanation]:
 def _softmax_of(inside: Inside, value: int) -> Axes | None:
     """The axes over which the region takes softmax of a value that enters; None if it does not."""
     x = inside.array(value)
-    if value not in inside.entering or not any(
-        word in kind for kind in inside.view.kinds for word in ("softmax", "entropy", "exp")
-    ):
+    words = {op.word for op in inside.view.computing}
+    if value not in inside.entering or words.isdisjoint(_MAKING):
         return None
     same = [inside.array(one) for one in inside.computed if inside.array(one).shape == x.shape]
     for axes in _axes(x):
         for made in same:
             if close(softmax(x, axes), made) or close(log_softmax(x, axes), made):
                 return axes
-    fused = any("entropy" in kind for kind in inside.view.kinds)
-    return (min(1, x.ndim - 1),) if fused and x.ndim else None
+    return (min(1, x.ndim - 1),) if "cross_entropy" in words and x.ndim else None
 
 
 def _double(candidate: Predict, reference: Predict | None, times: tuple[int, int]) -> Explanation:
