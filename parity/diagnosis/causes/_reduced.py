@@ -8,12 +8,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Predict
+from parity.diagnosis.causes import Edit, Predict
 from parity.diagnosis.causes._substitution import (
     Axes,
     Inside,
@@ -78,18 +78,13 @@ class Change:
 
 def reductions(inside: Inside) -> Iterator[Reduction]:
     """The reductions in a region, however they are computed; nothing of a single element."""
-    for value in inside.computed:
-        made = inside.array(value)
-        sources = inside.sources(value)
-        for source in inside.values:
-            if source not in sources:
-                continue
-            x = inside.array(source)
-            found = _reduction(x, made)
-            if found is not None and _chooses(inside.view, found[0], source, value):
-                kind, axes = found
-                yield Reduction(source, value, kind, axes, made.ndim == x.ndim > 0)
-                break
+    found = set()
+    for value, source in inside.derived():
+        made, x = inside.array(value), inside.array(source)
+        reduced = _reduction(x, made) if value not in found else None
+        if reduced is not None and _chooses(inside.view, reduced[0], source, value):
+            found.add(value)
+            yield Reduction(source, value, *reduced, keeps=made.ndim == x.ndim > 0)
 
 
 # of the greatest and the least: one that is looked up may be either by chance
@@ -141,8 +136,13 @@ def _reduction(x: Array, made: Array) -> tuple[str, Axes] | None:
     return None
 
 
-def changes(case: Case) -> Iterator[Change]:
+@lru_cache(maxsize=4)
+def changes(case: Case) -> tuple[Change, ...]:
     """Other reductions in the place of one of the reference's that give the candidate's value."""
+    return tuple(_changes(case))
+
+
+def _changes(case: Case) -> Iterator[Change]:
     ours = inside_reference(case)
     found = list(reductions(ours))
     if not found:
@@ -166,6 +166,13 @@ def changes(case: Case) -> Iterator[Change]:
                     named = _named(case, one, one.axes, None)
                     yield Change(one, "none", (), (named[0], ()), predict)
                     break
+
+
+def axis_edit(case: Case, one: Reduction, adds: bool = True) -> Edit:
+    """The candidate's reduction over the reference's axes."""
+    wanted = in_candidate_layout(case, one.source, one.axes)
+    names = (one.kind, f"reduce_{one.kind}", f"a{one.kind}")
+    return Edit(names, ("axis", "dim"), repr(wanted), position=1, adds=adds)
 
 
 def without(case: Case) -> Iterator[tuple[Reduction, Predict]]:
