@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, as_it_is, cause
+from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._attested import (
     adds,
     computes,
@@ -16,8 +16,8 @@ from parity.diagnosis.causes._attested import (
     part_of,
     times_added,
 )
-from parity.diagnosis.causes._substitution import fits
 from parity.diagnosis.causes._weights import gives, held, same, with_leaves
+from parity.diagnosis.causes.combinators import first_that_fits, fix
 from parity.diagnosis.region import ancestors
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
@@ -121,19 +121,23 @@ def bias_in_addition(case: Case) -> Iterator[Explanation]:
     if len(added) <= biases:
         return
     known = [one.ravel() for one in _held(case)]
-    for leaf in added:
-        if not is_added(case.candidate, leaf) or any(_holds(one, leaf.array) for one in known):
-            continue  # that is a bias added twice
-        fixed = _candidate_with(case, {leaf.id: 0.0 * leaf.array})
-        if fits(fixed, case.first, case.first.reference):
-            named = _named(case.candidate, leaf, "the bias ")
-            if _adds_zeros(case, leaf, as_candidate=False):
-                summary = f"{named} is read in place of zeros"
-                yield Explanation("weight-values", summary, as_it_is, fixed)
-                return
-            summary = f"{named} is added; the reference adds none"
-            yield Explanation("bias-missing", summary, as_it_is, fixed, {"bias": (0, 1)})
-            return
+    # one that the reference holds as well is a bias added twice
+    others = (leaf for leaf in added if not any(_holds(one, leaf.array) for one in known))
+    yield from first_that_fits(
+        case, (_superfluous(case, leaf) for leaf in others if is_added(case.candidate, leaf))
+    )
+
+
+def _superfluous(case: Case, leaf: LeafView) -> Explanation:
+    zeros = {leaf.id: 0.0 * leaf.array}
+    name = _named(case.candidate, leaf, "the bias ")
+    kind, text, pair = "bias-missing", f"{name} is added; the reference adds none", (0, 1)
+    parameters = {"bias": pair}
+    if _adds_zeros(case, leaf, as_candidate=False):
+        kind, text, parameters = "weight-values", f"{name} is read in place of zeros", {}
+    return fix(
+        lambda trial: case.run_candidate(trial.fed, zeros), kind, text, parameters=parameters
+    )
 
 
 def _holds(whole: Array, part: Array) -> bool:
@@ -149,10 +153,6 @@ def _holds(whole: Array, part: Array) -> bool:
     return bool((nearest <= 1e-7 * np.abs(wanted).max()).all())
 
 
-def _candidate_with(case: Case, leaves: dict[int, Array]) -> Predict:
-    return lambda trial: case.run_candidate(trial.fed, leaves)
-
-
 @cause("bias-doubled")
 def bias_added_again(case: Case) -> Iterator[Explanation]:
     """A bias that what came before holds already is added once more.
@@ -165,23 +165,24 @@ def bias_added_again(case: Case) -> Iterator[Explanation]:
     if len(entering) != 1:
         return
     root = entering[0]
+    yield from first_that_fits(case, _added_again(case, root))
+
+
+def _added_again(case: Case, root: int) -> Iterator[Explanation]:
     known = _held(case)
     for leaf in case.candidate.leaves:
         if not is_bias(leaf) or not is_added(case.candidate, leaf):
             continue
         if not any(same(leaf.array.ravel(), one.ravel()) for one in known):
             continue
+        name = _named(case.candidate, leaf, "the bias ")
         for axis in _axes_of_length(case.first.fed[root], leaf.array.size):
-            predict = _plus(case, root, axis, leaf.array.ravel())
-            if gives(case, predict):
-                named = _named(case.candidate, leaf, "the bias ")
-                yield Explanation(
-                    "bias-doubled",
-                    f"{named} is added once more than the reference adds it",
-                    predict,
-                    parameters={"bias": (1, 2)},
-                )
-                return
+            yield Explanation(
+                "bias-doubled",
+                f"{name} is added once more than the reference adds it",
+                _plus(case, root, axis, leaf.array.ravel()),
+                parameters={"bias": (1, 2)},
+            )
 
 
 def is_bias(leaf: LeafView) -> bool:

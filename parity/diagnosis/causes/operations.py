@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, as_it_is, cause
+from parity.diagnosis.causes import Explanation, Predict, as_it_is, cause
 from parity.diagnosis.causes._attested import adds
 from parity.diagnosis.causes._sources import is_bound, named, near, twins, unchanging
 from parity.diagnosis.causes._substitution import (
@@ -16,6 +16,7 @@ from parity.diagnosis.causes._substitution import (
     in_candidate,
     inside_candidate,
     inside_reference,
+    makers,
     varies,
     with_value,
 )
@@ -40,34 +41,44 @@ def missing(case: Case) -> Iterator[Explanation]:
     ours = inside_reference(case)
     for value, source, left_out in _bypasses(ours):
         predict = with_value(case, value, alone, source)
-        if not fits(predict, case.first, case.first.candidate):
-            continue
-        zeros = _adds_zeros(inside_candidate(case)) if _is_addition(left_out) else None
-        if zeros is not None and _adds_zeros(ours) is None:
-            at = zeros.site.source.rsplit("/", 1)[-1]
-            yield Explanation(
-                "branch-missing",
-                f"what {zeros.kind} adds{f' at {at}' if at else ''} is zero throughout; "
-                "what the reference adds is not",
-                predict,
-                parameters={"zero": (False, True)},
-                unproved=twins(case),
-            )
+        if fits(predict, case.first, case.first.candidate):
+            yield _left_out_here(case, ours, predict, source, left_out)
             return
-        branch = _joins(case, ours, source, left_out)
-        names = ", ".join(dict.fromkeys(op.kind for op in left_out if op.role != "move"))
-        yield Explanation(
-            "branch-missing" if branch else "op-missing",
-            f"{names}{_brought_in(ours, source, left_out)} is missing here",
+
+
+def _left_out_here(
+    case: Case, ours: Inside, predict: Predict, source: int, left_out: list[Op]
+) -> Explanation:
+    theirs = inside_candidate(case)
+    zeros = _adds_zeros(theirs) if _is_addition(left_out) else None
+    if zeros is not None and _adds_zeros(ours) is None:
+        at = zeros.site.source.rsplit("/", 1)[-1]
+        return Explanation(
+            "branch-missing",
+            f"what {zeros.kind} adds{f' at {at}' if at else ''} is zero throughout; "
+            "what the reference adds is not",
             predict,
-            parameters={"operations": (names, "none")},
-            unproved=twins(case)
-            or _is_told(left_out)
-            or _has_it(inside_candidate(case), ours, left_out)
-            or _gives_constants(ours, left_out),
-            cost=_BYPASSED * len(left_out),
+            parameters={"zero": (False, True)},
+            unproved=twins(case),
         )
-        return
+    names = _names(left_out)
+    return Explanation(
+        "branch-missing" if _joins(ours, source, left_out) else "op-missing",
+        f"{names}{_brought_in(ours, source, left_out)} is missing here",
+        predict,
+        parameters={"operations": (names, "none")},
+        unproved=twins(case) or _doubtful(ours, theirs, left_out),
+        cost=_BYPASSED * len(left_out),
+    )
+
+
+def _names(ops: list[Op]) -> str:
+    return ", ".join(dict.fromkeys(op.kind for op in ops if op.role != "move"))
+
+
+def _doubtful(own: Inside, other: Inside, left_out: list[Op]) -> str:
+    """Why operations may be no more than one side's way to write what the other has, too."""
+    return _is_told(left_out) or _has_it(other, own, left_out) or _gives_constants(own, left_out)
 
 
 @cause("op-extra", tier=2)
@@ -79,23 +90,21 @@ def extra(case: Case) -> Iterator[Explanation]:
     """
     theirs = inside_candidate(case)
     for value, source, left_out in _bypasses(theirs):
-        mended = in_candidate(case, value, alone, source)
-        if not fits(mended, case.first, case.first.reference):
+        fixed = in_candidate(case, value, alone, source)
+        if not fits(fixed, case.first, case.first.reference):
             continue
-        names = ", ".join(dict.fromkeys(op.kind for op in left_out if op.role != "move"))
+        names = _names(left_out)
         yield Explanation(
             "op-extra",
             f"{names}{_brought_in(theirs, source, left_out)} is applied here, "
             "the reference has none here",
             as_it_is,
-            mended,
+            fixed,
             {"operations": ("none", names)},
             unproved=twins(case)
-            or _is_told(left_out)
             or _is_of_shared_weights(case, left_out)
-            or _has_it(inside_reference(case), theirs, left_out)
             or _read_elsewhere(theirs, left_out)
-            or _gives_constants(theirs, left_out),
+            or _doubtful(theirs, inside_reference(case), left_out),
             cost=_BYPASSED * len(left_out),
         )
         return
@@ -215,38 +224,30 @@ def _bypasses(inside: Inside) -> Iterator[tuple[int, int, list[Op]]]:
         The id of a value, of the one that may stand in its place, and the operations between.
     """
     found = []
-    for value in inside.computed:
+    for value, source in inside.derived():
         made = inside.array(value)
-        sources = inside.sources(value)
-        for source in inside.values:
-            if source in sources and inside.array(source).shape == made.shape and varies(made):
-                between = _between(inside, source, value)
-                if any(op.role != "move" for op in between):
-                    found.append((value, source, between))
+        if inside.array(source).shape == made.shape and varies(made):
+            between = _between(inside, source, value)
+            if any(op.role != "move" for op in between):
+                found.append((value, source, between))
     yield from sorted(found, key=lambda one: len(one[2]))[:_TRIES]
 
 
 def _between(inside: Inside, source: int, value: int) -> list[Op]:
     """The operations that a value needs besides a source of it, in the region."""
-    needed: list[Op] = []
-    stack = [value]
     inner = {op.index for op in inside.view.ops}
-    while stack:
-        at = stack.pop()
-        op = inside.view.tape.producer(at)
-        if at == source or op is None or op.index not in inner or op.static or op in needed:
-            continue
-        needed.append(op)
-        stack.extend(op.inputs)
-    return sorted(needed, key=lambda op: op.index)
+    maker = inside.view.tape.producer(source)
+    return makers(
+        inside.view.tape,
+        [value],
+        lambda op: op.index in inner and not op.static and op is not maker,
+    )
 
 
-def _joins(case: Case, inside: Inside, source: int, left_out: list[Op]) -> bool:
+def _joins(inside: Inside, source: int, left_out: list[Op]) -> bool:
     """Whether what is left out brings in another value than the source, or adds one made of it."""
     made = {value for op in left_out for value in op.outputs} | {source}
-    for op in left_out:
-        if any(one in inside.entering and one not in made for one in op.inputs):
-            return True
-    last = left_out[-1]
-    live = [one for one in last.inputs if one in made]
-    return adds(last) and len(set(live)) > 1
+    others = set(inside.entering) - made
+    if any(not others.isdisjoint(op.inputs) for op in left_out):
+        return True
+    return adds(left_out[-1]) and len(made.intersection(left_out[-1].inputs)) > 1

@@ -123,10 +123,10 @@ def _flattened_on_one_side(case: Case) -> Iterator[Explanation]:
 
 def _over(x: Array, y: Array, name: str) -> Axes | None:
     """The axes over which y is softmax of x, or its logarithm; None if it is not."""
-    return next((axes for axes in _sums(y, name) if close(FORMS[name](x, axes), y)), None)
+    return next((axes for axes in sums(y, name) if close(FORMS[name](x, axes), y)), None)
 
 
-def _sums(y: Array, name: str) -> Iterator[Axes]:
+def sums(y: Array, name: str) -> Iterator[Axes]:
     """Axes over which values, or their exponentials, add up to 1."""
     if name == "log_softmax" and y.size:
         if y.max() > 0:
@@ -193,7 +193,7 @@ def softmax_temperature(case: Case) -> Iterator[Explanation]:
     if x.shape != case.first.reference.shape or x.shape != case.first.candidate.shape:
         return
     for name in FORMS:
-        for axes in _sums(case.first.reference, name):
+        for axes in sums(case.first.reference, name):
             found = list(
                 other_parameter(
                     case,
@@ -261,7 +261,7 @@ def _is_softmax_of(logits: Array, array: Array) -> bool:
     for name, form in FORMS.items():
         masked = array == 0 if name == "softmax" else array < _HIDDEN
         x = np.where(masked, -np.inf, logits.reshape(array.shape))
-        for axes in _sums(array, name):
+        for axes in sums(array, name):
             # where all of a distribution is masked it is even, whatever the logits are
             even = np.ptp(array, axis=axes, keepdims=True) == 0
             hidden = masked | even
