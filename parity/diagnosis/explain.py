@@ -27,7 +27,7 @@ from parity.diagnosis.trial import Trial
 from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME
 from parity.numerics.difference import residual
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.tape import Array
 
 _ROUNDING = 8 * U32  # a few constants baked in float32
@@ -202,7 +202,7 @@ def _unproved(case: Case, proposed: Explanation, generated: bool) -> str:
     decision = _decides(case)
     if decision:
         return f"it is seen through {decision} alone: what else decides alike would do as well"
-    if generated or not case.first.fed:  # where no input reaches, all inputs are one
+    if generated or not case.first.given:  # where no input reaches, all inputs are one
         return ""
     return "it holds on your inputs, and no others could be generated here"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parity.diagnosis.cut_search import Search, reconverges_later
-from parity.diagnosis.region import OutputPair, Parting, ancestors, descendants
+from parity.diagnosis.region import Mismatch, OutputPair
 from parity.matching.match import Match, Pair
 from parity.numerics.difference import residual
 
@@ -13,7 +13,7 @@ from parity.numerics.difference import residual
 def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
     """Pairs that are close but not equal, among what the outputs depend on, in their order."""
     tape = found.side.tape
-    needed = ancestors(tape, [pair.candidate for pair in outputs])
+    needed = tape.graph.ancestors([pair.candidate for pair in outputs])
     near = []
     for pair in found.pairs.values():
         op = tape.producer(pair.candidate)
@@ -25,7 +25,7 @@ def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
     return sorted(near, key=lambda pair: tape.values[pair.candidate].op)
 
 
-def parting_of_near(search: Search, pair: Pair) -> tuple[Parting, Match]:
+def mismatch_of_near(search: Search, pair: Pair) -> tuple[Mismatch, Match]:
     """What makes a pair differ a little; looked into further if rounding does not explain it.
 
     Args:
@@ -33,7 +33,7 @@ def parting_of_near(search: Search, pair: Pair) -> tuple[Parting, Match]:
             as the program is.
 
     Returns:
-        The parting; and the match, which is another one where a larger difference was repaired.
+        The mismatch; and the match, which is another one where a larger difference was repaired.
     """
     found = search.found
     ours, theirs = search.regions(pair.reference, pair.candidate)
@@ -45,9 +45,11 @@ def parting_of_near(search: Search, pair: Pair) -> tuple[Parting, Match]:
             return step
     leaves = tuple(search.differing_leaves(ours, theirs))
     ends_ = (pair.reference, pair.candidate)
-    met = reconverges_later(found, pair.candidate)  # near values go on as the reference's
-    parting = Parting(ours, theirs, ends_, pair.order, pair.residual, met, explained, leaves)
-    return parting, found
+    reconverges = reconverges_later(found, pair.candidate)  # near values go on as the reference's
+    mismatch = Mismatch(
+        ours, theirs, ends_, pair.order, pair.residual, reconverges, explained, leaves
+    )
+    return mismatch, found
 
 
 def _without_look_alikes(found: Match, near: Sequence[Pair]) -> list[Pair]:
@@ -62,7 +64,7 @@ def _without_look_alikes(found: Match, near: Sequence[Pair]) -> list[Pair]:
         alike.setdefault(found.reference.print(pair.reference), []).append(pair)
     kept, run = [], None
     for pair in near:
-        after = descendants(found.side.tape, pair.candidate)
+        after = found.side.tape.graph.descendants(pair.candidate)
         others = alike[found.reference.print(pair.reference)]
         others = [one for one in others if one.candidate in after]
         if others and run is None:  # in the match what is near was put right before it went on

@@ -54,19 +54,9 @@ class Region:
 
     def leaves(self) -> Iterator[int]:
         """Parameters and constants that the operations read, also through static operations."""
-        seen: set[int] = set()
-        stack = [value for op in self.ops for value in op.inputs]
-        while stack:
-            value = stack.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            op = self.tape.producer(value)
-            if op is None:
-                if self.tape.values[value].kind != "input":
-                    yield value
-            elif op.static:
-                stack.extend(op.inputs)
+        for leaf in self.tape.graph.leaves(value for op in self.ops for value in op.inputs):
+            if self.tape.values[leaf].kind != "input":
+                yield leaf
 
 
 @dataclass(frozen=True)
@@ -84,7 +74,7 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Parting:
+class Mismatch:
     """A pair of regions at which the two models part, and the values that end them.
 
     Attributes:
@@ -92,8 +82,9 @@ class Parting:
         residual: of the candidate's value, computed from the reference's inputs, in float64.
         explained: how much of it float32 rounding of the region's constants explains.
         leaves: parameters and constants entering the region that differ.
-        met: whether later values reconverge once the reference's value is substituted, as measured.
-        handed_on: the partner that the candidate's value has by itself: what the reference changes
+        reconverges: whether later values agree once the reference's value is substituted, as
+            measured.
+        passed_on: the partner that the candidate's value has by itself: what the reference changes
             before others read it, the candidate hands on as it is.
         unshared: how many weights each model has, where they share none; else 0.
     """
@@ -103,10 +94,10 @@ class Parting:
     values: tuple[int, int] | None
     order: Order | None
     residual: float
-    met: bool
+    reconverges: bool
     explained: float = 0.0
     leaves: tuple[Leaf, ...] = ()
-    handed_on: Pair | None = None
+    passed_on: Pair | None = None
     unshared: int = 0
 
     @property
@@ -216,20 +207,21 @@ class Scene:
         """
         tape = walk.side.tape
         inside: set[int] = set()
-        stack = list(values)
         makers = [op for value in values if (op := tape.producer(value)) is not None]
         static = itself or all(op.static for op in makers)  # no input reaches what is asked for
-        while stack:
-            value = stack.pop()
-            op = tape.producer(value)
-            if op is None or op.index in inside or (op.static and not static):
-                continue
+
+        def is_inside(value: int, op: Op) -> bool:
+            if op.index in inside or (op.static and not static):
+                return False
             check()
             if self.is_settled(walk, value) and not (itself and value in values):
                 if not besides or self._partner(walk, value) not in besides:
-                    continue
+                    return False
             inside.add(op.index)
-            stack.extend(op.inputs)
+            return True
+
+        for _ in tape.graph.backward(values, is_inside):
+            pass
         ops = tuple(tape.ops[index] for index in sorted(inside))
         return Region(tape, ops, self._entry(walk, ops))
 
@@ -278,13 +270,13 @@ class Scene:
         tape = walk.side.tape
         ends = [pair.candidate if walk is self.candidate else pair.reference for pair in self.apart]
         apart = {op.index for op in self.region(walk, *ends).ops}
-        for moved in sorted(only_moves(tape, value)):
+        for moved in sorted(tape.graph.moved(value)):
             for index in tape.consumers[moved]:
                 if index in apart:
                     return Region(tape, region.ops, tape.ops[index])
         return region
 
-    def up_to_the_outputs(self, with_leaves: bool = True) -> Parting:
+    def up_to_the_outputs(self, with_leaves: bool = True) -> Mismatch:
         """The whole of what parts, where nothing later meets."""
         ours = self.region(self.reference, *(pair.reference for pair in self.apart))
         theirs = self.region(self.candidate, *(pair.candidate for pair in self.apart))
@@ -295,7 +287,7 @@ class Scene:
             if a.shape == b.shape:
                 gap = residual(a, b)
         leaves = tuple(self.differing_leaves(ours, theirs)) if with_leaves else ()
-        return Parting(ours, theirs, None, None, gap, False, 0.0, leaves)
+        return Mismatch(ours, theirs, None, None, gap, False, 0.0, leaves)
 
     def explained(self, ours: Region, a: int, theirs: Region, b: int, gap: float) -> float:
         """How much of what two values are apart the rounding of constants explains."""
@@ -347,35 +339,3 @@ class Scene:
                     and value not in self.partners
                 ]
                 yield Leaf(alike[0] if alike else None, leaf, "other")
-
-
-def ancestors(tape: Tape, values: Sequence[int]) -> set[int]:
-    """Indices of the operations that values depend on."""
-    found: set[int] = set()
-    stack = list(values)
-    while stack:
-        op = tape.producer(stack.pop())
-        if op is not None and op.index not in found:
-            found.add(op.index)
-            stack.extend(op.inputs)
-    return found
-
-
-def descendants(tape: Tape, value: int) -> set[int]:
-    """Values that depend on a value, without itself."""
-    found = {value}
-    producer = tape.producer(value)
-    for op in tape.ops[producer.index + 1 if producer else 0 :]:
-        if not found.isdisjoint(op.inputs):
-            found.update(op.outputs)
-    found.discard(value)
-    return found
-
-
-def only_moves(tape: Tape, value: int) -> set[int]:
-    """A value and what is made of it by moves alone."""
-    found = {value}
-    for op in tape.ops:
-        if op.role == "move" and not found.isdisjoint(op.inputs):
-            found.update(op.outputs)
-    return found

@@ -63,7 +63,7 @@ class Inside:
     def sources(self, value: int) -> set[int]:
         """The values of the region that a value is made of, without itself."""
         inside = {op.index for op in self.view.ops}
-        made_by = makers(self.view.tape, [value], lambda op: op.index in inside)
+        made_by = makers(self.view.tape, [value], lambda _, op: op.index in inside)
         return {source for op in made_by for source in op.inputs}
 
     def derived(self) -> Iterator[tuple[int, int]]:
@@ -73,15 +73,10 @@ class Inside:
             yield from ((value, source) for source in self.arrays if source in sources)
 
 
-def makers(tape: Tape, values: Iterable[int], through: Callable[[Op], bool]) -> list[Op]:
+def makers(tape: Tape, values: Iterable[int], through: Callable[[int, Op], bool]) -> list[Op]:
     """The operations behind values, as far as each on the way is let through."""
-    found: dict[int, Op] = {}
-    waiting = list(values)
-    while waiting:
-        op = tape.producer(waiting.pop())
-        if op is not None and op.index not in found and through(op):
-            found[op.index] = op
-            waiting.extend(op.inputs)
+    walk = tape.graph.backward(values, through)
+    found = {op.index: op for value, op in walk if op is not None and through(value, op)}
     return [found[index] for index in sorted(found)]
 
 
@@ -104,7 +99,7 @@ def _inside(
 ) -> Inside:
     entering, computed = _values(view, read)
     ids = tuple(dict.fromkeys((*entering, *computed)))
-    arrays = dict(zip(ids, values(case.first.fed, ids), strict=True))
+    arrays = dict(zip(ids, values(case.first.given, ids), strict=True))
     return Inside(view, base, entering, computed, arrays)
 
 
@@ -171,10 +166,10 @@ def with_value(case: Case, value: int, form: Form, *sources: int) -> Substituted
         if all(source in known for source in read):  # the region need not run for what enters
             arrays = [known[source] for source in read]
         else:
-            arrays = case.reference_values(trial.fed, read)
+            arrays = case.reference_values(trial.given, read)
         # what else enters stays, even where outside the region it is made of this value
         others = known if value in known else {}
-        return case.run_reference(trial.fed, {**others, value: change(form(*arrays))})
+        return case.run_reference(trial.given, {**others, value: change(form(*arrays))})
 
     return Substituted(run)
 
@@ -186,8 +181,8 @@ def in_candidate(case: Case, value: int, form: Form, *sources: int) -> Substitut
     """
 
     def run(trial: Trial, change: Form) -> Array:
-        arrays = case.candidate_values(trial.fed, sources or (value,))
-        return case.run_candidate(trial.fed, {value: change(form(*arrays))})
+        arrays = case.candidate_values(trial.given, sources or (value,))
+        return case.run_candidate(trial.given, {value: change(form(*arrays))})
 
     return Substituted(run)
 
@@ -377,4 +372,4 @@ def read_constants(inside: Inside) -> list[int]:
 def static_ops(view: RegionView) -> list[Op]:
     """Operations that no input reaches, and that a region starts from, in the order of the flow."""
     read = (value for op in view.ops for value in op.inputs)
-    return makers(view.tape, read, lambda op: op.static)
+    return makers(view.tape, read, lambda _, op: op.static)

@@ -22,7 +22,6 @@ from parity.diagnosis.causes._substitution import (
     on_side,
     with_value,
 )
-from parity.diagnosis.region import descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array, Op, Replay, Tape
@@ -245,8 +244,8 @@ def _is_as_often(case: Case, curve: Curve, of_candidate: bool) -> bool:
         (case.repaired.side.run, case.candidate_entering, case.candidate.end),
     )
     for run, entering, end in sides if of_candidate else sides[::-1]:
-        made = descendants(run.tape, end)
-        leading = run.tape.leading_to([end])
+        made = run.tape.graph.descendants(end)
+        leading = run.tape.graph.ancestors([end])
         ops = {
             op.index: op
             for op in before_kernels(run.tape, entering)
@@ -287,7 +286,7 @@ def _curves(case: Case, view: RegionView, values: Values) -> Iterator[tuple[Curv
         return
     ids = sorted({value for pair in pairs for value in pair})
     trials = case.first, case.wide
-    runs = [dict(zip(ids, values(trial.fed, ids), strict=True)) for trial in trials]
+    runs = [dict(zip(ids, values(trial.given, ids), strict=True)) for trial in trials]
     for before, after in pairs:
         some = _some(runs[0][before].size)
         x, y = (

@@ -18,7 +18,6 @@ from parity.diagnosis.causes._attested import (
 )
 from parity.diagnosis.causes._weights import gives, held, same, with_leaves
 from parity.diagnosis.causes.combinators import first_that_fits, fix
-from parity.diagnosis.region import ancestors
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.operations import NORMS
@@ -56,7 +55,9 @@ def bias(case: Case) -> Iterator[Explanation]:
                 continue
             named = _named(case.reference, leaf, "the bias ")
             summary = text.format(named)
-            before = 0 if factor else times_added(tape, leaf.id, ancestors(tape, case.entering))
+            before = (
+                0 if factor else times_added(tape, leaf.id, tape.graph.ancestors(case.entering))
+            )
             if before and _goes_on(case):
                 summary = f"{named} is not added at this step"
             elif before:
@@ -71,10 +72,10 @@ def bias(case: Case) -> Iterator[Explanation]:
 def _goes_on(case: Case) -> bool:
     """Whether a region is a further step of a recurrence: a matrix is read again on the way."""
     tape = case.reference.tape
-    before = ancestors(tape, case.entering)
+    before = tape.graph.ancestors(case.entering)
     whole = before | {op.index for op in case.reference.ops}
     return any(
-        readers & before and len(readers & whole) > 1 for readers in tape.readers_of_matrices
+        readers & before and len(readers & whole) > 1 for readers in tape.graph.readers_of_matrices
     )
 
 
@@ -136,7 +137,7 @@ def _superfluous(case: Case, leaf: LeafView) -> Explanation:
     if _adds_zeros(case, leaf, as_candidate=False):
         kind, text, parameters = "weight-values", f"{name} is read in place of zeros", {}
     return fix(
-        lambda trial: case.run_candidate(trial.fed, zeros), kind, text, parameters=parameters
+        lambda trial: case.run_candidate(trial.given, zeros), kind, text, parameters=parameters
     )
 
 
@@ -161,7 +162,7 @@ def bias_added_again(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on its input plus the candidate's bias give the candidate's
         value, and that bias is one of the reference's.
     """
-    entering = [v for v in case.first.fed if case.first.fed[v].dtype.kind == "f"]
+    entering = [v for v in case.first.given if case.first.given[v].dtype.kind == "f"]
     if len(entering) != 1:
         return
     root = entering[0]
@@ -176,7 +177,7 @@ def _added_again(case: Case, root: int) -> Iterator[Explanation]:
         if not any(same(leaf.array.ravel(), one.ravel()) for one in known):
             continue
         name = _named(case.candidate, leaf, "the bias ")
-        for axis in _axes_of_length(case.first.fed[root], leaf.array.size):
+        for axis in _axes_of_length(case.first.given[root], leaf.array.size):
             yield Explanation(
                 "bias-doubled",
                 f"{name} is added once more than the reference adds it",
@@ -208,8 +209,8 @@ def _axes_of_length(array: Array, length: int) -> list[int]:
 
 def _plus(case: Case, root: int, axis: int, bias: Array) -> Predict:
     def predict(trial: Trial) -> Array:
-        x = trial.fed[root]
+        x = trial.given[root]
         shape = [-1 if i == axis else 1 for i in range(x.ndim)]
-        return case.run_reference({**trial.fed, root: x + bias.reshape(shape)})
+        return case.run_reference({**trial.given, root: x + bias.reshape(shape)})
 
     return predict

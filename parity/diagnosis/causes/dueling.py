@@ -28,7 +28,6 @@ from parity.diagnosis.causes._substitution import (
     subsets,
 )
 from parity.diagnosis.causes.combinators import first_that_fits
-from parity.diagnosis.region import ancestors, descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array, Replay, Tape
@@ -74,8 +73,8 @@ def _centres(view: RegionView, run: Replay, one: Reduction) -> bool:
 
 def _is_joined(tape: Tape, source: int, value: int) -> bool:
     """Whether something enters a value on its way from another one, as a stream of its own."""
-    behind = descendants(tape, source) | {source}
-    ops = (tape.ops[index] for index in ancestors(tape, [value]))
+    behind = tape.graph.descendants(source) | {source}
+    ops = (tape.ops[index] for index in tape.graph.ancestors([value]))
     return any(
         not behind.isdisjoint(op.inputs)
         and any(tape.is_live(one) and one not in behind for one in op.inputs)
@@ -213,8 +212,8 @@ class _Head:
         wanted = first.reference if self.of_candidate else first.candidate
 
         def without(trial: Trial) -> Array:
-            (centre,) = self.values(trial.fed, [one.value])
-            return self.run(trial.fed, {one.value: np.zeros_like(centre)})
+            (centre,) = self.values(trial.given, [one.value])
+            return self.run(trial.given, {one.value: np.zeros_like(centre)})
 
         return fits(without, first, wanted)
 
@@ -222,14 +221,14 @@ class _Head:
         self, one: Reduction, other: int, axes: Axes, values: Values, trial: Trial
     ) -> Array:
         """With the mean of another tensor in the place of that of the advantages."""
-        (x,) = values(trial.fed, [other])
-        return self.run(trial.fed, {one.value: reduce(x, one.kind, axes, True)})
+        (x,) = values(trial.given, [other])
+        return self.run(trial.given, {one.value: reduce(x, one.kind, axes, True)})
 
     def with_centred(self, one: Reduction, other: int, axes: Axes, trial: Trial) -> Array:
         """With the other tensor centred, and the advantages as they are."""
-        x, centre = self.values(trial.fed, [other, one.value])
+        x, centre = self.values(trial.given, [other, one.value])
         centred = x - reduce(x, one.kind, axes, True)
-        return self.run(trial.fed, {one.value: np.zeros_like(centre), other: centred})
+        return self.run(trial.given, {one.value: np.zeros_like(centre), other: centred})
 
     def claim(self, predict: Predict, parameter: str, text: str) -> Explanation:
         """The explanation that the other side does something else than centre the advantages."""

@@ -220,7 +220,7 @@ def _has_single_input(case: Case) -> bool:
     first = case.first
     shapes = {first.x.shape, first.reference.shape, first.candidate.shape}
     floating = first.reference.dtype.kind == first.candidate.dtype.kind == "f"
-    return floating and len(first.fed) == len(first.inputs) == len(shapes) == 1
+    return floating and len(first.given) == len(first.inputs) == len(shapes) == 1
 
 
 def vectors_of(case: Case) -> list[Array]:

@@ -236,11 +236,10 @@ def _bypasses(inside: Inside) -> Iterator[tuple[int, int, list[Op]]]:
 def _between(inside: Inside, source: int, value: int) -> list[Op]:
     """The operations that a value needs besides a source of it, in the region."""
     inner = {op.index for op in inside.view.ops}
-    maker = inside.view.tape.producer(source)
     return makers(
         inside.view.tape,
         [value],
-        lambda op: op.index in inner and not op.static and op is not maker,
+        lambda at, op: at != source and op.index in inner and not op.static,
     )
 
 

@@ -60,7 +60,7 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
         through what it should have been.
     Proof: the reference's operations with the two values exchanged give the candidate's value.
     """
-    fed = case.first.fed
+    fed = case.first.given
     tape = case.reference.tape
     for a, b in itertools.islice(itertools.combinations(fed, 2), _MOST_EXCHANGES):
         if fed[a].shape != fed[b].shape or np.array_equal(fed[a], fed[b]):
@@ -218,7 +218,7 @@ def _readers(side: Side, array: Array) -> int:
     """How many live operations of a model read a weight with certain numbers, in any layout."""
     bag = np.sort(array, axis=None)
     return sum(
-        side.tape.readers[value.id]
+        side.tape.graph.live_readers[value.id]
         for value in side.tape.values
         if value.op < 0
         and value.kind != "input"
@@ -245,4 +245,4 @@ def _with_weight(case: Case, inputs: tuple[int, ...]) -> bool:
 
 
 def _exchanged(case: Case, a: int, b: int) -> Predict:
-    return lambda trial: case.run_reference({**trial.fed, a: trial.fed[b], b: trial.fed[a]})
+    return lambda trial: case.run_reference({**trial.given, a: trial.given[b], b: trial.given[a]})
