@@ -116,9 +116,7 @@ def recognise(x: Array, y: Array) -> Curve | None:
     if x.max(initial=0.0) - x.min(initial=0.0) < 1e-3:
         return None
     whole = bool((x < 0).any() and (x > 0).any())
-    few = slice(
-        None, None, max(1, x.size // CURVE_POINTS_AT_FIRST)
-    )  # most curves are ruled out by few points
+    few = slice(None, None, max(1, x.size // CURVE_POINTS_AT_FIRST))
     for curve in chain(map(Curve, _FIXED), _with_slope(x, y)):
         if (whole or curve.name not in _OF_TWO_PARTS) and _near(curve(x[few]), y[few]):
             if _near(curve(x), y):

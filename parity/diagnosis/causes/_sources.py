@@ -38,11 +38,8 @@ def twins(case: Case) -> str:
         if more:
             return f"what is read depends on input {more} too, though not on these inputs"
         reference = found.reference
-        alike = set(
-            itertools.islice(
-                reference.index.look_up(reference.print(pair.reference), SAME), EQUAL_VALUES
-            )
-        )
+        equal = reference.index.look_up(reference.print(pair.reference), SAME)
+        alike = set(itertools.islice(equal, EQUAL_VALUES))
         before = {v for index in tape.graph.ancestors([value]) for v in tape.ops[index].outputs}
         own = {v for v in before if v in found.pairs and found.pairs[v].reference in alike}
         for side, one, others in ((reference.tape, pair.reference, alike), (tape, value, own)):
