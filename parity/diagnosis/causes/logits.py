@@ -28,9 +28,12 @@ def _normalised(x: Array, axis: Axes) -> Array:
 
 # what a distribution makes of its parameters, by what it takes them for
 _READINGS: Mapping[str, Mapping[str, Callable[[Array, Axes], Array]]] = {
-    "logits": {"p": softmax, "log p": log_softmax},
-    "probabilities": {"p": _normalised, "log p": lambda x, axis: np.log(_normalised(x, axis))},
-    "normalised probabilities": {"log p": lambda x, axis: np.log(x)},
+    "logits": {"softmax": softmax, "log_softmax": log_softmax},
+    "probabilities": {
+        "softmax": _normalised,
+        "log_softmax": lambda x, axis: np.log(_normalised(x, axis)),
+    },
+    "normalised probabilities": {"log_softmax": lambda x, axis: np.log(x)},
 }
 
 
@@ -50,10 +53,10 @@ def logits_for_probabilities(case: Case) -> Iterator[Explanation]:
     for reference, candidate in itertools.permutations(_READINGS, 2):
         if "logits" not in (reference, candidate):
             continue
-        for name in ("p", "log p"):
+        for name in ("softmax", "log_softmax"):
             if name not in _READINGS[reference] or name not in _READINGS[candidate]:
                 continue
-            if name == "p" and is_probabilities(x) is not None:
+            if name == "softmax" and is_probabilities(x) is not None:
                 continue  # what is a probability already is not read: a second softmax
             axes = [one for one in sums(case.first.reference, name) if len(one) == 1]
             yield from all_that_fit(
