@@ -1,4 +1,4 @@
-"""Whether the tape has what a cause names: formulas that give the same numbers are no witnesses."""
+"""Whether the tape has what a cause names: formulas that give the same values prove nothing."""
 
 from __future__ import annotations
 
@@ -8,26 +8,21 @@ from collections.abc import Collection, Iterable, Iterator
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.view import LeafView, RegionView, plain_kind
+from parity.diagnosis.causes._limits import OPS_OF_A_NORM, OPS_OF_AN_AFFINE, OPS_TO_A_LAYER
+from parity.diagnosis.view import LeafView, RegionView
+from parity.operations import ADDITIONS, CONVOLUTIONS, NORMS
 from parity.tape import Array, Op, Tape
-from parity.walk_once import Once
 
-_NEAR = 8  # computing operations before a value that may have normalised it
-_FURTHER = 40  # operations behind a region in which what it lacks may follow
-_PRODUCTS = (
-    *("mm", "mv", "bmm", "matmul", "batchmatmul", "mul", "div", "realdiv", "truediv", "dot"),
-    *("einsum", "linear", "conv", "deconv", "depthwise"),
-)
-_KERNELS = ("norm", "lstm", "gru", "rnn", "attention", "fused")  # with a bias inside
-_ADDITIONS = ("add", "badd", "biasadd", "bias", "multiadd")
-_LATER = 2  # operations behind a norm's end that may be its scale and offset
-_ROOTS = ("sqrt", "rsqrt", "std")
+_KERNELS = NORMS | {"recurrence", "attention"}  # with a bias inside
+_SUM_FIRST = frozenset(("add_matmul", "multiply_add", "divide_add"))  # x of x + y * z
+_ADDING = ADDITIONS | _SUM_FIRST | {"dense"}
+_ROOTS = frozenset(("sqrt", "rsqrt", "standard_deviation"))
 
 
 def is_standardised(case: Case) -> bool:
-    """Whether what enters was normalised: its mean square is 1 over some axes, wherever one looks.
+    """Whether the input was normalised: its mean square is 1 over some axes, wherever one looks.
 
-    That alone is so of any standard normal numbers.
+    That alone is so of any standard normal values.
     """
     x = case.first.x
     return any(
@@ -50,11 +45,10 @@ def is_normalised(tape: Tape, value: int) -> bool:
         if op is None or op.index in seen:
             continue
         seen.add(op.index)
-        kind = plain_kind(op)
-        roots = kind.endswith(_ROOTS) or (kind.startswith("pow") and _halves(tape, op))
-        if "norm" in kind or (roots and (not op.static or tape.values[at].size > 1)):
+        roots = op.word in _ROOTS or (op.word == "power" and _halves(tape, op))
+        if op.word in NORMS or (roots and (not op.static or tape.values[at].size > 1)):
             return True
-        if steps < _NEAR and not _has_kernel(tape, op):
+        if steps < OPS_OF_A_NORM and not _has_kernel(tape, op):
             stack += [(one, steps + (op.role != "move")) for one in op.inputs]
     return False
 
@@ -62,8 +56,7 @@ def is_normalised(tape: Tape, value: int) -> bool:
 def takes_root(view: RegionView) -> bool:
     """Whether a root is taken in view, or before any input, or a kernel named after a norm does."""
     static = (view.tape.ops[index] for index in view.tape.graph.static_before(view.ops))
-    kinds = [plain_kind(op) for op in (*view.ops, *static)]
-    return any(kind.endswith((*_ROOTS, "pow")) or "norm" in kind for kind in kinds)
+    return any(op.word in NORMS | _ROOTS | {"power"} for op in (*view.ops, *static))
 
 
 def _halves(tape: Tape, op: Op) -> bool:
@@ -81,10 +74,10 @@ def _has_kernel(tape: Tape, op: Op) -> bool:
 
 
 def before_kernels(tape: Tape, values: Iterable[int]) -> list[Op]:
-    """The operations on what enters, up to those that have a kernel; the first few."""
+    """The operations on inputs, up to those that have a kernel; the first few."""
     found: dict[int, Op] = {}
     waiting = list(values)
-    while waiting and len(found) < _FURTHER:
+    while waiting and len(found) < OPS_TO_A_LAYER:
         for index in tape.consumers[waiting.pop(0)]:
             op = tape.ops[index]
             if index not in found and index in tape.used and not _has_kernel(tape, op):
@@ -95,7 +88,7 @@ def before_kernels(tape: Tape, values: Iterable[int]) -> list[Op]:
 
 def adds(op: Op) -> bool:
     """Whether it adds arrays, and does not sum one of them by an index, as counts are."""
-    return plain_kind(op).startswith(_ADDITIONS)
+    return op.word in _ADDING
 
 
 def is_added(view: RegionView, leaf: LeafView) -> bool:
@@ -120,21 +113,21 @@ def is_factor_less_one(view: RegionView, leaf: LeafView) -> bool:
         _multiplies(tape.ops[reader])
         for op, _ in _readers(view, leaf)
         if op.static and adds(op) and _others(tape, op) == 0
-        for value in Once(op.outputs)
+        for value in op.outputs
         for reader in tape.consumers[value]
     )
 
 
 def part_of(view: RegionView, leaf: LeafView) -> str:
-    """Words before a leaf's name where only some of its numbers are read in view, else ""."""
+    """Words before a leaf's name where only a part of it is read in view, else ""."""
     read = {value for _, value in _readers(view, leaf)}
-    numbers = sum(view.tape.values[value].size for value in read)
+    elements = sum(view.tape.values[value].size for value in read)
     whole = view.tape.values[view.tape.before_moves(leaf.id)].size
-    return "a part of " if 0 < numbers < whole else ""
+    return "a part of " if 0 < elements < whole else ""
 
 
 def numbers_added(view: RegionView, leaf: LeafView) -> int:
-    """How many of a leaf's numbers one operation in view adds, at most."""
+    """How many of a leaf's elements one operation in view adds, at most."""
     added = (value for op, value in _readers(view, leaf) if _adds_it(view.tape, op, value))
     return max((view.tape.values[value].size for value in added), default=0)
 
@@ -148,82 +141,73 @@ def computes(tape: Tape, value: int) -> Op | None:
 
 
 def holds_repeated(view: RegionView, array: Array) -> bool:
-    """Whether a weight in view has the numbers of an array, each as often as the others."""
-    numbers = np.sort(array, axis=None)
+    """Whether a weight in view has the elements of an array, each as often as the others."""
     vectors = (
         leaf.array for leaf in view.leaves if leaf.name and leaf.array.size in leaf.array.shape
     )
     return any(
-        numbers.size % vector.size == 0
-        and np.allclose(np.sort(vector, axis=None), numbers[:: numbers.size // vector.size], 1e-6)
+        repeats(array, vector, 1e-6)
         for vector in vectors
         if vector.size > 1 and vector.dtype.kind == "f"
     )
 
 
+def repeats(array: Array, vector: Array, tolerance: float) -> bool:
+    """Whether an array holds the elements of a vector, in any order, each as often."""
+    if not vector.size or array.size % vector.size:
+        return False
+    elements = np.sort(array, axis=None)[:: array.size // vector.size]
+    return bool(np.allclose(elements, np.sort(vector, axis=None), tolerance, 1e-8))
+
+
 def times_added(tape: Tape, leaf: int, among: Collection[int], static: bool = False) -> int:
     """How often some operations, either the static ones or the others, add a leaf, moved alone."""
-    found = 0
-    todo = Once([tape.before_moves(leaf)])
-    for value in todo:
-        for index in tape.consumers[value]:
-            op = tape.ops[index]
-            if op.role == "move" and (op.static or len(op.inputs) == 1):
-                todo.add(op.outputs)
-            elif index in among and op.static == static:
-                found += _adds_it(tape, op, value)
-    return found
+    readers = tape.graph.readers(tape.before_moves(leaf), _moves_alone)
+    chosen = (one for one in readers if one[1].index in among and one[1].static == static)
+    return sum(_adds_it(tape, op, value) for value, op in chosen)
+
+
+def _moves_alone(op: Op) -> bool:
+    return op.role == "move" and (op.static or len(op.inputs) == 1)
 
 
 def is_itself(tape: Tape, value: int) -> bool:
     """Whether a value is a leaf, or made of leaves by moves alone."""
-    todo = Once([value])
-    for one in todo:
-        op = tape.producer(one)
-        if op is not None:
-            if op.role != "move" or not op.static:
-                return False
-            todo.add(op.inputs)
-    return True
+    walk = tape.graph.backward([value], lambda _, op: op.role == "move" and op.static)
+    return all(op is None or (op.role == "move" and op.static) for _, op in walk)
 
 
 def _multiplies(op: Op) -> bool:
-    kind = plain_kind(op)
-    return kind.startswith(("mul", "scale", "addcmul")) or "norm" in kind
+    return op.word in NORMS | {"multiply", "multiply_add"}
 
 
 def _readers(view: RegionView, leaf: LeafView) -> Iterator[tuple[Op, int]]:
     """The operations in view, or static before it, that read a leaf or what moves make of it."""
     tape = view.tape
-    static = tape.graph.static_before(view.ops)
-    inside = static | {op.index for op in view.ops}
-    todo = Once([tape.before_moves(leaf.id)])
-    for value in todo:
-        for index in tape.consumers[value]:
-            op = tape.ops[index]
-            if index not in inside:
-                continue
-            if op.role == "move" and (op.static or len(op.inputs) == 1):
-                todo.add(op.outputs)
-            else:
-                yield op, value
+    inside = tape.graph.static_before(view.ops) | {op.index for op in view.ops}
+    readers = tape.graph.readers(
+        tape.before_moves(leaf.id), lambda op: op.index in inside and _moves_alone(op)
+    )
+    return ((op, value) for value, op in readers if op.index in inside)
 
 
 def _adds_it(tape: Tape, op: Op, value: int) -> bool:
-    kind = plain_kind(op)
+    if op.word == "dense":  # either the bias and two matrices, or these two and a vector
+        last = len(op.inputs) > 2 and len(tape.values[op.inputs[2]].shape) == 1
+        return value in (op.inputs[2:] if last else op.inputs[:1])
+    if op.word in _SUM_FIRST:
+        return value in op.inputs[:1]
     if adds(op):
-        if kind.endswith(("mm", "mv")) or kind.startswith(("addc", "addr")):
-            return value in op.inputs[:1]
         return not op.static or _others(tape, op) > 0
     if op.static:
         return False
-    if kind.startswith(_PRODUCTS):
-        return value in op.inputs[2:]  # the factors come first, a bias after them
-    return any(word in kind for word in _KERNELS)
+    if op.word in CONVOLUTIONS:
+        return value in op.inputs[2:]
+    return op.word in _KERNELS
 
 
 def _others(tape: Tape, op: Op) -> int:
-    """How many arrays of several numbers an addition has besides one."""
+    """How many arrays of several elements an addition has besides one."""
     return sum(tape.values[one].size > 1 for one in op.inputs) - 1
 
 
@@ -243,7 +227,7 @@ def other_scale(view: RegionView, epsilon: float) -> str:
     """Why an epsilon may be another one: its side has no such number; "" if it has.
 
     What is normalised at another scale, or by another variance, gives what another epsilon gives.
-    A norm that was folded into others' numbers, or its epsilon into a variance, does not show it.
+    A norm that was folded into other weights, or its epsilon into a variance, does not show it.
     """
     given = np.array([*numbers_given(view)])
     folded = not given.size or not takes_root(view)
@@ -258,7 +242,7 @@ def of_no_effect(case: Case) -> str:
     """Why nothing may be missing: a parameter of ones or zeros is read where it would be."""
     view = case.candidate
     run, tape = case.repaired.side.run, view.tape
-    for op in (*view.ops, *view.readers(_LATER)):
+    for op in (*view.ops, *view.readers(OPS_OF_AN_AFFINE)):
         for value in op.inputs:
             read = tape.values[tape.before_moves(value)]
             if read.kind != "parameter":

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.view import RegionView, plain_kind
+from parity.diagnosis.view import RegionView
 from parity.errors import ReplayError
+from parity.operations import CONVOLUTIONS, POOLS, PRODUCTS, RESIZES
 from parity.tape import Array, Op, Replay, Tape
 
-_PRODUCTS = ("matmul", "bmm", "einsum", "attention", "dot")
-_IMAGES = ("conv", "pool", "resize", "upsample")
-_TRANSPOSES = ("transpose", "permute", "swapaxes", "movedim", "moveaxis", "rot90", "adjoint")
+_ATTENDING = PRODUCTS - {"dense"} | {"attention"}
+_IMAGES = CONVOLUTIONS | POOLS | RESIZES
 _EXCHANGED = ([1, 3, 2], [2, 1, 3], [3, 2, 1])  # places of the axes behind the first
 _FOLLOWED = 24  # operations behind a value, until one says what its axes are
 LAST_FIRST = ("tensorflow", "keras")  # kernels are (*space, in, out), not (out, in, *space)
@@ -74,7 +74,7 @@ def attends(case: Case, readers: int = 4) -> bool:
     """Whether values are multiplied with values in a case or just after it, as attention does."""
     for view in (case.reference, case.candidate):
         for op in (*view.ops, *(view.readers(readers) if readers else ())):
-            if not any(word in plain_kind(op) for word in _PRODUCTS):
+            if op.word not in _ATTENDING:
                 continue
             computed = [v for v in op.inputs if (p := view.tape.producer(v)) and not p.static]
             if len(computed) > 1:
@@ -89,15 +89,15 @@ def is_image(case: Case, shape: tuple[int, ...]) -> bool:
 
 def near_images(case: Case) -> bool:
     """Whether convolutions or pools are near a case."""
-    return any(any(word in kind for word in _IMAGES) for kind in neighbours(case))
+    return not _IMAGES.isdisjoint(neighbours(case))
 
 
 def neighbours(case: Case) -> set[str]:
-    """Kinds of the operations in, just before and just after a case, on both sides."""
+    """Words of the operations in, just before and just after a case, on both sides."""
     found: set[str] = set()
     for view in (case.reference, case.candidate):
-        found.update(plain_kind(op) for op in (*view.ops, *view.readers(3)))
-        found.update(plain_kind(op) for op in makers(case, view is case.candidate))
+        found.update(op.word for op in (*view.ops, *view.readers(3)))
+        found.update(op.word for op in makers(case, view is case.candidate))
     return found
 
 
@@ -130,8 +130,8 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
             if op.index in seen or not op.outputs:
                 continue
             seen.add(op.index)
-            made, kind = op.outputs[0], plain_kind(op)
-            if "conv" in kind and len(shape) > 2:
+            made = op.outputs[0]
+            if op.word in CONVOLUTIONS and len(shape) > 2:
                 if next((one for one in op.inputs if _is_live(tape, one)), at) != at:
                     continue  # as its kernel
                 first = tape.framework not in LAST_FIRST
@@ -177,10 +177,10 @@ def exchanges_places(case: Case) -> bool:
         tape = view.tape
         for op in tape.ops:
             if op.role != "move" or not op.outputs or op.index not in tape.used:
-                if "einsum" in plain_kind(op) and not op.static:
+                if op.word == "einsum" and not op.static:
                     return True
                 continue
-            if not any(word in plain_kind(op) for word in _TRANSPOSES):
+            if op.word not in ("transpose", "rotate"):
                 continue
             rank = len(tape.values[op.inputs[0]].shape)
             if rank == 4 and op.static:

@@ -8,14 +8,13 @@ from functools import partial
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.view import LeafView, RegionView, plain_kind
+from parity.diagnosis.view import LeafView, RegionView
+from parity.operations import ADDITIONS
 from parity.tape import Array, Replay, Tape
 from parity.walk_once import Once
 
 _GATES = (4, 3)  # of an LSTM and of a GRU
-_RECURRENT = ("rnn", "lstm", "gru")  # in the names of their operations
 _STEPS_BACK = 8  # from a gate to the block that it is cut from
-_ADDITIONS = ("add", "addv2", "biasadd", "multiadd", "bias")
 
 Values = Callable[[Mapping[int, Array], Sequence[int]], list[Array]]
 Ordered = Callable[[Sequence[int]], dict[int, Array]]
@@ -47,7 +46,7 @@ def gate_blocks(tape: Tape, value: int) -> set[int]:
         live = [one for one in op.inputs if tape.is_live(one)]
         fixed = (one for one in op.inputs if not tape.is_live(one))
         numbers_only = all(tape.values[one].size == 1 for one in fixed)
-        if op.role == "move" or plain_kind(op) in _ADDITIONS or (len(live) == 1 and numbers_only):
+        if op.role == "move" or op.word in ADDITIONS or (len(live) == 1 and numbers_only):
             stack.extend(live)
     return found
 
@@ -117,14 +116,14 @@ def _splits_off(tape: Tape, leaf: int, count: int, units: int) -> bool:
     values = Once([leaf])
     for value in values:
         for op in (tape.ops[index] for index in tape.consumers[value]):
-            if any(word in op.kind.lower() for word in _RECURRENT):
+            if op.word == "recurrence":
                 return True
             shapes = [tape.values[one].shape for one in op.outputs]
             if op.role == "move" and any(units in s and count * units not in s for s in shapes):
                 if not op.static:
                     return True
             live = [one for one in op.inputs if tape.is_live(one)]
-            added = plain_kind(op) in _ADDITIONS or len(live) < 2
+            added = op.word in ADDITIONS or len(live) < 2
             if added or value == leaf or op.role == "move":
                 values.add(one for one in op.outputs if count * units in tape.values[one].shape)
     return False
@@ -240,7 +239,7 @@ def is_read_by_steps(tape: Tape, leaf: int) -> bool:
                 todo.add(tape.ops[index].outputs)
             else:
                 readers.append(tape.ops[index])
-    named = any(word in op.kind.lower() for op in readers for word in _RECURRENT)
+    named = any(op.word == "recurrence" for op in readers)
     return named or len(readers) > 1
 
 
@@ -251,7 +250,7 @@ def carries(view: RegionView) -> bool:
     """
     tape = view.tape
     ops = {op.index: op for op in view.ops}
-    if any(word in op.kind.lower() for op in ops.values() for word in _RECURRENT):
+    if any(op.word == "recurrence" for op in ops.values()):
         return True
     for readers in tape.graph.readers_of_matrices:
         for first in sorted(readers & ops.keys()):

@@ -6,7 +6,8 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes._attested import adds
-from parity.diagnosis.view import RegionView, plain_kind
+from parity.diagnosis.view import RegionView
+from parity.operations import MULTIPLICATIONS, SUBTRACTIONS
 from parity.tape import Array, Op, Replay
 from parity.walk_once import Once
 
@@ -63,7 +64,6 @@ def _hides(view: RegionView, run: Replay, value: int) -> bool:
 
 
 def _is_hidden_by(op: Op, array: Array) -> bool:
-    kind = plain_kind(op)
-    if adds(op) or "sub" in kind:
+    if adds(op) or op.word in SUBTRACTIONS:
         return False
-    return "mul" not in kind or bool((array == 0).any())
+    return op.word not in MULTIPLICATIONS or bool((array == 0).any())

@@ -8,12 +8,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Predict
+from parity.diagnosis.causes import Edit, Predict
+from parity.diagnosis.causes._limits import ELEMENTS_OF_A_SUM, SLICES_RUN
 from parity.diagnosis.causes._substitution import (
     Axes,
     Inside,
@@ -29,9 +30,8 @@ from parity.diagnosis.causes._substitution import (
     with_value,
 )
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView, plain_kind
+from parity.diagnosis.view import RegionView
 from parity.tape import Array
-from parity.walk_once import Once
 
 KINDS: Mapping[str, Callable[..., Array]] = {
     "mean": np.mean,
@@ -39,8 +39,6 @@ KINDS: Mapping[str, Callable[..., Array]] = {
     "max": np.max,
     "min": np.min,
 }
-_ELEMENTS = 5  # a smaller factor may be any factor
-_SLICES = 64  # of an axis that was not reduced, at most: the rest runs once for each
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Reduction:
 
 
 @dataclass(frozen=True)
-class Change:
+class OtherReduction:
     """A reduction of the reference, and another one that makes it the candidate.
 
     Attributes:
@@ -78,45 +76,44 @@ class Change:
 
 def reductions(inside: Inside) -> Iterator[Reduction]:
     """The reductions in a region, however they are computed; nothing of a single element."""
-    for value in inside.computed:
-        made = inside.array(value)
-        sources = inside.sources(value)
-        for source in inside.values:
-            if source not in sources:
-                continue
-            x = inside.array(source)
-            found = _reduction(x, made)
-            if found is not None and _chooses(inside.view, found[0], source, value):
-                kind, axes = found
-                yield Reduction(source, value, kind, axes, made.ndim == x.ndim > 0)
-                break
+    found = set()
+    for value, source in inside.derived():
+        made, x = inside.array(value), inside.array(source)
+        reduced = _reduction(x, made) if value not in found else None
+        if reduced is not None and _chooses(inside.view, reduced[0], source, value):
+            found.add(value)
+            yield Reduction(source, value, *reduced, keeps=made.ndim == x.ndim > 0)
 
 
 # of the greatest and the least: one that is looked up may be either by chance
-_CHOOSING = {"max": ("max", "sort", "topk"), "min": ("min", "sort", "topk")}
+_CHOOSING = {
+    "max": {"max", "maximum", "max_pool", "adaptive_max_pool"},
+    "min": {"min", "minimum"},
+}
+_BOTH = frozenset(("min_and_max", "sort", "top_k"))
+# Operations that reduce in one of the ways, alone or with more.
+_TAKING = {
+    "mean": {"mean", "variance_and_mean"},
+    "sum": {"sum", "log_sum_exp", "einsum"},
+    "max": {"max", "argmax", "max_pool", "adaptive_max_pool", "min_and_max"},
+    "min": {"min", "argmin", "min_and_max"},
+}
 
 
 def _chooses(view: RegionView, kind: str, source: int, value: int) -> bool:
     """Whether what makes a value of another one takes a maximum, or whatever else `kind` is."""
     if kind not in _CHOOSING:
         return True
-    tape, ops, stack = view.tape, set[int](), Once([value])
-    read = set[int]()
-    for at in stack:
-        op = tape.producer(at)
-        if at != source and op is not None and not op.static:
-            ops.add(op.index)
-            read.update(one for one in op.inputs if tape.is_live(one))
-            if not view.ops or op.index >= view.ops[0].index:
-                stack.add(op.inputs)
-    made = {one for index in ops for one in tape.ops[index].outputs}
-    alone = read <= made | {source}
-    kinds = [plain_kind(tape.ops[index]) for index in ops]
-    return any(_is_chosen(one, kind) and (alone or "arg" not in one) for one in kinds)
-
-
-def _is_chosen(operation: str, kind: str) -> bool:
-    return "softmax" not in operation and any(word in operation for word in _CHOOSING[kind])
+    tape = view.tape
+    start = view.ops[0].index if view.ops else 0
+    walk = tape.graph.backward(
+        [value], lambda at, op: at != source and not op.static and op.index >= start
+    )
+    behind = [op for at, op in walk if at != source and op is not None and not op.static]
+    read = {one for op in behind for one in op.inputs if tape.is_live(one)}
+    alone = read <= {one for op in behind for one in op.outputs} | {source}
+    words = {op.word for op in behind}
+    return not words.isdisjoint(_CHOOSING[kind] | _BOTH) or (alone and f"arg{kind}" in words)
 
 
 def _reduction(x: Array, made: Array) -> tuple[str, Axes] | None:
@@ -134,43 +131,55 @@ def _reduction(x: Array, made: Array) -> tuple[str, Axes] | None:
     return None
 
 
-def changes(case: Case) -> Iterator[Change]:
+@lru_cache(maxsize=4)
+def changes(case: Case) -> tuple[OtherReduction, ...]:
     """Other reductions in the place of one of the reference's that give the candidate's value."""
-    ours = inside_reference(case)
-    found = list(reductions(ours))
+    return tuple(_changes(case))
+
+
+def _changes(case: Case) -> Iterator[OtherReduction]:
+    reference = inside_reference(case)
+    found = list(reductions(reference))
     if not found:
         return
-    theirs = list(reductions(inside_candidate(case)))
+    candidate = list(reductions(inside_candidate(case)))
     for one in found:
-        for kind, axes in _alternatives(one, ours.array(one.source).ndim):
+        for kind, axes in _alternatives(one, reference.array(one.source).ndim):
             predict = _predicting(case, one, kind, axes)
             if predict is not None:
-                other = _counterpart(case, one, kind, axes, theirs)
+                other = _counterpart(case, one, kind, axes, candidate)
                 at_the_end = case.reference.tape.before_moves(case.reference.end) == one.value
                 if other is None and kind == one.kind and not at_the_end:
                     continue
                 if other is None and kind != one.kind and not _may_take(case, one, kind):
                     continue
-                yield Change(one, kind, axes, _named(case, one, axes, other), predict)
+                yield OtherReduction(one, kind, axes, _named(case, one, axes, other), predict)
                 break
         else:
             for predict in (_left_out(case, one), _unreduced(case, one)):
                 if predict is not None:
                     named = _named(case, one, one.axes, None)
-                    yield Change(one, "none", (), (named[0], ()), predict)
+                    yield OtherReduction(one, "none", (), (named[0], ()), predict)
                     break
+
+
+def axis_edit(case: Case, one: Reduction, adds: bool = True) -> Edit:
+    """The candidate's reduction over the reference's axes."""
+    wanted = in_candidate_layout(case, one.source, one.axes)
+    names = (one.kind, f"reduce_{one.kind}", f"a{one.kind}")
+    return Edit(names, ("axis", "dim"), repr(wanted), position=1, adds=adds)
 
 
 def without(case: Case) -> Iterator[tuple[Reduction, Predict]]:
     """Reductions of the reference with nothing in their place: a mean that is not taken off."""
-    ours = inside_reference(case)
-    found = list(reductions(ours))
-    theirs = [other.kind for other in reductions(inside_candidate(case))] if found else []
+    reference = inside_reference(case)
+    found = list(reductions(reference))
+    candidate = [other.kind for other in reductions(inside_candidate(case))] if found else []
     end = case.reference.tape.before_moves(case.reference.end)
     for one in found:
         if one.value == end:
             continue  # zeros for the whole result leave nothing of the reference
-        if theirs.count(one.kind) >= sum(one.kind == another.kind for another in found):
+        if candidate.count(one.kind) >= sum(one.kind == another.kind for another in found):
             continue
         predict = with_value(case, one.value, np.zeros_like)
         if fits(predict, case.first, case.first.candidate):
@@ -217,7 +226,7 @@ def _unreduced(case: Case, one: Reduction) -> Predict | None:
     axis = one.axes[0]
     count = case.reference.tape.values[one.source].shape[axis]
     wanted = case.first.candidate.shape
-    if count > _SLICES or case.first.reference.size * count != case.first.candidate.size:
+    if count > SLICES_RUN or case.first.reference.size * count != case.first.candidate.size:
         return None
 
     def predict(at: int, trial: Trial) -> Array:
@@ -238,7 +247,7 @@ def _unreduced(case: Case, one: Reduction) -> Predict | None:
 
 
 def _counterpart(
-    case: Case, one: Reduction, kind: str, axes: Axes, theirs: list[Reduction]
+    case: Case, one: Reduction, kind: str, axes: Axes, candidate: list[Reduction]
 ) -> Reduction | None:
     """The candidate's reduction of a kind over as many elements.
 
@@ -247,7 +256,7 @@ def _counterpart(
     """
     source = case.reference.tape.values[one.source].shape
     count = np.prod([source[axis] for axis in axes])
-    for other in theirs:
+    for other in candidate:
         shape = case.candidate.tape.values[other.source].shape
         if other.kind == kind and np.prod([shape[axis] for axis in other.axes]) == count:
             return other
@@ -257,7 +266,7 @@ def _counterpart(
 def _may_take(case: Case, one: Reduction, kind: str) -> bool:
     """Whether an operation of the candidate's reduces as many elements by a kind.
 
-    Or by none that its name tells, as a loss does.
+    Or in a way that its word does not say, as a loss does.
     """
     tapes = case.reference.tape, case.candidate.tape
     count = tapes[0].values[one.source].size // tapes[0].values[one.value].size
@@ -265,8 +274,8 @@ def _may_take(case: Case, one: Reduction, kind: str) -> bool:
         sizes = [[tapes[1].values[at].size for at in ids] for ids in (op.inputs, op.outputs)]
         if op.static or not any(size == count * sizes[1][0] for size in sizes[0]):
             continue
-        told = [name for name in KINDS if name in plain_kind(op)]
-        if kind in told or not told:
+        ways = [name for name in KINDS if op.word in _TAKING[name]]
+        if kind in ways or not ways:
             return True
     return False
 
@@ -291,11 +300,11 @@ def _spelt(view: RegionView, one: Reduction) -> int | Axes:
 
 def mixed(case: Case) -> Iterator[tuple[Reduction, Axes, Predict]]:
     """Sums of which the candidate takes the mean over some of the axes, or the other way round."""
-    ours = inside_reference(case)
-    for one in reductions(ours):
+    reference = inside_reference(case)
+    for one in reductions(reference):
         if one.kind not in ("mean", "sum") or len(one.axes) < 2:
             continue
-        shape = ours.array(one.source).shape
+        shape = reference.array(one.source).shape
         for count in range(1, len(one.axes)):
             for some in itertools.combinations(one.axes, count):
                 size = float(np.prod([shape[axis] for axis in some]))
@@ -306,12 +315,12 @@ def mixed(case: Case) -> Iterator[tuple[Reduction, Axes, Predict]]:
 
 
 def by_count(case: Case) -> tuple[str, str] | None:
-    """Sum and mean where the loss is one operation: they are the number of elements apart."""
+    """Sum and mean where the loss is one operation: their ratio is the number of elements."""
     first = case.first
     if first.reference.shape != first.candidate.shape or not varies(first.x):
         return None
     count = first.x.size // max(first.reference.size, 1)
-    if count < _ELEMENTS or any(reductions(inside_reference(case))):
+    if count < ELEMENTS_OF_A_SUM or any(reductions(inside_reference(case))):
         return None
     for kinds, factor in ((("sum", "mean"), 1 / count), (("mean", "sum"), float(count))):
         if close(first.reference * factor, first.candidate):

@@ -9,27 +9,18 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes._windows import Window
-from parity.diagnosis.view import plain_kind
+from parity.operations import PADS
 from parity.tape import Array, Op
 
-_CONVOLUTIONS = {
-    *("convolution", "conv1d", "conv2d", "conv3d", "depthwiseconv2dnative"),
-    *("convolution2dfunction", "convolutionnd"),
+_KINDS = {
+    "convolution": "conv",
+    "depthwise_convolution": "conv",
+    "columns": "conv",  # a convolution by a product with them
+    "transposed_convolution": "transposed",
+    "max_pool": "max",
+    "average_pool": "mean",
 }
-_TRANSPOSED = {
-    *("conv2dbackpropinput", "conv3dbackpropinputv2"),
-    *("deconvolution2dfunction", "deconvolutionnd"),
-}
-COLUMNS = {"im2col", "extractimagepatches"}  # a convolution by a product with them
-_MAXIMA = {
-    *("maxpool", "maxpoolv2", "maxpool3d", "maxpool2dwithindices", "maxpool3dwithindices"),
-    *("maxpool1d", "maxpool2d", "maxpooling2d", "maxpoolingnd"),
-}
-_MEANS = {
-    *("avgpool", "avgpool1d", "avgpool2d", "avgpool3d"),
-    *("averagepooling2d", "averagepoolingnd"),
-}
-_CROPS = {"getitem", "slice", "stridedslice", "batchtospacend", "clone", "contiguous", "identity"}
+_CROPS = {"slice", "batch_to_space", "copy"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +52,7 @@ def site_of(case: Case, as_candidate: bool) -> Site | None:
     view = case.candidate if as_candidate else case.reference
     kinds = [(op, kind) for op in view.ops if (kind := _kind(op)) is not None]
     if not kinds:
-        kinds = [(op, "pad") for op in view.ops if "pad" in plain_kind(op)]
+        kinds = [(op, "pad") for op in view.ops if op.word in PADS]
     if not kinds:
         return None
     op, kind = kinds[0]
@@ -73,7 +64,7 @@ def site_of(case: Case, as_candidate: bool) -> Site | None:
     at, size = 1 if kind == "transposed" and mine else 0, None
     kernel = bias = None
     groups_ = 1
-    if plain_kind(op) in COLUMNS:
+    if op.word == "columns":
         kernel = _kernel_of_columns(case, as_candidate, op, mine)
         size = None if kernel is None else kernel.shape[2:]
     elif kind in ("conv", "transposed"):
@@ -118,18 +109,12 @@ def site_of(case: Case, as_candidate: bool) -> Site | None:
 
 def is_transposed(op: Op) -> bool:
     """Whether an operation is a transposed convolution."""
-    name = plain_kind(op)
-    return name in _TRANSPOSED or name in _CONVOLUTIONS and bool(op.attributes.get("transposed"))
+    return _kind(op) == "transposed"
 
 
 def _kind(op: Op) -> str | None:
-    name = plain_kind(op)
-    if is_transposed(op):
-        return "transposed"
-    for kind, names in (("conv", _CONVOLUTIONS | COLUMNS), ("max", _MAXIMA), ("mean", _MEANS)):
-        if name in names:
-            return kind
-    return None
+    kind = _KINDS.get(op.word)
+    return "transposed" if kind == "conv" and op.attributes.get("transposed") else kind
 
 
 def _kernel(
@@ -142,7 +127,7 @@ def _kernel(
     turned = np.moveaxis(weight, (-2, -1), (0, 1))  # (in, out, *size), or (out, in) if transposed
     if kind == "transposed":
         return turned.swapaxes(0, 1), 1
-    if "depthwise" in plain_kind(op):
+    if op.word == "depthwise_convolution":
         return turned.reshape(-1, 1, *turned.shape[2:]), len(turned)
     return turned.swapaxes(0, 1), channels // len(turned)
 
@@ -195,8 +180,7 @@ def _before_padding(case: Case, value: int, inside: set[int], as_candidate: bool
         op = tape.producer(value)
         if op is None or op.index not in inside:
             return value
-        name = plain_kind(op)
-        if "pad" not in name and name != "spacetobatchnd":
+        if op.word not in PADS | {"space_to_batch"}:
             return value
         value = op.inputs[0]
 
@@ -209,6 +193,6 @@ def _after_crops(case: Case, value: int, inside: set[int], as_candidate: bool) -
             return value
         op = readers[0]
         shapes = [tape.values[one].shape for one in (value, op.outputs[0])]
-        if plain_kind(op) not in _CROPS or len(shapes[0]) != len(shapes[1]):
+        if op.word not in _CROPS or len(shapes[0]) != len(shapes[1]):
             return value
         value = op.outputs[0]

@@ -1,4 +1,4 @@
-"""Why it cannot be told what a model reads, and values in words."""
+"""Why it is uncertain what a model reads, and values in words."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from parity.diagnosis.case import Case
+from parity.diagnosis.causes._limits import EQUAL_VALUES
 from parity.diagnosis.causes._substitution import (
     Inside,
     inside_candidate,
     varies,
 )
-from parity.diagnosis.view import plain_kind
 from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME
 from parity.numerics.difference import residual
+from parity.operations import BOUNDS
 from parity.tape import Op, Tape
-
-_TRIES = 24  # values with the same numbers
-_BOUNDS = ("clip", "clamp", "hardtanh", "maximum", "minimum")  # a clip may be one operation or two
 
 
 def twins(case: Case) -> str:
-    """Why it cannot be told what the candidate reads: other values hold the same numbers.
+    """Why it is uncertain what the candidate reads: other values are equal to it.
 
     Half of a value that was doubled is that value, and (mu + s) - mu is s.
     """
@@ -39,15 +37,16 @@ def twins(case: Case) -> str:
         more = _reads_more(case, value, pair.reference)
         if more:
             return f"what is read depends on input {more} too, though not on these inputs"
-        ours = found.reference
-        alike = set(itertools.islice(ours.index.look_up(ours.print(pair.reference), SAME), _TRIES))
+        reference = found.reference
+        equal = reference.index.look_up(reference.print(pair.reference), SAME)
+        alike = set(itertools.islice(equal, EQUAL_VALUES))
         before = {v for index in tape.graph.ancestors([value]) for v in tape.ops[index].outputs}
         own = {v for v in before if v in found.pairs and found.pairs[v].reference in alike}
-        for side, one, others in ((ours.tape, pair.reference, alike), (tape, value, own)):
+        for side, one, others in ((reference.tape, pair.reference, alike), (tape, value, own)):
             for other in others - {one}:
                 if side.is_live(other) and not _is_next_to(side, one, other):
                     name = named(side, other)
-                    return f"what is read holds the same numbers as {name}: either may be meant"
+                    return f"what is read is equal to {name}: either may be meant"
     return ""
 
 
@@ -73,7 +72,7 @@ def _reads_more(case: Case, value: int, partner: int) -> str:
 
 
 def _idle(case: Case) -> str:
-    """Why it cannot be told what the candidate reads: an operation on the way changes nothing.
+    """Why it is uncertain what the candidate reads: an operation on the way changes nothing.
 
     A product with weights that are all 1 looks like a product that is missing.
     """
@@ -101,18 +100,18 @@ def unchanging(inside: Inside, ops: Iterable[Op], least: int = 1) -> Iterator[st
 
 
 def near(inside: Inside) -> list[Op]:
-    """The operations of a region, and those that make what enters it."""
+    """The operations of a region, and those that make its inputs."""
     makers = [inside.view.tape.producer(value) for value in inside.entering]
     return [*inside.view.ops, *filter(None, makers)]
 
 
 def is_bound(op: Op) -> bool:
     """Whether an operation cuts off at a bound, or may be half of one that does."""
-    return any(word in plain_kind(op) for word in _BOUNDS)
+    return op.word in BOUNDS
 
 
 def _is_lost(case: Case, value: int) -> bool:
-    """Whether the candidate's end is the same for other numbers of what enters, as if masked."""
+    """Whether the candidate's end is the same for another input, as if masked."""
     tape, run, end = case.candidate.tape, case.repaired.side.run, case.candidate.end
     array = run.array(value)
     if array.dtype.kind != "f" or not np.isfinite(array).all() or value == end:

@@ -1,26 +1,33 @@
 """What the values inside a region are to each other, and what comes of it when one is another.
 
-Not a family: what several of them use. A value inside a region is found by its numbers (the mean of
-another over an axis, probabilities), never by the operation that made it; then the rest of the
+Not a family: what several of them use. A value inside a region is found by its contents (the mean
+of another over an axis, probabilities), never by the operation that made it; then the rest of the
 region runs on with another value in its place.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Predict
+from parity.diagnosis.causes import Predict, as_it_is
+from parity.diagnosis.causes._limits import (
+    CLOSE,
+    ELEMENTS_AT_FIRST,
+    OPS_BEFORE_A_VALUE,
+    VALUES_TRIED,
+)
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView, plain_kind
+from parity.diagnosis.view import RegionView
 from parity.errors import ReplayError
 from parity.matching.axis_order import orders
 from parity.numerics.difference import residual
+from parity.operations import EXPONENTIALS, LOGARITHMS
 from parity.tape import Array, Op, Replay, Tape
 
 Axes = tuple[int, ...]
@@ -28,10 +35,6 @@ Form = Callable[..., Array]
 
 # What a region, or NumPy, says to arrays of shapes that do not go together.
 MISFITS = (ReplayError, ValueError, IndexError)
-_CLOSE = 1e-5  # relative: a filter, what holds is tried in full
-_VALUES = 24  # of a region that are looked at
-_SAMPLE = 64
-_NEAR = 12  # operations before a value that belong to it
 
 
 @dataclass(frozen=True)
@@ -61,34 +64,45 @@ class Inside:
 
     def sources(self, value: int) -> set[int]:
         """The values of the region that a value is made of, without itself."""
-        found: set[int] = set()
-        stack = [value]
         inside = {op.index for op in self.view.ops}
-        while stack:
-            op = self.view.tape.producer(stack.pop())
-            if op is None or op.index not in inside:
-                continue
-            for source in op.inputs:
-                if source not in found:
-                    found.add(source)
-                    stack.append(source)
-        return found
+        made_by = makers(self.view.tape, [value], lambda _, op: op.index in inside)
+        return {source for op in made_by for source in op.inputs}
+
+    def derived(self) -> Iterator[tuple[int, int]]:
+        """Each computed value with each value that it is made of, both in the order of the flow."""
+        for value in self.computed:
+            sources = self.sources(value)
+            yield from ((value, source) for source in self.arrays if source in sources)
+
+
+def makers(tape: Tape, values: Iterable[int], through: Callable[[int, Op], bool]) -> list[Op]:
+    """The operations behind values, as far as each on the way is let through."""
+    walk = tape.graph.backward(values, through)
+    found = {op.index: op for value, op in walk if op is not None and through(value, op)}
+    return [found[index] for index in sorted(found)]
 
 
 def inside_reference(case: Case) -> Inside:
-    entering, computed = _values(case.reference, case.entering)
-    values = tuple(dict.fromkeys((*entering, *computed)))
-    arrays = case.reference_values(case.first.given, values)
     base = case.repaired.reference.run
-    return Inside(case.reference, base, entering, computed, dict(zip(values, arrays, strict=True)))
+    return _inside(case, case.reference, base, case.entering, case.reference_values)
 
 
 def inside_candidate(case: Case) -> Inside:
-    entering, computed = _values(case.candidate, case.candidate_entering)
-    values = tuple(dict.fromkeys((*entering, *computed)))
-    arrays = case.candidate_values(case.first.given, values)
     base = case.repaired.side.run
-    return Inside(case.candidate, base, entering, computed, dict(zip(values, arrays, strict=True)))
+    return _inside(case, case.candidate, base, case.candidate_entering, case.candidate_values)
+
+
+def _inside(
+    case: Case,
+    view: RegionView,
+    base: Replay,
+    read: Sequence[int],
+    values: Callable[[Mapping[int, Array], Sequence[int]], list[Array]],
+) -> Inside:
+    entering, computed = _values(view, read)
+    ids = tuple(dict.fromkeys((*entering, *computed)))
+    arrays = dict(zip(ids, values(case.first.given, ids), strict=True))
+    return Inside(view, base, entering, computed, arrays)
 
 
 def _values(view: RegionView, entering: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -101,7 +115,7 @@ def _values(view: RegionView, entering: Sequence[int]) -> tuple[tuple[int, ...],
     ]
     if not entering and not computed:
         entering = (view.end,)  # a region without operations: what ends it is what enters
-    return tuple(entering), tuple(computed[:_VALUES])
+    return tuple(entering), tuple(computed[:VALUES_TRIED])
 
 
 @dataclass(frozen=True)
@@ -118,7 +132,7 @@ class Substituted:
         return self.run(trial, alone)
 
     def shows(self, trials: Sequence[Trial]) -> bool:
-        """Whether larger numbers in that place would give another result, and smaller ones too.
+        """Whether larger values in that place would give another result, and smaller ones too.
 
         Where the smaller of two is taken, anything large enough in the place of one gives the
         other: such a formula is not read.
@@ -132,12 +146,12 @@ class Substituted:
         try:
             with np.errstate(all="ignore"):
                 return not close(self.run(trial, change), self(trial))
-        except MISFITS:  # other numbers are outside what an operation takes: it reads them
+        except MISFITS:  # other values are outside what an operation takes: it reads them
             return True
 
 
 def _off(array: Array, sign: float) -> Array:
-    """Other numbers: all of them larger, or all smaller, by about their size."""
+    """Other values: all of them larger, or all smaller, by about their size."""
     if array.dtype.kind != "f":
         return ~array if array.dtype.kind == "b" else array + int(sign)
     finite = array[np.isfinite(array)]
@@ -151,11 +165,11 @@ def with_value(case: Case, value: int, form: Form, *sources: int) -> Substituted
 
     def run(trial: Trial, change: Form) -> Array:
         known = dict(zip(case.entering, trial.inputs, strict=True))
-        if all(source in known for source in read):  # the region need not run for what enters
+        if all(source in known for source in read):  # the region need not run for its inputs
             arrays = [known[source] for source in read]
         else:
             arrays = case.reference_values(trial.given, read)
-        # what else enters stays, even where outside the region it is made of this value
+        # the other inputs stay, even where outside the region it is made of this value
         others = known if value in known else {}
         return case.run_reference(trial.given, {**others, value: change(form(*arrays))})
 
@@ -165,7 +179,7 @@ def with_value(case: Case, value: int, form: Form, *sources: int) -> Substituted
 def in_candidate(case: Case, value: int, form: Form, *sources: int) -> Substituted:
     """The candidate's region with form(*sources) in the place of one of its values.
 
-    It predicts the reference: the candidate is mended.
+    It predicts the reference: the candidate is fixed.
     """
 
     def run(trial: Trial, change: Form) -> Array:
@@ -176,19 +190,14 @@ def in_candidate(case: Case, value: int, form: Form, *sources: int) -> Substitut
 
 
 def alone(x: Array) -> Array:
-    """What enters an operation, in the place of what it gives."""
+    """An operation's input in the place of its output."""
     return x
-
-
-def as_it_is(trial: Trial) -> Array:
-    """The candidate's own value: what is proved is that the mended candidate is the reference."""
-    return trial.candidate
 
 
 def on_side(predict: Predict, of_candidate: bool) -> tuple[Predict, Predict | None]:
     """What an explanation says of the candidate and of the reference, by which of them is changed.
 
-    The reference changed gives the candidate's value; the candidate mended gives the reference's.
+    The reference changed gives the candidate's value; the candidate fixed gives the reference's.
     """
     return (as_it_is, predict) if of_candidate else (predict, None)
 
@@ -207,7 +216,7 @@ def close(predicted: Array, actual: Array) -> bool:
     if predicted.shape != actual.shape or not actual.size:
         return False
     with np.errstate(all="ignore"):
-        return residual(actual, predicted) <= _CLOSE
+        return residual(actual, predicted) <= CLOSE
 
 
 def is_of(form: Callable[[Array], Array], x: Array, made: Array) -> bool:
@@ -215,7 +224,7 @@ def is_of(form: Callable[[Array], Array], x: Array, made: Array) -> bool:
     if x.shape != made.shape or not x.size:
         return False
     with np.errstate(all="ignore"):
-        few = form(x.ravel()[:_SAMPLE]), made.ravel()[:_SAMPLE]
+        few = form(x.ravel()[:ELEMENTS_AT_FIRST]), made.ravel()[:ELEMENTS_AT_FIRST]
         return close(*few) and close(form(x), made)
 
 
@@ -251,10 +260,10 @@ def spell(axes: Axes, rank: int) -> int | Axes:
 
 
 def in_candidate_layout(case: Case, value: int, axes: Axes) -> int | Axes:
-    """How a reader of the candidate numbers the axes of a value of the reference."""
+    """How a reader of the candidate counts the axes of a value of the reference."""
     shape = case.reference.tape.values[value].shape
-    for theirs in case.partners:
-        pair = case.repaired.pairs[theirs]
+    for candidate in case.partners:
+        pair = case.repaired.pairs[candidate]
         if case.reference.tape.values[pair.reference].shape == shape:
             found = []
             for axis in axes:
@@ -264,18 +273,16 @@ def in_candidate_layout(case: Case, value: int, axes: Axes) -> int | Axes:
                 laid = pair.order.apply(np.broadcast_to(steps, shape))
                 vary = [i for i in range(laid.ndim) if (np.diff(laid, axis=i) != 0).any()]
                 found.append(vary[-1] if vary else axis)
-            return spell(tuple(sorted(found)), len(case.candidate.tape.values[theirs].shape))
+            return spell(tuple(sorted(found)), len(case.candidate.tape.values[candidate].shape))
     return spell(axes, len(shape))
 
 
 def computes(view: RegionView, form: str) -> bool:
     """Whether a region has the operations of a formula of exp or softplus."""
-    kinds = {plain_kind(op) for op in view.ops}
-    exp = any("exp" in kind for kind in kinds)
+    words = {op.word for op in view.ops}
+    exp = not words.isdisjoint(EXPONENTIALS)
     if "softplus" in form:
-        return any("softplus" in kind or kind == "logaddexp" for kind in kinds) or (
-            exp and any(kind.startswith("log") for kind in kinds)
-        )
+        return "softplus" in words or (exp and not words.isdisjoint(LOGARITHMS))
     return exp or "exp" not in form
 
 
@@ -297,11 +304,11 @@ def constants_before(tape: Tape, value: int, run: Replay, reduced: bool = True) 
     """Single numbers that the operations before a value read or were given.
 
     Args:
-        reduced: whether to look before operations that give fewer numbers than they take.
+        reduced: whether to look before operations that give fewer elements than they take.
     """
     seen: set[int] = set()
     stack = [value]
-    while stack and len(seen) < _NEAR:
+    while stack and len(seen) < OPS_BEFORE_A_VALUE:
         op = tape.producer(stack.pop(0))
         if op is None or op.index in seen or not (reduced or _gives_as_many(tape, op)):
             continue
@@ -326,7 +333,7 @@ def is_probabilities(array: Array, axes: Axes | None = None) -> Axes | None:
 
 
 def sums_to_one(array: Array, axes: Axes | None = None) -> Iterator[Axes]:
-    """All such axes, single ones first; told by the whole sum before any is tried."""
+    """All such axes, single ones first; the whole sum rules most out."""
     if array.ndim == 0 or array.dtype.kind != "f" or array.size < 2:
         return
     total = float(array.sum())
@@ -366,11 +373,5 @@ def read_constants(inside: Inside) -> list[int]:
 
 def static_ops(view: RegionView) -> list[Op]:
     """Operations that no input reaches, and that a region starts from, in the order of the flow."""
-    found: dict[int, Op] = {}
-    stack = [value for op in view.ops for value in op.inputs]
-    while stack:
-        op = view.tape.producer(stack.pop())
-        if op is not None and op.static and op.index not in found:
-            found[op.index] = op
-            stack.extend(op.inputs)
-    return [found[index] for index in sorted(found)]
+    read = (value for op in view.ops for value in op.inputs)
+    return makers(view.tape, read, lambda _, op: op.static)

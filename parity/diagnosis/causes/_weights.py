@@ -25,6 +25,7 @@ from parity.errors import ReplayError
 from parity.matching.axis_order import orders
 from parity.matching.match import Indexed, Side
 from parity.numerics.difference import residual
+from parity.operations import CONVOLUTIONS
 from parity.tape import Array, Op, Tape
 
 CLOSE = 1e-6  # relative: what float32 constants leave of a value computed in float64
@@ -169,7 +170,7 @@ def is_looked_up(view: RegionView, value: int) -> bool:
 def is_kernel(view: RegionView, value: int) -> bool:
     """Whether a convolution reads a static value, or what is made of it, as its kernel."""
     for op in view.ops:
-        if "conv" not in op.kind.lower():
+        if op.word not in CONVOLUTIONS:
             continue
         for one in op.inputs:
             if len(view.tape.values[one].shape) > 2 and value in {one, *view.sources(one)}:

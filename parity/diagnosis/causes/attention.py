@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +14,9 @@ from parity.diagnosis.causes._attested import computes
 from parity.diagnosis.causes._masks import HIDDEN, is_mask_of, masks_of
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView, plain_kind
-from parity.tape import Array, Tape
+from parity.diagnosis.view import RegionView
+from parity.operations import MULTIPLICATIONS, SOFTMAXES
+from parity.tape import Array, Op, Tape
 from parity.walk_once import Once
 
 _STEPS_BACK = 12
@@ -136,9 +137,7 @@ def mask_missing(case: Case) -> Iterator[Explanation]:
         found = case.run_reference(case.first.given, values)
         if not same_numbers(found, case.first.candidate):
             continue
-        attends = any("softmax" in kind for kind in case.reference.kinds) or any(
-            "softmax" in op.kind.lower() for op in case.reference.readers(2)
-        )
+        attends = _softmaxes((*case.reference.ops, *case.reference.readers(2)))
         tiny = _tiny_mask(case) if attends else None
         if tiny is not None:
             yield Explanation(
@@ -162,6 +161,10 @@ def mask_missing(case: Case) -> Iterator[Explanation]:
         return
 
 
+def _softmaxes(ops: Iterable[Op]) -> bool:
+    return any(op.word in SOFTMAXES for op in ops)
+
+
 def _masked_before(case: Case) -> str:
     """Why a mask may not be what is missing: the candidate has masked what it reads here."""
     tape, run = case.candidate.tape, case.repaired.side.run
@@ -177,7 +180,7 @@ def _masked_before(case: Case) -> str:
 def _masks_behind(case: Case) -> bool:
     """Whether what the candidate's softmax gives is multiplied by a mask, or filled by one."""
     tape, run = case.candidate.tape, case.repaired.side.run
-    softmaxes = (op for op in tape.ops if "softmax" in op.kind.lower() and not op.static)
+    softmaxes = (op for op in tape.ops if op.word in SOFTMAXES and not op.static)
     ends = {case.candidate.end, *(v for op in case.candidate.ops for v in op.outputs)}
     for op in softmaxes:
         if ends.isdisjoint((*op.inputs, *op.outputs)):
@@ -211,7 +214,7 @@ def _unmasked(case: Case) -> Iterator[Mapping[int, Array]]:
 
 
 def _multiplies(view: RegionView, value: int) -> bool:
-    return any("mul" in plain_kind(op) for op in view.ops if value in op.inputs)
+    return any(op.word in MULTIPLICATIONS for op in view.ops if value in op.inputs)
 
 
 def _tiny_mask(case: Case) -> float | None:
@@ -249,7 +252,7 @@ def mask_value(case: Case) -> Iterator[Explanation]:
         return
     if first.candidate.shape != first.reference.shape:
         return
-    through = any("softmax" in kind for kind in (*case.reference.kinds, *case.candidate.kinds))
+    through = _softmaxes((*case.reference.ops, *case.candidate.ops))
     hidden = _hidden(first, through)
     if not hidden.any() or hidden.all() or first.x.min() <= HIDDEN:
         return
@@ -258,7 +261,7 @@ def mask_value(case: Case) -> Iterator[Explanation]:
     if ours is None or theirs is None or ours == theirs:
         return
     if min(ours.value, theirs.value) > HIDDEN and not through:
-        attends = any("softmax" in op.kind.lower() for op in case.reference.readers(2))
+        attends = _softmaxes(case.reference.readers(2))
         if not attends or max(ours.value, theirs.value) > 0:
             return
     if ours.hides and theirs.hides:

@@ -13,6 +13,7 @@ from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes.attention import same_numbers, softmax
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
+from parity.operations import PRODUCTS
 from parity.tape import Array
 
 # --- attention as a whole -------------------------------------------------------------------------
@@ -77,8 +78,7 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
         computes of the query, key and value that enter.
     """
     first = case.first
-    kinds_there = (*case.reference.kinds, *case.candidate.kinds)
-    if not any(word in kind for kind in kinds_there for word in _PRODUCTS):
+    if not any(op.word in _ATTENDING for op in (*case.reference.ops, *case.candidate.ops)):
         return
     for entering in (_as_read, _before_moves):
         if len(entering(first)) != 3:
@@ -93,7 +93,7 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
 
 
 _MOST_SCORES = 1 << 24
-_PRODUCTS = ("mm", "matmul", "attention", "einsum")
+_ATTENDING = PRODUCTS | {"attention"}
 
 
 def _as_read(trial: Trial) -> tuple[Array, ...]:

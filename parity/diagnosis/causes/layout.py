@@ -31,15 +31,12 @@ from parity.diagnosis.causes._context import (
 )
 from parity.diagnosis.causes.input_order import exchanged_kernels
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import plain_kind
+from parity.operations import CONVOLUTIONS, PADS, SOFTMAXES
 from parity.tape import Array
 
-_SHUFFLES = {
-    *("pixelshuffle", "pixelunshuffle", "depthtospace", "spacetodepth"),
-    *("depth2space", "space2depth"),
-}
+_SHUFFLES = {"depth_to_space", "space_to_depth"}
 _MOST_PARTS = 8
-_JOINS = {"cat", "concat", "concatv2", "concatenate", "stack", "pack", "hstack", "joinaxis"}
+_JOINS = {"concatenate", "stack"}
 
 
 @cause(
@@ -81,7 +78,7 @@ def _may_be_an_axis(case: Case) -> str:
     """Why it is not sure that axes were exchanged: a softmax moves its own axis to the end."""
     end = case.candidate.tape.producer(case.candidate.end)
     for op in case.candidate.readers(1):
-        if end is not None and end.role == "move" and "softmax" in plain_kind(op):
+        if end is not None and end.role == "move" and op.word in SOFTMAXES:
             if op.site.source == end.site.source:
                 return f"{op.kind} on the same line moves its axis there: it may be over another"
     return ""
@@ -128,14 +125,14 @@ def _same_bag(trial: Trial) -> bool:
 def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None:
     """An order's name by what it is done to."""
     shape = case.first.reference.shape
-    kinds = {plain_kind(op) for view in (case.reference, case.candidate) for op in view.ops}
-    if kinds & _SHUFFLES or reshapes_images(case):
+    words = {op.word for view in (case.reference, case.candidate) for op in view.ops}
+    if words & _SHUFFLES or reshapes_images(case):
         return (
             "pixel-shuffle-order",
             f"pixels and channels are taken apart in another order: {order}",
         )
     if isinstance(order, AxisOrder):
-        if kinds & _JOINS and len(case.entering) > 1 and _is_of_parts(case, order):
+        if words & _JOINS and len(case.entering) > 1 and _is_of_parts(case, order):
             axis = case.candidate_axis(order.axis)
             return "concat-order", f"the parts are joined in another order along axis {axis}"
         if order.interleaves and _is_last(order.axis, shape) and attends(case):
@@ -143,7 +140,7 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
         role = role_of_axis(case, case.reference.end, order.axis)
         is_place = is_image(case, shape) and order.axis in spatial(case)
         if role == "places" or (is_place and not role):
-            if any("pad" in kind for kind in kinds):
+            if words & PADS:
                 return None  # moved by the zeros on the other side
             return "axis-order", f"of the image, {order.said}"
         features = of_index(np.array(order.order), (len(order.order),))
@@ -225,7 +222,7 @@ def _is_of_parts(case: Case, order: AxisOrder) -> bool:
         starts <= joined
         for view, starts in sides
         for op in view.ops
-        if plain_kind(op) in _JOINS
+        if op.word in _JOINS
         for joined in _starts_of_parts([view.tape.values[v].shape for v in op.inputs], length)
     )
 
@@ -251,7 +248,7 @@ def _channel_axes(case: Case, shape: tuple[int, ...]) -> set[int]:
     last = len(shape) - 1
     if last < 2 or not near_images(case):
         return {last}
-    if any("conv" in plain_kind(op) for op in case.reference.readers()):
+    if any(op.word in CONVOLUTIONS for op in case.reference.readers()):
         return {1, last} - set(spatial(case))
     return {1, last} if last > 2 or _is_sequence(case) else {last}
 
@@ -261,7 +258,7 @@ def _is_sequence(case: Case) -> bool:
     tape = case.reference.tape
     near = (*case.reference.ops, *case.reference.readers(3), *makers(case, False))
     return any(
-        "conv" in plain_kind(op) and len(tape.values[op.outputs[0]].shape) == 3 for op in near
+        op.word in CONVOLUTIONS and len(tape.values[op.outputs[0]].shape) == 3 for op in near
     )
 
 

@@ -9,11 +9,10 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._substitution import static_ops
-from parity.diagnosis.view import plain_kind
+from parity.operations import LOOK_UPS
 from parity.tape import Array
 
 _SHOWN = 6
-_LOOK_UPS = ("gather", "embed", "index", "take", "lookup", "onehot")
 
 # --- positions ------------------------------------------------------------------------------------
 
@@ -64,7 +63,7 @@ def _are_counted(ours: Array, theirs: Array) -> bool:
 def _are_looked_up(case: Case) -> bool:
     """Whether a side reads rows by whole numbers; slices and turns are no look-up."""
     return any(
-        any(word in plain_kind(op) for word in _LOOK_UPS)
+        op.word in LOOK_UPS
         for view in (case.reference, case.candidate)
         for op in (*view.ops, *static_ops(view))
     )

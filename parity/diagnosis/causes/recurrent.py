@@ -110,7 +110,7 @@ def _is_made_of(tape: Tape, value: int, source: int) -> bool:
     op = tape.producer(value)
     while op is not None and value != source:
         live = [one for one in op.inputs if tape.is_live(one)]
-        if len(live) != 1 or "split" in op.kind.lower():
+        if len(live) != 1 or op.word == "split":
             return False
         value = live[0]
         op = tape.producer(value)

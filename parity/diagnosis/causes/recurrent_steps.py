@@ -13,10 +13,10 @@ from parity.diagnosis.causes._gates import of_a_recurrent_layer, same, step_axes
 from parity.diagnosis.causes._substitution import on_side
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
+from parity.operations import FILLED, PRODUCTS
 from parity.tape import Array, Op, Tape
 from parity.walk_once import Once
 
-_PRODUCTS = ("mm", "matmul", "linear")
 _HELD = ("parameter", "buffer", "constant")  # what a model holds, and is not computed
 
 # --- direction ------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def _goes_on(case: Case, value: int) -> bool:
     for at in todo:
         for index in set(tape.consumers[at]) & leading:
             op = tape.ops[index]
-            if "like" in op.kind.lower():  # of zeros_like only the shape is read
+            if op.word in FILLED:
                 continue
             kernels = [some for some in tape.graph.readers_of_matrices if index in some]
             if kernels:
@@ -241,7 +241,7 @@ def _is_state(tape: Tape, leaf: int) -> bool:
             if op.role == "move":
                 values.extend(one for one in op.outputs if one not in seen)
                 seen.update(op.outputs)
-            elif any(word in op.kind.lower() for word in _PRODUCTS):
+            elif op.word in PRODUCTS:
                 products.append(op.static and _comes_back(tape, op, value))
     return bool(products) and all(products)
 
@@ -264,7 +264,7 @@ def _comes_back(tape: Tape, product: Op, state: int) -> bool:
         for index in tape.consumers[value]:
             if index in again:
                 return True
-            if not any(word in tape.ops[index].kind.lower() for word in _PRODUCTS):
+            if tape.ops[index].word not in PRODUCTS:
                 made.add(tape.ops[index].outputs)
     return not again
 

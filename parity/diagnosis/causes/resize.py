@@ -12,12 +12,12 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, cause
 from parity.diagnosis.causes.crops import cuts
 from parity.diagnosis.trial import Trial
+from parity.operations import POOLS, RESIZES
 from parity.tape import Array
 
 _FEW = 4  # images and channels that are looked at first
 _CUBIC = {"cubic": -0.75, "cubic (a = -0.5)": -0.5}
 _COORDINATES = ("half-pixel", "asymmetric", "align-corners")
-_RESIZES = ("resize", "upsampl", "interpol", "sampler", "unpool", "linear", "nearest")
 _ROUNDINGS = ("floor", "half down", "half up", "ceil")
 _TO_THE_NEAREST = "to the nearest"  # where no sample lies half way
 _USUAL = {  # of nearest neighbours
@@ -110,8 +110,8 @@ def resized(case: Case) -> Iterator[Explanation]:
 
 def _resizes(case: Case) -> bool:
     """Whether a side has an operation that may resize: one named so, a pool, or a table."""
-    kinds = (*case.reference.kinds, *case.candidate.kinds)
-    if any(word in kind for kind in kinds for word in (*_RESIZES, "pool")):
+    ops = (*case.reference.computing, *case.candidate.computing)
+    if any(op.word in RESIZES | POOLS for op in ops):
         return True
     tables = [one for view in (case.reference, case.candidate) for one in view.leaves]
     return any(one.array.ndim > 1 and one.array.dtype.kind == "f" for one in tables)
@@ -141,8 +141,8 @@ def _as_far_as_seen(one: Resize, x: Array, end: Array, axes: tuple[int, ...]) ->
 
 def _pooled(case: Case) -> str:
     """Why nothing may be resized: the average of two neighbours is what lies between them."""
-    kinds = (*case.reference.kinds, *case.candidate.kinds)
-    pools = [kind for kind in kinds if "pool" in kind.lower()]
+    ops = (*case.reference.computing, *case.candidate.computing)
+    pools = [op.kind for op in ops if op.word in POOLS]
     return f"{pools[0]} is computed there, which gives the same at some sizes" if pools else ""
 
 

@@ -13,10 +13,9 @@ from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._context import moved_on
 from parity.diagnosis.causes._weights import gives
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView, plain_kind
+from parity.diagnosis.view import RegionView
 from parity.tape import Array, Op
 
-_JOINS = {"cat", "concat", "concatv2", "concatenate", "hstack", "vstack"}
 _TRIED = 4  # places of the first number, should others be equal to it
 
 Shifts = Mapping[int, int]
@@ -142,10 +141,10 @@ def _rolls(case: Case, view: RegionView) -> list[Roll]:
 
 def _source(view: RegionView, op: Op) -> int | None:
     """What an operation rolls, or may: of slices that are joined what all are of."""
-    kind, tape = plain_kind(op), view.tape
-    if kind == "roll":
+    tape = view.tape
+    if op.word == "roll":
         return op.inputs[0]
-    if kind not in _JOINS:
+    if op.word != "concatenate":
         return None
     parts = [v for v in op.inputs if tape.values[v].shape]
     makers = [tape.producer(v) for v in parts]

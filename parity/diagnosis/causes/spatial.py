@@ -10,11 +10,10 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, cause
-from parity.diagnosis.causes._sites import COLUMNS, Site, site_of
+from parity.diagnosis.causes._sites import Site, site_of
 from parity.diagnosis.causes._substitution import inside_candidate, inside_reference
 from parity.diagnosis.causes._windows import Window, read_off, slide
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import plain_kind
 from parity.errors import ReplayError
 from parity.tape import Array, Op
 
@@ -238,7 +237,7 @@ def _window_of(
 
 def _is_hidden(site: Site | None) -> bool:
     """Whether a convolution is computed by a product, so that its result is to be looked for."""
-    return site is None or plain_kind(site.op) in COLUMNS
+    return site is None or site.op.word == "columns"
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,11 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._attested import other_scale
-from parity.diagnosis.causes.norm import edit_of
+from parity.diagnosis.causes._limits import HUGE_INPUT, TINY_INPUT
+from parity.diagnosis.causes._norm_changes import edit_of, in_words
 from parity.diagnosis.normalisation import plain, same
 from parity.tape import Array
 
-_HUGE = 1e6  # there the epsilon is nothing
-_TINY = 1e-8  # and there it is nearly all
 _POWERS = (-0.5, 0.5, 1.0, -1.0)
 
 
@@ -51,7 +50,7 @@ def spread(case: Case) -> Iterator[Explanation]:
 
     Looks like: what is normalised is off by a little, most where inputs are small.
     Proof: both sides are (k * variance + epsilon) to one power, as their responses to huge and
-        tiny inputs tell; with one number changed the reference's formula gives the candidate's
+        tiny inputs show; with one number changed the reference's formula gives the candidate's
         value, and unchanged the reference's.
     """
     first = case.first
@@ -60,44 +59,41 @@ def spread(case: Case) -> Iterator[Explanation]:
     if first.reference.shape != first.candidate.shape:
         return
     for axes in _reduced(first.x.shape, first.reference.shape):
-        ours, theirs = (_spread(case, side, axes) for side in (0, 1))
-        if ours is None or theirs is None or ours.power != theirs.power:
+        reference, candidate = (_spread(case, side, axes) for side in (0, 1))
+        if reference is None or candidate is None or reference.power != candidate.power:
             continue
-        found = _between(case, ours, theirs)
+        found = _between(case, reference, candidate)
         if found is not None:
             yield found
             return
 
 
-def _between(case: Case, ours: _Spread, theirs: _Spread) -> Explanation | None:
-    if ours.centred != theirs.centred:
+def _between(case: Case, reference: _Spread, candidate: _Spread) -> Explanation | None:
+    if reference.centred != candidate.centred:
         return None
     kinds: list[str] = []
-    words: list[str] = []
     parameters: dict[str, tuple[Any, Any]] = {}
-    if not _alike(ours.factor, theirs.factor):
-        count = int(np.prod([case.first.x.shape[axis] for axis in ours.axes]))
-        ddof = tuple(_ddof(one.factor, count) for one in (ours, theirs))
+    if not _alike(reference.factor, candidate.factor):
+        count = int(np.prod([case.first.x.shape[axis] for axis in reference.axes]))
+        ddof = _ddof(reference.factor, count), _ddof(candidate.factor, count)
         if None in ddof:
             return None
         kinds.append("variance-ddof")
-        parameters["ddof"] = (ddof[0], ddof[1])
-        words.append(f"ddof {ddof[1]}, the reference {ddof[0]}")
-    if not _alike(ours.epsilon, theirs.epsilon):
+        parameters["ddof"] = ddof
+    if not _alike(reference.epsilon, candidate.epsilon):
         kinds.append("norm-epsilon")
-        parameters["epsilon"] = (ours.epsilon, theirs.epsilon)
-        words.append(f"epsilon {theirs.epsilon:g}, the reference {ours.epsilon:g}")
+        parameters["epsilon"] = (reference.epsilon, candidate.epsilon)
     if not kinds:
         return None
     return Explanation(
         kinds[0],
-        f"a variance with {'; '.join(words)}",
-        theirs.predict,
-        ours.predict,
+        f"a variance with {in_words(parameters)}",
+        candidate.predict,
+        reference.predict,
         parameters,
         edit_of(kinds, parameters),
         cost=len(parameters) - 1,
-        unproved=other_scale(case.candidate, theirs.epsilon) if "epsilon" in parameters else "",
+        unproved=other_scale(case.candidate, candidate.epsilon) if "epsilon" in parameters else "",
     )
 
 
@@ -123,7 +119,7 @@ def _reduced(whole: tuple[int, ...], left: tuple[int, ...]) -> Iterator[tuple[in
 
 
 def _spread(case: Case, side: int, axes: tuple[int, ...]) -> _Spread | None:
-    huge, tiny = (_response(case, side, factor) for factor in (_HUGE, _TINY))
+    huge, tiny = (_response(case, side, factor) for factor in (HUGE_INPUT, TINY_INPUT))
     for centred, power in itertools.product((True, False), _POWERS):
         found = _Spread(axes, centred, power, 1.0, 0.0)
         with np.errstate(all="ignore"):

@@ -33,7 +33,6 @@ from parity.diagnosis.causes._weights import (
     same,
     with_changes,
 )
-from parity.diagnosis.view import plain_kind
 from parity.tape import Array
 
 # --- weights --------------------------------------------------------------------------------------
@@ -160,6 +159,6 @@ def _depthwise(case: Case) -> bool:
     for view in (case.reference, case.candidate):
         for op in view.computing:
             groups = op.attributes.get("groups", 1)
-            if "depthwise" in plain_kind(op) or (isinstance(groups, int) and groups > 1):
+            if op.word == "depthwise_convolution" or (isinstance(groups, int) and groups > 1):
                 return True
     return False

@@ -4,51 +4,51 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._limits import INPUTS_EXCHANGED, OTHER_SOURCE, SOURCES_TRIED
 from parity.diagnosis.causes._sources import named, twins
 from parity.diagnosis.causes._substitution import (
     Inside,
-    fits,
     inside_reference,
     with_value,
 )
+from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
-
-_OTHER = 0.5
-_TRIES = 24  # a region of many operations has no simple wiring to be told
-_SWAPS = 4  # values of one shape that are exchanged
 
 
 @cause("wrong-source", tier=2)
 def wrong_source(case: Case) -> Iterator[Explanation]:
     """The candidate reads another value than the reference does.
 
-    Looks like: both operations do the same, on different numbers.
+    Looks like: both operations do the same, on different values.
     Proof: the reference's operations on the value that the candidate reads give the candidate's.
     """
-    ours = inside_reference(case)
-    for value, other in itertools.islice(_others_read(case, ours), _TRIES):
-        shape = ours.array(value).shape
+    reference = inside_reference(case)
+    found = list(first_that_fits(case, _read_from_others(case, reference)))
+    for one in found or first_that_fits(case, _exchanged(case, reference)):
+        yield replace(one, unproved=one.unproved or twins(case))
 
-        def form(array: Array, shape: tuple[int, ...] = shape) -> Array:
-            return array.reshape(shape)
 
-        predict = with_value(case, value, form, other)
-        if fits(predict, case.first, case.first.candidate):
-            yield Explanation(
-                "wrong-source",
-                f"the numbers of {_told(case, other)} are read; the reference reads "
-                f"{_told(case, value)}",
-                predict,
-                parameters={"source": (_told(case, value), _told(case, other))},
-                unproved=_put_there(case, other) or twins(case),
-                cost=_OTHER if value in ours.entering else 2 * _OTHER,
-            )
-            return
-    yield from _exchanged(case, ours)
+def _read_from_others(case: Case, reference: Inside) -> Iterator[Explanation]:
+    for value, other in itertools.islice(_others_read(case, reference), SOURCES_TRIED):
+        right, wrong = _name(case, value), _name(case, other)
+        yield Explanation(
+            "wrong-source",
+            f"the values of {wrong} are read; the reference reads {right}",
+            with_value(case, value, partial(_shaped, shape=reference.array(value).shape), other),
+            parameters={"source": (right, wrong)},
+            unproved=_put_there(case, other),
+            cost=OTHER_SOURCE if value in reference.entering else 2 * OTHER_SOURCE,
+        )
+
+
+def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
+    return array.reshape(shape)
 
 
 def _put_there(case: Case, other: int) -> str:
@@ -58,18 +58,18 @@ def _put_there(case: Case, other: int) -> str:
     """
     for value, partner in case.partners.items():
         if partner == other and value in case.repaired.injected:
-            return f"the repair of what comes before put {_told(case, other)} there"
+            return f"the repair of what comes before put {_name(case, other)} there"
     return ""
 
 
-def _others_read(case: Case, ours: Inside) -> Iterator[tuple[int, int]]:
-    """The reference's values, and others of their size that enter and that they are not made of."""
+def _others_read(case: Case, reference: Inside) -> Iterator[tuple[int, int]]:
+    """The reference's values, and other inputs of their size that they are not made of."""
     tape = case.reference.tape
-    read = tuple(dict.fromkeys((*case.partners.values(), *ours.entering)))
-    for value in ours.values:
-        sources = ours.sources(value)
+    read = tuple(dict.fromkeys((*case.partners.values(), *reference.entering)))
+    for value in reference.values:
+        sources = reference.sources(value)
         for other in read:
-            if other == value or tape.values[other].size != ours.array(value).size:
+            if other == value or tape.values[other].size != reference.array(value).size:
                 continue
             if not tape.consumers[other] and other not in tape.outputs.values():
                 continue  # what a fused norm gives besides
@@ -77,30 +77,25 @@ def _others_read(case: Case, ours: Inside) -> Iterator[tuple[int, int]]:
                 yield value, other
 
 
-def _exchanged(case: Case, ours: Inside) -> Iterator[Explanation]:
-    entering = ours.entering[:_SWAPS]
-    for i, first in enumerate(entering):
-        for second in entering[i + 1 :]:
-            if ours.array(first).shape != ours.array(second).shape:
-                continue
-            if _substituted_apart(case, first, second):
-                continue
+def _exchanged(case: Case, reference: Inside) -> Iterator[Explanation]:
+    for first, second in itertools.combinations(reference.entering[:INPUTS_EXCHANGED], 2):
+        if reference.array(first).shape != reference.array(second).shape:
+            continue
+        if _substituted_apart(case, first, second):
+            continue
 
-            def predict(trial: Trial, first: int = first, second: int = second) -> Array:
-                a, b = case.reference_values(trial.given, (first, second))
-                return case.run_reference(trial.given, {first: b, second: a})
+        def predict(trial: Trial, first: int = first, second: int = second) -> Array:
+            a, b = case.reference_values(trial.given, (first, second))
+            return case.run_reference(trial.given, {first: b, second: a})
 
-            if fits(predict, case.first, case.first.candidate):
-                told = _told(case, first), _told(case, second)
-                yield Explanation(
-                    "wrong-source",
-                    f"{told[0]} and {told[1]} have changed places",
-                    predict,
-                    parameters={"source": (told, told[::-1])},
-                    unproved=twins(case),
-                    cost=_OTHER,
-                )
-                return
+        names = _name(case, first), _name(case, second)
+        yield Explanation(
+            "wrong-source",
+            f"{names[0]} and {names[1]} have changed places",
+            predict,
+            parameters={"source": (names, names[::-1])},
+            cost=OTHER_SOURCE,
+        )
 
 
 def _substituted_apart(case: Case, first: int, second: int) -> bool:
@@ -119,20 +114,10 @@ def _substituted_apart(case: Case, first: int, second: int) -> bool:
 def _substituted_before(case: Case, value: int) -> set[int]:
     """The repairs that a value of the candidate is made of, the last on each way to it."""
     tape, injected = case.repaired.side.tape, case.repaired.injected
-    found, seen, stack = set(), {value}, [value]
-    while stack:
-        at = stack.pop()
-        if at in injected:
-            found.add(at)
-            continue
-        op = tape.producer(at)
-        for source in op.inputs if op is not None else ():
-            if source not in seen:
-                seen.add(source)
-                stack.append(source)
-    return found
+    walk = tape.graph.backward([value], lambda at, _: at not in injected)
+    return {at for at, _ in walk if at in injected}
 
 
-def _told(case: Case, value: int) -> str:
+def _name(case: Case, value: int) -> str:
     """A value of the reference in words: its name, or what made it and where."""
     return named(case.reference.tape, value)
