@@ -24,6 +24,14 @@ CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more
 Reorder = Callable[[Array], Array]
 
 
+def maps_elementwise(case: Case) -> bool:
+    """Whether both sides make values of one shape of one value of that shape."""
+    first = case.first
+    return len(first.inputs) == 1 and (
+        first.x.shape == first.reference.shape == first.candidate.shape
+    )
+
+
 def flattened(case: Case) -> bool:
     """Whether what is read is a batch of rows that were images or sequences."""
     ends = (case.reference.value.shape, case.candidate.value.shape)

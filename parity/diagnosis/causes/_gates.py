@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -17,7 +17,6 @@ from parity.walk_once import Once
 _GATES = (4, 3)  # of an LSTM and of a GRU
 _STEPS_BACK = 8  # from a gate to the block that it is cut from
 
-Values = Callable[[Mapping[int, Array], Sequence[int]], list[Array]]
 Ordered = Callable[[Sequence[int]], dict[int, Array]]
 
 
@@ -29,14 +28,11 @@ def gate_blocks(tape: Tape, value: int) -> set[int]:
     size = tape.values[value].size
     units = tape.values[value].shape[-1] if tape.values[value].shape else 0
     found: set[int] = set()
-    seen: set[int] = set()
-    stack = [value]
-    while stack:
-        at = stack.pop()
+    todo = Once([value])
+    for at in todo:
         shape = tape.values[at].shape
-        if at in seen or not shape:
+        if not shape:
             continue
-        seen.add(at)
         if shape[-1] in (3 * units, 4 * units):
             if tape.values[at].size * units >= size * shape[-1]:
                 found.add(at)
@@ -48,15 +44,16 @@ def gate_blocks(tape: Tape, value: int) -> set[int]:
         fixed = (one for one in op.inputs if not tape.is_live(one))
         numbers_only = all(tape.values[one].size == 1 for one in fixed)
         if op.role == "move" or op.word in ADDITIONS or (len(live) == 1 and numbers_only):
-            stack.extend(live)
+            todo.add(live)
     return found
 
 
 def packings_of_gates(case: Case, blocks_only: bool = False) -> Iterator[tuple[int, Ordered]]:
-    """The same of leaves that hold gates: the products with them are taken apart into as many."""
-    ours = case.reference.leaves
-    shown = [units for units in layers_of(ours) if are_taken_apart(case, *units)]
-    yield from packings(ours, blocks_only, shown)
+    """The same of leaves that hold gates: the products with them are split into as many."""
+    leaves = case.reference.leaves
+    yield from packings(
+        leaves, blocks_only, [one for one in layers_of(leaves) if are_split(case, *one)]
+    )
 
 
 def gate_place(tape: Tape, run: Replay, value: int) -> tuple[int, int] | None:
@@ -99,8 +96,8 @@ def packings(
     yield from in_leaves_of_their_own(leaves)
 
 
-def are_taken_apart(case: Case, count: int, units: int) -> bool:
-    """Whether one side takes apart what it makes of its weights into so many blocks.
+def are_split(case: Case, count: int, units: int) -> bool:
+    """Whether one side splits what it makes of its weights into so many blocks.
 
     A convolution's two halves may be as many channels as four gates.
     """
@@ -212,8 +209,8 @@ def of_a_recurrent_layer(case: Case) -> bool:
 def step_axes(case: Case) -> set[int]:
     """Axes of the reference's value along which one place of the model's input reaches several.
 
-    A place is a step of a sample: what stands there is put at the other end, and the model run. The
-    samples of a batch do not meet.
+    A place is a step of a sample: the other end's numbers are put there, and the model is run. The
+    samples of a batch do not mix.
     """
     side, end = case.repaired.reference, case.reference.end
     before = range(case.reference.value.op + 1)
@@ -259,7 +256,3 @@ def carries(view: RegionView) -> bool:
             if any(not made.isdisjoint(ops[at].inputs) for at in readers & ops.keys()):
                 return True
     return False
-
-
-def same(found: Array, wanted: Array) -> bool:
-    return found.shape == wanted.shape and bool(np.allclose(found, wanted, 1e-5, 1e-7))

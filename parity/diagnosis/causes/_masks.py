@@ -35,6 +35,11 @@ def is_mask_of(array: Array) -> bool:
     return array.dtype.kind == "b" or (array.dtype.kind in "iuf" and _is_mask(array))
 
 
+def is_zero_one(array: Array) -> bool:
+    """Whether an array holds zeros and ones, and both."""
+    return array.size > 1 and set(np.unique(array).tolist()) == {0, 1}
+
+
 def _is_mask(array: Array) -> bool:
     different = np.unique(array)
     if different.size != 2:
