@@ -21,8 +21,10 @@ from parity.budget import check
 from parity.draws.draw import Draw, Transform
 from parity.errors import NoFloat64, ReplayError
 from parity.operations import kernel_name
+from parity.products import Product
 from parity.site import Frame as Frame
 from parity.site import Site as Site
+from parity.windows import Padding, Window
 
 Array = npt.NDArray[Any]
 Native = Any  # a framework's own tensor
@@ -116,6 +118,21 @@ class Adapter(Protocol):
 
     def is_foreign(self, op: Op) -> bool:
         """Whether a kernel is none of the framework's: it may be another in float64."""
+
+    def window(self, op: Op, tape: Tape) -> Window | None:
+        """How a convolution, a pool or what gives columns goes over its input.
+
+        None of all else, and where its attributes do not tell.
+        """
+
+    def padding(self, op: Op, tape: Tape) -> Padding | None:
+        """What a padding puts around its input; None where it is none, or does not tell."""
+
+    def product(self, op: Op, tape: Tape) -> Product | None:
+        """The factors of a product and how they meet; None of all else, and of other products."""
+
+    def channel_axis(self, op: Op, rank: int) -> int:
+        """Where the channels are in an image of `rank` axes that an operation reads or gives."""
 
 
 _NOT_EXPECTED = "its replay raised what is no lack of a kernel, which is a fault of parity;"

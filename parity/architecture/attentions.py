@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from parity.architecture.graph import Graph
-from parity.architecture.step import BIAS, DENSE, KINDS, Step, plain
+from parity.architecture.step import ADDITIONS, DENSE, STEPS, Step
 from parity.tape import Op
 from parity.walk_once import Once
 
-FUSED = "scaleddotproduct"
-_SCALES = BIAS | {"mul", "div", "realdiv", "truediv", "mulconstant", "divfromconstant"}
+_SCALES = ADDITIONS | {"multiply", "divide", "divide_from"}
 
 
 def written_attentions(graph: Graph) -> Iterator[Step]:
@@ -28,13 +27,13 @@ def written_attentions(graph: Graph) -> Iterator[Step]:
         if None in before or not made.isdisjoint(graph.owner):
             continue
         last = _dense_behind(graph, op) or op
-        ops = _between(graph, made, last)
+        ops = graph.between(made, last.index)
         yield Step("attention", graph.tape.ops[ops[0]].site, ops, opaque=True)
 
 
 def _core(graph: Graph, op: Op) -> tuple[int, int, int] | None:
     """What an operation makes attention of: queries and keys, in whatever order, and values."""
-    if plain(op).startswith(FUSED):
+    if op.word == "attention":
         return op.inputs[0], op.inputs[1], op.inputs[2]
     if not _is_of_two_live(graph, op):
         return None
@@ -55,11 +54,11 @@ def _scores(graph: Graph, weights: int) -> Op | None:
         op = graph.tape.producer(value)
         if op is None or op.index not in graph.live:
             continue
-        if plain(op) in DENSE:
+        if op.word in DENSE:
             found.append(op)
             continue
-        softmax = softmax or KINDS.get(plain(op)) == "softmax"
-        if plain(op) not in KINDS or KINDS[plain(op)] == "softmax":
+        softmax = softmax or op.word == "softmax"
+        if op.word == "softmax" or op.word not in STEPS:
             todo.add(graph.live_inputs(op))
     one = found[0] if softmax and len(found) == 1 else None
     return one if one is not None and _is_of_two_live(graph, one) else None
@@ -68,7 +67,7 @@ def _scores(graph: Graph, weights: int) -> Op | None:
 def _is_of_two_live(graph: Graph, op: Op) -> bool:
     factors = op.inputs[-2:]
     live = [value for value in factors if not graph.is_static(value)]
-    return plain(op) in DENSE and len(live) == 2
+    return op.word in DENSE and len(live) == 2
 
 
 def _dense_before(graph: Graph, value: int) -> Op | None:
@@ -79,29 +78,14 @@ def _dense_before(graph: Graph, value: int) -> Op | None:
         live = graph.live_inputs(op) if op is not None else []
         if op is None or len(live) != 1:
             return None
-        if plain(op) in DENSE:
+        if op.word in DENSE:
             return op
-        if plain(op) not in _SCALES:
+        if op.word not in _SCALES:
             return None
         value = live[0]
 
 
 def _dense_behind(graph: Graph, op: Op) -> Op | None:
     reader = graph.only_reader(op.outputs[0])
-    dense = reader is not None and plain(reader) in DENSE and reader.index not in graph.owner
+    dense = reader is not None and reader.word in DENSE and reader.index not in graph.owner
     return reader if reader is not None and dense and len(graph.live_inputs(reader)) == 1 else None
-
-
-def _between(graph: Graph, first: set[int], last: Op) -> tuple[int, ...]:
-    """The operations on the ways from some to the last one."""
-    ops = graph.tape.ops[min(first) : last.index + 1]
-    reached: set[int] = set()
-    for op in ops:
-        if op.index in first or not reached.isdisjoint(op.inputs):
-            reached.update(op.outputs)
-    needed, found = set(last.outputs), list[int]()
-    for op in reversed(ops):
-        if not needed.isdisjoint(op.outputs) and not reached.isdisjoint(op.outputs):
-            found.append(op.index)
-            needed.update(() if op.index in first else op.inputs)
-    return tuple(found[::-1])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from parity.architecture.align import align
-from parity.architecture.conv_pool import Windows
+from parity.architecture.conv_pool import Reach
 from parity.architecture.program import Program
 from parity.architecture.step import FAMILIES, Step, text
 from parity.architecture.unmatched_steps import Place, Places
@@ -62,8 +62,8 @@ def _parameters(ours: Step, theirs: Step) -> Iterator[StructuralDifference]:
         return  # a kernel with zeros in its gaps
     for name, (a, b) in both.items():
         shown = text(a), text(b)
-        if isinstance(a, Windows):
-            shown = a.padding_beside(b), b.padding_beside(a)
+        if isinstance(a, Reach):
+            shown = a.beside(b), b.beside(a)
         told = f"{name}: {shown[0]} -> {shown[1]}"
         yield StructuralDifference("parameter", ours.words, name, told, ours.site, theirs.site)
 
@@ -71,8 +71,8 @@ def _parameters(ours: Step, theirs: Step) -> Iterator[StructuralDifference]:
 def _differ(name: str, ours: Any, theirs: Any) -> bool:
     if name == "inputs":
         return bool(abs(ours - theirs) > 1)  # one more may be a bias
-    if isinstance(ours, Windows):
-        return ours.pads_unlike(theirs)
+    if isinstance(ours, Reach):
+        return ours.differs(theirs)
     if isinstance(ours, float) and isinstance(theirs, float):
         return not math.isclose(ours, theirs, rel_tol=_TOLERANCE)
     return bool(ours != theirs)

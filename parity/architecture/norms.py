@@ -14,15 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parity.architecture.graph import Graph
-from parity.architecture.step import BIAS, KINDS, SUMS, Step, axes_of, plain
+from parity.architecture.step import ADDITIONS, STEPS, Step, axes_of
 from parity.tape import Op
 from parity.walk_once import Once
 
-_MEANS = frozenset(("mean", "reducemean", "average"))
-_PRODUCTS = frozenset(("mul", "multiply"))
-_QUOTIENTS = frozenset(("div", "realdiv", "truediv", "divfromconstant", "reciprocal"))
-_SUMS = BIAS | {"sub"}
-_ARITHMETIC = _PRODUCTS | _QUOTIENTS | _SUMS | {"addcmul", "neg"}
+_QUOTIENTS = frozenset(("divide", "divide_from", "reciprocal"))
+_SUMS = ADDITIONS | {"subtract"}
+_ARITHMETIC = _QUOTIENTS | _SUMS | {"multiply", "multiply_add", "negate"}
 _ONE = frozenset(("batch_norm", "layer_norm"))
 
 _X, _ROOT = -1, -2  # in a term, beside the values that are its other factors
@@ -53,7 +51,7 @@ def norms(graph: Graph) -> Iterator[Step]:
     for root in graph.tape.ops:
         power = _power(root)
         added = graph.tape.producer(root.inputs[0]) if power else None
-        if added is None or plain(added) not in SUMS or root.index in graph.owner:
+        if added is None or added.word not in ADDITIONS or root.index in graph.owner:
             continue
         epsilon, values = graph.scalar(added), graph.tape.values
         # a variance of one channel is a single number, too
@@ -72,16 +70,16 @@ def norms(graph: Graph) -> Iterator[Step]:
 def absorb_affine(graph: Graph, step: Step) -> None:
     """A scale and a shift right behind a norm of one operation that has none belong to it."""
     tape, values = graph.tape, graph.tape.values
-    one = [op for op in map(tape.ops.__getitem__, step.ops) if KINDS.get(plain(op)) in _ONE]
+    one = [op for op in map(tape.ops.__getitem__, step.ops) if op.word in _ONE]
     own = [values[tape.before_moves(v)] for op in one for v in op.inputs[1:]]
     if not one or step.kind not in _ONE or any(value.kind == "parameter" for value in own):
         return
     width = step.parameters.get("normalised", max((value.size for value in own), default=0))
     at = tape.ops[step.ops[-1]].outputs[0]
-    for role, words in (("gamma", _PRODUCTS), ("beta", BIAS)):
+    for role, words in (("gamma", {"multiply"}), ("beta", ADDITIONS)):
         op = graph.only_reader(at)
         scaled = [v for v in op.inputs if graph.is_static(v)] if op is not None else []
-        if op is None or op.index in graph.owner or plain(op) not in words or len(scaled) != 1:
+        if op is None or op.index in graph.owner or op.word not in words or len(scaled) != 1:
             continue
         leaf = values[tape.before_moves(scaled[0])]
         if leaf.size == width and (leaf.size > 1 or leaf.kind != "constant"):
@@ -93,11 +91,10 @@ def absorb_affine(graph: Graph, step: Step) -> None:
 
 def _power(op: Op) -> float:
     """Of a root 0.5 or -0.5; 0 where it is none."""
-    word = plain(op)
-    if word in ("sqrt", "rsqrt"):
-        return 0.5 if word == "sqrt" else -0.5
+    if op.word in ("sqrt", "rsqrt"):
+        return 0.5 if op.word == "sqrt" else -0.5
     given = op.attributes.get("exponent", op.attributes.get("value"))
-    return given if word.startswith("pow") and given in (0.5, -0.5) else 0.0
+    return given if op.word == "power" and given in (0.5, -0.5) else 0.0
 
 
 def _statistic(graph: Graph, variance: int) -> _Statistic | None:
@@ -136,17 +133,17 @@ def _mean_of_squares(graph: Graph, variance: int) -> tuple[Op | None, int | None
     op = graph.source(variance)
     if op is None:
         return None, None, False
-    if plain(op) in ("var", "varmean"):
+    if op.word in ("variance", "variance_and_mean"):
         return op, op.inputs[0], True
-    if plain(op) in _MEANS:
+    if op.word == "mean":
         return op, *_squared_there(graph, op.inputs[0])
     # the mean of squares, less the square of the mean
-    mean = graph.source(op.inputs[0]) if plain(op) == "sub" and len(op.inputs) == 2 else None
-    if mean is None or plain(mean) not in _MEANS:
+    mean = graph.source(op.inputs[0]) if op.word == "subtract" and len(op.inputs) == 2 else None
+    if mean is None or mean.word != "mean":
         return None, None, False
     x, other = _squared(graph, mean.inputs[0]), _squared(graph, op.inputs[1])
     own = graph.source(other) if other is not None else None
-    if own is None or plain(own) not in _MEANS or own.inputs[0] != x:
+    if own is None or own.word != "mean" or own.inputs[0] != x:
         return None, None, False
     return mean, x, True
 
@@ -155,21 +152,21 @@ def _squared(graph: Graph, value: int) -> int | None:
     op = graph.source(value)
     if op is None:
         return None
-    twice = plain(op) in _PRODUCTS and len(op.inputs) == 2 and op.inputs[0] == op.inputs[1]
-    two = plain(op).startswith("pow") and graph.scalar(op) == 2
-    return op.inputs[0] if plain(op) == "square" or twice or two else None
+    twice = op.word == "multiply" and len(op.inputs) == 2 and op.inputs[0] == op.inputs[1]
+    two = op.word == "power" and graph.scalar(op) == 2
+    return op.inputs[0] if op.word == "square" or twice or two else None
 
 
 def _squared_there(graph: Graph, value: int) -> tuple[int | None, bool]:
     """Of what the square is, and whether a mean was taken off before."""
     op = graph.tape.producer(value)
-    if op is not None and plain(op) == "squareddifference":
+    if op is not None and op.word == "squared_difference":
         return op.inputs[0], True
     squared = _squared(graph, value)
     inner = graph.tape.producer(squared) if squared is not None else None
-    if inner is not None and plain(inner) == "sub" and len(inner.inputs) == 2:
+    if inner is not None and inner.word == "subtract" and len(inner.inputs) == 2:
         mean = graph.source(inner.inputs[1])
-        if mean is not None and plain(mean) in (*_MEANS, "varmean"):
+        if mean is not None and mean.word in ("mean", "variance_and_mean"):
             return inner.inputs[0], True
     return squared, False
 
@@ -208,7 +205,7 @@ class _Norm:
         todo, found = Once(self._readers(self._root)), []
         for index in todo:
             op = self._tape.ops[index]
-            if op.role == "move" or plain(op) in _ARITHMETIC:
+            if op.role == "move" or op.word in _ARITHMETIC:
                 self._after.update(op.outputs)
                 todo.add(self._readers(op))
             if op.role != "move" and index in self._graph.live:
@@ -226,7 +223,7 @@ class _Norm:
             op = self._tape.producer(value)
             if value == start or self._graph.is_static(value):
                 continue
-            named = op is not None and (op.index in self._graph.owner or plain(op) in KINDS)
+            named = op is not None and (op.index in self._graph.owner or op.word in STEPS)
             if op is None or named:
                 return None
             found.add(op.index)
@@ -258,7 +255,7 @@ class _Norm:
         if self._graph.is_static(value) and value not in self._after:
             moved = self._tape.before_moves(value)
             before, leaf = self._tape.producer(moved), self._tape.values[moved]
-            if before is not None and plain(before) == "neg":
+            if before is not None and before.word == "negate":
                 return _negative(self._terms(before.inputs[0]))
             return [(1, (value,))] if leaf.size > 1 or leaf.kind != "constant" else None
         before = self._tape.producer(self._x) if self._x is not None else None
@@ -278,33 +275,37 @@ class _Norm:
         if op is not None and len(op.inputs) == 2 and len(own) == 1:
             (other,) = set(op.inputs) - set(own)
             sign = next(iter(self._terms(other) or [(0, ())]))[0]
-            less = own[0] == op.inputs[0] if plain(op) == "sub" else plain(op) in BIAS and sign < 0
+            less = (
+                own[0] == op.inputs[0]
+                if op.word == "subtract"
+                else op.word in ADDITIONS and sign < 0
+            )
             if less:
                 self._x = own[0]
                 return self._multiplied_out(op)
-            if plain(op) in _PRODUCTS:
+            if op.word == "multiply":
                 return self._multiplied_out(op)
         self._x = value
         return [(1, (_X,))]
 
     def _multiplied_out(self, op: Op) -> _Terms | None:
-        word, given = plain(op), op.inputs
+        word, given = op.word, op.inputs
         if float(op.attributes.get("alpha") or 1) != 1:
             return None
-        if word == "neg":
+        if word == "negate":
             return _negative(self._terms(given[0]))
         if word in _QUOTIENTS:
             return self._divided(op)
-        if word == "addcmul" and op.attributes.get("value", 1) == 1:
+        if word == "multiply_add" and op.attributes.get("value", 1) == 1:
             return _sum(self._terms(given[0]), self._product(given[1], given[2]))
         if len(given) != 2:
             return None
-        if word in _PRODUCTS:
+        if word == "multiply":
             return self._product(*given)
         if word not in _SUMS:
             return None
         left, right = (self._terms(value) for value in given)
-        return _sum(left, _negative(right) if word == "sub" else right)
+        return _sum(left, _negative(right) if word == "subtract" else right)
 
     def _divided(self, op: Op) -> _Terms | None:
         divisor = op.inputs[-1]
@@ -322,7 +323,7 @@ class _Norm:
     def _is_one(self, op: Op) -> bool:
         """Whether it is 1 that is divided."""
         told = self._graph.scalar(op)
-        return plain(op) == "reciprocal" or told == 1
+        return op.word == "reciprocal" or told == 1
 
     def _product(self, one: int, other: int) -> _Terms | None:
         return _product(self._terms(one), self._terms(other))

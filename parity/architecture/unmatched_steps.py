@@ -11,7 +11,6 @@ from parity.architecture.program import Around, Program
 from parity.architecture.step import DENSE, Step
 from parity.budget import check
 
-_PRODUCTS = DENSE | {"dot"}
 _NOT_NEGATIVE = frozenset("relu relu6 sigmoid softmax softplus hard_sigmoid".split())
 
 
@@ -130,7 +129,7 @@ class Places:
             for loose in self.loose
         ]
         steps = [self.programs[side].steps[number] for side in (0, 1) for number in numbers[side]]
-        hidden = any(step.width for step in steps) and not _PRODUCTS.isdisjoint(counts[0])
+        hidden = any(step.width for step in steps) and not DENSE.isdisjoint(counts[0])
         if hidden or counts[0] != counts[1] or any(step.opaque for step in steps):
             return False
         if all(numbers):

@@ -17,6 +17,7 @@ from parity.draws.host import Host
 from parity.errors import ModelError, NoFloat64
 from parity.frameworks import invoke
 from parity.frameworks.chainer_numpy import import_chainer
+from parity.frameworks.chainer_products import product as product
 from parity.frameworks.chainer_watcher import (
     Call,
     Watch,
@@ -28,6 +29,9 @@ from parity.frameworks.chainer_watcher import (
     path_of,
     state_of,
 )
+from parity.frameworks.chainer_windows import channel_axis as channel_axis
+from parity.frameworks.chainer_windows import padding as padding
+from parity.frameworks.chainer_windows import window as window
 from parity.frameworks.chainer_words import WORDS as WORDS
 from parity.frameworks.invoke import no_tensors, run
 from parity.keeping import left_as_it_was

@@ -32,7 +32,11 @@ from parity.frameworks.invoke import no_tensors, run, takes_as_given
 from parity.frameworks.invoke import other_random_state as other_state_of_numpy
 from parity.frameworks.keras_call import keras_arguments
 from parity.frameworks.tensorflow_call import Call
+from parity.frameworks.tensorflow_products import product as product
 from parity.frameworks.tensorflow_watcher import Watcher
+from parity.frameworks.tensorflow_windows import channel_axis as channel_axis
+from parity.frameworks.tensorflow_windows import padding as padding
+from parity.frameworks.tensorflow_windows import window as window
 from parity.frameworks.tensorflow_words import WORDS as WORDS
 from parity.frameworks.threads import followed
 from parity.keeping import left_as_it_was

@@ -21,8 +21,12 @@ from parity.errors import InputError, ModelError
 from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run, takes_as_given
 from parity.frameworks.torch_ops import in_float64
+from parity.frameworks.torch_products import product as product
 from parity.frameworks.torch_reads import seen
 from parity.frameworks.torch_watcher import Ref, SharedMemory, Watcher, name_of
+from parity.frameworks.torch_windows import channel_axis as channel_axis
+from parity.frameworks.torch_windows import padding as padding
+from parity.frameworks.torch_windows import window as window
 from parity.frameworks.torch_words import WORDS as WORDS
 from parity.keeping import left_as_it_was, was_built
 from parity.model import flatten_inputs, map_arrays

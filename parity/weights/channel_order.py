@@ -16,7 +16,7 @@ import numpy as np
 from parity.architecture.einsum import laid_out
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
-from parity.architecture.step import Step, axes_of, plain
+from parity.architecture.step import Step, axes_of
 from parity.tape import Array, Op
 from parity.weights.element_index import move
 
@@ -26,7 +26,7 @@ _ANCHORED = frozenset(
 _IMAGES = frozenset("convolution transposed_convolution max_pool average_pool".split())
 _SPAN = 1 << 36  # elements of one layer's result
 _SUMMED = 1 << 62  # marks what is made of several elements
-_REDUCTIONS = frozenset("mean sum max amax min amin average maxreduce reducemean".split())
+_REDUCTIONS = frozenset(("mean", "sum", "max", "min"))
 
 
 class Elements:
@@ -92,7 +92,7 @@ class Elements:
             if step.kind not in _IMAGES:
                 return laid_out(self._graph, self._tape.ops[step.ops[0]], own.reshape(shape))
             self.shapes[anchor] = shape
-            if channel_axis(self._graph, op, len(shape)) != 1:
+            if self._tape.adapter.channel_axis(op, len(shape)) != 1:
                 self.shapes[anchor] = (shape[0], shape[-1], *shape[1:-1])
                 return np.moveaxis(own.reshape(shape[0], shape[-1], *shape[1:-1]), 1, -1)
             return own.reshape(shape)
@@ -116,7 +116,7 @@ class Elements:
             moved = move(self._tape, op, labels) if known else None
             for number, value in enumerate(op.outputs):
                 self._of[value] = moved[number] if moved else self._in_its_order(op, value)
-        elif plain(op) in _REDUCTIONS or "sumtosize" in plain(op):
+        elif op.word in _REDUCTIONS:
             self._of[op.outputs[0]] = self._reduced(op)
         else:
             found = self._one_by_one(op)
@@ -201,12 +201,6 @@ def order_in_file(entering: Array | None, elements: Elements, channels_last: boo
         place = place % size * channels + place // size
     ranks = np.argsort(np.argsort(place))
     return None if np.array_equal(ranks, np.arange(place.size)) else ranks
-
-
-def channel_axis(graph: Graph, op: Op, rank: int) -> int:
-    """Where the channels of an image are that a convolution or pool gives."""
-    untold = "NHWC" if graph.tape.framework == "tensorflow" else "NCHW"
-    return 1 if str(op.attributes.get("data_format", untold)).startswith("NC") else rank - 1
 
 
 def order(ours: Array | None, theirs: Array | None) -> tuple[Array | None, bool]:

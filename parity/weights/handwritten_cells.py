@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from parity.architecture.program import Program
-from parity.architecture.step import Step, plain
+from parity.architecture.step import Step
 from parity.architecture.written_cells import INTERPOLATIONS
 from parity.tape import Array, Op
 from parity.weights.element_index import Addresses, move
@@ -185,13 +185,13 @@ class _Turns:
         return [one for one in self.keeps if len(one.columns) == len(gate.columns)]
 
     def _see(self, op: Op) -> None:
-        word, output = plain(op), op.outputs[0]
+        word, output = op.word, op.outputs[0]
         if word in GATES and self.sums.of.get(op.inputs[0]):
             shape = self.tape.values[output].shape
             own = np.arange(1, shape[-1] + 1, dtype=np.int64) + op.inputs[0] * _SPAN
             self.marks[output] = np.broadcast_to(own, shape)
             self.words[op.inputs[0]] = word
-        elif word == "lstm" and len(op.inputs) == 2 and self.sums.of.get(op.inputs[1]):
+        elif word == "recurrence" and len(op.inputs) == 2 and self.sums.of.get(op.inputs[1]):
             units = self.tape.values[output].shape[-1]  # Chainer's: a, i, f, o of each unit
             self.fused = {
                 name: _Gate(op.inputs[1], tuple(range(n, 4 * units, 4)))
@@ -210,12 +210,12 @@ class _Turns:
                 self.weighs.append((weight, one))
             elif weight is not None and other is not None:
                 self.weighs.append((replace(weight, turned=not weight.turned), other))
-        elif word == "sub":
+        elif word == "subtract":
             for value, first in zip(op.inputs, (True, False), strict=False):
                 gate = self._gate(value)
                 if gate is not None and self.words[gate.sums] == "tanh":
                     self.differences[output] = gate, first
-        elif word == "mul" and len(op.inputs) == 2:
+        elif word == "multiply" and len(op.inputs) == 2:
             self._multiplied(*op.inputs)
             self._multiplied(*op.inputs[::-1])
 
@@ -235,7 +235,7 @@ class _Turns:
         elif other in self.differences:
             new, first = self.differences[other]
             self.weighs.append((sigmoid if first else replace(sigmoid, turned=True), new))
-        elif maker is not None and plain(maker) == "tanh" and self._is_of_this_turn(maker):
+        elif maker is not None and maker.word == "tanh" and self._is_of_this_turn(maker):
             self.shows.append(sigmoid)
         elif gate is None:
             self.keeps.append(sigmoid)
@@ -249,8 +249,7 @@ class _Turns:
         return _Gate(int(row[0] // _SPAN), columns, value in self.turned)
 
     def _takes_from_one(self, op: Op) -> bool:
-        word = plain(op)
-        turns = word in ("rsub", "subfromconstant")
-        if word == "sub":
+        turns = op.word == "subtract_from"
+        if op.word == "subtract":
             turns = self.graph.is_static(op.inputs[0]) and not self.graph.is_static(op.inputs[1])
         return turns and self.graph.scalar(op) == 1

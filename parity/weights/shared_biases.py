@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
-from parity.architecture.step import BIAS, plain
+from parity.architecture.step import ADDITIONS
 from parity.tape import Array, Op
 from parity.weights.element_index import Addresses
 from parity.weights.operands import Part, Term
@@ -59,7 +59,7 @@ def sums(program: Program, addresses: Addresses) -> list[Sum]:
 def _added(graph: Graph, value: int) -> Iterator[Op]:
     """The additions that a value goes through, and nothing else."""
     reader = graph.only_reader(value)
-    while reader is not None and plain(reader) in BIAS and reader.index not in graph.owner:
+    while reader is not None and reader.word in ADDITIONS and reader.index not in graph.owner:
         yield reader
         reader = graph.only_reader(reader.outputs[0])
 

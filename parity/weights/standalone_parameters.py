@@ -12,15 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from parity.architecture.program import Program
-from parity.architecture.step import plain
 from parity.tape import Array, Op
 from parity.weights.attention import products
 from parity.weights.element_index import Addresses, varying, without_repeats
 from parity.weights.operands import Part, Term
 
 _ROLES = {
-    **dict.fromkeys("mul div realdiv truediv".split(), "scale"),
-    **dict.fromkeys("add addv2 biasadd sub bias".split(), "shift"),
+    **dict.fromkeys(("multiply", "divide"), "scale"),
+    **dict.fromkeys(("add", "bias_add", "subtract"), "shift"),
 }
 _INNER = ("inner kernel", "inner bias")
 
@@ -35,7 +34,7 @@ class Loose:
 
 
 def role_of(op: Op) -> str | None:
-    return _ROLES.get(plain(op))
+    return _ROLES.get(op.word)
 
 
 def loose(program: Program, addresses: Addresses) -> list[Loose]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.architecture.graph import Graph
-from parity.architecture.step import BIAS, DENSE, Step, plain
+from parity.architecture.step import ADDITIONS, DENSE, Step
 from parity.tape import Array, Op
 from parity.weights.element_index import Addresses, move
 from parity.weights.operands import Part, product
@@ -57,17 +57,17 @@ class Sums:
         self.of: dict[int, list[Addend]] = {}
         self._readers: dict[int, set[int]] = defaultdict(set)
         for op in self.tape.ops:
-            for value in op.inputs if plain(op) in DENSE else ():
+            for value in op.inputs if op.word in DENSE else ():
                 for leaf in graph.weights(value) if graph.is_static(value) else ():
                     self._readers[leaf].add(op.index)
         for op in graph.live.values():
-            if plain(op) in DENSE:
+            if op.word in DENSE:
                 self._multiplied(op)
-            elif plain(op) in BIAS:
+            elif op.word in ADDITIONS:
                 self.of[op.outputs[0]] = list(self._added(op))
             elif op.role == "move":
                 self._moved(op)
-            elif plain(op) == "mul":  # a reset gate may stand before what it resets
+            elif op.word == "multiply":  # a reset gate may stand before what it resets
                 known = [self.of[v] for v in op.inputs if self.of.get(v)]
                 if len(known) == 1 and not any(graph.is_static(v) for v in op.inputs):
                     self.of[op.outputs[0]] = known[0]
@@ -86,7 +86,8 @@ class Sums:
         self.products += self._apart(op, kernel)
         several = len(self.products) > start + 1
         columns = np.broadcast_to(np.arange(1, shape[-1] + 1, dtype=np.int64), shape)
-        own = op.inputs[:1] if plain(op) == "addmm" else op.inputs[2:3]
+        added = self.tape.adapter.product(op, self.tape)
+        own = [added.bias] if added is not None and added.bias is not None else []
         self.of[op.outputs[0]] = [
             *(Addend(number, columns, False) for number in range(start, len(self.products))),
             *(term for v in own for term in self._bias(v, -1 if several else start, shape)),
@@ -133,17 +134,7 @@ class Sums:
         """Whether a product meets what its own weights helped to compute."""
         product = self.products[number]
         earlier = {n for n in self.alike(product.op) if n < product.op.index}
-        stack, seen = [product.enters], set[int]()
-        while stack and earlier:
-            value = stack.pop()
-            op = self.tape.producer(value) if value is not None else None
-            if op is None or op.index in seen or op.index < min(earlier):
-                continue
-            if op.index in earlier:
-                return True
-            seen.add(op.index)
-            stack.extend(op.inputs)
-        return False
+        return product.enters is not None and self.graph.comes_from(product.enters, earlier)
 
     def reads_state(self, numbers: Collection[int], step: Step, units: int) -> set[int]:
         """The products of a single turn that read its state.
@@ -156,7 +147,7 @@ class Sums:
         factors = {
             self.graph.root(value)
             for op in (self.tape.ops[index] for index in step.ops)
-            if plain(op) not in DENSE and op.role != "move"
+            if op.word not in DENSE and op.role != "move"
             for value in op.inputs
         }
         values = self.tape.values
@@ -170,14 +161,14 @@ class Sums:
             return None
         root = self.graph.root(value)
         maker = self.tape.producer(root)
-        if maker is not None and plain(maker) == "mul":
+        if maker is not None and maker.word == "multiply":
             others = [v for v in maker.inputs if not self._is_gate(v)]
             return self.graph.root(others[0]) if len(others) == 1 else root
         return root
 
     def _is_gate(self, value: int) -> bool:
         maker = self.tape.producer(self.graph.root(value))
-        return maker is not None and plain(maker) in GATES
+        return maker is not None and maker.word in GATES
 
     def alike(self, op: Op) -> set[int]:
         """The operations that multiply by the same weights, of the first turn's zeros too."""

@@ -145,10 +145,9 @@ def _layout(side: Side, pair: Pair, ours: bool) -> str:
             rows_first = along.shape[1] == 1 or along[0, 1] - along[0, 0] == 1
         return "OI" if rows_first and part.shape == shape else "IO"
     if kind.endswith("convolution") and len(shape) - 2 in SPACE:
-        space, transposed = SPACE[len(shape) - 2], kind.startswith("transposed")
-        if side.tape.framework == "tensorflow":
-            return space + ("OI" if transposed else "IO")
-        return ("IO" if transposed else "OI") + space
+        op = side.tape.ops[side.program.steps[part.step].ops[0]]
+        window = side.tape.adapter.window(op, side.tape)
+        return window.letters.replace("*", SPACE[len(shape) - 2]) if window is not None else ""
     return ""
 
 

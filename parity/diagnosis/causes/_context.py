@@ -39,9 +39,9 @@ def flattened(case: Case) -> bool:
         return True
     return any(
         len(shape) == 2
-        and case.first.fed[root].ndim > 2
-        and shape[0] == case.first.fed[root].shape[0]
-        for root in case.first.fed
+        and case.first.given[root].ndim > 2
+        and shape[0] == case.first.given[root].shape[0]
+        for root in case.first.given
         for shape in _shapes_of(case, root)
     )
 
@@ -59,7 +59,7 @@ def reshapes_images(case: Case) -> bool:
     shapes: list[tuple[int, ...]] = []
     for view in (case.reference, case.candidate):
         if all(op.role == "move" for op in view.ops):
-            shapes.extend(x.shape for x in case.first.fed.values())
+            shapes.extend(x.shape for x in case.first.given.values())
         shapes.extend(view.tape.values[value].shape for value in moved_on(view))
     images = [shape for shape in shapes if len(shape) == 4]
     return (
@@ -166,9 +166,9 @@ def _followed(tape: Tape, op: Op, value: int, axis: int, run: Replay) -> int | N
     shape = tape.values[value].shape
     steps: Array = np.arange(shape[axis], dtype=np.float64)
     steps = steps.reshape([-1 if i == axis else 1 for i in range(len(shape))])
-    fed = {value: np.broadcast_to(steps, shape)}
+    given = {value: np.broadcast_to(steps, shape)}
     try:
-        moved = tape.replay("float64", fed, run, only={op.index}).array(op.outputs[0])
+        moved = tape.replay("float64", given, run, only={op.index}).array(op.outputs[0])
     except ReplayError:
         return None
     vary = [i for i in range(moved.ndim) if (np.diff(moved, axis=i) != 0).any()]

@@ -66,8 +66,8 @@ def gate_place(tape: Tape, run: Replay, value: int) -> tuple[int, int] | None:
         block = next((one for one in op.inputs if one in blocks), None)
         if block is not None and op.role == "move":
             shape, units = tape.values[block].shape, tape.values[at].shape[-1]
-            fed = {block: np.broadcast_to(np.arange(shape[-1], dtype=np.float64), shape)}
-            cut = tape.replay("float64", fed, run, only={op.index}).array(at)
+            given = {block: np.broadcast_to(np.arange(shape[-1], dtype=np.float64), shape)}
+            cut = tape.replay("float64", given, run, only={op.index}).array(at)
             first = int(cut.min())
             whole = first % units == 0 and cut.max() - first == units - 1
             return (first // units, shape[-1] // units) if whole else None

@@ -35,15 +35,15 @@ class CaseSide:
         """The whole model that the region is a part of, on the user's inputs."""
         return self.case.repaired.side if self.is_candidate else self.case.repaired.reference
 
-    def values(self, fed: Mapping[int, Array], ids: Collection[int]) -> list[Array]:
-        """Values of the region on a trial's `fed`, as they lie there."""
+    def values(self, given: Mapping[int, Array], ids: Collection[int]) -> list[Array]:
+        """Values of the region on a trial's `given`, as they lie there."""
         case = self.case
-        return (case.candidate_values if self.is_candidate else case.reference_values)(fed, ids)
+        return (case.candidate_values if self.is_candidate else case.reference_values)(given, ids)
 
-    def run(self, fed: Mapping[int, Array], replaced: Mapping[int, Array] = _NONE) -> Array:
+    def run(self, given: Mapping[int, Array], replaced: Mapping[int, Array] = _NONE) -> Array:
         """What the region gives, in the reference's layout, with values replaced."""
         case = self.case
-        return (case.run_candidate if self.is_candidate else case.run_reference)(fed, replaced)
+        return (case.run_candidate if self.is_candidate else case.run_reference)(given, replaced)
 
     def end(self, trial: Trial) -> Array:
         """What the region gave in a trial."""

@@ -237,7 +237,7 @@ def _states_in(case: Case) -> dict[int, Array]:
         for value in op.outputs
         if len(values[value].shape) in (2, 3) and values[value].dtype.startswith(("float", "bf"))
     ]
-    return dict(zip(ids, case.reference_values(case.first.fed, ids), strict=True))
+    return dict(zip(ids, case.reference_values(case.first.given, ids), strict=True))
 
 
 def _parts_at(array: Array, at: int) -> list[Array]:
@@ -256,7 +256,7 @@ def _near(part: Array, state: Array) -> bool:
 
 def _through(case: Case, layer: Layer, value: int, form: Form, trial: Trial) -> Array:
     """The reference's operations with a layer's states in the place of one of its values."""
-    return case.run_reference(trial.fed, {value: form(layer(trial.x))})
+    return case.run_reference(trial.given, {value: form(layer(trial.x))})
 
 
 # --- weights --------------------------------------------------------------------------------------

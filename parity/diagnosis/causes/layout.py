@@ -89,8 +89,8 @@ def _order(case: Case) -> Arrangement | AxisOrder | None:
     first = case.first
     if first.reference.shape != first.candidate.shape or not _same_bag(first):
         return None
-    for fed in (_distinct(case, _starts(case)), _distinct(case, first.fed)):
-        trial = case.probe(fed)
+    for given in (_distinct(case, _starts(case)), _distinct(case, first.given)):
+        trial = case.probe(given)
         found = arrangement(trial.reference, trial.candidate)
         if found is not None:
             return found
@@ -102,15 +102,15 @@ def _starts(case: Case) -> dict[int, Array]:
     tape = case.reference.tape
     values = (*case.entering, *case.partners.values())
     starts = list(dict.fromkeys(tape.before_moves(value) for value in values))
-    return dict(zip(starts, case.reference_values(case.first.fed, starts), strict=True))
+    return dict(zip(starts, case.reference_values(case.first.given, starts), strict=True))
 
 
-def _distinct(case: Case, fed: Mapping[int, Array]) -> dict[int, Array]:
-    """Positive numbers, no two alike, in place of what is fed."""
+def _distinct(case: Case, given: Mapping[int, Array]) -> dict[int, Array]:
+    """Positive numbers, no two alike, in place of what is given."""
     random = np.random.default_rng(0)
     return {
         root: random.uniform(0.5, 1.5, x.shape) if x.dtype.kind == "f" else x
-        for root, x in fed.items()
+        for root, x in given.items()
     }
 
 
@@ -175,7 +175,7 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
     if flattened(case):
         return "flatten-order", f"the features are flattened in another order: {order}"
     moves_only = not case.reference.computing and not case.candidate.computing
-    if moves_only and all(x.ndim < len(shape) for x in case.first.fed.values()):
+    if moves_only and all(x.ndim < len(shape) for x in case.first.given.values()):
         if len(shape) == 3 and exchanged == {1, 2} and shape[1] == shape[2]:
             return "weight-not-transposed", f"a matrix of {shape[1:]} for each sample is transposed"
         return "head-split-order", f"{_taken_apart(case)} taken apart otherwise: {order}"
@@ -183,7 +183,7 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
         return None  # two whole axes: what is transposed is no split of heads
     if attends(case) and _ends_in_parts(order, shape):
         return "head-split-order", f"heads and their features are taken apart otherwise: {order}"
-    if attends(case) or max((x.ndim for x in case.first.fed.values()), default=0) > len(shape):
+    if attends(case) or max((x.ndim for x in case.first.given.values()), default=0) > len(shape):
         return "head-split-order", f"axes are taken apart or joined in another order: {order}"
     return None
 
@@ -194,18 +194,18 @@ def _ends_in_parts(order: Arrangement, shape: tuple[int, ...]) -> bool:
 
 
 def _taken_apart(case: Case) -> str:
-    """Which axis of what is fed two sides of moves take apart in different ways, in words."""
+    """Which axis of what is given two sides of moves take apart in different ways, in words."""
     told = "what enters is"
-    fed = case.first.fed
-    roots = [root for root in fed if fed[root].dtype.kind == "f"]
+    given = case.first.given
+    roots = [root for root in given if given[root].dtype.kind == "f"]
     if len(roots) != 1:
         return told
-    shape = fed[roots[0]].shape
+    shape = given[roots[0]].shape
     differ = []
     for axis, length in enumerate(shape):
         steps: Array = np.arange(length, dtype=np.float64)
         steps = steps.reshape([-1 if i == axis else 1 for i in range(len(shape))])
-        trial = case.probe({**fed, roots[0]: np.array(np.broadcast_to(steps, shape))})
+        trial = case.probe({**given, roots[0]: np.array(np.broadcast_to(steps, shape))})
         if not np.array_equal(trial.reference, trial.candidate):
             differ.append(axis)
     return f"axis {differ[0]} of {shape} is" if len(differ) == 1 else told

@@ -70,7 +70,7 @@ def _exchange_in_words(case: Case, changed: Mapping[int, int]) -> str:
 
 
 def _arrays(case: Case, trial: Trial, values: Sequence[int]) -> dict[int, Array]:
-    return dict(zip(values, case.reference_values(trial.fed, values), strict=True))
+    return dict(zip(values, case.reference_values(trial.given, values), strict=True))
 
 
 def _assignments(
@@ -100,7 +100,7 @@ def _with_exchanged(
 ) -> Array:
     values = _arrays(case, trial, [b for b in chosen.values() if b not in fixed])
     now = {a: values[b] for a, b in chosen.items() if b in values}
-    return case.run_reference(trial.fed, {**now, **fixed})
+    return case.run_reference(trial.given, {**now, **fixed})
 
 
 def _is_made_of(tape: Tape, value: int, source: int) -> bool:
@@ -200,9 +200,9 @@ def _gated_biases(case: Case) -> Iterator[Explanation]:
 
 def _gated(side: CaseSide, gate: int, bias: int, trial: Trial) -> Array:
     """What a region gives where a gate multiplies a vector that it adds."""
-    (factor,) = side.case.reference_values(trial.fed, [gate])
-    without = side.run(trial.fed, {bias: np.zeros(factor.shape[-1:])})
-    result: Array = without + factor * (side.run(trial.fed) - without)
+    (factor,) = side.case.reference_values(trial.given, [gate])
+    without = side.run(trial.given, {bias: np.zeros(factor.shape[-1:])})
+    result: Array = without + factor * (side.run(trial.given) - without)
     return result
 
 
@@ -216,7 +216,7 @@ def _open_gates(case: Case) -> list[int]:
         if tape.values[value].shape == case.reference.value.shape
         and tape.values[value].dtype.startswith(("float", "bfloat"))
     ]
-    arrays = case.reference_values(case.first.fed, ids)
+    arrays = case.reference_values(case.first.given, ids)
     return [
         value
         for value, array in zip(ids, arrays, strict=True)
@@ -252,14 +252,14 @@ def _is_matrix(tape: Tape, value: int) -> bool:
 
 
 def _reset_after(case: Case, gate: int, trial: Trial) -> Array:
-    (factor,) = case.reference_values(trial.fed, [gate])
-    result: Array = factor * case.run_reference(trial.fed, {gate: np.ones_like(factor)})
+    (factor,) = case.reference_values(trial.given, [gate])
+    result: Array = factor * case.run_reference(trial.given, {gate: np.ones_like(factor)})
     return result
 
 
 def _reset_before(case: Case, gate: int, state: int, trial: Trial) -> Array:
-    factor, kept = case.reference_values(trial.fed, [gate, state])
-    return case.run_reference(trial.fed, {state: factor * kept, gate: np.ones_like(factor)})
+    factor, kept = case.reference_values(trial.given, [gate, state])
+    return case.run_reference(trial.given, {state: factor * kept, gate: np.ones_like(factor)})
 
 
 # --- forget bias ----------------------------------------------------------------------------------

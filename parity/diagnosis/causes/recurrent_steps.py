@@ -334,4 +334,4 @@ def _opened(side: CaseSide) -> Iterator[dict[int, Array]]:
 
 
 def _with_values(side: CaseSide, values: dict[int, Array], trial: Trial) -> Array:
-    return side.run(trial.fed, values)
+    return side.run(trial.given, values)

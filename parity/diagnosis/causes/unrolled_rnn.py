@@ -165,18 +165,18 @@ class StepSequence:
     def steps(self) -> int:
         return self.case.reference.tape.values[self.value].shape[self.axis]
 
-    def fed(self, trial: Trial, change: Callable[[Array], Array]) -> dict[int, Array]:
-        """A trial's `fed` with this sequence changed."""
-        array = trial.fed.get(self.value)
+    def given(self, trial: Trial, change: Callable[[Array], Array]) -> dict[int, Array]:
+        """A trial's `given` with this sequence changed."""
+        array = trial.given.get(self.value)
         if array is None:
-            (array,) = self.case.reference_values(trial.fed, [self.value])
-        return {**trial.fed, self.value: change(array)}
+            (array,) = self.case.reference_values(trial.given, [self.value])
+        return {**trial.given, self.value: change(array)}
 
     def reversed(self, trial: Trial) -> dict[int, Array]:
-        return self.fed(trial, lambda array: np.flip(array, self.axis))
+        return self.given(trial, lambda array: np.flip(array, self.axis))
 
     def rolled(self, trial: Trial, places: int) -> dict[int, Array]:
-        return self.fed(trial, lambda array: np.roll(array, places, self.axis))
+        return self.given(trial, lambda array: np.roll(array, places, self.axis))
 
 
 def sequences(case: Case) -> Iterator[StepSequence]:
@@ -188,7 +188,7 @@ def sequences(case: Case) -> Iterator[StepSequence]:
     if len(case.roots) != 1 or not case.whole or first.reference.shape != first.candidate.shape:
         return
     (root,) = case.roots
-    shape = first.fed[root].shape
+    shape = first.given[root].shape
     if len(shape) != 3 and len(case.entering) == 1:  # what is a batch of steps before a reshape
         (root,), shape = case.entering, first.inputs[0].shape
     if len(shape) != 3 or next(packings(case.reference.leaves), None) is None:
@@ -208,9 +208,9 @@ def _steps_meet(side: CaseSide, sequence: StepSequence) -> bool:
     The samples of a batch do not meet: a change in one shows in one.
     """
     first = side.case.first
-    before = side.run(first.fed)
+    before = side.run(first.given)
     for end in (0, -1):
-        changed = sequence.fed(first, partial(_with_another_end, sequence.axis, end))
+        changed = sequence.given(first, partial(_with_another_end, sequence.axis, end))
         rows = (side.run(changed) != before).any(axis=-1)
         reached = (len(set(at)) for at in rows.nonzero())
         if all(count > 1 or length == 1 for count, length in zip(reached, rows.shape, strict=True)):
@@ -238,11 +238,11 @@ def steps_reversed(case: Case) -> Iterator[Explanation]:
     """
     for sequence in sequences(case):
         states = list(_states(sequence))
-        fed = sequence.reversed(case.first)
-        arrays = case.reference_values(fed, [value for value, _ in states])
+        given = sequence.reversed(case.first)
+        arrays = case.reference_values(given, [value for value, _ in states])
         for (value, back), array in zip(states, arrays, strict=True):
             found = array if back is None else np.flip(array, back)
-            if close(case.run_reference(case.first.fed, {value: found}), case.first.candidate):
+            if close(case.run_reference(case.first.given, {value: found}), case.first.candidate):
                 yield Explanation(
                     "direction",
                     "the steps are taken from the other end",
@@ -291,7 +291,9 @@ def _with_states_reversed(
 ) -> Array:
     case = sequence.case
     (states,) = case.reference_values(sequence.reversed(trial), [value])
-    return case.run_reference(trial.fed, {value: states if back is None else np.flip(states, back)})
+    return case.run_reference(
+        trial.given, {value: states if back is None else np.flip(states, back)}
+    )
 
 
 # --- state ----------------------------------------------------------------------------------------

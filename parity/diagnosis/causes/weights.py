@@ -60,10 +60,10 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
         through what it should have been.
     Proof: the reference's operations with the two values exchanged give the candidate's value.
     """
-    fed = case.first.fed
+    given = case.first.given
     tape = case.reference.tape
-    for a, b in itertools.islice(itertools.combinations(fed, 2), _MOST_EXCHANGES):
-        if fed[a].shape != fed[b].shape or np.array_equal(fed[a], fed[b]):
+    for a, b in itertools.islice(itertools.combinations(given, 2), _MOST_EXCHANGES):
+        if given[a].shape != given[b].shape or np.array_equal(given[a], given[b]):
             continue
         makers = tape.producer(a), tape.producer(b)
         if any(op is None or not _with_weight(case, op.inputs) for op in makers):
@@ -72,7 +72,7 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
         if gives(case, predict):
             yield Explanation(
                 "weight-swapped",
-                f"of two values of {fed[a].shape} one stands in for the other, or they are "
+                f"of two values of {given[a].shape} one stands in for the other, or they are "
                 "exchanged, or the weights that they are made by",
                 predict,
             )
@@ -245,4 +245,4 @@ def _with_weight(case: Case, inputs: tuple[int, ...]) -> bool:
 
 
 def _exchanged(case: Case, a: int, b: int) -> Predict:
-    return lambda trial: case.run_reference({**trial.fed, a: trial.fed[b], b: trial.fed[a]})
+    return lambda trial: case.run_reference({**trial.given, a: trial.given[b], b: trial.given[a]})
