@@ -18,7 +18,6 @@ _ATTENDING = PRODUCTS - {"dense"} | {"attention"}
 _IMAGES = CONVOLUTIONS | POOLS | RESIZES
 _EXCHANGED = ([1, 3, 2], [2, 1, 3], [3, 2, 1])  # places of the axes behind the first
 _FOLLOWED = 24  # operations behind a value, until one says what its axes are
-LAST_FIRST = ("tensorflow", "keras")  # kernels are (*space, in, out), not (out, in, *space)
 CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more
 
 Reorder = Callable[[Array], Array]
@@ -139,13 +138,11 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
                 continue
             seen.add(op.index)
             made = op.outputs[0]
-            if op.word in CONVOLUTIONS and len(shape) > 2:
-                if next((one for one in op.inputs if _is_live(tape, one)), at) != at:
+            if op.word in CONVOLUTIONS:
+                window = tape.adapter.window(op, tape)
+                if window is None or window.x != at:
                     continue  # as its kernel
-                first = tape.framework not in LAST_FIRST
-                if str(op.attributes.get("data_format", "")).startswith("NC"):
-                    first = True
-                return "channels" if axis == (1 if first else len(shape) - 1) else "places"
+                return "channels" if axis == window.channel else "places"
             if op.role == "move" and len(shape) > 1:
                 found = _followed(tape, op, at, axis, run)
                 if found is not None:
@@ -153,12 +150,6 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
             elif tape.values[made].shape == shape:
                 stack.append((made, axis))
     return ""
-
-
-def _is_live(tape: Tape, value: int) -> bool:
-    """Whether inputs reach a value."""
-    op = tape.producer(value)
-    return tape.values[value].kind == "input" if op is None else not op.static
 
 
 def _followed(tape: Tape, op: Op, value: int, axis: int, run: Replay) -> int | None:
@@ -199,10 +190,15 @@ def exchanges_places(case: Case) -> bool:
     return False
 
 
-def spatial(case: Case) -> tuple[int, ...]:
-    rank = len(case.reference.value.shape)
-    first = case.reference.tape.framework not in LAST_FIRST
-    return tuple(range(2, rank)) if first else tuple(range(1, rank - 1))
+def channel_axis(view: RegionView, rank: int) -> int:
+    """The axis of channels of images that a region reads or gives."""
+    ops = view.ops or view.tape.ops
+    return view.tape.adapter.channel_axis(ops[-1], rank) if ops else 1
+
+
+def spatial_axes(view: RegionView, rank: int) -> tuple[int, ...]:
+    """The axes that are places of such images."""
+    return tuple(axis for axis in range(1, rank) if axis != channel_axis(view, rank))
 
 
 def permutations(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -167,15 +167,24 @@ def is_looked_up(view: RegionView, value: int) -> bool:
     )
 
 
-def is_kernel(view: RegionView, value: int) -> bool:
-    """Whether a convolution reads a static value, or what is made of it, as its kernel."""
+def kernel_layout(view: RegionView, value: int) -> tuple[int, ...]:
+    """Which axes of a convolution's kernel are (out, in, *space); () where a value is no kernel.
+
+    The value may be what the kernel is made of.
+    """
+    tape = view.tape
     for op in view.ops:
-        if op.word not in CONVOLUTIONS:
+        window = tape.adapter.window(op, tape) if op.word in CONVOLUTIONS else None
+        kernel = None if window is None else window.weight
+        if window is None or kernel is None or value not in {kernel, *view.sources(kernel)}:
             continue
-        for one in op.inputs:
-            if len(view.tape.values[one].shape) > 2 and value in {one, *view.sources(one)}:
-                return True
-    return False
+        if len(tape.values[value].shape) != len(window.layout):
+            return ()
+        if value == kernel:
+            return window.layout
+        before = tuple(axis_of(tape, kernel, axis) for axis in window.layout)
+        return before if len(set(before)) == len(before) else window.layout
+    return ()
 
 
 def told_numbers(case: Case, found: Sequence[Change]) -> list[str]:

@@ -10,7 +10,6 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._context import makers
-from parity.diagnosis.causes._sites import is_transposed
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
 
@@ -25,7 +24,9 @@ def cut_elsewhere(case: Case) -> Iterator[Explanation]:
     Proof: the same number of pixels, cut from the candidate's place, is the candidate's value, and
         from the reference's the reference's.
     """
-    if not any(is_transposed(op) for op in makers(case, as_candidate=False)):
+    tape = case.reference.tape
+    before = (tape.adapter.window(op, tape) for op in makers(case, as_candidate=False))
+    if not any(window is not None and window.transposed for window in before):
         return
     starts = cuts(case)
     if starts is None or starts[0] == starts[1]:

@@ -12,13 +12,14 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._context import (
-    LAST_FIRST,
     Reorder,
     attends,
+    channel_axis,
     exchanges_places,
     near_images,
+    spatial_axes,
 )
-from parity.diagnosis.causes._weights import changes, gives, is_kernel, same
+from parity.diagnosis.causes._weights import changes, gives, kernel_layout, same
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.tape import Array
@@ -72,9 +73,7 @@ def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reord
     if len(arrays) > 1 or arrays[0].ndim < 4 or not near_images(case):
         return
     x = arrays[0]
-    last = case.reference.tape.framework in LAST_FIRST
-    space = range(1, x.ndim - 1) if last else range(2, x.ndim)
-    for first, second in itertools.combinations(space, 2):
+    for first, second in itertools.combinations(spatial_axes(case.reference, x.ndim), 2):
         if x.shape[first] == x.shape[second]:
             kernels = exchanged_kernels(case)
             if kernels:  # the same, but for the layout of what comes out
@@ -86,24 +85,31 @@ def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reord
             yield "spatial-swap", text, _exchange(first, second)
     if changes(case):
         return  # the channels of a weight
-    channels = x.ndim - 1 if last else 1
+    channels = channel_axis(case.reference, x.ndim)
     yield "channel-order", f"axis {channels} of {x.shape} runs backwards", _backwards(channels)
 
 
 def exchanged_kernels(case: Case) -> dict[int, str]:
     """The reference's kernels whose rows and columns the candidate's own exchange, and names."""
     found = {}
-    for ours in case.reference.leaves:
-        if ours.array.ndim != 4 or not is_kernel(case.reference, ours.id):
+    reference, candidate = _kernels(case.reference), _kernels(case.candidate)
+    for (ours, mine), (theirs, other) in itertools.product(reference, candidate):
+        if mine.shape != other.swapaxes(2, 3).shape or same(mine, other):
             continue
-        for theirs in case.candidate.leaves:
-            if theirs.array.ndim != 4 or not is_kernel(case.candidate, theirs.id):
-                continue
-            mine, other = _places_last(case.reference, ours), _places_last(case.candidate, theirs)
-            if mine.shape != other.swapaxes(2, 3).shape or same(mine, other):
-                continue
-            if same(mine, np.ascontiguousarray(other.swapaxes(2, 3))):
-                found[ours.id] = ours.name or theirs.name or f"constant of {ours.array.shape}"
+        if same(mine, np.ascontiguousarray(other.swapaxes(2, 3))):
+            found[ours.id] = ours.name or theirs.name or f"constant of {ours.array.shape}"
+    return found
+
+
+def _kernels(view: RegionView) -> list[tuple[LeafView, Array]]:
+    """A region's kernels over images, with their places last and the longer other axis first."""
+    found = []
+    for leaf in view.leaves:
+        layout = kernel_layout(view, leaf.id)
+        if len(layout) == 4:
+            array = leaf.array.transpose(layout)
+            array = array if array.shape[0] >= array.shape[1] else array.swapaxes(0, 1)
+            found.append((leaf, np.ascontiguousarray(array)))
     return found
 
 
@@ -119,14 +125,14 @@ def kernels_exchanged(case: Case) -> Iterator[Explanation]:
     kernels = exchanged_kernels(case)
     if not kernels or len(case.reference.value.shape) != 4:
         return
-    first = case.reference.tape.framework in LAST_FIRST
-    places = (0, 1) if first else (2, 3)
     leaves = {
-        leaf.id: np.ascontiguousarray(leaf.array.swapaxes(*places))
+        leaf.id: np.ascontiguousarray(
+            leaf.array.swapaxes(*kernel_layout(case.reference, leaf.id)[2:])
+        )
         for leaf in case.reference.leaves
         if leaf.id in kernels
     }
-    for laid in (None, (1, 2) if first else (2, 3)):
+    for laid in (None, spatial_axes(case.reference, 4)):
         predict = partial(_with_kernels, case, leaves, laid)
         if gives(case, predict):
             text = f"height and width of {', '.join(kernels.values())} are exchanged"
@@ -135,18 +141,10 @@ def kernels_exchanged(case: Case) -> Iterator[Explanation]:
 
 
 def _with_kernels(
-    case: Case, leaves: dict[int, Array], laid: tuple[int, int] | None, trial: Trial
+    case: Case, leaves: dict[int, Array], laid: tuple[int, ...] | None, trial: Trial
 ) -> Array:
     found = case.run_reference(trial.given, leaves)
     return found if laid is None else np.ascontiguousarray(found.swapaxes(*laid))
-
-
-def _places_last(view: RegionView, leaf: LeafView) -> Array:
-    """A kernel with its places last, and the longer of its other axes first."""
-    first = view.tape.framework in LAST_FIRST
-    array = leaf.array.transpose(2, 3, 0, 1) if first else leaf.array
-    array = array if array.shape[0] >= array.shape[1] else array.swapaxes(0, 1)
-    return np.ascontiguousarray(array)
 
 
 def _split(case: Case, width: int, rows: int, columns: int) -> str:

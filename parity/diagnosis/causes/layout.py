@@ -27,7 +27,7 @@ from parity.diagnosis.causes._context import (
     permutations,
     reshapes_images,
     role_of_axis,
-    spatial,
+    spatial_axes,
 )
 from parity.diagnosis.causes.input_order import exchanged_kernels
 from parity.diagnosis.trial import Trial
@@ -125,6 +125,7 @@ def _same_bag(trial: Trial) -> bool:
 def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None:
     """An order's name by what it is done to."""
     shape = case.first.reference.shape
+    places = set(spatial_axes(case.reference, len(shape)))
     words = {op.word for view in (case.reference, case.candidate) for op in view.ops}
     if words & _SHUFFLES or reshapes_images(case):
         return (
@@ -138,7 +139,7 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
         if order.interleaves and _is_last(order.axis, shape) and attends(case):
             return "rope-pairing", f"pairs of neighbours for pairs across halves: {order}"
         role = role_of_axis(case, case.reference.end, order.axis)
-        is_place = is_image(case, shape) and order.axis in spatial(case)
+        is_place = is_image(case, shape) and order.axis in places
         if role == "places" or (is_place and not role):
             if words & PADS:
                 return None  # moved by the zeros on the other side
@@ -159,7 +160,7 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
         return ("axis-order", f"axes {order.turned} are in reverse order") if same else None
     exchanged = _axes_exchanged(order, shape)
     if is_image(case, shape):
-        if exchanged <= set(spatial(case)):
+        if exchanged <= places:
             kernels = exchanged_kernels(case)
             if kernels:
                 return (
@@ -249,7 +250,7 @@ def _channel_axes(case: Case, shape: tuple[int, ...]) -> set[int]:
     if last < 2 or not near_images(case):
         return {last}
     if any(op.word in CONVOLUTIONS for op in case.reference.readers()):
-        return {1, last} - set(spatial(case))
+        return {1, last} - set(spatial_axes(case.reference, len(shape)))
     return {1, last} if last > 2 or _is_sequence(case) else {last}
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, cause
+from parity.diagnosis.causes._context import spatial_axes
 from parity.diagnosis.causes.crops import cuts
 from parity.diagnosis.trial import Trial
 from parity.operations import POOLS, RESIZES
@@ -59,7 +60,7 @@ def resized(case: Case) -> Iterator[Explanation]:
     x, end = case.first.x, case.first.reference
     if x.ndim not in (3, 4, 5) or x.ndim != end.ndim or end.shape != case.first.candidate.shape:
         return
-    axes = _space(case, x)
+    axes = spatial_axes(case.reference, x.ndim)
     if x.shape == end.shape or any(
         x.shape[axis] != end.shape[axis] for axis in range(x.ndim) if axis not in axes
     ):
@@ -144,11 +145,6 @@ def _pooled(case: Case) -> str:
     ops = (*case.reference.computing, *case.candidate.computing)
     pools = [op.kind for op in ops if op.word in POOLS]
     return f"{pools[0]} is computed there, which gives the same at some sizes" if pools else ""
-
-
-def _space(case: Case, x: Array) -> tuple[int, ...]:
-    last = case.reference.tape.framework in ("tensorflow", "keras")
-    return tuple(range(1, x.ndim - 1)) if last else tuple(range(2, x.ndim))
 
 
 def _all() -> Iterator[Resize]:

@@ -18,7 +18,6 @@ from parity.diagnosis.causes._arrange import (
 )
 from parity.diagnosis.causes._context import (
     CHANNELS_COST,
-    LAST_FIRST,
     flattened,
     permutations,
 )
@@ -27,13 +26,12 @@ from parity.diagnosis.causes._weights import (
     Change,
     axis_of,
     changes,
-    is_kernel,
     is_looked_up,
+    kernel_layout,
     made,
     same,
     with_changes,
 )
-from parity.tape import Array
 
 # --- weights --------------------------------------------------------------------------------------
 
@@ -90,7 +88,7 @@ def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
     computed = made(case.reference, change.leaf.id)
     if computed.ops and computed.holds(made(case.candidate, change.theirs.id)):
         return _computed_order(case, change)
-    space = _space(case, ours) if is_kernel(case.reference, change.leaf.id) else ()
+    space = kernel_layout(case.reference, change.leaf.id)[2:]
     for count in range(1, len(space) + 1):
         for axes in itertools.combinations(space, count):
             if same(np.flip(ours, axes), now):
@@ -145,20 +143,11 @@ def _computed_order(case: Case, change: Change) -> tuple[str, str] | None:
     return "axis-order", f"what is computed from {change.name} before any input: {order.said}"
 
 
-def _space(case: Case, weight: Array) -> tuple[int, ...]:
-    """The axes of a kernel that are places."""
-    if weight.ndim < 3:
-        return ()
-    if case.reference.tape.framework in LAST_FIRST:
-        return tuple(range(weight.ndim - 2))
-    return tuple(range(2, weight.ndim))
-
-
 def _depthwise(case: Case) -> bool:
-    """Whether a convolution works on each channel by itself."""
-    for view in (case.reference, case.candidate):
-        for op in view.computing:
-            groups = op.attributes.get("groups", 1)
-            if op.word == "depthwise_convolution" or (isinstance(groups, int) and groups > 1):
-                return True
-    return False
+    """Whether a convolution works on each channel, or some of them, by itself."""
+    windows = (
+        view.tape.adapter.window(op, view.tape)
+        for view in (case.reference, case.candidate)
+        for op in view.computing
+    )
+    return any(one is not None and (one.depthwise or one.groups > 1) for one in windows)
