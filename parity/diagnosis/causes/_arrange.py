@@ -1,4 +1,4 @@
-"""The same numbers in another order: which order, as axes split, permuted, turned and merged."""
+"""The same numbers in another order: which order, as axes split, permuted, flipped and merged."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ class Arrangement:
     Attributes:
         fine: the shape that the array is split to.
         axes: the permutation of those axes.
-        turned: axes of the permuted array that run backwards.
+        flipped: axes of the permuted array that run backwards.
         shape: the shape of the result.
     """
 
     fine: tuple[int, ...]
     axes: tuple[int, ...]
-    turned: tuple[int, ...]
+    flipped: tuple[int, ...]
     shape: tuple[int, ...]
 
     def __call__(self, array: Array) -> Array:
-        permuted = np.flip(array.reshape(self.fine).transpose(self.axes), self.turned)
+        permuted = np.flip(array.reshape(self.fine).transpose(self.axes), self.flipped)
         return permuted.reshape(self.shape)
 
     def __str__(self) -> str:
         text = f"{self.fine} read as {tuple(self.fine[axis] for axis in self.axes)}"
         if self.axes != tuple(range(len(self.axes))):
             text += f", axes {self.axes}"
-        return text + (f", axes {self.turned} backwards" if self.turned else "")
+        return text + (f", axes {self.flipped} backwards" if self.flipped else "")
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class AxisOrder:
         return (len(table), step) if tuple(table.T.ravel()) == self.order else None
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """The order as a sentence of its own."""
         axis = f"axis {self.axis}"
         if self.backwards:

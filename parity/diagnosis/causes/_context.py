@@ -31,6 +31,11 @@ def maps_elementwise(case: Case) -> bool:
     )
 
 
+def moves_only(case: Case) -> bool:
+    """Whether neither side computes anything."""
+    return not case.reference.computing and not case.candidate.computing
+
+
 def flattened(case: Case) -> bool:
     """Whether what is read is a batch of rows that were images or sequences."""
     ends = (case.reference.value.shape, case.candidate.value.shape)

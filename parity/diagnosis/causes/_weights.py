@@ -18,6 +18,7 @@ from parity.budget import check
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
 from parity.diagnosis.causes._attested import part_of, times_added
+from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._sources import named
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
@@ -27,6 +28,7 @@ from parity.matching.match import Indexed, Side
 from parity.numerics.difference import residual
 from parity.operations import CONVOLUTIONS
 from parity.tape import Array, Op, Tape
+from parity.walk_once import Once
 
 CLOSE = 1e-6  # relative: what float32 constants leave of a value computed in float64
 _TRIES = 64
@@ -283,21 +285,20 @@ def _reads_outside(side: Indexed | Side, view: RegionView, weight: Array) -> boo
     """Whether operations outside a region read a weight with certain numbers, or what it makes."""
     tape, inside = view.tape, {op.index for op in view.ops}
     bag = np.sort(weight, axis=None)
-    seen = {
+    alike = {
         value.id
         for value in tape.values
         if value.op < 0 and value.kind != "input" and value.size == bag.size
         if same(np.sort(side.array(value.id), axis=None), bag)
     }
-    stack = list(seen)
-    while stack:
-        for index in tape.consumers[stack.pop()]:
+    todo = Once(alike)
+    for value in todo:
+        for index in tape.consumers[value]:
             op = tape.ops[index]
             if not op.static and index not in inside and index in tape.used:
                 return True
             if op.static:
-                stack.extend(set(op.outputs) - seen)
-                seen.update(op.outputs)
+                todo.add(op.outputs)
     return False
 
 
@@ -307,22 +308,22 @@ def _floating(leaves: Sequence[LeafView]) -> list[LeafView]:
 
 def held(case: Case, as_candidate: bool) -> list[LeafView]:
     """A side's leaves, and what is made of them before an operation reads it: a row of one, say."""
-    view = case.candidate if as_candidate else case.reference
+    view = sides(case)[as_candidate].view
     leaves = {leaf.id: leaf for leaf in (*view.leaves, *read(case, as_candidate))}
     return list(leaves.values())
 
 
 def read(case: Case, as_candidate: bool) -> list[LeafView]:
     """Static values as the operations read them: weights after scaling, rounding, transposing."""
-    view: RegionView = case.candidate if as_candidate else case.reference
-    side = case.repaired.side if as_candidate else case.repaired.reference
+    side = sides(case)[as_candidate]
+    view = side.view
     found = []
     for value in dict.fromkeys(value for op in view.ops for value in op.inputs):
         op = view.tape.producer(value)
         if op.static if op is not None else view.tape.values[value].kind != "input":
             leaf = view.leaf(value)
             name, kind = (leaf.name, leaf.kind) if leaf is not None else ("", "constant")
-            found.append(LeafView(value, name, kind, side.array(value)))
+            found.append(LeafView(value, name, kind, side.model.array(value)))
     return _floating(found)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
-from parity.diagnosis.causes._context import makers
+from parity.diagnosis.causes._context import makers, moves_only
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
 
@@ -44,7 +44,7 @@ def cut_elsewhere(case: Case) -> Iterator[Explanation]:
 def cuts(case: Case) -> tuple[Places, Places] | None:
     """Where both sides cut their value out of what enters; None where one is no such part."""
     first = case.first
-    if case.reference.computing or case.candidate.computing:
+    if not moves_only(case):
         return None
     if first.x.ndim != first.reference.ndim or first.reference.shape != first.candidate.shape:
         return None

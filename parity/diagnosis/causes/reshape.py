@@ -7,17 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, cause
-from parity.diagnosis.causes._arrange import (
-    AxisOrder,
-    arrangement,
-)
-from parity.diagnosis.causes._context import Reorder
+from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._arrange import AxisOrder, arrangement
+from parity.diagnosis.causes._substitution import with_value
 from parity.diagnosis.causes._weights import gives
-from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.matching.axis_order import Order
-from parity.tape import Array
 
 
 @cause("flatten-order", "head-split-order")
@@ -44,7 +39,7 @@ def moved_otherwise(case: Case) -> Iterator[Explanation]:
             flat = mine.ndim < array.ndim
             if order is None or (isinstance(order, AxisOrder) and not flat):
                 continue  # no axis is taken apart
-            predict = _in_order(case, value, order)
+            predict = with_value(case, value, order)
             if gives(case, predict):
                 yield Explanation(
                     "flatten-order" if flat else "head-split-order",
@@ -59,14 +54,6 @@ def _moved(view: RegionView) -> dict[int, int]:
     made = {value for op in view.ops if op.role == "move" for value in op.outputs}
     read = dict.fromkeys(value for op in view.computing for value in op.inputs if value in made)
     return {value: view.tape.before_moves(value) for value in read}
-
-
-def _in_order(case: Case, value: int, order: Reorder) -> Predict:
-    def predict(trial: Trial) -> Array:
-        (array,) = case.reference_values(trial.given, [value])
-        return case.run_reference(trial.given, {value: order(array)})
-
-    return predict
 
 
 # --- values that enter ----------------------------------------------------------------------------
@@ -95,7 +82,7 @@ def read_as_it_lies(case: Case) -> Iterator[Explanation]:
                 continue  # another value altogether
             if len(pair.order.fine) == len(ours):
                 continue  # transposed, and not flattened
-            predict = _laid_as(case, pair.reference, pair.order, entering)
+            predict = with_value(case, entering, pair.order.apply, pair.reference)
             if ours != theirs or not gives(case, predict):
                 continue
             kind = "flatten-order" if len(ours) == 2 else "head-split-order"
@@ -108,14 +95,6 @@ def read_as_it_lies(case: Case) -> Iterator[Explanation]:
                 parameters={"order": letters},
             )
             return
-
-
-def _laid_as(case: Case, partner: int, order: Order, entering: int) -> Predict:
-    def predict(trial: Trial) -> Array:
-        value = case.reference_values(trial.given, [partner])[0]
-        return case.run_reference({**trial.given, entering: order.apply(value)})
-
-    return predict
 
 
 def _letters(order: Order, straight: bool) -> str:

@@ -92,7 +92,7 @@ def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
     for count in range(1, len(space) + 1):
         for axes in itertools.combinations(space, count):
             if same(np.flip(ours, axes), now):
-                return "kernel-flipped", f"{change.name} is turned round along axes {axes}"
+                return "kernel-flipped", f"{change.name} is reversed along axes {axes}"
     permuted = next((p for p in permutations(ours.shape) if same(ours.transpose(p), now)), None)
     if permuted is not None:
         moved = {axis for i, axis in enumerate(permuted) if axis != i}
@@ -106,13 +106,13 @@ def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
     if isinstance(order, AxisOrder):
         order = replace(order, axis=axis_of(case.reference.tape, change.leaf.id, order.axis))
         if order.axis in space:
-            return "kernel-flipped", f"{change.name}: {order.said}"
+            return "kernel-flipped", f"{change.name}: {order.sentence}"
         features = of_index(np.array(order.order), (len(order.order),))
         if features is not None and len(features.fine) > 1 and _depthwise(case):
             return "depthwise-layout", f"{change.name}: channels and multiples {features}"
         if features is not None and len(features.fine) > 1 and flattened(case):
             return "flatten-order", f"{change.name}: features {features}"
-        return "channel-order", f"{change.name}: {order.said}"
+        return "channel-order", f"{change.name}: {order.sentence}"
     kind = "depthwise-layout" if _depthwise(case) else "weight-reshaped"
     return kind, f"{change.name}: {order}"
 
@@ -140,7 +140,7 @@ def _computed_order(case: Case, change: Change) -> tuple[str, str] | None:
             f"positions are in reverse order: from {reversed_[0]:g} to {reversed_[1]:g}, the "
             f"reference's from {reversed_[1]:g} to {reversed_[0]:g}"
         )
-    return "axis-order", f"what is computed from {change.name} before any input: {order.said}"
+    return "axis-order", f"what is computed from {change.name} before any input: {order.sentence}"
 
 
 def _depthwise(case: Case) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._arrange import holds_two_numbers
 from parity.diagnosis.causes._attested import is_added
 from parity.diagnosis.causes._weights import (
     Change,
@@ -22,6 +24,7 @@ from parity.diagnosis.causes._weights import (
     with_changes,
 )
 from parity.diagnosis.causes.biases import is_bias
+from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView
 from parity.matching.axis_order import orders
 from parity.matching.match import Side
@@ -68,7 +71,7 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
         makers = tape.producer(a), tape.producer(b)
         if any(op is None or not _with_weight(case, op.inputs) for op in makers):
             continue
-        predict = _exchanged(case, a, b)
+        predict = partial(_exchanged, case, a, b)
         if gives(case, predict):
             yield Explanation(
                 "weight-swapped",
@@ -90,7 +93,7 @@ def weight_values(case: Case) -> Iterator[Explanation]:
         value.
     """
     found = changes(case)
-    if not found or any(_is_mask(change.leaf.array) for change in found):
+    if not found or any(holds_two_numbers(change.leaf.array) for change in found):
         return
     others = ((change, _elsewhere(case, change)) for change in found)
     if any(other is not None and _is_another_layer(case, one, other) for one, other in others):
@@ -131,41 +134,35 @@ def _relation(case: Case, change: Change) -> Told | None:
     """(kind, summary, (parameter, (reference's, candidate's))) of a changed weight."""
     ours, now = change.leaf.array, change.now
     factor = float(np.vdot(ours, now) / np.vdot(ours, ours)) if ours.any() else 0.0
-    if 1 / _FACTOR < abs(factor) < _FACTOR and same(factor * ours, now) and not _is_mask(ours):
+    if (
+        1 / _FACTOR < abs(factor) < _FACTOR
+        and same(factor * ours, now)
+        and not holds_two_numbers(ours)
+    ):
         scale = _short(factor)
         return (
             "weight-scale",
             f"{_read(case, change)} is {scale:.6g} times the reference's",
             ("scale", (1.0, scale)),
         )
-    for name, rounded in _rounded(ours):
-        if np.array_equal(rounded, now.astype(np.float32)):
-            return (
-                "weight-precision",
-                f"{_read(case, change)} is rounded to {name}",
-                ("dtype", ("float32", name)),
-            )
-    for name, rounded in _rounded(now):
-        if np.array_equal(rounded, ours.astype(np.float32)):
-            return (
-                "weight-precision",
-                f"{_read(case, change)} is not rounded; the reference's is rounded to {name}",
-                ("dtype", (name, "float32")),
-            )
-    other = _elsewhere(case, change)
-    if other is not None and not _is_another_layer(case, change, other):
+    for array, other, summary, wide_first in (
+        (ours, now, "is rounded to {}", True),
+        (now, ours, "is not rounded; the reference's is rounded to {}", False),
+    ):
+        for name, rounded in _rounded(array):
+            if np.array_equal(rounded, other.astype(np.float32)):
+                dtypes = ("float32", name) if wide_first else (name, "float32")
+                words = f"{_read(case, change)} {summary.format(name)}"
+                return "weight-precision", words, ("dtype", dtypes)
+    leaf = _elsewhere(case, change)
+    if leaf is not None and not _is_another_layer(case, change, leaf):
         return (
             "weight-swapped",
             f"where the reference reads {described(case, change)}, the numbers of "
-            f"{other.name or 'another weight'} are read",
-            ("weight", (change.name, other.name or "another")),
+            f"{leaf.name or 'another weight'} are read",
+            ("weight", (change.name, leaf.name or "another")),
         )
     return None
-
-
-def _is_mask(array: Array) -> bool:
-    """Whether an array holds two numbers only, zero and another."""
-    return len(np.unique(array)) <= 2
 
 
 def _short(number: float) -> float:
@@ -244,5 +241,5 @@ def _with_weight(case: Case, inputs: tuple[int, ...]) -> bool:
     return False
 
 
-def _exchanged(case: Case, a: int, b: int) -> Predict:
-    return lambda trial: case.run_reference({**trial.given, a: trial.given[b], b: trial.given[a]})
+def _exchanged(case: Case, a: int, b: int, trial: Trial) -> Array:
+    return case.run_reference({**trial.given, a: trial.given[b], b: trial.given[a]})
