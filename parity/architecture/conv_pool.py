@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from parity.architecture.graph import Graph
@@ -15,33 +15,24 @@ from parity.windows import Geometry, Padding, Sizes, Window
 _SAME_VALUES = frozenset(("transpose", "reshape", "copy", "squeeze", "expand_dims", "cast"))
 
 
-@dataclass(frozen=True)
-class Reach:
-    """The padding of a step, to be compared with another's."""
+def pads_unlike(one: Geometry, other: Geometry) -> bool:
+    """Whether the padding of two steps is a different one."""
+    sizes = ((own.size, own.kernel, own.stride, own.dilation) for own in (one, other))
+    if len(set(sizes)) == 1:
+        return (one.before, one.after) != (other.before, other.after)
+    # of other windows: what is worked out from them differs for their sake
+    return not one.same and not other.same and one.before != other.before
 
-    windows: Geometry
 
-    def differs(self, other: Reach) -> bool:
-        """Whether the padding of another is a different one."""
-        one, two = self.windows, other.windows
-        if all(
-            getattr(one, name) == getattr(two, name)
-            for name in ("size", "kernel", "stride", "dilation")
-        ):
-            return (one.before, one.after) != (two.before, two.after)
-        # of other windows: what is worked out from them differs for their sake
-        return not one.same and not two.same and one.before != two.before
-
-    def beside(self, other: Reach) -> str:
-        """In words: both sides only where that is needed to tell it from another."""
-        own = self.windows
-        if own.before != other.windows.before and not own.same:
-            return text(own.before)
-        sides = tuple(
-            f"{a} and {b}" if b >= 0 else f"{a} and {-b} left out"
-            for a, b in zip(own.before, own.after, strict=True)
-        )
-        return f"same ({text(sides)})" if own.same else text(sides)
+def padding_text(own: Geometry, other: Geometry) -> str:
+    """A padding in words: both sides only where that is needed to tell it from another."""
+    if own.before != other.before and not own.same:
+        return text(own.before)
+    sides = tuple(
+        f"{a} and {b}" if b >= 0 else f"{a} and {-b} left out"
+        for a, b in zip(own.before, own.after, strict=True)
+    )
+    return f"same ({text(sides)})" if own.same else text(sides)
 
 
 def _without_singles(windows: Geometry) -> Geometry:
@@ -69,7 +60,7 @@ def convolution(graph: Graph, op: Op) -> Read | None:
     if mode:
         found["padding mode"] = mode
     if windows.before:
-        found["padding"] = Reach(windows)
+        found["padding"] = windows
     if _is_cut_afterwards(graph, op):
         del found["stride"]
         found.pop("padding", None)
@@ -88,7 +79,7 @@ def pool(graph: Graph, op: Op) -> Read | None:
     windows = _without_singles(windows)
     found: dict[str, Any] = {"kernel": windows.kernel, "stride": windows.stride}
     if windows.before and own:
-        found["padding"] = Reach(windows)
+        found["padding"] = windows
         has_edges = any(n > 0 for n in (*windows.before, *windows.after))
         if average and has_edges and window.counts_edges is not None:
             found["edges counted"] = window.counts_edges
@@ -101,7 +92,8 @@ def _with_padding_before(graph: Graph, op: Op, window: Window) -> tuple[Geometry
     Returns:
         The windows, and what the edges are filled with, "" where it cannot be known.
     """
-    values, windows, x = graph.tape.values, window.geometry, window.x
+    tape, windows, x = graph.tape, window.geometry, window.x
+    values = tape.values
     rank = len(values[x].shape)
     spread = _spread(graph, x)
     if spread is not None:
@@ -110,11 +102,9 @@ def _with_padding_before(graph: Graph, op: Op, window: Window) -> tuple[Geometry
             return windows, ""
         x = spread.inputs[0]
     filled, length = "zeros", values[x].size
-    for before in _moves_before(graph, x):
-        source = values[before.inputs[0]] if before.inputs else None
-        padding = graph.tape.adapter.padding(before, graph.tape)
-        if source is None:
-            return replace(windows, before=()), ""
+    for before in graph.moves_before(x):
+        source, x = values[before.inputs[0]], before.inputs[0]
+        padding = tape.adapter.padding(before, tape)
         if padding is not None and windows.before:
             padded = _padded(windows, padding, window.axes, source.shape)
             if padded is None or len(source.shape) != rank:
@@ -123,15 +113,10 @@ def _with_padding_before(graph: Graph, op: Op, window: Window) -> tuple[Geometry
         elif before.word not in _SAME_VALUES or source.size != length:
             return replace(windows, before=()), ""
         length = source.size
+    maker = tape.producer(x)
+    if maker is not None and maker.role == "move":  # of nothing: zeros that something is written to
+        return replace(windows, before=()), ""
     return windows, filled
-
-
-def _moves_before(graph: Graph, value: int) -> Iterator[Op]:
-    """The moves that a value is made by, the last first."""
-    op = graph.tape.producer(value)
-    while op is not None and op.role == "move":
-        yield op
-        op = graph.tape.producer(op.inputs[0])
 
 
 def _padded(

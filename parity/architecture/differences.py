@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from parity.architecture.align import align
-from parity.architecture.conv_pool import Reach
+from parity.architecture.conv_pool import padding_text, pads_unlike
 from parity.architecture.program import Program
 from parity.architecture.step import FAMILIES, Step, text
 from parity.architecture.unmatched_steps import Place, Places
 from parity.report.result import StructuralDifference
 from parity.tape import Tape
+from parity.windows import Geometry
 
 _HANDED_ON = ("inputs", "over", "normalised")  # sizes that come from what is before
 _TOLERANCE = 1e-5  # relative: 0.001 in float32 is 0.001
@@ -62,8 +63,8 @@ def _parameters(ours: Step, theirs: Step) -> Iterator[StructuralDifference]:
         return  # a kernel with zeros in its gaps
     for name, (a, b) in both.items():
         shown = text(a), text(b)
-        if isinstance(a, Reach):
-            shown = a.beside(b), b.beside(a)
+        if isinstance(a, Geometry):
+            shown = padding_text(a, b), padding_text(b, a)
         told = f"{name}: {shown[0]} -> {shown[1]}"
         yield StructuralDifference("parameter", ours.words, name, told, ours.site, theirs.site)
 
@@ -71,8 +72,8 @@ def _parameters(ours: Step, theirs: Step) -> Iterator[StructuralDifference]:
 def _differ(name: str, ours: Any, theirs: Any) -> bool:
     if name == "inputs":
         return bool(abs(ours - theirs) > 1)  # one more may be a bias
-    if isinstance(ours, Reach):
-        return ours.differs(theirs)
+    if isinstance(ours, Geometry):
+        return pads_unlike(ours, theirs)
     if isinstance(ours, float) and isinstance(theirs, float):
         return not math.isclose(ours, theirs, rel_tol=_TOLERANCE)
     return bool(ours != theirs)

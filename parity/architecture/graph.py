@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from parity.architecture.step import Step
 from parity.tape import Op, Tape
@@ -44,10 +44,16 @@ class Graph:
 
     def source(self, value: int) -> Op | None:
         """The operation that made a value, with moves left out."""
+        for op in self.moves_before(value):
+            value = op.inputs[0]
+        return self.tape.producer(value)
+
+    def moves_before(self, value: int) -> Iterator[Op]:
+        """The moves that a value comes from by their first inputs, the last one first."""
         op = self.tape.producer(value)
         while op is not None and op.role == "move" and op.inputs:
+            yield op
             op = self.tape.producer(op.inputs[0])
-        return op
 
     def live_inputs(self, op: Op) -> list[int]:
         return [value for value in op.inputs if not self.is_static(value)]

@@ -308,13 +308,7 @@ class _Norm:
         return _sum(left, _negative(right) if word == "subtract" else right)
 
     def _divided(self, op: Op) -> _Terms | None:
-        divisor = op.inputs[-1]
-        while divisor not in self._root.outputs:
-            before = self._tape.producer(divisor)
-            if before is None or before.role != "move" or not before.inputs:
-                return None
-            divisor = before.inputs[0]
-        if self._inverse:
+        if self._inverse or self._graph.source(op.inputs[-1]) is not self._root:
             return None
         if len(op.inputs) == 2 and self._tape.values[op.inputs[0]].size > 1:
             return _product(self._terms(op.inputs[0]), [(1, (_ROOT,))])

@@ -9,13 +9,12 @@ from collections.abc import Collection, Iterator, Sequence
 from parity.architecture.graph import Graph
 from parity.architecture.step import ADDITIONS, DENSE, STEPS, Step
 from parity.architecture.written_cells import gates_of
+from parity.frameworks import load
 from parity.tape import Op
 from parity.walk_once import Once
 
-# What frameworks call the weights of their cells, and Chainer the links of its GRU.
+# What frameworks call the recurrent weights of their cells, and ports of these often do.
 _RECURRENT = re.compile(r"weight_hh|recurrent_kernel")
-_CHAINERS_GRU = re.compile(r"(.+)/[WU]_[rz]/W$")
-_CHAINERS_STEPS = re.compile(r"((.+)/\d+)/w\d$")
 
 
 def recurrences(graph: Graph) -> Iterator[Step]:
@@ -51,29 +50,19 @@ def _loops(graph: Graph) -> Iterator[tuple[Collection[int], bool]]:
             for value in op.inputs:
                 if graph.is_static(value) and graph.weights(value):
                     reads[graph.weights(value)].append(op.index)
+    adapter = load(graph.tape.framework)
     known = {value.name for value in graph.tape.values if value.name}
     for weights, indices in reads.items():
         names = [graph.tape.values[leaf].name for leaf in weights]
-        links = {link for name in names for link in _cell_of(name, known)}
+        links = {adapter.cell_layer(name, known) for name in names} - {None}
         if any(map(_RECURRENT.search, names)):
             yield indices, True  # of a single turn all may be static: its state is zeros
         elif links:
-            yield [index for link in links for index in _called(graph, link, indices)], True
+            yield [index for link in links if link for index in _called(graph, link, indices)], True
         elif len(indices) > 1:
             turn = graph.between(indices[:1], indices[1])
             if turn and _is_fed(graph, turn):
                 yield {*turn, *graph.between(indices[:1], indices[-1]), indices[-1]}, False
-
-
-def _cell_of(name: str, known: Collection[str]) -> Iterator[str]:
-    """The link of Chainer's that a weight of its cells belongs to."""
-    if match := _CHAINERS_GRU.match(name):
-        yield match[1]
-    elif match := _CHAINERS_STEPS.match(name):
-        own = {other for other in known if other.startswith(f"{match[1]}/")}
-        for count in (2, 6, 8):  # of a plain cell, a GRU, an LSTM
-            if own == {f"{match[1]}/{kind}{n}" for kind in "wb" for n in range(count)}:
-                yield match[2]
 
 
 def _called(graph: Graph, link: str, products: Collection[int]) -> Iterator[int]:

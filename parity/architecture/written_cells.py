@@ -38,7 +38,7 @@ class _Gate:
 
 def turns(graph: Graph) -> Iterator[Step]:
     """The cells that no loop has taken already; one that several agents share is one cell."""
-    read = _Gates(graph)
+    read = Gates(graph)
     found: dict[frozenset[int], set[int]] = defaultdict(set)
     for op in graph.live.values():
         ends = read.cell(op)
@@ -52,7 +52,7 @@ def turns(graph: Graph) -> Iterator[Step]:
 
 def gates_of(graph: Graph) -> Collection[int]:
     """The results of the sigmoids and tanhs that read two sources at once."""
-    return _Gates(graph).of.keys()
+    return Gates(graph).of.keys()
 
 
 def _weights(graph: Graph, ops: Iterable[int]) -> frozenset[int]:
@@ -62,7 +62,7 @@ def _weights(graph: Graph, ops: Iterable[int]) -> frozenset[int]:
     return frozenset(leaf for value in static for leaf in graph.weights(value))
 
 
-class _Gates:
+class Gates:
     """The gates of a tape, by the value that each makes."""
 
     def __init__(self, graph: Graph) -> None:
@@ -89,7 +89,7 @@ class _Gates:
             elif maker.word in ADDITIONS:
                 todo.add(live)
             elif maker.word == "multiply":
-                todo.add(self._reset(live))
+                todo.add(self.before_reset(live))
         return _Gate(op.word, frozenset(sources))
 
     def _sources(self, value: int) -> set[int]:
@@ -99,7 +99,9 @@ class _Gates:
             root = self.graph.root(one)
             maker = self.tape.producer(root)
             live = self.graph.live_inputs(maker) if maker is not None else []
-            others = self._reset(live) if maker is not None and maker.word == "multiply" else []
+            others = (
+                self.before_reset(live) if maker is not None and maker.word == "multiply" else []
+            )
             if maker is not None and maker.role == "move" and len(live) > 1:
                 todo.add(live)
             elif others:
@@ -108,7 +110,7 @@ class _Gates:
                 found.add(root)
         return found
 
-    def _reset(self, factors: Collection[int]) -> list[int]:
+    def before_reset(self, factors: Collection[int]) -> list[int]:
         """What a gate resets, or a product of it; what an LSTM shows, a tanh, is none."""
         others = [value for value in factors if self._gate(value) is None]
         maker = self._maker(others[0]) if len(others) == 1 < len(factors) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -19,6 +19,7 @@ from parity.tape import Adapter, Array, Tape
 
 if TYPE_CHECKING:
     from parity.model import Inputs, Model
+    from parity.weights.cell_weights import CellWeights
     from parity.weights.tensors import Tensor
 
 # framework: (the module that shows that it is in use, the file here)
@@ -66,6 +67,36 @@ class Framework(Adapter, Protocol):
 
     def tensors(self, obj: object) -> list[Tensor]:
         """The parameters and buffers that a model holds, in its own order, each once."""
+
+    @property
+    def FILE_FORMATS(self) -> Mapping[str, str]:  # noqa: N802
+        """The formats in which it writes files itself, by suffix, where another would do too."""
+
+    def cells(self, names: Collection[str], read: Callable[[str], Array]) -> Iterable[CellWeights]:
+        """The recurrent cells of its own that a model has, by the names of all its tensors.
+
+        Args:
+            read: an array of a tensor's shape, by name; it is moved about as its contents would be.
+        """
+
+    def cell_layer(self, name: str, known: Collection[str]) -> str | None:
+        """The layer of its own that is a cell and that a weight is one of; None for no such.
+
+        Args:
+            known: the names of all of the model's tensors.
+        """
+
+    def momentum(self, kept: float) -> str:
+        """What its batch norms call it where a batch leaves `kept` of a running statistic."""
+
+    def stored_name(self, name: str) -> str:
+        """What a tensor is called in a file."""
+
+    def own_writer(self, obj: Any, name: str) -> Callable[[str], Any] | None:
+        """What writes a model to a file of this name; None where the framework does not."""
+
+    def own_reader(self, obj: Any, format: str) -> Callable[[str], Any] | None:
+        """What fills a model from a file in its own format; None where it is another's."""
 
     def versions(self) -> dict[str, str]:
         """Versions and settings that can change numbers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -273,6 +273,33 @@ def padding(op: Op, tape: Tape) -> None:
 
 def product(op: Op, tape: Tape) -> None:
     """See `window`."""
+
+
+FILE_FORMATS: dict[str, str] = {}
+
+
+def cells(names: Collection[str], read: Callable[[str], Array]) -> tuple[()]:
+    return ()
+
+
+def cell_layer(name: str, known: Collection[str]) -> None:
+    """See `cells`: a function has no layers."""
+
+
+def momentum(kept: float) -> str:
+    return f"momentum {kept:g}"
+
+
+def stored_name(name: str) -> str:
+    return name
+
+
+def own_writer(obj: Any, name: str) -> None:
+    """NumPy has no models, so no files of models."""
+
+
+def own_reader(obj: Any, format: str) -> None:
+    """See `own_writer`."""
 
 
 def channel_axis(op: Op, rank: int) -> int:

@@ -34,6 +34,27 @@ from parity.frameworks.keras_call import keras_arguments
 from parity.frameworks.tensorflow_call import Call
 from parity.frameworks.tensorflow_products import product as product
 from parity.frameworks.tensorflow_watcher import Watcher
+from parity.frameworks.tensorflow_weights import (
+    FILE_FORMATS as FILE_FORMATS,
+)
+from parity.frameworks.tensorflow_weights import (
+    cell_layer as cell_layer,
+)
+from parity.frameworks.tensorflow_weights import (
+    cells as cells,
+)
+from parity.frameworks.tensorflow_weights import (
+    momentum as momentum,
+)
+from parity.frameworks.tensorflow_weights import (
+    own_reader as own_reader,
+)
+from parity.frameworks.tensorflow_weights import (
+    own_writer as own_writer,
+)
+from parity.frameworks.tensorflow_weights import (
+    stored_name as stored_name,
+)
 from parity.frameworks.tensorflow_windows import channel_axis as channel_axis
 from parity.frameworks.tensorflow_windows import padding as padding
 from parity.frameworks.tensorflow_windows import window as window

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.architecture.attentions import Core, core_of
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import ADDITIONS, DENSE
@@ -38,9 +39,10 @@ def projections(program: Program, addresses: Addresses) -> Iterator[Part]:
         if step.kind != "attention":
             continue
         found = list(products(graph, addresses, number, step.ops))
-        core = _core(graph, step.ops)
-        if core is None:
+        read = core_of(graph, [graph.tape.ops[index] for index in step.ops])
+        if read is None:
             continue
+        core = _in_order(graph, read, step.ops)
         for role, value in zip(("query", "key", "value"), core, strict=True):
             labels = _follow(graph, value, _units(graph, found), step.ops)
             if labels is not None:
@@ -74,26 +76,13 @@ def _added(graph: Graph, op: Op) -> list[int]:
     return [v for v in reader.inputs if graph.is_static(v) and graph.tape.values[v].size > 1]
 
 
-def _core(graph: Graph, ops: Sequence[int]) -> tuple[int, int, int] | None:
-    """The queries, keys and values as they enter the attention itself."""
-    live = []
-    for op in (graph.tape.ops[index] for index in ops):
-        if op.word == "attention":
-            return op.inputs[0], op.inputs[1], op.inputs[2]
-        factors = op.inputs[-2:]
-        if op.word in DENSE and len(factors) == 2:
-            if not any(graph.is_static(value) for value in factors):
-                live.append(op)
-    if len(live) != 2:
-        return None
-    scores, mixed = live
-    weights = [v for v in mixed.inputs[-2:] if graph.comes_from(v, [scores.index])]
-    values = [v for v in mixed.inputs[-2:] if v not in weights]
-    if len(weights) != 1 or len(values) != 1:
-        return None
-    first, last = _by_axes(graph, scores)
-    keys_last = _sums_over_last(graph, scores, mixed, weights[0], ops)
-    return (first, last, values[0]) if keys_last else (last, first, values[0])
+def _in_order(graph: Graph, core: Core, ops: Sequence[int]) -> tuple[int, int, int]:
+    """The queries, keys and values of an attention."""
+    if core.scores is None:
+        return *core.factors, core.values
+    first, last = _by_axes(graph, core.scores)
+    keys_last = _sums_over_last(graph, core, core.scores, ops)
+    return (first, last, core.values) if keys_last else (last, first, core.values)
 
 
 def _by_axes(graph: Graph, scores: Op) -> tuple[int, int]:
@@ -104,15 +93,15 @@ def _by_axes(graph: Graph, scores: Op) -> tuple[int, int]:
     return (other, one) if result and result[-1] in left else (one, other)
 
 
-def _sums_over_last(graph: Graph, scores: Op, mixed: Op, weights: int, ops: Sequence[int]) -> bool:
+def _sums_over_last(graph: Graph, core: Core, scores: Op, ops: Sequence[int]) -> bool:
     """Whether the values are summed over the last axis of the scores, which is the keys' then."""
     shape = graph.tape.values[scores.outputs[0]].shape
     own = np.broadcast_to(np.arange(1, shape[-1] + 1, dtype=np.int64), shape)
-    labels = _follow(graph, weights, {scores.outputs[0]: own}, ops)
+    labels = _follow(graph, core.weights, {scores.outputs[0]: own}, ops)
     if labels is None:
         return True
-    second = mixed.inputs[-2:].index(weights)
-    read = graph.tape.adapter.product(mixed, graph.tape)
+    second = core.mixed.inputs[-2:].index(core.weights)
+    read = graph.tape.adapter.product(core.mixed, graph.tape)
     if read is not None and read.equation:
         left, right, result = read.letters
         letters = (left, right)[second]

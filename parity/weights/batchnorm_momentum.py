@@ -6,22 +6,17 @@ one thing here.
 
 from __future__ import annotations
 
+from parity.frameworks import load
 from parity.weights.element_index import Addresses
 from parity.weights.pairing import Pairing
-
-_CALLED = {
-    "torch": "momentum {new:g}",
-    "tensorflow": "momentum {old:g}",
-    "chainer": "decay {old:g}",
-}
 
 
 def other_momenta(
     source: Addresses, target: Addresses, found: Pairing, frameworks: tuple[str, str]
 ) -> list[str]:
-    """Sentences on norms that are the same in inference and will train apart."""
+    """Sentences on norms that compute the same in inference and differ in training."""
     told = []
-    kept = [{t.name: t.kept for t in book.tensors} for book in (source, target)]
+    kept = [{t.name: t.kept for t in side.tensors} for side in (source, target)]
     for pair in found.pairs:
         if pair.role != "running mean" or pair.source is None:
             continue
@@ -29,7 +24,7 @@ def other_momenta(
         if ours is None or theirs is None or abs(ours - theirs) < 1e-6:
             continue
         words = [
-            f"{old:g} ({_CALLED[framework].format(old=old, new=1 - old)} in {framework})"
+            f"{old:g} ({load(framework).momentum(old)} in {framework})"
             for old, framework in zip((ours, theirs), frameworks, strict=True)
         ]
         told.append(

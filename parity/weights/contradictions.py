@@ -92,7 +92,7 @@ def _features(
     windows = own.parameters.get("padding")
     if own.kind != "convolution" or windows is None or len(windows.kernel) != len(sizes):
         return ""
-    if after is None or windows.named or sizes == windows.kernel:
+    if after is None or windows.same or sizes == windows.kernel:
         return ""
     size = zip(windows.size, windows.before, windows.dilation, sizes, windows.stride, strict=True)
     left = [(long + 2 * pad - d * (k - 1) - 1) // stride + 1 for long, pad, d, k, stride in size]

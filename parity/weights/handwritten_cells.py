@@ -23,10 +23,10 @@ from parity.architecture.program import Program
 from parity.architecture.step import Step
 from parity.architecture.written_cells import INTERPOLATIONS
 from parity.tape import Array, Op
+from parity.weights.cell_weights import Terms
 from parity.weights.element_index import Addresses, move
 from parity.weights.sums import GATES, Sums
 
-Terms = list[tuple[float | Array, Array]]
 _SPAN = 1 << 36
 _ORDERS = {4: ("i", "f", "g", "o"), 3: ("r", "z", "n"), 1: ("n",)}
 

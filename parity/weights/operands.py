@@ -138,12 +138,8 @@ def _convolution(graph: Graph, addresses: Addresses, number: int, step: Step) ->
 
 def _before_spreading(graph: Graph, value: int) -> int:
     """An image before TensorFlow spreads it over the batch, as it does to dilate."""
-    op = graph.tape.producer(value)
-    while op is not None and op.role == "move" and op.inputs:
-        if op.word == "space_to_batch":
-            return op.inputs[0]
-        op = graph.tape.producer(op.inputs[0])
-    return value
+    spread = (op for op in graph.moves_before(value) if op.word == "space_to_batch")
+    return next((op.inputs[0] for op in spread), value)
 
 
 def _embedding(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterator[Part]:

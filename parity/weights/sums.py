@@ -13,6 +13,7 @@ import numpy as np
 
 from parity.architecture.graph import Graph
 from parity.architecture.step import ADDITIONS, DENSE, Step
+from parity.architecture.written_cells import Gates
 from parity.tape import Array, Op
 from parity.weights.element_index import Addresses, move
 from parity.weights.operands import Part, product
@@ -55,6 +56,7 @@ class Sums:
         self.graph, self.addresses, self.tape = graph, addresses, graph.tape
         self.products: list[Product] = []
         self.of: dict[int, list[Addend]] = {}
+        self._gates = Gates(graph)
         self._readers: dict[int, set[int]] = defaultdict(set)
         for op in self.tape.ops:
             for value in op.inputs if op.word in DENSE else ():
@@ -162,13 +164,9 @@ class Sums:
         root = self.graph.root(value)
         maker = self.tape.producer(root)
         if maker is not None and maker.word == "multiply":
-            others = [v for v in maker.inputs if not self._is_gate(v)]
-            return self.graph.root(others[0]) if len(others) == 1 else root
+            others = self._gates.before_reset(maker.inputs)
+            return self.graph.root(others[0]) if others else root
         return root
-
-    def _is_gate(self, value: int) -> bool:
-        maker = self.tape.producer(self.graph.root(value))
-        return maker is not None and maker.word in GATES
 
     def alike(self, op: Op) -> set[int]:
         """The operations that multiply by the same weights, of the first turn's zeros too."""
