@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.region import descendants
 from parity.diagnosis.view import LeafView, RegionView
 from parity.operations import ADDITIONS
 from parity.tape import Array, Replay, Tape
@@ -230,15 +229,8 @@ def step_axes(case: Case) -> set[int]:
 
 def is_read_by_steps(tape: Tape, leaf: int) -> bool:
     """Whether several operations read a leaf, as the steps of a loop do, or a recurrent one."""
-    readers, todo = [], Once([leaf])
-    for value in todo:
-        for index in tape.consumers[value]:
-            if tape.ops[index].static:
-                todo.add(tape.ops[index].outputs)
-            else:
-                readers.append(tape.ops[index])
-    named = any(op.word == "recurrence" for op in readers)
-    return named or len(readers) > 1
+    readers = [op for _, op in tape.graph.readers(leaf, lambda op: op.static)]
+    return len(readers) > 1 or any(op.word == "recurrence" for op in readers)
 
 
 def carries(view: RegionView) -> bool:
@@ -250,9 +242,9 @@ def carries(view: RegionView) -> bool:
     ops = {op.index: op for op in view.ops}
     if any(op.word == "recurrence" for op in ops.values()):
         return True
-    for readers in tape.readers_of_matrices:
+    for readers in tape.graph.readers_of_matrices:
         for first in sorted(readers & ops.keys()):
-            made = {one for value in ops[first].outputs for one in descendants(tape, value)}
+            made = {one for value in ops[first].outputs for one in tape.graph.descendants(value)}
             if any(not made.isdisjoint(ops[at].inputs) for at in readers & ops.keys()):
                 return True
     return False

@@ -28,7 +28,6 @@ from parity.matching.match import Indexed, Side
 from parity.numerics.difference import residual
 from parity.operations import CONVOLUTIONS
 from parity.tape import Array, Op, Tape
-from parity.walk_once import Once
 
 CLOSE = 1e-6  # relative: what float32 constants leave of a value computed in float64
 _TRIES = 64
@@ -140,7 +139,7 @@ def made(view: RegionView, value: int) -> Made:
     sources = view.sources(value)
     leaves = [leaf for leaf in view.leaves if leaf.id in sources]
     op = view.tape.producer(value)
-    before = view.tape.static_before([op]) | {op.index} if op is not None else set()
+    before = view.tape.graph.static_before([op]) | {op.index} if op is not None else set()
     ops = (view.tape.ops[index] for index in sorted(before))
     return Made(tuple(one for one in ops if one.role != "move"), tuple(_floating(leaves)))
 
@@ -161,7 +160,7 @@ def is_looked_up(view: RegionView, value: int) -> bool:
     """Whether a static value is made of a table by whole numbers, as places in it."""
     tape = view.tape
     op = tape.producer(value)
-    before = tape.static_before([op]) | {op.index} if op is not None else set()
+    before = tape.graph.static_before([op]) | {op.index} if op is not None else set()
     return any(
         "int" in tape.values[one].dtype and tape.values[one].size > 1
         for index in before
@@ -291,15 +290,11 @@ def _reads_outside(side: Indexed | Side, view: RegionView, weight: Array) -> boo
         if value.op < 0 and value.kind != "input" and value.size == bag.size
         if same(np.sort(side.array(value.id), axis=None), bag)
     }
-    todo = Once(alike)
-    for value in todo:
-        for index in tape.consumers[value]:
-            op = tape.ops[index]
-            if not op.static and index not in inside and index in tape.used:
-                return True
-            if op.static:
-                todo.add(op.outputs)
-    return False
+    return any(
+        op.index not in inside and op.index in tape.used
+        for value in alike
+        for _, op in tape.graph.readers(value, lambda op: op.static)
+    )
 
 
 def _floating(leaves: Sequence[LeafView]) -> list[LeafView]:

@@ -20,7 +20,6 @@ from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.operations import MULTIPLICATIONS, SOFTMAXES
 from parity.tape import Array, Op, Tape
-from parity.walk_once import Once
 
 _STEPS_BACK = 12
 
@@ -183,15 +182,16 @@ def _masks_behind(case: Case) -> bool:
     for op in softmaxes:
         if ends.isdisjoint((*op.inputs, *op.outputs)):
             continue
-        todo = Once(op.outputs)
-        for value in todo:
-            for index in tape.consumers[value]:
-                reader = tape.ops[index]
-                if reader.role == "move" and len(reader.inputs) == 1:
-                    todo.add(reader.outputs)
-                others = (v for v in reader.inputs if not tape.is_live(v))
-                if any(tape.values[v].size > 1 and is_mask_of(run.array(v)) for v in others):
-                    return True
+        readers = (
+            reader
+            for value in op.outputs
+            for _, reader in tape.graph.readers(
+                value, lambda one: one.role == "move" and len(one.inputs) == 1
+            )
+        )
+        others = (v for reader in readers for v in reader.inputs if not tape.is_live(v))
+        if any(tape.values[v].size > 1 and is_mask_of(run.array(v)) for v in others):
+            return True
     return False
 
 

@@ -15,7 +15,6 @@ from parity.diagnosis.causes._masks import is_zero_one
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._weights import gives, with_leaves
 from parity.diagnosis.causes.combinators import first_that_fits
-from parity.diagnosis.region import ancestors, descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.operations import FILLED, PRODUCTS
@@ -112,8 +111,8 @@ def _without(case: Case, state: int, starts: str) -> Explanation:
 def _steps_behind(view: RegionView) -> int:
     """How often one matrix is read by what is made of a region's end."""
     tape = view.tape
-    made = {tape.values[one].op for one in descendants(tape, view.end)}
-    return max((len(readers & made) for readers in tape.readers_of_matrices), default=0)
+    made = {tape.values[one].op for one in tape.graph.descendants(view.end)}
+    return max((len(readers & made) for readers in tape.graph.readers_of_matrices), default=0)
 
 
 def _goes_on(case: Case, value: int) -> bool:
@@ -122,16 +121,16 @@ def _goes_on(case: Case, value: int) -> bool:
     Or it comes to the end with no kernel on the way. Then a term is missing, and not the state.
     """
     tape, run = case.candidate.tape, case.repaired.reference.run
-    state, leading = run.array(value), ancestors(tape, [case.candidate.end])
+    state, leading = run.array(value), tape.graph.ancestors([case.candidate.end])
     pairs = case.repaired.pairs.values()
     alike = [p.candidate for p in pairs if _is_one(run.array(p.reference), state)]
-    before, todo, moved = ancestors(tape, alike), Once(alike), set(alike)
+    before, todo, moved = tape.graph.ancestors(alike), Once(alike), set(alike)
     for at in todo:
         for index in set(tape.consumers[at]) & leading:
             op = tape.ops[index]
             if op.word in FILLED:
                 continue
-            kernels = [some for some in tape.readers_of_matrices if index in some]
+            kernels = [some for some in tape.graph.readers_of_matrices if index in some]
             if kernels:
                 if at in moved and any(some & before for some in kernels):
                     return True
@@ -149,19 +148,16 @@ def _is_one(a: Array, b: Array) -> bool:
     return a.shape == b.shape and bool(np.allclose(a, b, 1e-9, 1e-12))
 
 
+def _reading(tape: Tape) -> set[int]:
+    """The operations that read matrices."""
+    return set[int]().union(*tape.graph.readers_of_matrices)
+
+
 def _first_readers(view: RegionView, start: int, avoiding: set[int]) -> set[int]:
     """The first operations behind a value that read matrices, past all but those to be avoided."""
-    tape = view.tape
-    reading = set[int]().union(*tape.readers_of_matrices)
-    found: set[int] = set()
-    todo = Once([start])
-    for value in todo:
-        for index in tape.consumers[value]:
-            if index in reading:
-                found.add(index)
-            elif index not in avoiding:
-                todo.add(tape.ops[index].outputs)
-    return found
+    reading = _reading(view.tape)
+    walk = view.tape.graph.readers(start, lambda op: op.index not in reading | avoiding)
+    return {op.index for _, op in walk} & reading
 
 
 def _is_read_besides(view: RegionView, value: int) -> bool:
@@ -172,8 +168,7 @@ def _is_read_besides(view: RegionView, value: int) -> bool:
 def _up_to_matrices(view: RegionView) -> set[int]:
     """The operations that read matrices in a region, and the first behind it that do."""
     inside = {op.index for op in view.ops}
-    reading = set[int]().union(*view.tape.readers_of_matrices)
-    return inside & reading | _first_readers(view, view.end, set())
+    return inside & _reading(view.tape) | _first_readers(view, view.end, set())
 
 
 def _is_between_readers(tape: Tape, value: int, here: set[int]) -> bool:
@@ -181,27 +176,24 @@ def _is_between_readers(tape: Tape, value: int, here: set[int]) -> bool:
 
     And here, where matrices are read: what a last layer reads besides a state is none.
     """
-    before = ancestors(tape, [value])
-    after = {tape.values[made].op for made in descendants(tape, value)} - before
+    before = tape.graph.ancestors([value])
+    after = {tape.values[made].op for made in tape.graph.descendants(value)} - before
     if here:
         after &= here
     shape = tape.values[value].shape
     return any(
         # the product for several gates at once is wider than a state
         readers & before and readers & after and shape[-1:] <= (_narrowest(tape, readers),)
-        for readers in tape.readers_of_matrices
+        for readers in tape.graph.readers_of_matrices
     )
 
 
 def _is_held(tape: Tape, value: int) -> bool:
     """Whether a value is what the model holds, moved or joined: a first state is made of more."""
-    todo = Once([value])
-    for at in todo:
-        op = tape.producer(at)
-        if op is None and tape.values[at].kind not in _HELD or op and op.role != "move":
-            return False
-        todo.add(op.inputs if op is not None else ())
-    return True
+    return all(
+        tape.values[at].kind in _HELD if op is None else op.role == "move"
+        for at, op in tape.graph.backward([value], lambda _, op: op.role == "move")
+    )
 
 
 def _narrowest(tape: Tape, readers: frozenset[int]) -> int:
@@ -222,15 +214,12 @@ def _is_state(tape: Tape, leaf: int) -> bool:
     shape = tape.values[leaf].shape
     if len(shape) == 2 and max(shape) in (3 * min(shape), 4 * min(shape)):
         return False
-    products: list[bool] = []
-    todo = Once([leaf])
-    for value in todo:
-        for op in (tape.ops[index] for index in tape.consumers[value]):
-            if op.role == "move":
-                todo.add(op.outputs)
-            elif op.word in PRODUCTS:
-                products.append(op.static and _comes_back(tape, op, value))
-    return bool(products) and all(products)
+    products = [
+        (op, value)
+        for value, op in tape.graph.readers(leaf, lambda op: op.role == "move")
+        if op.word in PRODUCTS
+    ]
+    return bool(products) and all(op.static and _comes_back(tape, op, v) for op, v in products)
 
 
 def _comes_back(tape: Tape, product: Op, state: int) -> bool:
@@ -238,22 +227,20 @@ def _comes_back(tape: Tape, product: Op, state: int) -> bool:
 
     A first input's does not: the next input is none of its. Of a single step it cannot be known.
     """
-    kernels = Once(tape.before_moves(one) for one in product.inputs if one != state)
-    again: set[int] = set()
-    for kernel in kernels:
-        for op in (tape.ops[index] for index in tape.consumers[kernel]):
-            if op.role == "move" and op.static:
-                kernels.add(op.outputs)
-            elif op is not product and not op.static:
-                again.add(op.index)
-    made = Once(product.outputs)
-    for value in made:
-        for index in tape.consumers[value]:
-            if index in again:
-                return True
-            if tape.ops[index].word not in PRODUCTS:
-                made.add(tape.ops[index].outputs)
-    return not again
+    again = {
+        op.index
+        for kernel in (tape.before_moves(one) for one in product.inputs if one != state)
+        for _, op in tape.graph.readers(kernel, lambda op: op.role == "move" and op.static)
+        if op is not product and not op.static
+    }
+    made = (
+        op.index
+        for value in product.outputs
+        for _, op in tape.graph.readers(
+            value, lambda op: op.index not in again and op.word not in PRODUCTS
+        )
+    )
+    return not again or not again.isdisjoint(made)
 
 
 # --- masks ----------------------------------------------------------------------------------------
