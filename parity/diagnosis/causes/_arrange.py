@@ -139,17 +139,17 @@ def index_of(source: Array, target: Array) -> tuple[Array, Array] | None:
 
 
 def same_bag_at_a_glance(a: Array, b: Array) -> bool:
-    """Whether the smallest, the largest, and the sums agree: it costs little to be told no."""
+    """Whether the smallest, the largest, and the sums agree: quick where they do not."""
     scale = float(np.abs(a).max())
-    ours, theirs = ([x.min(), x.max(), x.mean(), x.std()] for x in (a, b))
-    return bool(np.allclose(ours, theirs, 0, _SAME * scale))
+    reference, candidate = ([x.min(), x.max(), x.mean(), x.std()] for x in (a, b))
+    return bool(np.allclose(reference, candidate, 0, _SAME * scale))
 
 
 def _of_one_axis(source: Array, target: Array, axis: int) -> AxisOrder | None:
     """The order of the slices along an axis, each known by a sum with random weights."""
-    ours, theirs = (np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1) for x in (source, target))
-    weights = np.random.default_rng(0).standard_normal(ours.shape[1])
-    keys, wanted = ours @ weights, theirs @ weights
+    slices, others = (np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1) for x in (source, target))
+    weights = np.random.default_rng(0).standard_normal(slices.shape[1])
+    keys, wanted = slices @ weights, others @ weights
     rows, columns = np.argsort(keys, kind="stable"), np.argsort(wanted, kind="stable")
     bound = _SAME * float(np.abs(keys).max())
     if not np.allclose(keys[rows], wanted[columns], 0, bound):
@@ -214,7 +214,7 @@ def _from_digits(digits: Sequence[tuple[int, int]], shape: tuple[int, ...]) -> A
 
 
 def holds_two_numbers(array: Array) -> bool:
-    """Whether an array tells too little to prove an order or a reduction of it.
+    """Whether an array holds too little to prove an order or a reduction of it.
 
     One-hot vectors in another order are those of another index, and zeros are their least.
     """

@@ -51,7 +51,7 @@ def flattened(case: Case) -> bool:
 
 
 def _shapes_of(case: Case, root: int) -> list[tuple[int, ...]]:
-    """Shapes that mere moves give a value that enters."""
+    """Shapes that mere moves give a value that is read."""
     tape = case.reference.tape
     read = {value for op in case.reference.ops for value in (*op.inputs, *op.outputs)}
     read.update(case.partners.values())

@@ -15,7 +15,7 @@ HIDDEN = -1e7  # a score below this is masked
 
 
 def masks_of(case: Case, view: RegionView) -> list[tuple[int, Array]]:
-    """Arrays of two values that enter a region, do not depend on the inputs, and hide something."""
+    """Arrays of two numbers that a region reads, that no input reaches, and that hide something."""
     side = case.repaired.reference if view is case.reference else case.repaired.side
     found = []
     read = [value for op in view.ops for value in op.inputs]

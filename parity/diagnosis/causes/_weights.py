@@ -42,17 +42,17 @@ class Change:
 
     Attributes:
         leaf: the reference's.
-        theirs: the candidate's.
+        candidate: the candidate's.
         now: the candidate's numbers, laid out as the leaf.
     """
 
     leaf: LeafView
-    theirs: LeafView
+    candidate: LeafView
     now: Array
 
     @property
     def name(self) -> str:
-        return self.leaf.name or self.theirs.name or f"constant of {self.leaf.array.shape}"
+        return self.leaf.name or self.candidate.name or f"constant of {self.leaf.array.shape}"
 
     @property
     def is_an_order(self) -> bool:
@@ -63,11 +63,11 @@ class Change:
 @lru_cache(maxsize=2)
 def changes(case: Case) -> tuple[Change, ...]:
     """The fewest weights that, replaced by the candidate's, make the reference give its value."""
-    for ours, theirs in (
+    for reference, candidate in (
         (_floating(case.reference.leaves), _floating(case.candidate.leaves)),
         (read(case, False), read(case, True)),
     ):
-        for tried in itertools.islice(_combinations(ours, theirs), _TRIES):
+        for tried in itertools.islice(_combinations(reference, candidate), _TRIES):
             if gives(case, with_changes(case, tried)):
                 return tried
     return ()
@@ -188,41 +188,46 @@ def kernel_layout(view: RegionView, value: int) -> tuple[int, ...]:
     return ()
 
 
-def told_numbers(case: Case, found: Sequence[Change]) -> list[str]:
-    """What is so of changed weights, as `_told` has it of each."""
+def changes_in_words(case: Case, found: Sequence[Change]) -> list[str]:
+    """What is said of changed weights."""
     others = [change for change in found if not change.is_an_order]
     if 0 < len(others) < len(found):
         # both sides have their features in orders of their own: no element is another's
         return [f"other numbers in {change.name}" for change in others]
-    return [_told(case, change) for change in found]
+    return [_change_in_words(case, change) for change in found]
 
 
-def _told(case: Case, change: Change) -> str:
+def _change_in_words(case: Case, change: Change) -> str:
     """What is so of a changed weight; "" where the weights are equal and are computed with.
 
     Then what differs is how: no weight holds other numbers.
     """
-    ours, theirs = made(case.reference, change.leaf.id), made(case.candidate, change.theirs.id)
+    reference, candidate = (
+        made(case.reference, change.leaf.id),
+        made(case.candidate, change.candidate.id),
+    )
     share = _shares(change)
     name = described(case, change)
     zeros = "" if change.now.any() else f"zeros are read in place of {name}"
     if not is_moved_alone(case.reference.tape, change.leaf.id):
-        if ours.ops and theirs.holds(ours.without_biases(case.reference.tape)):
+        if reference.ops and candidate.holds(reference.without_biases(case.reference.tape)):
             return ""
         if change.is_an_order:
             return f"the numbers of {name} in another order"
         return zeros or f"other numbers in {name} ({share})"
-    tape, read = case.candidate.tape, change.theirs.id
+    tape, read = case.candidate.tape, change.candidate.id
     if is_moved_alone(tape, read):
         if change.is_an_order:
             return f"the numbers of {name} in another order"
         return zeros or f"other numbers in {name} ({share})"
-    if not theirs.holds(ours):
+    if not candidate.holds(reference):
         return zeros or f"in place of {name} ({share}) {named(tape, read)} is read"
-    if len(theirs.leaves) > 1 and Made((), tuple(_floating(case.reference.leaves))).holds(theirs):
+    if len(candidate.leaves) > 1 and Made((), tuple(_floating(case.reference.leaves))).holds(
+        candidate
+    ):
         return ""  # a norm makes one offset of all its weights: those that are here are equal
     op = tape.producer(tape.before_moves(read))
-    kinds = ", ".join(dict.fromkeys(one.kind for one in theirs.ops)) or (op.kind if op else "")
+    kinds = ", ".join(dict.fromkeys(one.kind for one in candidate.ops)) or (op.kind if op else "")
     return f"in place of {name} ({share}) what {kinds} computes from it is read"
 
 
@@ -236,7 +241,7 @@ def described(case: Case, change: Change) -> str:
 
 
 def is_moved_alone(tape: Tape, value: int) -> bool:
-    """Whether a value is a leaf as it is: cut, turned or copied, but not computed or looked up."""
+    """Whether a value is a leaf, cut, transposed or copied, but not computed or looked up."""
     return tape.producer(tape.before_moves(value)) is None
 
 
@@ -263,10 +268,10 @@ def axis_of(tape: Tape, value: int, axis: int) -> int:
 
 
 def _shares(change: Change) -> str:
-    ours, now = change.leaf.array, change.now
-    apart = ~np.isclose(now, ours, 1e-6, 1e-7)
-    off = float(np.linalg.norm(now - ours) / (np.linalg.norm(ours) or 1.0))
-    return f"{apart.sum()} of {apart.size} differ, by {off:.2g} of its norm"
+    weight, now = change.leaf.array, change.now
+    differing = ~np.isclose(now, weight, 1e-6, 1e-7)
+    off = float(np.linalg.norm(now - weight) / (np.linalg.norm(weight) or 1.0))
+    return f"{differing.sum()} of {differing.size} differ, by {off:.2g} of its norm"
 
 
 def read_elsewhere(case: Case, change: Change) -> str:
@@ -274,8 +279,8 @@ def read_elsewhere(case: Case, change: Change) -> str:
 
     Of two layers of one shape that differ alike, either may have been taken for the other.
     """
-    ours = _reads_outside(case.repaired.reference, case.reference, change.leaf.array)
-    if ours or not _reads_outside(case.repaired.side, case.candidate, change.leaf.array):
+    reference = _reads_outside(case.repaired.reference, case.reference, change.leaf.array)
+    if reference or not _reads_outside(case.repaired.side, case.candidate, change.leaf.array):
         return ""
     return f"the candidate reads {change.name} at another place, which may be this one"
 
@@ -323,33 +328,33 @@ def read(case: Case, as_candidate: bool) -> list[LeafView]:
 
 
 def _combinations(
-    ours: Sequence[LeafView], theirs: Sequence[LeafView]
+    reference: Sequence[LeafView], candidate: Sequence[LeafView]
 ) -> Iterator[tuple[Change, ...]]:
     """Sets of changes, those of few weights first."""
     options = []
-    for leaf in ours:
+    for leaf in reference:
         check()  # of hundreds of weights each is held against all others
-        if found := _options(leaf, _free_for(leaf, ours, theirs)):
+        if found := _options(leaf, _free_for(leaf, reference, candidate)):
             options.append(found)
     for count in range(1, min(len(options), _LEAVES) + 1):
         for chosen in itertools.combinations(options, count):
             for tried in itertools.product(*chosen):
                 check()
-                if len({change.theirs.id for change in tried}) == count:
+                if len({change.candidate.id for change in tried}) == count:
                     yield tried
 
 
 def _free_for(
-    leaf: LeafView, ours: Sequence[LeafView], theirs: Sequence[LeafView]
+    leaf: LeafView, others: Sequence[LeafView], candidate: Sequence[LeafView]
 ) -> Sequence[LeafView]:
     """The candidate's weights without those that are another one of the reference's.
 
     Running statistics that were not copied are rather like a scale than like themselves.
     """
-    alike = [other for other in theirs if other.array.size == leaf.array.size]
+    alike = [other for other in candidate if other.array.size == leaf.array.size]
     if len(alike) < 2:
         return alike
-    known = [np.sort(one.array, axis=None) for one in ours if one.array.size == leaf.array.size]
+    known = [np.sort(one.array, axis=None) for one in others if one.array.size == leaf.array.size]
     bags = [np.sort(one.array, axis=None) for one in alike]
     own = np.sort(leaf.array, axis=None)
     free = [
@@ -360,9 +365,9 @@ def _free_for(
     return free or alike
 
 
-def _options(leaf: LeafView, theirs: Sequence[LeafView]) -> list[Change]:
+def _options(leaf: LeafView, candidate: Sequence[LeafView]) -> list[Change]:
     """What may stand in a weight's place: the candidate's most alike, in every fitting layout."""
-    alike = [other for other in theirs if other.array.size == leaf.array.size]
+    alike = [other for other in candidate if other.array.size == leaf.array.size]
     if not alike:
         return []
     bag = np.sort(leaf.array, axis=None) if len(alike) > 1 else leaf.array
@@ -376,6 +381,6 @@ def _options(leaf: LeafView, theirs: Sequence[LeafView]) -> list[Change]:
 
 
 def _unlike(bag: Array, other: Array) -> float:
-    """How far apart two bags of numbers are; 0 for the same numbers in another order."""
-    apart = np.abs(bag - np.sort(other, axis=None)).max()
-    return float(apart) if apart > 1e-6 * np.abs(bag).max() else 0.0
+    """The distance of two bags of numbers; 0 for the same numbers in another order."""
+    differing = np.abs(bag - np.sort(other, axis=None)).max()
+    return float(differing) if differing > 1e-6 * np.abs(bag).max() else 0.0

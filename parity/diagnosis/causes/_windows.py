@@ -26,7 +26,7 @@ _MARGIN = 2  # places beyond the window's own size: padding a 1x1 convolution is
 _STRIDES = range(1, 9)
 _STARTS = 8
 _CORNER = 6  # places along each axis that are looked up
-_STEPS = 4  # strides that are reckoned with where none is told
+_STEPS = 4  # strides that are assumed where none is known
 _BATCH, _OUTPUTS = 2, 8  # what is looked up; the explanation is held against everything
 
 
@@ -281,8 +281,8 @@ def _places(
     scale = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0))
     bound = 1e-6 * scale
     target = wanted[_at(slice(m, m + 1) for m in middle)]
-    apart = np.abs(values - target)
-    starts = np.argwhere(apart.max(axis=(0, 1)) <= bound)
+    distance = np.abs(values - target)
+    starts = np.argwhere(distance.max(axis=(0, 1)) <= bound)
     for at in starts[:_STARTS]:
         options = [
             list(_strides(values, wanted, middle, tuple(at), axis, guess[axis], bound))

@@ -45,18 +45,18 @@ def attention_scale(case: Case) -> Iterator[Explanation]:
         return
     x, usual = first.x.reshape(first.reference.shape), width**-0.5
     for form, solve in ((np.multiply, _factor), (_softmax_scaled, _factor_in_softmax)):
-        ours, theirs = solve(x, first.reference), solve(x, first.candidate)
-        if ours is None or theirs is None or abs(theirs - ours) <= 1e-6 * abs(ours):
+        a, b = solve(x, first.reference), solve(x, first.candidate)
+        if a is None or b is None or abs(b - a) <= 1e-6 * abs(a):
             continue
-        if not np.isclose([ours, theirs, theirs / ours, ours / theirs], usual, 1e-3).any():
+        if not np.isclose([a, b, b / a, a / b], usual, 1e-3).any():
             continue  # any other factor is a temperature
         yield Explanation(
             "attention-scale",
-            f"scores times {theirs:.6g}, the reference's times {ours:.6g}"
+            f"scores times {b:.6g}, the reference's times {a:.6g}"
             f"; 1 / sqrt({width}) is {usual:.6g}",
-            partial(_of_scores, form, theirs),
-            partial(_of_scores, form, ours),
-            {"scale": (ours, theirs)},
+            partial(_of_scores, form, b),
+            partial(_of_scores, form, a),
+            {"scale": (a, b)},
             cost=-1,
         )
         return
@@ -252,28 +252,34 @@ def mask_value(case: Case) -> Iterator[Explanation]:
     hidden = _hidden(first, through)
     if not hidden.any() or hidden.all() or first.x.min() <= HIDDEN:
         return
-    ours = _masking(first.x, first.reference, hidden, through)
-    theirs = _masking(first.x, first.candidate, hidden, through)
-    if ours is None or theirs is None or ours == theirs or ours.hides and theirs.hides:
+    reference = _masking(first.x, first.reference, hidden, through)
+    candidate = _masking(first.x, first.candidate, hidden, through)
+    if (
+        reference is None
+        or candidate is None
+        or reference == candidate
+        or reference.hides
+        and candidate.hides
+    ):
         return
-    if not through and min(ours.value, theirs.value) > HIDDEN:
-        if max(ours.value, theirs.value) > 0 or not _softmaxes(case.reference.readers(2)):
+    if not through and min(reference.value, candidate.value) > HIDDEN:
+        if max(reference.value, candidate.value) > 0 or not _softmaxes(case.reference.readers(2)):
             return
-    masked = ours.masks, theirs.masks
+    masked = reference.masks, candidate.masks
     missing = not all(masked)
-    summary = f"scores that are masked are {theirs}, the reference's {ours}"
+    summary = f"scores that are masked are {candidate}, the reference's {reference}"
     if missing:
         summary = (
             "what the reference masks here is not masked"
-            if ours.masks
+            if reference.masks
             else "some is masked here that the reference does not mask"
         )
     yield Explanation(
         "attention-mask-missing" if missing else "attention-mask-value",
         summary,
-        partial(_masked, theirs, hidden, through),
-        partial(_masked, ours, hidden, through),
-        {"masked": masked} if missing else {"value": (ours.value, theirs.value)},
+        partial(_masked, candidate, hidden, through),
+        partial(_masked, reference, hidden, through),
+        {"masked": masked} if missing else {"value": (reference.value, candidate.value)},
         cost=1 if missing else 0,
     )
 

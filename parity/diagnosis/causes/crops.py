@@ -31,18 +31,18 @@ def cut_elsewhere(case: Case) -> Iterator[Explanation]:
     starts = cuts(case)
     if starts is None or starts[0] == starts[1]:
         return
-    ours, theirs = starts
+    reference, candidate = starts
     yield Explanation(
         "transposed-conv-crop",
-        f"cut from {theirs} on, the reference from {ours}",
-        _cut(theirs),
-        _cut(ours),
-        {"start": (ours, theirs)},
+        f"cut from {candidate} on, the reference from {reference}",
+        _cut(candidate),
+        _cut(reference),
+        {"start": (reference, candidate)},
     )
 
 
 def cuts(case: Case) -> tuple[Places, Places] | None:
-    """Where both sides cut their value out of what enters; None where one is no such part."""
+    """Where both sides cut their value out of what is read; None where one is no such part."""
     first = case.first
     if not moves_only(case):
         return None
@@ -55,8 +55,8 @@ def cuts(case: Case) -> tuple[Places, Places] | None:
         return found.reshape(array.shape)
 
     trial = case.probe(case.redrawn(counted))
-    ours, theirs = (_start(trial.x, value) for value in (trial.reference, trial.candidate))
-    return (ours, theirs) if ours is not None and theirs is not None else None
+    reference, candidate = (_start(trial.x, value) for value in (trial.reference, trial.candidate))
+    return (reference, candidate) if reference is not None and candidate is not None else None
 
 
 def _start(x: Array, part: Array) -> Places | None:

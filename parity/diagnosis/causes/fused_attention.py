@@ -77,7 +77,7 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
 
     Looks like: as if scaled twice, or not at all; steps that see what is yet to come.
     Proof: softmax(scale * query key^T) value, with or without the causal mask, is what each side
-        computes of the query, key and value that enter.
+        computes of the query, key and value.
     """
     first = case.first
     if not any(op.word in _ATTENDING for op in (*case.reference.ops, *case.candidate.ops)):
@@ -85,12 +85,12 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
     for entering in (_as_read, _before_moves):
         if len(entering(first)) != 3:
             continue
-        ours = next(_attentions(entering(first), first.reference), None)
-        theirs = next(_attentions(entering(first), first.candidate), None)
-        if ours is None or theirs is None or ours == theirs:
+        reference = next(_attentions(entering(first), first.reference), None)
+        candidate = next(_attentions(entering(first), first.candidate), None)
+        if reference is None or candidate is None or reference == candidate:
             continue
-        if replace(theirs, scale=ours.scale, fill=ours.fill) == ours:
-            yield _attention_explained(ours, theirs, entering)
+        if replace(candidate, scale=reference.scale, fill=reference.fill) == reference:
+            yield _attention_explained(reference, candidate, entering)
             return
 
 
@@ -108,26 +108,26 @@ def _before_moves(trial: Trial) -> tuple[Array, ...]:
 
 
 def _attention_explained(
-    ours: Attention, theirs: Attention, entering: Callable[[Trial], tuple[Array, ...]]
+    reference: Attention, candidate: Attention, entering: Callable[[Trial], tuple[Array, ...]]
 ) -> Explanation:
     changed: list[tuple[str, str, Pair, str]] = []  # cause, parameter, of both sides, in words
-    if ours.fill != theirs.fill and 0.0 in (ours.fill, theirs.fill):
-        words = "a causal mask, the reference has none" if theirs.fill else "no causal mask"
+    if reference.fill != candidate.fill and 0.0 in (reference.fill, candidate.fill):
+        words = "a causal mask, the reference has none" if candidate.fill else "no causal mask"
         changed.append(
-            ("attention-mask-missing", "masked", (ours.fill < 0, theirs.fill < 0), words)
+            ("attention-mask-missing", "masked", (reference.fill < 0, candidate.fill < 0), words)
         )
-    elif ours.fill != theirs.fill:
-        words = f"scores of steps to come are given {theirs.fill:g}, not {ours.fill:g}"
-        changed.append(("attention-mask-value", "value", (ours.fill, theirs.fill), words))
-    if ours.scale != theirs.scale:
-        words = f"scores times {theirs.scale:.6g}, the reference's times {ours.scale:.6g}"
-        changed.append(("attention-scale", "scale", (ours.scale, theirs.scale), words))
+    elif reference.fill != candidate.fill:
+        words = f"scores of steps to come are given {candidate.fill:g}, not {reference.fill:g}"
+        changed.append(("attention-mask-value", "value", (reference.fill, candidate.fill), words))
+    if reference.scale != candidate.scale:
+        words = f"scores times {candidate.scale:.6g}, the reference's times {reference.scale:.6g}"
+        changed.append(("attention-scale", "scale", (reference.scale, candidate.scale), words))
     kinds, names, pairs, texts = zip(*changed, strict=True)
     return Explanation(
         kinds[0],
         "; ".join(texts),
-        lambda trial: theirs(entering(trial)).reshape(trial.candidate.shape),
-        lambda trial: ours(entering(trial)).reshape(trial.reference.shape),
+        lambda trial: candidate(entering(trial)).reshape(trial.candidate.shape),
+        lambda trial: reference(entering(trial)).reshape(trial.reference.shape),
         dict(zip(names, pairs, strict=True)),
         cost=len(changed) - 1,
     )

@@ -37,7 +37,7 @@ class Lstm:
     Attributes:
         kernel, own: (4 * units, inputs) and (4 * units, units), in the order input, forget, cell,
             output, and (4 * units,).
-        steps: the axis of the steps in what enters.
+        steps: the axis of the steps in what is read.
     """
 
     kernel: Array
@@ -72,7 +72,7 @@ class Gru:
     Attributes:
         kernel, own: (3 * units, inputs) and (3 * units, units), the gates before the new state.
         bias, own_bias: (3 * units,); the second is in the product with the state.
-        steps: the axis of the steps in what enters.
+        steps: the axis of the steps in what is read.
         reset: which of the two gates resets; the other one keeps.
         keeps: whether an open gate keeps the state, or takes the new one.
         after: whether the reset comes after the product with the recurrent weights.
@@ -94,15 +94,15 @@ class Gru:
         h = np.zeros((sequence.shape[1], units))
         found = []
         for step in sequence:
-            ours = step @ self.kernel.T + self.bias
+            reference = step @ self.kernel.T + self.bias
             own = h @ self.own.T + self.own_bias
-            gates = np.split(sigmoid((ours + own)[:, : 2 * units]), 2, axis=-1)
+            gates = np.split(sigmoid((reference + own)[:, : 2 * units]), 2, axis=-1)
             reset, gate = gates[self.reset], gates[1 - self.reset]
             if self.after:
                 own_new = reset * own[:, 2 * units :]
             else:
                 own_new = (reset * h) @ self.own[2 * units :].T + self.own_bias[2 * units :]
-            new = np.tanh(ours[:, 2 * units :] + own_new)
+            new = np.tanh(reference[:, 2 * units :] + own_new)
             kept = gate if self.keeps else 1 - gate
             h = kept * h + (1 - kept) * new
             found.append(h)
@@ -134,7 +134,7 @@ def lstm_as_a_whole(case: Case) -> Iterator[Explanation]:
 
     Looks like: states that agree at the first step only (not carried), or at none.
     Proof: an LSTM of the reference's weights gives the reference's states; with one thing changed,
-        put in their place in the reference, it gives the candidate's value.
+        substituted for them in the reference, it gives the candidate's value.
     """
     for layer, value, form in itertools.islice(_layers(case, _lstms(case)), 1):
         proposals = (
@@ -181,8 +181,8 @@ def gru_as_a_whole(case: Case) -> Iterator[Explanation]:
     """A whole GRU resets its state on the other side of the product with the recurrent weights.
 
     Looks like: with a recurrent bias wrong from the first step on, without one from the second.
-    Proof: a GRU of the reference's weights gives the reference's states; with the reset moved, put
-        in their place in the reference, it gives the candidate's value.
+    Proof: a GRU of the reference's weights gives the reference's states; with the reset moved,
+        substituted for them in the reference, it gives the candidate's value.
     """
     proposals = (
         reset_explanation(
@@ -215,7 +215,7 @@ def _layers(case: Case, proposed: Iterator[Layer]) -> Iterator[tuple[Layer, int,
             continue
         if x.size // x.shape[-1] * layer.own.shape[1] > _MOST_NUMBERS:
             return
-        # the first steps tell most of them apart
+        # the first steps distinguish most of them
         state = layer(np.moveaxis(np.moveaxis(x, layer.steps, 0)[: at + 1], 0, layer.steps))[-1]
         if not any(_near(part, state) for part in early):
             continue
@@ -248,7 +248,7 @@ def _parts_at(array: Array, at: int) -> list[Array]:
 
 
 def _near(part: Array, state: Array) -> bool:
-    """Whether two arrays are the same; the first number tells most of them apart."""
+    """Whether two arrays are the same; the first number distinguishes most of them."""
     if part.shape != state.shape or abs(part.flat[0] - state.flat[0]) > 1e-4:
         return False
     return close(part, state)
@@ -314,7 +314,7 @@ def _rows(leaves: Sequence[LeafView], width: int) -> list[Array]:
 
 
 def _tall(leaves: Sequence[LeafView], rows: int) -> list[Array]:
-    """Matrices of so many rows, turned where they have as many columns."""
+    """Matrices of so many rows, transposed where they have as many columns."""
     arrays = _different(leaf.array for leaf in leaves if real(leaf) and leaf.array.ndim == 2)
     upright = [a for a in arrays if a.shape[0] == rows]
     return upright + [a.T for a in arrays if a.shape[1] == rows]

@@ -1,4 +1,4 @@
-"""What enters is taken apart in another order: heads, halves, rows and columns, channels."""
+"""What is read is split in another order: heads, halves, rows and columns, channels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FEW = 24  # ways to split an axis that are tried
 
 @cause("head-split-order", "weight-not-transposed", "rope-pairing", "spatial-swap", "channel-order")
 def entering_arranged(case: Case) -> Iterator[Explanation]:
-    """What enters is taken apart in another order: heads, halves, rows and columns, channels.
+    """What is read is split in another order: heads, halves, rows and columns, channels.
 
     Looks like: attention scores of the right shape and size that have nothing in common with the
         reference's.
@@ -52,7 +52,7 @@ def entering_arranged(case: Case) -> Iterator[Explanation]:
 
 
 def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reorder]]:
-    """Orders in which what enters may have been read instead."""
+    """Orders in which what is read may have been read instead."""
     widths = {array.shape[-1] for array in arrays}
     if len(widths) == 1 and (attends(case) or arrays[0].ndim > 2):
         for rows, columns in _tables(case, widths.pop()):
@@ -93,11 +93,10 @@ def exchanged_kernels(case: Case) -> dict[int, str]:
     """The reference's kernels whose rows and columns the candidate's own exchange, and names."""
     found = {}
     reference, candidate = _kernels(case.reference), _kernels(case.candidate)
-    for (ours, mine), (theirs, other) in itertools.product(reference, candidate):
-        if mine.shape != other.swapaxes(2, 3).shape or same(mine, other):
-            continue
-        if same(mine, np.ascontiguousarray(other.swapaxes(2, 3))):
-            found[ours.id] = ours.name or theirs.name or f"constant of {ours.array.shape}"
+    for (leaf, kernel), (other, there) in itertools.product(reference, candidate):
+        exchanged = np.ascontiguousarray(there.swapaxes(2, 3))
+        if not same(kernel, there) and same(kernel, exchanged):
+            found[leaf.id] = leaf.name or other.name or f"constant of {leaf.array.shape}"
     return found
 
 
@@ -148,15 +147,15 @@ def _with_kernels(
 
 
 def _split(case: Case, width: int, rows: int, columns: int) -> str:
-    """How the last axis is taken apart on both sides, as far as their values show it."""
-    ours, theirs = _parts(case.reference, width), _parts(case.candidate, width)
-    if (rows, columns) in ours and (columns, rows) in theirs:
+    """How the last axis is split on both sides, as far as their values show it."""
+    reference, candidate = _parts(case.reference, width), _parts(case.candidate, width)
+    if (rows, columns) in reference and (columns, rows) in candidate:
         return f"the last axis is split as {(columns, rows)}, not as {(rows, columns)}"
-    if ours and not theirs:
-        first = _first(ours, rows, columns)
+    if reference and not candidate:
+        first = _first(reference, rows, columns)
         return f"the last axis, which the reference regroups as {first}, is not regrouped"
-    if theirs and not ours:
-        first = _first(theirs, columns, rows)
+    if candidate and not reference:
+        first = _first(candidate, columns, rows)
         return f"the last axis is regrouped as {first}, which the reference does not do"
     return f"the last axis is read as {(columns, rows)}, column by column"
 
@@ -168,7 +167,7 @@ def _first(parts: list[tuple[int, int]], rows: int, columns: int) -> tuple[int, 
 
 
 def _parts(view: RegionView, width: int) -> list[tuple[int, int]]:
-    """The tables in which a region's values show a width taken apart, in the order of the flow."""
+    """The tables in which a region's values show a width split, in the order of the flow."""
     found = []
     for value in dict.fromkeys(v for op in view.ops for v in (*op.inputs, *op.outputs)):
         shape = view.tape.values[value].shape
@@ -246,10 +245,10 @@ def halves_for_neighbours(case: Case) -> Iterator[Explanation]:
         return
     x = case.first.given[roots[0]]
     taken = case.probe({roots[0]: np.arange(x.size, dtype=np.float64).reshape(x.shape)})
-    ours, theirs = (_taken(one, x.size) for one in (taken.reference, taken.candidate))
-    if ours is None or theirs is None or ours == theirs:
+    reference, candidate = (_taken(one, x.size) for one in (taken.reference, taken.candidate))
+    if reference is None or candidate is None or reference == candidate:
         return
-    (start, step, width), (start_now, step_now, width_now) = ours, theirs
+    (start, step, width), (start_now, step_now, width_now) = reference, candidate
     if {step, step_now} != {1, 2} or width != width_now:
         return
     names = {1: "a half", 2: "every other entry"}

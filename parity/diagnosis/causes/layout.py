@@ -45,7 +45,7 @@ _JOINS = {"concatenate", "stack"}
     *("head-split-order", "flatten-order", "rope-pairing", "axis-order"),
 )
 def value_arranged(case: Case) -> Iterator[Explanation]:
-    """A value holds the right numbers in the wrong order.
+    """A value holds the right values in the wrong order.
 
     Looks like: the same smallest, largest and mean number on both sides, in other places.
     Proof: the reference's value, split, transposed and merged in one way or with one axis in
@@ -98,7 +98,7 @@ def _order(case: Case) -> Arrangement | AxisOrder | None:
 
 
 def _starts(case: Case) -> dict[int, Array]:
-    """What enters either side, each by itself, even where one is computed from another."""
+    """What either side reads, each by itself, even where one is computed from another."""
     tape = case.reference.tape
     values = (*case.entering, *case.partners.values())
     starts = list(dict.fromkeys(tape.before_moves(value) for value in values))
@@ -204,7 +204,7 @@ def _places(case: Case) -> set[int]:
 
 
 def _ends_in_parts(order: Arrangement, shape: tuple[int, ...]) -> bool:
-    """Whether an order takes the last axis apart: into heads, with their features."""
+    """Whether an order splits the last axis: into heads, with their features."""
     return order.axes[-1] != len(order.axes) - 1 and order.fine[-1] != shape[-1]
 
 

@@ -178,7 +178,7 @@ def reset_on_the_bias(case: Case) -> Iterator[Explanation]:
     """A GRU's reset gate multiplies the product with the recurrent weights, and so its bias too.
 
     Looks like: the first step differs too, by the bias of the product less what the gate leaves
-        of it: the state is zero there, and nothing else tells the two ways apart.
+        of it: the state is zero there, and nothing else distinguishes the two.
     Proof: one side's own operations with the gate times that bias in its place give the other
         side's value.
     """

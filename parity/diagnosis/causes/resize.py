@@ -69,13 +69,13 @@ def resized(case: Case) -> Iterator[Explanation]:
         return  # a part of an image, whose nearest pixels are its own
     if not (all(x.shape[axis] <= end.shape[axis] for axis in axes) or _resizes(case)):
         return  # a mean over all pixels, or one of them that was chosen
-    ours, theirs = (
+    reference, candidate = (
         [one for one in _all() if _fits(one, x, value, axes)]
         for value in (end, case.first.candidate)
     )
-    if not ours or not theirs:
+    if not reference or not candidate:
         return
-    pairs = itertools.product(ours, theirs)
+    pairs = itertools.product(reference, candidate)
     a, b = (_as_far_as_seen(one, x, end, axes) for one in min(pairs, key=lambda p: _unlike(*p)))
     if a == b:
         return
@@ -87,7 +87,7 @@ def resized(case: Case) -> Iterator[Explanation]:
         named.pop("rounding", None)
     else:
         kind = "resize-rounding" if a.rounding != b.rounding else "resize-coordinates"
-    alike = [_of_one_method(a, ours), _of_one_method(b, theirs)]
+    alike = [_of_one_method(a, reference), _of_one_method(b, candidate)]
     if kind == "resize-method":  # of formulas that give the same, none is stated
         named = {
             name: pair
@@ -100,7 +100,7 @@ def resized(case: Case) -> Iterator[Explanation]:
         kind,
         f"{b}; the reference is {a}"
         if kind != "resize-method"
-        else f"{_told(alike[1])}; the reference is {_told(alike[0])}",
+        else f"{_in_words(alike[1])}; the reference is {_in_words(alike[0])}",
         _predict(b, axes),
         _predict(a, axes),
         parameters,
@@ -122,11 +122,11 @@ def _of_one_method(one: Resize, fitting: Sequence[Resize]) -> list[Resize]:
     return [other for other in fitting if other.method == one.method]
 
 
-def _told(alike: Sequence[Resize]) -> str:
+def _in_words(alike: Sequence[Resize]) -> str:
     """Formulas of one method that give the same at these sizes."""
     if len(alike) < 3:
         return " or ".join(map(str, alike))
-    return f"{alike[0].method} (at coordinates that cannot be told apart at these sizes)"
+    return f"{alike[0].method} (at coordinates that cannot be distinguished at these sizes)"
 
 
 def _as_far_as_seen(one: Resize, x: Array, end: Array, axes: tuple[int, ...]) -> Resize:

@@ -51,10 +51,9 @@ def rolled_otherwise(case: Case) -> Iterator[Explanation]:
     proposals = _other_shifts(case, reference, others) if reference else _added(case, others)
     found = next((one for one in proposals if gives(case, one[2])), None)
     if found is not None:
-        ours, theirs, predict = found
-        yield _explanation(
-            ours or _behind(case.reference), theirs or _behind(case.candidate), predict
-        )
+        own, other, predict = found
+        own = own or _behind(case.reference)
+        yield _explanation(own, other or _behind(case.candidate), predict)
 
 
 def _other_shifts(
@@ -83,16 +82,16 @@ def _end_rolled(shifts: Shifts, trial: Trial) -> Array:
     return _roll(shifts, trial.reference)
 
 
-def _explanation(ours: Shifts, theirs: Shifts, predict: Predict) -> Explanation:
-    if not theirs:
-        text = f"what the reference shifts {_spelt(ours)} is not shifted"
-    elif not ours:
-        text = f"shifted {_spelt(theirs)}; the reference does not shift"
-    elif tuple(ours) == tuple(theirs):
-        text = f"shifted {_spelt(theirs)}; the reference by {_short(tuple(ours.values()))}"
+def _explanation(reference: Shifts, candidate: Shifts, predict: Predict) -> Explanation:
+    if not candidate:
+        text = f"what the reference shifts {_spelt(reference)} is not shifted"
+    elif not reference:
+        text = f"shifted {_spelt(candidate)}; the reference does not shift"
+    elif tuple(reference) == tuple(candidate):
+        text = f"shifted {_spelt(candidate)}; the reference by {_short(tuple(reference.values()))}"
     else:
-        text = f"shifted {_spelt(theirs)}; the reference {_spelt(ours)}"
-    sides = tuple(ours.values()), tuple(theirs.values())
+        text = f"shifted {_spelt(candidate)}; the reference {_spelt(reference)}"
+    sides = tuple(reference.values()), tuple(candidate.values())
     parameters = {"shift": (_short(sides[0] or (0,)), _short(sides[1] or (0,)))}
     return Explanation("roll-shift", text, predict, parameters=parameters, cost=-1.0)
 
@@ -109,11 +108,11 @@ def _short(numbers: Sequence[int]) -> int | tuple[int, ...]:
     return numbers[0] if len(numbers) == 1 else tuple(numbers)
 
 
-def _laid(mine: Roll, theirs: Shifts) -> Iterator[Shifts]:
+def _laid(roll: Roll, candidate: Shifts) -> Iterator[Shifts]:
     """The candidate's shifts along the reference's axes: channels may lie elsewhere."""
-    if len(theirs) == len(mine.shifts):
-        yield dict(zip(mine.shifts, theirs.values(), strict=True))
-    yield theirs
+    if len(candidate) == len(roll.shifts):
+        yield dict(zip(roll.shifts, candidate.values(), strict=True))
+    yield candidate
 
 
 def _roll(shifts: Shifts, array: Array) -> Array:

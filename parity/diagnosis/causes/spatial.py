@@ -72,25 +72,30 @@ def groups(case: Case) -> Iterator[Explanation]:
     Proof: the convolution computed anew with the candidate's groups, and the reference's kernel
         repeated (or cut) to fit them, gives the candidate's value.
     """
-    ours, theirs = (site_of(side) for side in sides(case))
-    if ours is None or theirs is None or ours.kernel is None or theirs.kernel is None:
+    reference, candidate = (site_of(side) for side in sides(case))
+    if (
+        reference is None
+        or candidate is None
+        or reference.kernel is None
+        or candidate.kernel is None
+    ):
         return
-    numbers = ours.slide.groups, theirs.slide.groups
-    if numbers[0] == numbers[1] or {ours.slide.kind, theirs.slide.kind} != {"conv"}:
+    numbers = reference.slide.groups, candidate.slide.groups
+    if numbers[0] == numbers[1] or {reference.slide.kind, candidate.slide.kind} != {"conv"}:
         return
-    if not _is_repeated(ours.kernel, theirs.kernel):
+    if not _is_repeated(reference.kernel, candidate.kernel):
         return
-    x = _base(ours, case.first)
-    slide = _slide_of(ours.side, ours, ours, x)
+    x = _base(reference, case.first)
+    slide = _slide_of(reference.side, reference, reference, x)
     if slide is None:
         return
-    target = _target(case, ours, ours, slide, x)
+    target = _target(case, reference, reference, slide, x)
     other = replace(slide, groups=numbers[1])
     yield Explanation(
         "groups",
         f"{numbers[1]} group{'s' * (numbers[1] != 1)} of channels; the reference has {numbers[0]}",
-        partial(_predicted, case, ours, target, other, theirs.kernel),
-        partial(_predicted, case, ours, target, slide, ours.kernel),
+        partial(_predicted, case, reference, target, other, candidate.kernel),
+        partial(_predicted, case, reference, target, slide, reference.kernel),
         {"groups": numbers},
         Edit((), ("groups", "group"), repr(numbers[0])),
     )
@@ -119,11 +124,11 @@ _COUNTED = {
 
 
 def _difference(
-    ours: Slide, theirs: Slide, sites: Sequence[WindowSite | None], space: Sequence[int]
+    reference: Slide, candidate: Slide, sites: Sequence[WindowSite | None], space: Sequence[int]
 ) -> Explanation | None:
     """What differs between two slides: the cause that says most, with all that goes with it."""
-    both = ours, theirs
-    shown = [i for i, n in enumerate(space) if n > 1 or ours.size[i] > 1] or [0]
+    both = reference, candidate
+    shown = [i for i, n in enumerate(space) if n > 1 or reference.size[i] > 1] or [0]
     stated = (_stated(one, site, space) for one, site in zip(both, sites, strict=True))
     padding = _pair(tuple(one[i] for i in shown) for one in stated)
     steps = {
@@ -139,15 +144,16 @@ def _difference(
     places = [_places(one, space) for one in both]
     before = [[b for b, _ in one.pads] for one in both]
     if before[0] != before[1] or places[0] != places[1]:
-        return _difference_of_pads(ours.kind, before, places, padding)
-    if ours.fill != theirs.fill:
+        return _difference_of_pads(reference.kind, before, places, padding)
+    if reference.fill != candidate.fill:
         return _explanation("padding-value", {"value": _pair(_written(one.fill) for one in both)})
-    if ours.counted != theirs.counted:
+    if reference.counted != candidate.counted:
         return _explanation(
             "count-include-pad",
-            {"counted": (ours.counted, theirs.counted)},
-            f"divides by {_COUNTED[theirs.counted]}; the reference by {_COUNTED[ours.counted]}",
-            Edit((), ("count_include_pad",), repr(ours.counted != "inside")),
+            {"counted": (reference.counted, candidate.counted)},
+            f"divides by {_COUNTED[candidate.counted]}; "
+            f"the reference by {_COUNTED[reference.counted]}",
+            Edit((), ("count_include_pad",), repr(reference.counted != "inside")),
         )
     return None
 
@@ -187,12 +193,12 @@ def _line(parameters: Mapping[str, Pair]) -> str:
     return "; ".join(f"{name} {b}, the reference's is {a}" for name, (a, b) in parameters.items())
 
 
-def _edit(kind: str, ours: tuple[int, ...]) -> Edit:
+def _edit(kind: str, reference: tuple[int, ...]) -> Edit:
     names = {
         "stride": ("strides", "stride"),
         "dilation": ("dilations", "dilation_rate", "dilate", "dilation"),
     }
-    return Edit((), names[kind], repr(ours[0] if len(set(ours)) == 1 else ours))
+    return Edit((), names[kind], repr(reference[0] if len(set(reference)) == 1 else reference))
 
 
 def _written(fill: float | str) -> float | str:

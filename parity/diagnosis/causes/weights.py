@@ -15,12 +15,12 @@ from parity.diagnosis.causes._attested import is_added
 from parity.diagnosis.causes._weights import (
     Change,
     changes,
+    changes_in_words,
     described,
     gives,
     made,
     read_elsewhere,
     same,
-    told_numbers,
     with_changes,
 )
 from parity.diagnosis.causes.biases import is_bias
@@ -31,7 +31,7 @@ from parity.matching.match import Side
 from parity.tape import Array
 
 _FACTOR = 1e6  # no one scales a weight by more
-_MOST_EXCHANGES = 40  # pairs of values; more enter a loop, which is no product of two
+_MOST_EXCHANGES = 40  # pairs of values; a loop reads more, which is no product of two
 
 
 @cause("weight-scale", "weight-precision", "weight-swapped")
@@ -44,14 +44,14 @@ def weight(case: Case) -> Iterator[Explanation]:
         the multiple, the rounded weight, or one of the reference's other weights.
     """
     found = changes(case)
-    told = [one for change in found if (one := _relation(case, change)) is not None]
+    related = [one for change in found if (one := _relation(case, change)) is not None]
     if _is_a_bias_twice(case, found):
         return
-    if not found or len(told) < len(found) or len({kind for kind, *_ in told}) > 1:
+    if not found or len(related) < len(found) or len({kind for kind, *_ in related}) > 1:
         return
-    kind = told[0][0]
-    parameters = {name: pair for _, _, (name, pair) in told[:1]}
-    summary = "; ".join(dict.fromkeys(text for _, text, _ in told))
+    kind = related[0][0]
+    parameters = {name: pair for _, _, (name, pair) in related[:1]}
+    summary = "; ".join(dict.fromkeys(text for _, text, _ in related))
     yield Explanation(kind, summary, with_changes(case, found), parameters=parameters)
 
 
@@ -98,7 +98,7 @@ def weight_values(case: Case) -> Iterator[Explanation]:
     others = ((change, _elsewhere(case, change)) for change in found)
     if any(other is not None and _is_another_layer(case, one, other) for one, other in others):
         return
-    texts = told_numbers(case, found)
+    texts = changes_in_words(case, found)
     if not all(texts):
         return
     yield Explanation(
@@ -114,30 +114,33 @@ def _is_a_bias_twice(case: Case, found: Sequence[Change]) -> bool:
     """Whether a bias is added twice on one side: no one scales a bias by two."""
     if len(found) != 1 or not is_bias(found[0].leaf) or not is_added(case.reference, found[0].leaf):
         return False
-    ours, now = found[0].leaf.array, found[0].now
-    return same(2 * ours, now) or same(ours, 2 * now)
+    array, now = found[0].leaf.array, found[0].now
+    return same(2 * array, now) or same(array, 2 * now)
 
 
 def _read(case: Case, change: Change) -> str:
     """A changed weight in words; equal ones may be computed with before they are read."""
-    ours, theirs = made(case.reference, change.leaf.id), made(case.candidate, change.theirs.id)
-    computed = (ours.ops or theirs.ops) and theirs.holds(ours)
+    reference, candidate = (
+        made(case.reference, change.leaf.id),
+        made(case.candidate, change.candidate.id),
+    )
+    computed = (reference.ops or candidate.ops) and candidate.holds(reference)
     if computed:
         return f"what is computed of {change.name} and read"
     return described(case, change)
 
 
-Told = tuple[str, str, tuple[str, tuple[object, object]]]
+Relation = tuple[str, str, tuple[str, tuple[object, object]]]
 
 
-def _relation(case: Case, change: Change) -> Told | None:
+def _relation(case: Case, change: Change) -> Relation | None:
     """(kind, summary, (parameter, (reference's, candidate's))) of a changed weight."""
-    ours, now = change.leaf.array, change.now
-    factor = float(np.vdot(ours, now) / np.vdot(ours, ours)) if ours.any() else 0.0
+    weight, now = change.leaf.array, change.now
+    factor = float(np.vdot(weight, now) / np.vdot(weight, weight)) if weight.any() else 0.0
     if (
         1 / _FACTOR < abs(factor) < _FACTOR
-        and same(factor * ours, now)
-        and not holds_two_numbers(ours)
+        and same(factor * weight, now)
+        and not holds_two_numbers(weight)
     ):
         scale = _short(factor)
         return (
@@ -146,8 +149,8 @@ def _relation(case: Case, change: Change) -> Told | None:
             ("scale", (1.0, scale)),
         )
     for array, other, summary, wide_first in (
-        (ours, now, "is rounded to {}", True),
-        (now, ours, "is not rounded; the reference's is rounded to {}", False),
+        (weight, now, "is rounded to {}", True),
+        (now, weight, "is not rounded; the reference's is rounded to {}", False),
     ):
         for name, rounded in _rounded(array):
             if np.array_equal(rounded, other.astype(np.float32)):
@@ -158,7 +161,7 @@ def _relation(case: Case, change: Change) -> Told | None:
     if leaf is not None and not _is_another_layer(case, change, leaf):
         return (
             "weight-swapped",
-            f"where the reference reads {described(case, change)}, the numbers of "
+            f"where the weight reads {described(case, change)}, the numbers of "
             f"{leaf.name or 'another weight'} are read",
             ("weight", (change.name, leaf.name or "another")),
         )
@@ -205,10 +208,10 @@ def _is_another_layer(case: Case, change: Change, other: LeafView) -> bool:
 
     Then that weight's layer is an additional one, and the changed weight is where it was.
     """
-    ours, theirs = case.repaired.reference, case.repaired.side
-    if not _readers(theirs, change.leaf.array):
+    reference, candidate = case.repaired.reference, case.repaired.side
+    if not _readers(candidate, change.leaf.array):
         return False
-    return _readers(theirs, other.array) > _readers(ours, other.array)
+    return _readers(candidate, other.array) > _readers(reference, other.array)
 
 
 def _readers(side: Side, array: Array) -> int:
