@@ -92,6 +92,8 @@ WORDS: Mapping[str, str] = {
     "log_softmax": "its logarithm",
     "masked_softmax": "softmax of what a mask leaves",
     "log_sigmoid": "log(sigmoid(x))",
+    "cross_entropy": "the negative log-softmax, or log-sigmoid, of what is labelled",
+    "dropout": "some elements zero, the others scaled up",
     # along axes
     "sum": "",
     "mean": "",
@@ -103,6 +105,7 @@ WORDS: Mapping[str, str] = {
     "standard_deviation": "",
     "norm": "the root of the sum of squares, or another p's",
     "log_sum_exp": "log(sum(exp(x)))",
+    "min_and_max": "both",
     "all": "",
     "any": "",
     "argmax": "",
@@ -128,6 +131,7 @@ WORDS: Mapping[str, str] = {
     "rms_norm": "by the root mean square",
     "l2_normalize": "x / |x|",
     "local_response_norm": "by neighbouring channels",
+    "weight_norm": "a weight as a length and a direction",
     # pools
     "max_pool": "",
     "average_pool": "",
@@ -191,6 +195,21 @@ RESIZES = frozenset(
 SOFTMAXES = frozenset(("softmax", "log_softmax", "masked_softmax"))
 PADS = frozenset(("pad", "reflect_pad", "replicate_pad"))
 LOOK_UPS = frozenset(("embedding", "embedding_bag", "gather", "one_hot"))
+NORMS = frozenset(
+    (
+        *("batch_norm", "layer_norm", "group_norm", "rms_norm", "l2_normalize"),
+        *("local_response_norm", "weight_norm", "norm"),
+    )
+)
+EXPONENTIALS = frozenset(("exp", "exp2", "expm1", "log_sum_exp", "log_add_exp"))
+LOGARITHMS = frozenset(
+    (
+        *("log", "log2", "log10", "log1p", "log_sum_exp", "log_add_exp"),
+        *("log_softmax", "log_sigmoid"),
+    )
+)
+DIVISIONS = frozenset(("divide", "divide_from", "divide_add", "floor_divide"))
+BOUNDS = frozenset(("clip", "clip_min", "clip_max", "maximum", "minimum", "relu6"))
 # Of what these read only the shape matters.
 FILLED = frozenset(("zeros", "ones", "fill", "shape"))
 

@@ -53,6 +53,8 @@ WORDS = table(
         "hard_sigmoid": "hardsigmoid",
         "softmax": "softmax",
         "log_softmax": "logsoftmax",
+        "cross_entropy": "softmaxcrossentropy sigmoidcrossentropy",
+        "dropout": "dropout",
         "sum": "sum sumto",
         "mean": "mean average",
         "product": "prod",

@@ -58,6 +58,7 @@ WORDS = table(
         "softsign": "softsign",
         "softmax": "softmax",
         "log_softmax": "logsoftmax",
+        "cross_entropy": "softmaxcrossentropywithlogits sparsesoftmaxcrossentropywithlogits",
         "sum": "sum",
         "mean": "mean",
         "product": "prod",

@@ -12,6 +12,7 @@ user's inputs and keeps the first one that predicts what is there.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -20,6 +21,8 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, as_it_is, of_x
 from parity.diagnosis.causes._substitution import close, fits
 from parity.tape import Array
+
+_ROUNDED = 1e-6  # relative: two numbers that were solved for in float64 and differ less are one
 
 T = TypeVar("T")
 Solve = Callable[[Array, Array], T | None]
@@ -43,8 +46,14 @@ def other_parameter(
     first = case.first
     ours = solve(first.x, first.reference)
     theirs = None if ours is None else solve(first.x, first.candidate)
-    if ours is not None and theirs is not None and ours != theirs:
+    if ours is not None and theirs is not None and not _same(ours, theirs):
         yield replace(claim(ours, theirs), candidate=of_x(form, theirs), reference=of_x(form, ours))
+
+
+def _same(a: object, b: object) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=_ROUNDED)
+    return a == b
 
 
 def among(form: Callable[[Array, T], Array], parameters: Iterable[T]) -> Solve[T]:
