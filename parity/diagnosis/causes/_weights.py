@@ -179,12 +179,14 @@ def kernel_layout(view: RegionView, value: int) -> tuple[int, ...]:
         kernel = None if window is None else window.weight
         if window is None or kernel is None or value not in {kernel, *view.sources(kernel)}:
             continue
-        if len(tape.values[value].shape) != len(window.layout):
-            return ()
         if value == kernel:
             return window.layout
-        before = tuple(axis_of(tape, kernel, axis) for axis in window.layout)
-        return before if len(set(before)) == len(before) else window.layout
+        lengths, rank = tape.values[kernel].shape, len(tape.values[value].shape)
+        along = (axis for axis in window.layout if lengths[axis] > 1)
+        before = tuple(axis_of(tape, kernel, axis) for axis in along)
+        if sorted(before) == list(range(rank)):
+            return before  # without the axis that a sequence gets to be an image
+        return window.layout if rank == len(window.layout) else ()
     return ()
 
 
