@@ -36,14 +36,14 @@ class Product:
         return left, right, result
 
 
-def einsum_equation(told: str, ranks: Sequence[int]) -> str:
+def einsum_equation(text: str, ranks: Sequence[int]) -> str:
     """An equation with a letter for each axis, those behind its dots too; "" where it has another.
 
     Args:
         ranks: of both factors and of the result.
     """
-    words = told.replace(" ", "").replace("->", ",").split(",")
-    if "->" not in told or len(words) != 3:
+    words = text.replace(" ", "").replace("->", ",").split(",")
+    if "->" not in text or len(words) != 3:
         return ""
     whole = [_without_dots(word, rank) for word, rank in zip(words, ranks, strict=True)]
     return "{},{}->{}".format(*whole) if list(map(len, whole)) == list(ranks) else ""

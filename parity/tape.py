@@ -44,6 +44,10 @@ class Adapter(Protocol):
     def WORDS(self) -> Mapping[str, str]:  # noqa: N802
         """The word of `parity.operations` that each kernel is, by `kernel_name`."""
 
+    @property
+    def SETTINGS(self) -> Mapping[str, tuple[str, ...]]:  # noqa: N802
+        """Its own names of the settings of `parity.operations`."""
+
     def execute(self, op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
         """Runs `op` again on `arguments` (one for each of `op.inputs`), without side effects."""
 
@@ -260,6 +264,11 @@ class Tape:
     def producer(self, value: int) -> Op | None:
         index = self.values[value].op
         return self.ops[index] if index >= 0 else None
+
+    def setting(self, op: Op, name: str, default: Any = None) -> Any:
+        """What an operation was given, by the setting's name in `parity.operations`."""
+        names = self.adapter.SETTINGS.get(name, (name,))
+        return next((op.attributes[own] for own in names if own in op.attributes), default)
 
     def is_baked(self, op: Op) -> bool:
         """Whether an operation computes with numbers that the host made of values of the run."""

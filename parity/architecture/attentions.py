@@ -1,4 +1,4 @@
-"""Attention told by its arithmetic, in a layer of its own or in the middle of a larger one.
+"""Attention by its arithmetic, in a layer of its own or in the middle of a larger one.
 
 It is `softmax(q k) v`, scaled and masked in whatever way, where `q`, `k` and `v` come from dense
 layers through moves, scales and shifts alone. The dense layer that follows it is its output.

@@ -16,25 +16,25 @@ Axes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Contraction:
-    """What enters is summed over, with a weight for each that enters and each that is given.
+    """A value is summed over some axes, with a weight for each feature of it and of the result.
 
     Attributes:
         x, weight: values.
-        entering: the axes of x that are summed over.
-        into, out: the weight's axes that meet them, and those that stand in the result.
-        given: the axes of the result where those stand.
+        input_axes: those of x that are summed over.
+        summed, out: the weight's axes that go with them, and those that stand in the result.
+        output_axes: those of the result where these stand.
     """
 
     x: int
     weight: int
-    entering: Axes
-    into: Axes
+    input_axes: Axes
+    summed: Axes
     out: Axes
-    given: Axes
+    output_axes: Axes
 
     def sizes(self, shape: Sequence[int]) -> tuple[int, int]:
-        """How many features are given and how many enter, by the weight's shape."""
-        return math.prod(shape[a] for a in self.out), math.prod(shape[a] for a in self.into)
+        """How many features the result and the input have, by the weight's shape."""
+        return math.prod(shape[a] for a in self.out), math.prod(shape[a] for a in self.summed)
 
 
 def contraction(graph: Graph, op: Op) -> Contraction | None:
@@ -48,20 +48,20 @@ def contraction(graph: Graph, op: Op) -> Contraction | None:
         return None
     first, second, result = product.letters
     x, weight = (first, second) if op.inputs[0] == live[0] else (second, first)
-    into = [a for a, letter in enumerate(weight) if letter in x and letter not in result]
+    summed = [a for a, letter in enumerate(weight) if letter in x and letter not in result]
     out = [a for a, letter in enumerate(weight) if letter not in x and letter in result]
-    if not into or not out or len(into) + len(out) != len(weight) or len({*x}) != len(x):
+    if not summed or not out or len(summed) + len(out) != len(weight) or len({*x}) != len(x):
         return None
-    entering = tuple(x.index(weight[a]) for a in into)
-    given = tuple(result.index(weight[a]) for a in out)
-    return Contraction(live[0], static[0], entering, tuple(into), tuple(out), given)
+    input_axes = tuple(x.index(weight[a]) for a in summed)
+    output_axes = tuple(result.index(weight[a]) for a in out)
+    return Contraction(live[0], static[0], input_axes, tuple(summed), tuple(out), output_axes)
 
 
 def laid_out(graph: Graph, op: Op, own: Array) -> Array:
-    """Numbers of a product's result, counted as if what is given stood last, as a dense layer's."""
+    """Values of a product's result, counted as if the weight's axes stood last, as in dense."""
     found = contraction(graph, op)
     if found is None or len(own.shape) != len(graph.tape.values[op.outputs[0]].shape):
         return own
-    axes = [*(a for a in range(own.ndim) if a not in found.given), *found.given]
+    axes = [*(a for a in range(own.ndim) if a not in found.output_axes), *found.output_axes]
     numbers: Array = own.reshape([own.shape[a] for a in axes]).transpose(np.argsort(axes))
     return numbers

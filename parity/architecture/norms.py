@@ -1,7 +1,7 @@
 """Norms in small operations, in a layer of their own or in the middle of a larger one.
 
 Whatever their spelling they are `x / sqrt(variance + epsilon)`, with a mean taken off, a scale and
-a shift. What is computed from that root on is multiplied out into terms, and the terms tell what
+a shift. What is computed from that root on is multiplied out into terms, and the terms say what
 each tensor is: a factor beside x is the scale, one of the term that is taken off the mean, and a
 term without the root is the shift.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 from parity.architecture.graph import Graph
 from parity.architecture.step import ADDITIONS, STEPS, Step, axes_of
-from parity.tape import Op
+from parity.tape import Op, Tape
 from parity.walk_once import Once
 
 _QUOTIENTS = frozenset(("divide", "divide_from", "reciprocal"))
@@ -47,9 +47,9 @@ class _Statistic:
 
 
 def norms(graph: Graph) -> Iterator[Step]:
-    """Norms by their roots, which tell them from all else: `sqrt(variance + epsilon)`."""
+    """Norms by their roots, which nothing else has: `sqrt(variance + epsilon)`."""
     for root in graph.tape.ops:
-        power = _power(root)
+        power = _power(graph.tape, root)
         added = graph.tape.producer(root.inputs[0]) if power else None
         if added is None or added.word not in ADDITIONS or root.index in graph.owner:
             continue
@@ -58,11 +58,11 @@ def norms(graph: Graph) -> Iterator[Step]:
         variance = [v for v in added.inputs if values[v].size > 1 or values[v].kind != "constant"]
         if epsilon is None or not 0 < epsilon < 0.1 or len(variance) != 1:
             continue
-        told = _statistic(graph, variance[0])
-        step = _Norm(graph, root, power < 0, told).step() if told is not None else None
+        statistic = _statistic(graph, variance[0])
+        step = _Norm(graph, root, power < 0, statistic).step() if statistic is not None else None
         if step is not None:
             step.parameters["epsilon"] = epsilon
-            if told is not None and told.x is None:
+            if statistic is not None and statistic.x is None:
                 step.operands["running variance"] = variance[0]
             yield step
 
@@ -89,11 +89,11 @@ def absorb_affine(graph: Graph, step: Step) -> None:
             at = op.outputs[0]
 
 
-def _power(op: Op) -> float:
+def _power(tape: Tape, op: Op) -> float:
     """Of a root 0.5 or -0.5; 0 where it is none."""
     if op.word in ("sqrt", "rsqrt"):
         return 0.5 if op.word == "sqrt" else -0.5
-    given = op.attributes.get("exponent", op.attributes.get("value"))
+    given = tape.setting(op, "scalar")
     return given if op.word == "power" and given in (0.5, -0.5) else 0.0
 
 
@@ -101,11 +101,11 @@ def _statistic(graph: Graph, variance: int) -> _Statistic | None:
     values, tape = graph.tape.values, graph.tape
     if graph.is_static(variance):
         leaf = values[tape.before_moves(variance)]
-        told = _Statistic("batch_norm", None, None, leaf.size, False)
-        return told if leaf.op < 0 else None
+        found = _Statistic("batch_norm", None, None, leaf.size, False)
+        return found if leaf.op < 0 else None
     mean, x, centred = _mean_of_squares(graph, variance)
     shape = values[x].shape if x is not None else ()
-    axes = axes_of(mean, len(shape)) if mean is not None else ()
+    axes = axes_of(graph.tape, mean, len(shape)) if mean is not None else ()
     if not axes:
         return None
     if 0 in axes:
@@ -174,10 +174,10 @@ def _squared_there(graph: Graph, value: int) -> tuple[int | None, bool]:
 class _Norm:
     """What is computed from one root on."""
 
-    def __init__(self, graph: Graph, root: Op, inverse: bool, told: _Statistic) -> None:
+    def __init__(self, graph: Graph, root: Op, inverse: bool, statistic: _Statistic) -> None:
         self._graph, self._tape = graph, graph.tape
-        self._root, self._inverse, self._told = root, inverse, told
-        self._x = told.x
+        self._root, self._inverse, self._of = root, inverse, statistic
+        self._x = statistic.x
         self._after = set(root.outputs)
         self._known: dict[int, _Terms | None] = {}
 
@@ -196,9 +196,7 @@ class _Norm:
         if ops is None:
             return None
         first = self._tape.ops[ops[0]]
-        return Step(
-            self._told.kind, first.site, ops, dict(self._told.parameters), operands=found[1]
-        )
+        return Step(self._of.kind, first.site, ops, dict(self._of.parameters), operands=found[1])
 
     def _following(self) -> list[Op]:
         """The live operations that compute with the root, in the order of the tape."""
@@ -217,7 +215,7 @@ class _Norm:
 
     def _between(self, last: Op) -> tuple[int, ...] | None:
         """The live operations from x to the last one; None where they read more than x."""
-        start = self._x if self._told.start is None else self._told.start
+        start = self._x if self._of.start is None else self._of.start
         found, todo = set[int](), Once(last.outputs)
         for value in todo:
             op = self._tape.producer(value)
@@ -245,7 +243,7 @@ class _Norm:
         if value in self._root.outputs:
             return [(1, (_ROOT,))] if self._inverse else None
         if self._x is None and value not in self._after and not self._graph.is_static(value):
-            return self._entering(value)
+            return self._input(value)
         op = self._tape.producer(value)
         if op is not None and op.role == "move":
             own = self._graph.live_inputs(op) or op.inputs
@@ -265,8 +263,8 @@ class _Norm:
             return [(1, (value,))]
         return found if found is not None and len(found) <= 3 else None
 
-    def _entering(self, value: int) -> _Terms | None:
-        """Where only weights tell the norm: x is what they are taken off, and multiplied with.
+    def _input(self, value: int) -> _Terms | None:
+        """Where only weights show the norm: x is what they are taken off, and multiplied with.
 
         What was only moved before, as by a flatten, is left before it.
         """
@@ -290,13 +288,13 @@ class _Norm:
 
     def _multiplied_out(self, op: Op) -> _Terms | None:
         word, given = op.word, op.inputs
-        if float(op.attributes.get("alpha") or 1) != 1:
+        if self._tape.setting(op, "factor", 1) not in (1, None):
             return None
         if word == "negate":
             return _negative(self._terms(given[0]))
         if word in _QUOTIENTS:
             return self._divided(op)
-        if word == "multiply_add" and op.attributes.get("value", 1) == 1:
+        if word == "multiply_add":
             return _sum(self._terms(given[0]), self._product(given[1], given[2]))
         if len(given) != 2:
             return None
@@ -316,15 +314,14 @@ class _Norm:
 
     def _is_one(self, op: Op) -> bool:
         """Whether it is 1 that is divided."""
-        told = self._graph.scalar(op)
-        return op.word == "reciprocal" or told == 1
+        return op.word == "reciprocal" or self._graph.scalar(op) == 1
 
     def _product(self, one: int, other: int) -> _Terms | None:
         return _product(self._terms(one), self._terms(other))
 
     def _roles(self, terms: _Terms) -> dict[str, int] | None:
         """What each tensor is; None where the terms are no norm, or not all of one."""
-        width = self._told.width
+        width = self._of.width
         scaled = [(sign, set(own)) for sign, own in terms if _X in own]
         means = [(sign, set(own)) for sign, own in terms if _ROOT in own and _X not in own]
         shifts = [(sign, own) for sign, own in terms if _ROOT not in own and _X not in own]
@@ -339,9 +336,9 @@ class _Norm:
             mean = means[0][1] - {_ROOT} - scale
             if means[0][0] > 0 or not scale <= means[0][1] or len(mean) != 1:
                 return None
-            if self._told.x is None and self._graph.is_static(min(mean)):
+            if self._of.x is None and self._graph.is_static(min(mean)):
                 found["running mean"] = min(mean)
-        if self._told.x is not None and bool(means) != self._told.centred:
+        if self._of.x is not None and bool(means) != self._of.centred:
             return None
         if shifts:
             sign, own = shifts[0]

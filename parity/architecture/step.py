@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from parity.tape import Op, Site
+from parity.tape import Op, Site, Tape
 
 _ACTIVATIONS = frozenset(
     "relu relu6 leaky_relu tanh sigmoid elu selu celu gelu softplus softsign mish silu "
@@ -25,7 +24,7 @@ STEPS = {
 # Steps that stand in for one another at one place without any other change.
 FAMILIES = _ACTIVATIONS, frozenset(("max_pool", "average_pool"))
 
-# What tells a step from others of its kind.
+# The parameters that make a size of a step's.
 _SIZES = {
     "dense": ("units",),
     "convolution": ("filters", "kernel"),
@@ -33,7 +32,7 @@ _SIZES = {
     "embedding": ("features",),
 }
 
-Read = tuple[str, dict[str, Any]]  # what an operation tells: a step's kind and its parameters
+Read = tuple[str, dict[str, Any]]  # an operation as a step: its kind and its parameters
 
 
 @dataclass(eq=False)
@@ -43,10 +42,9 @@ class Step:
     Attributes:
         kind: in the field's words, with underscores.
         ops: indices of its operations, in the order of the tape.
-        parameters: what the tape tells of it, by name; comparable across frameworks.
+        parameters: by name, as far as the tape has them; comparable across frameworks.
         opaque: holds whatever a recurrence or an attention is made of.
-        operands: values that scale and shift in a norm, by their role, where operations of their
-            own do.
+        operands: values that are added, scale or shift, and statistics, by their role.
     """
 
     kind: str
@@ -58,7 +56,7 @@ class Step:
 
     @property
     def size(self) -> tuple[Any, ...]:
-        """What tells it from others of its kind: units, filters and kernel."""
+        """What sets it apart from others of its kind: units, filters and kernel."""
         return tuple(self.parameters[name] for name in _SIZES.get(self.kind, ()))
 
     @property
@@ -78,14 +76,9 @@ class Step:
         return self.kind.replace("_", " ")
 
 
-def first(given: Mapping[str, Any], *names: str, default: Any = None) -> Any:
-    """The attribute that goes by one of several names."""
-    return next((given[name] for name in names if name in given), default)
-
-
-def axes_of(op: Op, rank: int) -> tuple[int, ...]:
-    """The axes that an operation is told to work on; () where it is told none."""
-    given = first(op.attributes, "dim", "axis")
+def axes_of(tape: Tape, op: Op, rank: int) -> tuple[int, ...]:
+    """The axes that an operation is given to work on; () where it is given none."""
+    given = tape.setting(op, "axis")
     axes = (given,) if isinstance(given, int) else given
     if not isinstance(axes, (list, tuple)) or not all(isinstance(axis, int) for axis in axes):
         return ()

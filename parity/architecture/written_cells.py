@@ -1,7 +1,7 @@
-"""One turn of a recurrence that is written out, told by its gates.
+"""One step of a recurrence that is written out, by its gates.
 
-A policy that acts takes one step at a time, so no weight meets what it helped to compute. What is
-left of the loop is its arithmetic, on gates that read an input and a state at once:
+A policy that acts takes one step at a time, so no weight multiplies what it helped to compute. What
+is left of the loop is its arithmetic, on gates that read an input and a state at once:
 
 - LSTM: `o * tanh(f * c + i * g)`;
 - GRU: `(1 - z) * n + z * h` in any of its forms, with `h` among what the gates read;
@@ -36,7 +36,7 @@ class _Gate:
     sources: frozenset[int]
 
 
-def turns(graph: Graph) -> Iterator[Step]:
+def written_cells(graph: Graph) -> Iterator[Step]:
     """The cells that no loop has taken already; one that several agents share is one cell."""
     read = Gates(graph)
     found: dict[frozenset[int], set[int]] = defaultdict(set)

@@ -53,6 +53,7 @@ from parity.frameworks.chainer_weights import (
 from parity.frameworks.chainer_windows import channel_axis as channel_axis
 from parity.frameworks.chainer_windows import padding as padding
 from parity.frameworks.chainer_windows import window as window
+from parity.frameworks.chainer_words import SETTINGS as SETTINGS
 from parity.frameworks.chainer_words import WORDS as WORDS
 from parity.frameworks.invoke import no_tensors, run
 from parity.keeping import left_as_it_was

@@ -276,6 +276,7 @@ def product(op: Op, tape: Tape) -> None:
 
 
 FILE_FORMATS: dict[str, str] = {}
+SETTINGS: dict[str, tuple[str, ...]] = {}
 
 
 def cells(names: Collection[str], read: Callable[[str], Array]) -> tuple[()]:

@@ -58,6 +58,7 @@ from parity.frameworks.tensorflow_weights import (
 from parity.frameworks.tensorflow_windows import channel_axis as channel_axis
 from parity.frameworks.tensorflow_windows import padding as padding
 from parity.frameworks.tensorflow_windows import window as window
+from parity.frameworks.tensorflow_words import SETTINGS as SETTINGS
 from parity.frameworks.tensorflow_words import WORDS as WORDS
 from parity.frameworks.threads import followed
 from parity.keeping import left_as_it_was

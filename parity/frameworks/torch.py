@@ -48,6 +48,7 @@ from parity.frameworks.torch_weights import (
 from parity.frameworks.torch_windows import channel_axis as channel_axis
 from parity.frameworks.torch_windows import padding as padding
 from parity.frameworks.torch_windows import window as window
+from parity.frameworks.torch_words import SETTINGS as SETTINGS
 from parity.frameworks.torch_words import WORDS as WORDS
 from parity.keeping import left_as_it_was, was_built
 from parity.model import flatten_inputs, map_arrays

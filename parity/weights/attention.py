@@ -1,7 +1,7 @@
 """The projections of an attention, fused into one tensor or split into several.
 
 The attention itself is two products of live values: of queries with keys, of weights with values.
-What enters them is followed back to the rows of the projections that made it, head by head.
+Their factors are followed back to the rows of the projections that made it, head by head.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _rows(
         terms = one.kernel.find()
         return [(sign, own[rows]) for sign, own in terms] if terms else None
 
-    yield Part(number, f"{role} kernel", kernel, one.kernel.enters, one.kernel.axis)
+    yield Part(number, f"{role} kernel", kernel, one.kernel.input, one.kernel.axis)
     if one.bias is not None:
         find = Term(addresses, one.bias, flat=True)
 

@@ -95,15 +95,15 @@ def _make_parts(program: Program, cell: Cell) -> None:
     shapes = graph.tape.values
     live = [v for v in op.inputs if not graph.is_static(v) and shapes[v].shape[-1:] == (width,)]
     for role, terms in cell.roles.items():
-        enters = live[0] if role == "kernel" and live else None
-        cell.parts[role] = Part(cell.step, role, lambda terms=terms: terms, enters)  # type: ignore[misc]
+        value = live[0] if role == "kernel" and live else None
+        cell.parts[role] = Part(cell.step, role, lambda terms=terms: terms, value)  # type: ignore[misc]
 
 
-def same_biases(ours: Cell, theirs: Cell) -> None:
+def same_biases(source: Cell, target: Cell) -> None:
     """Adds up the biases of both where one has but one."""
-    if {"bias", "recurrent bias"} <= set(ours.roles) & set(theirs.roles):
+    if {"bias", "recurrent bias"} <= set(source.roles) & set(target.roles):
         return
-    for cell in (ours, theirs):
+    for cell in (source, target):
         second = cell.roles.pop("recurrent bias", None)
         cell.parts.pop("recurrent bias", None)
         if second is not None and "bias" in cell.roles:
@@ -113,13 +113,13 @@ def same_biases(ours: Cell, theirs: Cell) -> None:
 
 
 def pair_cells(
-    ours: Sequence[Cell], theirs: Sequence[Cell], steps: Mapping[int, int], notes: list[str]
+    source: Sequence[Cell], target: Sequence[Cell], steps: Mapping[int, int], notes: list[str]
 ) -> list[tuple[Cell, Cell]]:
     """Cells of one size: those alone in steps that belong together, the others as they run."""
     pairs = []
-    for key, count in Counter(cell.key for cell in ours).items():
-        left = [cell for cell in ours if cell.key == key]
-        right = [cell for cell in theirs if cell.key == key]
+    for key, count in Counter(cell.key for cell in source).items():
+        left = [cell for cell in source if cell.key == key]
+        right = [cell for cell in target if cell.key == key]
         if len(left) != len(right):
             notes.append(
                 f"the source has {count} recurrent cell(s) of {key[1]} units over {key[2]} "

@@ -1,4 +1,4 @@
-"""Where each feature that enters a layer comes from: which channel and pixel of which layer.
+"""Where each input feature of a layer comes from: which channel and pixel of which layer.
 
 A dense layer behind a flatten takes channels first in one framework and channels last in another.
 Neither is read off a shape: the elements of each layer's result are numbered in one order of axes
@@ -52,7 +52,7 @@ class Elements:
             if op.index in last:
                 step = program.steps[last[op.index]]
                 self._of[op.outputs[0]] = self._after(step, op, anchors.get(last[op.index]))
-            elif op.index not in owner or op.role == "move":  # a recurrence takes its turns apart
+            elif op.index not in owner or op.role == "move":  # a recurrence splits its steps
                 self._loose(op)
 
     def of(self, value: int) -> Array | None:
@@ -60,7 +60,7 @@ class Elements:
         return self._of.get(value)
 
     def channels(self, value: int, axis: int, images: bool) -> Array | None:
-        """What tells the channels of a value apart, by their order along `axis`.
+        """The origins of a value's channels, by their order along `axis`.
 
         Args:
             images: whether to look at a pixel in the middle, away from any padding.
@@ -165,7 +165,7 @@ class Elements:
         shape = self._tape.values[op.outputs[0]].shape
         if labels is None:
             return None
-        axes = axes_of(op, labels.ndim)
+        axes = axes_of(self._tape, op, labels.ndim)
         if not axes and len(shape) == labels.ndim:
             axes = tuple(n for n, size in enumerate(shape) if size != labels.shape[n])
         with np.errstate(over="ignore"):
@@ -174,66 +174,66 @@ class Elements:
 
 
 def _mixed(labels: Array) -> Array:
-    """Numbers whose sums tell which labels they are of, in whatever order."""
+    """Numbers whose sums identify the labels that they are of, in whatever order."""
     with np.errstate(over="ignore"):
         found: Array = (labels * 0x2545F4914F6CDD1D) ^ (labels >> 7)
         return found
 
 
-def order_in_file(entering: Array | None, elements: Elements, channels_last: bool) -> Array | None:
-    """How a file's channels are laid out as they enter a layer, from how images lie there.
+def order_in_file(origins: Array | None, elements: Elements, channels_last: bool) -> Array | None:
+    """How a file's channels are laid out as a layer's input, from how images lie there.
 
     Args:
-        entering: the origins of what enters, of one layer's result.
+        origins: of the features of an input, in one layer's result.
 
     Returns:
         As `order`; None also where they come from several layers.
     """
-    if entering is None or (entering >= _SUMMED).any():
+    if origins is None or (origins >= _SUMMED).any():
         return None
-    anchors = np.unique(entering // _SPAN)
+    anchors = np.unique(origins // _SPAN)
     if anchors.size != 1 or int(anchors[0]) not in elements.shapes:
         return None
     _, channels, *space = elements.shapes[int(anchors[0])]
     size = int(np.prod(space, dtype=np.int64))
-    place = entering % _SPAN % (channels * size)
+    place = origins % _SPAN % (channels * size)
     if channels_last:
         place = place % size * channels + place // size
     ranks = np.argsort(np.argsort(place))
     return None if np.array_equal(ranks, np.arange(place.size)) else ranks
 
 
-def order(ours: Array | None, theirs: Array | None) -> tuple[Array | None, bool]:
+def order(source: Array | None, target: Array | None) -> tuple[Array | None, bool]:
     """How the reference's channels are laid out as the candidate's.
 
     Returns:
         For each of the candidate's channels the number of the reference's, None where they stand
         in the same order; and whether that is known.
     """
-    if ours is None or theirs is None or ours.size != theirs.size:
+    if source is None or target is None or source.size != target.size:
         return None, False
-    if np.array_equal(ours, theirs):
+    if np.array_equal(source, target):
         return None, True
-    left, right = np.argsort(ours, kind="stable"), np.argsort(theirs, kind="stable")
-    if not np.array_equal(ours[left], theirs[right]):
+    left, right = np.argsort(source, kind="stable"), np.argsort(target, kind="stable")
+    if not np.array_equal(source[left], target[right]):
         return None, False
-    found = np.empty(ours.size, np.int64)
+    found = np.empty(source.size, np.int64)
     found[right] = left
     return found, True
 
 
-def moved_as(numbers: Array, ours: Array, theirs: Array) -> Array | None:
+def moved_as(numbers: Array, source: Array, target: Array) -> Array | None:
     """Numbers moved as the axes were of what they are of, between arrays of the same contents.
 
     Returns:
         None where no order of axes makes one array of the other, or several do, and differ.
     """
-    if ours.size != theirs.size or ours.ndim != theirs.ndim:
+    if source.size != target.size or source.ndim != target.ndim:
         return None
     found = {
         numbers.transpose(axes).tobytes(): axes
-        for axes in permutations(range(ours.ndim))
-        if ours.transpose(axes).shape == theirs.shape
-        and np.array_equal(ours.transpose(axes), theirs)
+        for axes in permutations(range(source.ndim))
+        if source.transpose(axes).shape == target.shape
+        and np.array_equal(source.transpose(axes), target)
     }
     return numbers.transpose(*found.values()) if len(found) == 1 else None

@@ -13,8 +13,8 @@ from parity.report.escape import on_one_line
 from parity.report.heads import Heads, heads_of, outputs_lines
 from parity.walk_once import Once
 from parity.weights.pairing import Side
-from parity.weights.probe_inputs import drawn, fed
-from parity.weights.tensors import Tensor, collisions, told_collisions
+from parity.weights.probe_inputs import example_inputs, inputs_for
+from parity.weights.tensors import Tensor, collision_notes, collisions
 
 _HEADINGS = ("tensor", "shape", "dtype", "role", "used by")
 
@@ -83,11 +83,11 @@ class Inventory:
 
     def _remarks(self) -> list[str]:
         shared = [item for item in self.items if len(item.names) > 1]
-        told = [f"shared, one tensor: {' = '.join(item.names)}" for item in shared]
+        lines = [f"shared, one tensor: {' = '.join(item.names)}" for item in shared]
         if self.heads.equal:
-            told.append(f"equal in several outputs, not shared: {self.heads.equal} tensors")
-        told += self.told
-        return ["", *told] if told else []
+            lines.append(f"equal in several outputs, not shared: {self.heads.equal} tensors")
+        lines += self.told
+        return ["", *lines] if lines else []
 
 
 def _columns(lines: Sequence[Sequence[str]]) -> list[str]:
@@ -105,15 +105,15 @@ def inventory(model: Any, inputs: Inputs = None) -> Inventory:
 
     Args:
         model: of any framework, or `parity.wrap` of one; it runs once.
-        inputs: as for `compare`; drawn where the model tells the shapes that it takes.
+        inputs: as for `compare`; random ones where the model states its shapes.
 
     Raises:
         ParityError: as for `compare`.
     """
     wrapped = wrap(model)
-    inputs = drawn([wrapped]) if inputs is None else inputs
+    inputs = example_inputs([wrapped]) if inputs is None else inputs
     framework = load(wrapped.framework)
-    _, tape = record(wrapped, None, fed(wrapped, wrapped, inputs))
+    _, tape = record(wrapped, None, inputs_for(wrapped, wrapped, inputs))
     tensors = framework.tensors(wrapped.obj)
     side = Side(tape, tensors, {})
     roles = _roles(side)
@@ -134,7 +134,7 @@ def inventory(model: Any, inputs: Inputs = None) -> Inventory:
         wrapped.framework,
         items,
         collisions(tensors),
-        tuple(told_collisions(wrapped.name, tensors)),
+        tuple(collision_notes(wrapped.name, tensors)),
         tuple(tape.outputs),
         heads_of(tape, tape.outputs),
     )
@@ -149,7 +149,7 @@ def _roles(side: Side) -> dict[str, tuple[str, ...]]:
 
 
 def _operations(side: Side, tensor: Tensor) -> tuple[str, ...]:
-    """The operations that compute with a tensor, or that it is handed to as it is."""
+    """The operations that compute with a tensor, or that it is passed to as it is."""
     tape = side.tape
     book = side.addresses
     number = book.tensors.index(tensor)

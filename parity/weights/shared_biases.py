@@ -65,13 +65,13 @@ def _added(graph: Graph, value: int) -> Iterator[Op]:
 
 
 def with_one_bias(
-    ours: tuple[list[Sum], Parts], theirs: tuple[list[Sum], Parts], steps: Mapping[int, int]
+    source: tuple[list[Sum], Parts], target: tuple[list[Sum], Parts], steps: Mapping[int, int]
 ) -> tuple[Parts, Parts]:
     """The parts of both models; of sums that have other biases, all of them as one."""
-    left, right = dict(ours[1]), dict(theirs[1])
-    for one in ours[0]:
+    left, right = dict(source[1]), dict(target[1])
+    for one in source[0]:
         partners = frozenset(steps.get(step, -1) for step in one.steps)
-        other = next((other for other in theirs[0] if other.steps == partners), None)
+        other = next((other for other in target[0] if other.steps == partners), None)
         if other is None:
             continue
         first = min(one.steps)

@@ -1,7 +1,7 @@
 """Tensors of operations that are no step: a learned scale, a shift, a table that is added.
 
-They are told apart by what they do and by the steps around them. Products in a loop or an attention
-that are none of its cell's or its projections' are told by the loop that they are in.
+They are identified by what they do and by the steps around them. Products in a loop or an attention
+that are none of its cell's or its projections' are identified by the loop that they are in.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def loose(program: Program, addresses: Addresses) -> list[Loose]:
             continue
         long = varying(own)
         own = without_repeats(own)
-        enters = live[0] if len(long) == 1 else None
-        part = Part(-1, role, terms(own), enters, max(long, default=-1))
+        value = live[0] if len(long) == 1 else None
+        part = Part(-1, role, terms(own), value, max(long, default=-1))
         found.append(Loose(part, before[op.index], after[op.index]))
     return found
 
@@ -75,7 +75,7 @@ def terms(own: Array) -> Callable[[], list[tuple[float | Array, Array]] | None]:
 
 
 def pair_loose(
-    ours: Iterable[Loose], theirs: Iterable[Loose], steps: Mapping[int, int]
+    source: Iterable[Loose], target: Iterable[Loose], steps: Mapping[int, int]
 ) -> Iterator[tuple[Part, Part]]:
     """Those of one role and shape between the same steps, in their order."""
 
@@ -84,10 +84,10 @@ def pair_loose(
 
     left: dict[Any, list[Part]] = defaultdict(list)
     right: dict[Any, list[Part]] = defaultdict(list)
-    for one in _once(ours):
+    for one in _once(source):
         key = (one.part.role, one.part.shape, partners(one.before), partners(one.after))
         left[key].append(one.part)
-    for one in _once(theirs):
+    for one in _once(target):
         right[one.part.role, one.part.shape, one.before, one.after].append(one.part)
     for key, parts in left.items():
         if len(parts) == len(right[key]):

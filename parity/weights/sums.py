@@ -45,7 +45,7 @@ class Product:
     """
 
     op: Op
-    enters: int | None
+    input: int | None
     kernel: Array
 
 
@@ -96,9 +96,9 @@ class Sums:
         ]
 
     def _apart(self, op: Op, kernel: Part) -> Iterator[Product]:
-        """A product as one for each value that was joined into what enters."""
+        """A product as one for each value that was joined into its input."""
         addresses = kernel.find()[0][1]  # type: ignore[index]
-        value = kernel.enters
+        value = kernel.input
         joined = self.tape.producer(self.graph.root(value)) if value is not None else None
         several = joined is not None and joined.role == "move" and len(joined.inputs) > 1
         widths = [self._width(one) for one in joined.inputs] if joined and several else []
@@ -133,18 +133,18 @@ class Sums:
                     self.of.setdefault(output, []).append(Addend(term.product, own, term.is_bias))
 
     def recurs(self, number: int) -> bool:
-        """Whether a product meets what its own weights helped to compute."""
+        """Whether a product multiplies what its own weights helped to compute."""
         product = self.products[number]
         earlier = {n for n in self.alike(product.op) if n < product.op.index}
-        return product.enters is not None and self.graph.comes_from(product.enters, earlier)
+        return product.input is not None and self.graph.comes_from(product.input, earlier)
 
     def reads_state(self, numbers: Collection[int], step: Step, units: int) -> set[int]:
         """The products of a single turn that read its state.
 
         It is as wide as the cell. A GRU weighs it; else it is what an input of the model is, and of
-        two the later: a state is given behind what enters.
+        two the later: a state is given behind the input.
         """
-        sources = {number: self._source(self.products[number].enters) for number in numbers}
+        sources = {number: self._source(self.products[number].input) for number in numbers}
         wide = {one for one in sources.values() if one is not None and self._width(one) == units}
         factors = {
             self.graph.root(value)
@@ -158,7 +158,7 @@ class Sums:
         return {number for number, source in sources.items() if source == state}
 
     def _source(self, value: int | None) -> int | None:
-        """What enters a product, before moves and before a gate resets it."""
+        """The input of a product, before moves and before a gate resets it."""
         if value is None:
             return None
         root = self.graph.root(value)

@@ -1,10 +1,10 @@
-"""What running both models does not prove: weights that met nothing but zeros, and what was left.
+"""What running both models does not prove: weights that multiplied only zeros, and what was left.
 
 What neither side's partner was found for may be equal by chance, as untrained scales of ones are:
 the two then agree, and would not once the source is trained.
 
 One time step from a state of zeros is how an acting policy is often called. What is written there
-is right by its role, and whether it is can be seen only where a state enters, or a second step.
+is right by its role; whether it is shows only with a state among the inputs, or at a second step.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def unproved(target: Side, found: Pairing) -> list[str]:
     if not names:
         return []
     return [
-        f"{', '.join(names)}: written by role and not proved, as the state they meet is zero at "
-        "the only step; give inputs of two steps or more, or a state"
+        f"{', '.join(names)}: written by role and not proved, as the state they multiply is zero "
+        "at the only step; give inputs of two steps or more, or a state"
     ]
 
 
@@ -55,10 +55,10 @@ def unmoved(source: Side, target: Side, found: Pairing) -> str:
             left[1].remove(other)
     if not all(left):
         return ""
-    ours, theirs = (", ".join(tensor.name for tensor in own) for own in left)
+    source_names, target_names = (", ".join(tensor.name for tensor in own) for own in left)
     return (
-        f"{ours} of the source and {theirs} of the target were not moved: the two agree only as "
-        "long as these hold what they hold now"
+        f"{source_names} of the source and {target_names} of the target were not moved: the two "
+        "agree only as long as these hold what they hold now"
     )
 
 
@@ -70,8 +70,8 @@ def _same_numbers(one: Tensor, other: Tensor) -> bool:
     """In whatever order; of one number throughout that says nothing."""
     if math.prod(one.shape) != math.prod(other.shape) or not varied(one):
         return False
-    ours, theirs = (np.sort(own.read(), axis=None) for own in (one, other))
-    return np.array_equal(ours, theirs)
+    source, target = (np.sort(own.read(), axis=None) for own in (one, other))
+    return np.array_equal(source, target)
 
 
 def _proved(side: Side, names: tuple[str, ...]) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._context import maps_elementwise
 from parity.diagnosis.causes._substitution import static_ops
 from parity.operations import LOOK_UPS
 from parity.tape import Array
@@ -26,9 +27,7 @@ def position_ids(case: Case) -> Iterator[Explanation]:
         the candidate's are other rows of it.
     """
     first = case.first
-    if len(first.inputs) != 1 or first.x.shape != first.reference.shape or first.x.ndim < 2:
-        return
-    if first.candidate.shape != first.reference.shape:
+    if not maps_elementwise(case) or first.x.ndim < 2:
         return
     for join, part in ((np.add, np.subtract), (np.multiply, np.divide)):
         with np.errstate(all="ignore"):

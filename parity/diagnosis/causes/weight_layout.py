@@ -21,6 +21,7 @@ from parity.diagnosis.causes._context import (
     flattened,
     permutations,
 )
+from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._substitution import progression, static_ops
 from parity.diagnosis.causes._weights import (
     Change,
@@ -125,14 +126,11 @@ def _computed_order(case: Case, change: Change) -> tuple[str, str] | None:
     reference, candidate = (
         [
             ends
-            for op in static_ops(view)
+            for op in static_ops(side.view)
             for v in op.outputs
-            if (ends := progression(side.array(v)))
+            if (ends := progression(side.model.array(v)))
         ]
-        for view, side in (
-            (case.reference, case.repaired.reference),
-            (case.candidate, case.repaired.side),
-        )
+        for side in sides(case)
     )
     order = arrangement(change.leaf.array, change.now)
     if not isinstance(order, AxisOrder):
