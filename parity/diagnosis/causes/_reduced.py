@@ -59,7 +59,7 @@ class Reduction:
 
 
 @dataclass(frozen=True)
-class Change:
+class OtherReduction:
     """A reduction of the reference, and another one that makes it the candidate.
 
     Attributes:
@@ -133,12 +133,12 @@ def _reduction(x: Array, made: Array) -> tuple[str, Axes] | None:
 
 
 @lru_cache(maxsize=4)
-def changes(case: Case) -> tuple[Change, ...]:
+def changes(case: Case) -> tuple[OtherReduction, ...]:
     """Other reductions in the place of one of the reference's that give the candidate's value."""
     return tuple(_changes(case))
 
 
-def _changes(case: Case) -> Iterator[Change]:
+def _changes(case: Case) -> Iterator[OtherReduction]:
     reference = inside_reference(case)
     found = list(reductions(reference))
     if not found:
@@ -154,13 +154,13 @@ def _changes(case: Case) -> Iterator[Change]:
                     continue
                 if other is None and kind != one.kind and not _may_take(case, one, kind):
                     continue
-                yield Change(one, kind, axes, _named(case, one, axes, other), predict)
+                yield OtherReduction(one, kind, axes, _named(case, one, axes, other), predict)
                 break
         else:
             for predict in (_left_out(case, one), _unreduced(case, one)):
                 if predict is not None:
                     named = _named(case, one, one.axes, None)
-                    yield Change(one, "none", (), (named[0], ()), predict)
+                    yield OtherReduction(one, "none", (), (named[0], ()), predict)
                     break
 
 

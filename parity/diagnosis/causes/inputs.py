@@ -130,7 +130,7 @@ def _orders(count: int) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 @dataclass(frozen=True)
-class Affine:
+class InputScaling:
     """What is made of an input: scale * x + offset, one pair for all or one for each channel.
 
     Attributes:
@@ -213,7 +213,7 @@ def _subject(case: Case, value: int) -> str:
     return "the input" if is_input else "what is made of the input alone"
 
 
-def _stated(mine: Affine, other: Affine) -> tuple[str, str, dict[str, tuple[Any, Any]]]:
+def _stated(mine: InputScaling, other: InputScaling) -> tuple[str, str, dict[str, tuple[Any, Any]]]:
     """The cause, what the candidate does to its input and the reference does, and parameters."""
     means, stds = (mine.mean, other.mean), (mine.std, other.std)
     if not (mine.offset.any() or other.offset.any()):  # a mean may have been taken off before
@@ -242,15 +242,15 @@ def _stated(mine: Affine, other: Affine) -> tuple[str, str, dict[str, tuple[Any,
     return "input-normalisation", text, {"mean": means, "std": stds}
 
 
-def _compensated(x: Array, mine: Affine, scale: Array, offset: Array) -> Array:
+def _compensated(x: Array, mine: InputScaling, scale: Array, offset: Array) -> Array:
     """The input of which the reference makes what the candidate makes of x."""
     result: Array = (scale * x + offset - mine.offset) / mine.scale
     return result
 
 
-def _made(inside: Inside, value: int) -> Affine:
+def _made(inside: Inside, value: int) -> InputScaling:
     """The scale and offset of the last value that is the input scaled and shifted."""
-    found = Affine(np.ones(1), np.zeros(1))
+    found = InputScaling(np.ones(1), np.zeros(1))
     x = inside.array(value)
     for made in inside.computed:
         if _is_learned(inside.view.tape, made):
@@ -268,7 +268,7 @@ def _is_learned(tape: Tape, made: int) -> bool:
     return any(tape.values[leaf].kind == "parameter" for leaf in leaves)
 
 
-def _affine(x: Array, made: Array) -> Affine | None:
+def _affine(x: Array, made: Array) -> InputScaling | None:
     axes = [None, *(axis for axis in range(x.ndim - 1, -1, -1) if axis != 0)]
     for axis in axes:
         over = tuple(i for i in range(x.ndim) if i != axis)
@@ -283,7 +283,7 @@ def _affine(x: Array, made: Array) -> Affine | None:
         size = np.abs(made).max()
         offset = np.where(np.abs(offset) < 1e-6 * size, 0.0, offset)
         if (scale != 0).all() and close(scale * x + offset, made):
-            return Affine(scale, offset)
+            return InputScaling(scale, offset)
     return None
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._arrange import holds_two_numbers
-from parity.diagnosis.causes._reduced import Change, axis_edit, by_count, changes, mixed
+from parity.diagnosis.causes._reduced import OtherReduction, axis_edit, by_count, changes, mixed
 from parity.diagnosis.causes._substitution import spell
 from parity.diagnosis.causes.distribution import is_log_probability
 from parity.diagnosis.causes.distributional import is_weighted
@@ -63,7 +63,7 @@ def _of_two_numbers(case: Case, source: int) -> str:
     return "what is reduced holds but two numbers: other operations give the same of it"
 
 
-def _explanation(case: Case, change: Change) -> Explanation:
+def _explanation(case: Case, change: OtherReduction) -> Explanation:
     one, (reference, candidate) = change.reduction, change.named
     over = "" if reference == () else f" over axis {reference}"
     if change.kind == one.kind:
