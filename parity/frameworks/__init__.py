@@ -98,6 +98,12 @@ class Framework(Adapter, Protocol):
     def own_reader(self, obj: Any, format: str) -> Callable[[str], Any] | None:
         """What fills a model from a file in its own format; None where it is another's."""
 
+    def input_shapes(self, obj: Any) -> list[tuple[int | None, ...]]:
+        """The shapes of a model's inputs, the batch first; [] where it does not state them."""
+
+    def takes_channels_last(self, obj: Any) -> bool:
+        """Whether a model's first layer goes over images whose channels come last."""
+
     def versions(self) -> dict[str, str]:
         """Versions and settings that can change numbers."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ _STEPS = re.compile(r"((.+)/\d+)/w\d$")
 
 
 def cells(names: Collection[str], read: Callable[[str], Array]) -> Iterator[CellWeights]:
-    """See `Adapter.cells`."""
+    """See `Framework.cells`."""
     return cells_by_name(names, read, _CELL, _cell)
 
 
@@ -67,7 +66,7 @@ def _gru(own: Mapping[str, Array]) -> CellWeights:
 
 
 def cell_layer(name: str, known: Collection[str]) -> str | None:
-    """See `Adapter.cell_layer`."""
+    """See `Framework.cell_layer`."""
     if match := _GRU.match(name):
         return match[1]
     if match := _STEPS.match(name):
@@ -86,13 +85,3 @@ def momentum(kept: float) -> str:
 def stored_name(name: str) -> str:
     """See `Framework.stored_name`."""
     return name.lstrip("/")
-
-
-def own_writer(obj: Any, name: str) -> Callable[[str], Any] | None:
-    """See `Framework.own_writer`."""
-    return None
-
-
-def own_reader(obj: Any, format: str) -> Callable[[str], Any] | None:
-    """See `Framework.own_reader`."""
-    return None

@@ -17,6 +17,13 @@ from parity.draws.host import Host
 from parity.errors import NoFloat64
 from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run
+from parity.frameworks.without_files import FILE_FORMATS as FILE_FORMATS
+from parity.frameworks.without_files import cell_layer as cell_layer
+from parity.frameworks.without_files import input_shapes as input_shapes
+from parity.frameworks.without_files import own_reader as own_reader
+from parity.frameworks.without_files import own_writer as own_writer
+from parity.frameworks.without_files import stored_name as stored_name
+from parity.frameworks.without_files import takes_channels_last as takes_channels_last
 from parity.keeping import left_as_it_was, other_generators
 from parity.model import flatten_inputs, map_arrays
 from parity.numerics.accounting import in_reals
@@ -275,7 +282,6 @@ def product(op: Op, tape: Tape) -> None:
     """See `window`."""
 
 
-FILE_FORMATS: dict[str, str] = {}
 SETTINGS: dict[str, tuple[str, ...]] = {}
 
 
@@ -283,24 +289,8 @@ def cells(names: Collection[str], read: Callable[[str], Array]) -> tuple[()]:
     return ()
 
 
-def cell_layer(name: str, known: Collection[str]) -> None:
-    """See `cells`: a function has no layers."""
-
-
 def momentum(kept: float) -> str:
     return f"momentum {kept:g}"
-
-
-def stored_name(name: str) -> str:
-    return name
-
-
-def own_writer(obj: Any, name: str) -> None:
-    """NumPy has no models, so no files of models."""
-
-
-def own_reader(obj: Any, format: str) -> None:
-    """See `own_writer`."""
 
 
 def channel_axis(op: Op, rank: int) -> int:

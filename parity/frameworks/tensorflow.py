@@ -34,33 +34,21 @@ from parity.frameworks.keras_call import keras_arguments
 from parity.frameworks.tensorflow_call import Call
 from parity.frameworks.tensorflow_products import product as product
 from parity.frameworks.tensorflow_watcher import Watcher
-from parity.frameworks.tensorflow_weights import (
-    FILE_FORMATS as FILE_FORMATS,
-)
-from parity.frameworks.tensorflow_weights import (
-    cell_layer as cell_layer,
-)
-from parity.frameworks.tensorflow_weights import (
-    cells as cells,
-)
-from parity.frameworks.tensorflow_weights import (
-    momentum as momentum,
-)
-from parity.frameworks.tensorflow_weights import (
-    own_reader as own_reader,
-)
-from parity.frameworks.tensorflow_weights import (
-    own_writer as own_writer,
-)
-from parity.frameworks.tensorflow_weights import (
-    stored_name as stored_name,
-)
+from parity.frameworks.tensorflow_weights import cells as cells
+from parity.frameworks.tensorflow_weights import input_shapes as input_shapes
+from parity.frameworks.tensorflow_weights import momentum as momentum
+from parity.frameworks.tensorflow_weights import own_reader as own_reader
+from parity.frameworks.tensorflow_weights import own_writer as own_writer
+from parity.frameworks.tensorflow_weights import takes_channels_last as takes_channels_last
 from parity.frameworks.tensorflow_windows import channel_axis as channel_axis
 from parity.frameworks.tensorflow_windows import padding as padding
 from parity.frameworks.tensorflow_windows import window as window
 from parity.frameworks.tensorflow_words import SETTINGS as SETTINGS
 from parity.frameworks.tensorflow_words import WORDS as WORDS
 from parity.frameworks.threads import followed
+from parity.frameworks.without_files import FILE_FORMATS as FILE_FORMATS
+from parity.frameworks.without_files import cell_layer as cell_layer
+from parity.frameworks.without_files import stored_name as stored_name
 from parity.keeping import left_as_it_was
 from parity.model import flatten_inputs, map_arrays
 from parity.recorder import Recorder

@@ -11,15 +11,13 @@ import numpy as np
 from parity.tape import Array
 from parity.weights.cell_weights import CellWeights, cells_by_name, weights_of_cell
 
-FILE_FORMATS: Mapping[str, str] = {}
-
 _CELL = re.compile(r"(?P<cell>.*/)?(?P<role>kernel|recurrent_kernel|bias)$")
 _GATES = {3: (1, 0, 2)}  # a GRU's are z, r, n; an LSTM's are in the common order
 _FORMATS = ("keras", "keras-weights", "keras-h5")
 
 
 def cells(names: Collection[str], read: Callable[[str], Array]) -> Iterator[CellWeights]:
-    """See `Adapter.cells`."""
+    """See `Framework.cells`."""
     return cells_by_name(names, read, _CELL, _cell)
 
 
@@ -37,19 +35,9 @@ def _cell(own: Mapping[str, Array]) -> CellWeights | None:
     return weights_of_cell(units, rows(own["kernel"]), rows(own["recurrent_kernel"]), biases)
 
 
-def cell_layer(name: str, known: Collection[str]) -> str | None:
-    """See `Adapter.cell_layer`."""
-    return None
-
-
 def momentum(kept: float) -> str:
     """See `Framework.momentum`."""
     return f"momentum {kept:g}"
-
-
-def stored_name(name: str) -> str:
-    """See `Framework.stored_name`."""
-    return name
 
 
 def own_writer(obj: Any, name: str) -> Callable[[str], Any] | None:
@@ -62,3 +50,17 @@ def own_reader(obj: Any, format: str) -> Callable[[str], Any] | None:
     """See `Framework.own_reader`."""
     found = getattr(obj, "load_weights", None) if format in _FORMATS else None
     return found if callable(found) else None
+
+
+def input_shapes(obj: Any) -> list[tuple[int | None, ...]]:
+    """See `Framework.input_shapes`."""
+    return [tuple(getattr(one, "shape", ())) for one in getattr(obj, "inputs", None) or ()]
+
+
+def takes_channels_last(obj: Any) -> bool:
+    """See `Framework.takes_channels_last`."""
+    for layer in getattr(obj, "layers", None) or ():
+        if type(layer).__name__ not in ("InputLayer", "Rescaling"):
+            window = hasattr(layer, "kernel_size") or hasattr(layer, "pool_size")
+            return window and getattr(layer, "data_format", None) == "channels_last"
+    return False

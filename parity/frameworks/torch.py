@@ -24,32 +24,20 @@ from parity.frameworks.torch_ops import in_float64
 from parity.frameworks.torch_products import product as product
 from parity.frameworks.torch_reads import seen
 from parity.frameworks.torch_watcher import Ref, SharedMemory, Watcher, name_of
-from parity.frameworks.torch_weights import (
-    FILE_FORMATS as FILE_FORMATS,
-)
-from parity.frameworks.torch_weights import (
-    cell_layer as cell_layer,
-)
-from parity.frameworks.torch_weights import (
-    cells as cells,
-)
-from parity.frameworks.torch_weights import (
-    momentum as momentum,
-)
-from parity.frameworks.torch_weights import (
-    own_reader as own_reader,
-)
-from parity.frameworks.torch_weights import (
-    own_writer as own_writer,
-)
-from parity.frameworks.torch_weights import (
-    stored_name as stored_name,
-)
+from parity.frameworks.torch_weights import cells as cells
+from parity.frameworks.torch_weights import momentum as momentum
 from parity.frameworks.torch_windows import channel_axis as channel_axis
 from parity.frameworks.torch_windows import padding as padding
 from parity.frameworks.torch_windows import window as window
 from parity.frameworks.torch_words import SETTINGS as SETTINGS
 from parity.frameworks.torch_words import WORDS as WORDS
+from parity.frameworks.without_files import FILE_FORMATS as FILE_FORMATS
+from parity.frameworks.without_files import cell_layer as cell_layer
+from parity.frameworks.without_files import input_shapes as input_shapes
+from parity.frameworks.without_files import own_reader as own_reader
+from parity.frameworks.without_files import own_writer as own_writer
+from parity.frameworks.without_files import stored_name as stored_name
+from parity.frameworks.without_files import takes_channels_last as takes_channels_last
 from parity.keeping import left_as_it_was, was_built
 from parity.model import flatten_inputs, map_arrays
 from parity.recorder import Recorder, discover

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
 
 from parity.tape import Array
 from parity.weights.cell_weights import CellWeights, cells_by_name, weights_of_cell
-
-FILE_FORMATS: Mapping[str, str] = {}
 
 # a layer and a direction each have their own
 _CELL = re.compile(r"(?P<cell>.*?)(?P<role>(?:weight|bias)_(?:ih|hh))(?P<cell2>_l\d+)?"
@@ -17,7 +14,7 @@ _CELL = re.compile(r"(?P<cell>.*?)(?P<role>(?:weight|bias)_(?:ih|hh))(?P<cell2>_
 
 
 def cells(names: Collection[str], read: Callable[[str], Array]) -> Iterator[CellWeights]:
-    """See `Adapter.cells`."""
+    """See `Framework.cells`."""
     return cells_by_name(names, read, _CELL, _cell)
 
 
@@ -29,26 +26,6 @@ def _cell(own: Mapping[str, Array]) -> CellWeights | None:
     return weights_of_cell(units, own["weight_ih"], own["weight_hh"], biases)
 
 
-def cell_layer(name: str, known: Collection[str]) -> str | None:
-    """See `Adapter.cell_layer`."""
-    return None
-
-
 def momentum(kept: float) -> str:
     """See `Framework.momentum`."""
     return f"momentum {1 - kept:g}"
-
-
-def stored_name(name: str) -> str:
-    """See `Framework.stored_name`."""
-    return name
-
-
-def own_writer(obj: Any, name: str) -> Callable[[str], Any] | None:
-    """See `Framework.own_writer`."""
-    return None
-
-
-def own_reader(obj: Any, format: str) -> Callable[[str], Any] | None:
-    """See `Framework.own_reader`."""
-    return None

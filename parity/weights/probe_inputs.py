@@ -8,6 +8,7 @@ import numpy as np
 
 from parity.errors import InputError, ModelError
 from parity.fitting import fitted
+from parity.frameworks import load
 from parity.model import Inputs, Model, as_arrays, full_name, lay_out, wrap
 
 _BATCH = 4  # of example inputs
@@ -39,13 +40,11 @@ def example_inputs(models: Sequence[Model]) -> Inputs:
         if model.inputs is not None:
             return None
     for model in models:
-        stated = getattr(model.obj, "inputs", None)
-        shapes = [tuple(getattr(one, "shape", ())) for one in stated or ()]
+        shapes = load(model.framework).input_shapes(model.obj)
         if shapes and all(all(size for size in shape[1:]) for shape in shapes):
             rng = np.random.default_rng(0)
             arrays = tuple(
-                rng.standard_normal((shape[0] or _BATCH, *shape[1:]), np.float32)
-                for shape in shapes
+                rng.standard_normal([n or _BATCH for n in shape], np.float32) for shape in shapes
             )
             given = arrays[0] if len(arrays) == 1 else arrays
             return lay_out(given, model.input_layout, models[0].input_layout or "NCHW")
@@ -72,7 +71,10 @@ def with_layouts(
     Raises:
         ParityError: no inputs can be made, or a model fails with them.
     """
-    own = [m.input_layout or ("NHWC" if _takes_last(m) else "NCHW") for m in models]
+    own = [
+        m.input_layout or ("NHWC" if load(m.framework).takes_channels_last(m.obj) else "NCHW")
+        for m in models
+    ]
     stated = all(model.input_layout or model.inputs is not None for model in models)
     if stated or "NHWC" not in own:
         return models, example_inputs(models) if inputs is None else inputs, ""
@@ -88,12 +90,3 @@ def with_layouts(
             continue
         return *way[:2], f"images: {way[2]}" if way[2] else ""
     return ways[0 if inputs is None else 1]  # which fails again, and says why
-
-
-def _takes_last(model: Model) -> bool:
-    """Whether a Keras model's first layer slides over images whose channels come last."""
-    for layer in getattr(model.obj, "layers", None) or ():
-        if type(layer).__name__ not in ("InputLayer", "Rescaling"):
-            window = hasattr(layer, "kernel_size") or hasattr(layer, "pool_size")
-            return window and getattr(layer, "data_format", None) == "channels_last"
-    return False
