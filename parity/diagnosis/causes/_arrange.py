@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.numerics.limits import SAME
 from parity.tape import Array
 
-_SAME = 1e-6  # relative to the largest: two numbers of a float32 model, computed in float64
 _TRIED = 4  # steps, should the first numbers be equal to others
 _FEW_AXES = 8
 
@@ -96,7 +96,7 @@ def arrangement(source: Array, target: Array) -> Arrangement | AxisOrder | None:
     numbers a few are equal by chance. What is already in order is no arrangement. Orders of one
     axis come before splits of several.
     """
-    if not same_bag_at_a_glance(source, target) or _alike(source, target):
+    if not same_bag_at_a_glance(source, target) or alike(source, target):
         return None
     if source.shape == target.shape:
         for axis in range(source.ndim):
@@ -106,11 +106,12 @@ def arrangement(source: Array, target: Array) -> Arrangement | AxisOrder | None:
     found = index_of(source, target)
     order = of_index(found[0], target.shape, found[1]) if found is not None else None
     # of equal numbers any may be meant: the arrays themselves decide
-    return order if order is not None and _alike(order(source), target) else None
+    return order if order is not None and alike(order(source), target) else None
 
 
-def _alike(a: Array, b: Array) -> bool:
-    return a.shape == b.shape and bool(np.allclose(a, b, 0, _SAME * float(np.abs(b).max())))
+def alike(a: Array, b: Array) -> bool:
+    """Whether two arrays are one but for rounding."""
+    return a.shape == b.shape and bool(np.allclose(a, b, 0, SAME * float(np.abs(b).max())))
 
 
 def index_of(source: Array, target: Array) -> tuple[Array, Array] | None:
@@ -127,7 +128,7 @@ def index_of(source: Array, target: Array) -> tuple[Array, Array] | None:
     a, b = source.ravel(), target.ravel()
     rows, columns = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
     ordered = a[rows]
-    if not np.allclose(ordered, b[columns], 0, _SAME * float(np.abs(ordered[[0, -1]]).max())):
+    if not np.allclose(ordered, b[columns], 0, SAME * float(np.abs(ordered[[0, -1]]).max())):
         return None
     equal = np.diff(ordered) == 0
     alone = ~(np.append(equal, False) | np.insert(equal, 0, False))
@@ -142,7 +143,7 @@ def same_bag_at_a_glance(a: Array, b: Array) -> bool:
     """Whether the smallest, the largest, and the sums agree: quick where they do not."""
     scale = float(np.abs(a).max())
     reference, candidate = ([x.min(), x.max(), x.mean(), x.std()] for x in (a, b))
-    return bool(np.allclose(reference, candidate, 0, _SAME * scale))
+    return bool(np.allclose(reference, candidate, 0, SAME * scale))
 
 
 def _of_one_axis(source: Array, target: Array, axis: int) -> AxisOrder | None:
@@ -151,13 +152,13 @@ def _of_one_axis(source: Array, target: Array, axis: int) -> AxisOrder | None:
     weights = np.random.default_rng(0).standard_normal(slices.shape[1])
     keys, wanted = slices @ weights, others @ weights
     rows, columns = np.argsort(keys, kind="stable"), np.argsort(wanted, kind="stable")
-    bound = _SAME * float(np.abs(keys).max())
+    bound = SAME * float(np.abs(keys).max())
     if not np.allclose(keys[rows], wanted[columns], 0, bound):
         return None
     order = np.empty(len(keys), np.int64)
     order[columns] = rows
     found = AxisOrder(axis, tuple(order.tolist()))
-    return found if _alike(found(source), target) else None
+    return found if alike(found(source), target) else None
 
 
 def of_index(index: Array, shape: tuple[int, ...], sure: Array | None = None) -> Arrangement | None:

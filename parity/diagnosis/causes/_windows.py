@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from parity.numerics.limits import SAME
 from parity.tape import Array
 
 Pads = tuple[tuple[int, int], ...]  # before and after, for each axis of space
@@ -279,7 +280,7 @@ def _places(
     count, space = wanted.shape[2:], values.shape[2:]
     middle = tuple(n // 2 for n in count) if inner_only else _most(wanted)
     scale = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0))
-    bound = 1e-6 * scale
+    bound = SAME * scale
     target = wanted[_at(slice(m, m + 1) for m in middle)]
     distance = np.abs(values - target)
     starts = np.argwhere(distance.max(axis=(0, 1)) <= bound)
@@ -354,4 +355,4 @@ def _equal(a: Array, b: Array) -> bool:
         return False
     finite = np.isfinite(b)
     scale = float(np.abs(b[finite]).max(initial=0.0))
-    return bool(np.allclose(a, b, 0, 1e-6 * scale))
+    return bool(np.allclose(a, b, 0, SAME * scale))

@@ -95,7 +95,7 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
 
 
 _MOST_SCORES = 1 << 24
-Pair = tuple[bool | float, bool | float]
+BothSides = tuple[bool | float, bool | float]
 _ATTENDING = PRODUCTS | {"attention"}
 
 
@@ -110,7 +110,7 @@ def _before_moves(trial: Trial) -> tuple[Array, ...]:
 def _attention_explained(
     reference: Attention, candidate: Attention, entering: Callable[[Trial], tuple[Array, ...]]
 ) -> Explanation:
-    changed: list[tuple[str, str, Pair, str]] = []  # cause, parameter, of both sides, in words
+    changed: list[tuple[str, str, BothSides, str]] = []  # cause, parameter, of both sides, in words
     if reference.fill != candidate.fill and 0.0 in (reference.fill, candidate.fill):
         words = "a causal mask, the reference has none" if candidate.fill else "no causal mask"
         changed.append(

@@ -11,6 +11,7 @@ from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._arrange import (
     Arrangement,
     AxisOrder,
+    alike,
     arrangement,
     holds_two_numbers,
     index_along,
@@ -120,8 +121,7 @@ def _same_bag(trial: Trial) -> bool:
     a, b = trial.reference, trial.candidate
     if not a.size or not np.isfinite(a).all() or not same_bag_at_a_glance(a, b):
         return False
-    bound = 1e-6 * float(np.abs(a).max())
-    return bool(np.allclose(np.sort(a, axis=None), np.sort(b, axis=None), 0, bound))
+    return alike(np.sort(b, axis=None), np.sort(a, axis=None))
 
 
 def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None:

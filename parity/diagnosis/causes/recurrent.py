@@ -20,6 +20,7 @@ from parity.diagnosis.causes.combinators import first_that_fits, other_parameter
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
+from parity.numerics.limits import SAME
 from parity.tape import Array, Op, Tape
 
 _MOST_ASSIGNMENTS = 40
@@ -308,7 +309,7 @@ def _shift(x: Array, y: Array) -> float | None:
         return None
     shifts = np.log(y) - np.log1p(-y) - x
     shift = float(np.median(shifts))
-    return plain(round(shift, 9)) if np.abs(shifts - shift).max() <= 1e-6 else None
+    return plain(round(shift, 9)) if np.abs(shifts - shift).max() <= SAME else None
 
 
 # --- activation of the gates ----------------------------------------------------------------------

@@ -31,6 +31,7 @@ from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView
 from parity.matching.axis_order import orders
 from parity.matching.match import Side
+from parity.numerics.limits import SAME
 from parity.tape import Array
 
 _FACTOR = 1e6  # no one scales a weight by more
@@ -145,7 +146,7 @@ def _relation(case: Case, change: Change) -> Relation | None:
         and same(factor * weight, now)
         and not holds_two_numbers(weight)
     ):
-        scale = shortest(factor, lambda one: math.isclose(one, factor, rel_tol=1e-6))
+        scale = shortest(factor, lambda one: math.isclose(one, factor, rel_tol=SAME))
         return (
             "weight-scale",
             f"{_read(case, change)} is {scale:.6g} times the reference's",
