@@ -37,7 +37,7 @@ class Lstm:
     Attributes:
         kernel, own: (4 * units, inputs) and (4 * units, units), in the order input, forget, cell,
             output, and (4 * units,).
-        steps: the axis of the steps in what is read.
+        steps: the axis of the steps in the input.
     """
 
     kernel: Array
@@ -71,7 +71,7 @@ class Gru:
     Attributes:
         kernel, own: (3 * units, inputs) and (3 * units, units), the gates before the new state.
         bias, own_bias: (3 * units,); the second is in the product with the state.
-        steps: the axis of the steps in what is read.
+        steps: the axis of the steps in the input.
         reset: which of the two gates resets; the other one keeps.
         keeps: whether an open gate keeps the state, or takes the new one.
         after: whether the reset comes after the product with the recurrent weights.

@@ -272,7 +272,7 @@ def forget_bias(case: Case) -> Iterator[Explanation]:
 
     Looks like: a state that fades too fast or too slowly; TensorFlow's BasicLSTMCell adds 1 when
         it runs, Keras keeps it in the bias, torch adds nothing.
-    Proof: the sigmoid of what is read plus the reference's number is the reference's value, plus
+    Proof: the sigmoid of the input plus the reference's number is the reference's value, plus
         the candidate's number the candidate's; both are solved for.
     """
     if not maps_elementwise(case):
@@ -321,8 +321,8 @@ def recurrent_activation(case: Case) -> Iterator[Explanation]:
 
     Looks like: states that are a little off (hard sigmoid for sigmoid), or grow (ReLU for tanh);
         Keras' old layers took a hard sigmoid for the gates.
-    Proof: with the reference's curve what is read gives the reference's values, with the
-        candidate's the candidate's; and what is read is one of the blocks of a recurrent layer.
+    Proof: with the reference's curve the input gives the reference's values, with the
+        candidate's the candidate's; and the input is one of the blocks of a recurrent layer.
     """
     points = sample_of(case)
     if points is None or not case.entering:
