@@ -138,10 +138,15 @@ def made(view: RegionView, value: int) -> Made:
     """Of what a static value of a region is made."""
     sources = view.sources(value)
     leaves = [leaf for leaf in view.leaves if leaf.id in sources]
-    op = view.tape.producer(value)
-    before = view.tape.graph.static_before([op]) | {op.index} if op is not None else set()
-    ops = (view.tape.ops[index] for index in sorted(before))
-    return Made(tuple(one for one in ops if one.role != "move"), tuple(_floating(leaves)))
+    ops = tuple(op for op in _made_by(view.tape, value) if op.role != "move")
+    return Made(ops, tuple(_floating(leaves)))
+
+
+def _made_by(tape: Tape, value: int) -> list[Op]:
+    """The operations that make a static value, in order."""
+    op = tape.producer(value)
+    indices = set() if op is None else tape.graph.static_before([op]) | {op.index}
+    return [tape.ops[index] for index in sorted(indices)]
 
 
 def matrices(side: Indexed) -> Made:
@@ -158,14 +163,8 @@ def matrices(side: Indexed) -> Made:
 
 def is_looked_up(view: RegionView, value: int) -> bool:
     """Whether a static value is made of a table by whole numbers, as places in it."""
-    tape = view.tape
-    op = tape.producer(value)
-    before = tape.graph.static_before([op]) | {op.index} if op is not None else set()
-    return any(
-        "int" in tape.values[one].dtype and tape.values[one].size > 1
-        for index in before
-        for one in tape.ops[index].inputs
-    )
+    read = (view.tape.values[one] for op in _made_by(view.tape, value) for one in op.inputs)
+    return any("int" in one.dtype and one.size > 1 for one in read)
 
 
 def kernel_layout(view: RegionView, value: int) -> tuple[int, ...]:
@@ -320,13 +319,11 @@ def held(case: Case, as_candidate: bool) -> list[LeafView]:
 def read(case: Case, as_candidate: bool) -> list[LeafView]:
     """Static values as the operations read them: weights after scaling, rounding, transposing."""
     side = sides(case)[as_candidate]
-    view = side.view
     found = []
-    for value in dict.fromkeys(value for op in view.ops for value in op.inputs):
-        op = view.tape.producer(value)
-        if op.static if op is not None else view.tape.values[value].kind != "input":
-            leaf = view.leaf(value)
-            name, kind = (leaf.name, leaf.kind) if leaf is not None else ("", "constant")
+    for value in dict.fromkeys(value for op in side.view.ops for value in op.inputs):
+        if not side.view.tape.is_live(value):
+            leaf = side.view.leaf(value)
+            name, kind = ("", "constant") if leaf is None else (leaf.name, leaf.kind)
             found.append(LeafView(value, name, kind, side.model.array(value)))
     return _floating(found)
 

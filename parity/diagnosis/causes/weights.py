@@ -218,12 +218,7 @@ def _in_some_layout(array: Array, other: Array) -> bool:
 
 def _with_weight(case: Case, inputs: tuple[int, ...]) -> bool:
     tape = case.reference.tape
-    for value in inputs:
-        producer = tape.producer(value)
-        if tape.values[value].kind in ("parameter", "constant") or (producer and producer.static):
-            if tape.values[value].size > 1:
-                return True
-    return False
+    return any(not tape.is_live(value) and tape.values[value].size > 1 for value in inputs)
 
 
 def _exchanged(case: Case, a: int, b: int, trial: Trial) -> Array:
