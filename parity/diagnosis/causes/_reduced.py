@@ -14,6 +14,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Predict
+from parity.diagnosis.causes._limits import ELEMENTS_OF_A_SUM, SLICES_RUN
 from parity.diagnosis.causes._substitution import (
     Axes,
     Inside,
@@ -38,8 +39,6 @@ KINDS: Mapping[str, Callable[..., Array]] = {
     "max": np.max,
     "min": np.min,
 }
-_ELEMENTS = 5  # a smaller factor may be any factor
-_SLICES = 64  # of an axis that was not reduced, at most: the rest runs once for each
 
 
 @dataclass(frozen=True)
@@ -227,7 +226,7 @@ def _unreduced(case: Case, one: Reduction) -> Predict | None:
     axis = one.axes[0]
     count = case.reference.tape.values[one.source].shape[axis]
     wanted = case.first.candidate.shape
-    if count > _SLICES or case.first.reference.size * count != case.first.candidate.size:
+    if count > SLICES_RUN or case.first.reference.size * count != case.first.candidate.size:
         return None
 
     def predict(at: int, trial: Trial) -> Array:
@@ -321,7 +320,7 @@ def by_count(case: Case) -> tuple[str, str] | None:
     if first.reference.shape != first.candidate.shape or not varies(first.x):
         return None
     count = first.x.size // max(first.reference.size, 1)
-    if count < _ELEMENTS or any(reductions(inside_reference(case))):
+    if count < ELEMENTS_OF_A_SUM or any(reductions(inside_reference(case))):
         return None
     for kinds, factor in ((("sum", "mean"), 1 / count), (("mean", "sum"), float(count))):
         if close(first.reference * factor, first.candidate):
