@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.diagnosis.causes._limits import AXES_OF_AN_ORDER, STEPS_TRIED
 from parity.numerics.limits import SAME
 from parity.tape import Array
-
-_TRIED = 4  # steps, should the first numbers be equal to others
-_FEW_AXES = 8
 
 
 @dataclass(frozen=True)
@@ -172,7 +170,7 @@ def of_index(index: Array, shape: tuple[int, ...], sure: Array | None = None) ->
     known = np.ones(at.size, bool) if sure is None else sure.ravel()
     while at.size > 1:
         inner = _innermost(at, known)
-        if inner is None or len(digits) == _FEW_AXES:
+        if inner is None or len(digits) == AXES_OF_AN_ORDER:
             return None
         length, stride, at, known = inner
         digits.append((length, stride))
@@ -183,10 +181,12 @@ def _innermost(at: Array, known: Array) -> tuple[int, int, Array, Array] | None:
     """The axis that runs fastest: its length and stride, and where its rows start, if known."""
     pairs = np.flatnonzero(known[1:] & known[:-1])
     steps = at[pairs + 1] - at[pairs]
-    for stride in dict.fromkeys(steps[:_TRIED].tolist()):  # the first is one within a row
+    for stride in dict.fromkeys(steps[:STEPS_TRIED].tolist()):  # the first is one within a row
         ends = pairs[steps != stride] + 1
         most = int(np.gcd.reduce([*ends.tolist(), at.size]))
-        for parts in range(1, _TRIED):  # the end of a row may lie at a number that is not known
+        for parts in range(
+            1, STEPS_TRIED
+        ):  # the end of a row may lie at a number that is not known
             if most % parts or most == parts:
                 continue
             length = most // parts

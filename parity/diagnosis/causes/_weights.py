@@ -18,6 +18,7 @@ from parity.budget import check
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
 from parity.diagnosis.causes._attested import part_of, times_added
+from parity.diagnosis.causes._limits import CHANGES_TRIED, LAYOUTS_TRIED, WEIGHTS_CHANGED
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named
 from parity.diagnosis.trial import Trial
@@ -30,9 +31,6 @@ from parity.numerics.limits import SAME
 from parity.operations import CONVOLUTIONS
 from parity.tape import Array, Op, Tape, Value
 
-_TRIES = 64
-_LAYOUTS = 24
-_LEAVES = 6  # that may differ at once
 _NO_RESULT = np.empty(0)
 
 
@@ -67,7 +65,7 @@ def changes(case: Case) -> tuple[Change, ...]:
         (_floating(case.reference.leaves), _floating(case.candidate.leaves)),
         (read(case, False), read(case, True)),
     ):
-        for tried in itertools.islice(_combinations(reference, candidate), _TRIES):
+        for tried in itertools.islice(_combinations(reference, candidate), CHANGES_TRIED):
             if gives(case, with_changes(case, tried)):
                 return tried
     return ()
@@ -337,7 +335,7 @@ def _combinations(
         check()  # of hundreds of weights each is held against all others
         if found := _options(leaf, _free_for(leaf, reference, candidate)):
             options.append(found)
-    for count in range(1, min(len(options), _LEAVES) + 1):
+    for count in range(1, min(len(options), WEIGHTS_CHANGED) + 1):
         for chosen in itertools.combinations(options, count):
             for tried in itertools.product(*chosen):
                 check()
@@ -374,7 +372,7 @@ def _options(leaf: LeafView, candidate: Sequence[LeafView]) -> list[Change]:
     bag = np.sort(leaf.array, axis=None) if len(alike) > 1 else leaf.array
     other = min(alike, key=lambda one: _unlike(bag, one.array)) if len(alike) > 1 else alike[0]
     found: list[Array] = []
-    for order in itertools.islice(orders(leaf.array.shape, other.array.shape), _LAYOUTS):
+    for order in itertools.islice(orders(leaf.array.shape, other.array.shape), LAYOUTS_TRIED):
         laid = order.revert(other.array, leaf.array.shape)
         if not same(leaf.array, laid) and not any(np.array_equal(laid, one) for one in found):
             found.append(laid)

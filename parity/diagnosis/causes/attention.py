@@ -13,7 +13,8 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._attested import computes
 from parity.diagnosis.causes._context import maps_elementwise
-from parity.diagnosis.causes._masks import HIDDEN, is_mask_of, masks_of
+from parity.diagnosis.causes._limits import HIDDEN, OPS_TO_A_PRODUCT
+from parity.diagnosis.causes._masks import is_mask_of, masks_of
 from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._weights import gives, with_leaves
 from parity.diagnosis.normalisation import plain
@@ -22,9 +23,6 @@ from parity.diagnosis.view import RegionView
 from parity.numerics.limits import SAME
 from parity.operations import MULTIPLICATIONS, SOFTMAXES
 from parity.tape import Array, Op, Tape
-
-_STEPS_BACK = 12
-
 
 # --- scale ----------------------------------------------------------------------------------------
 
@@ -98,7 +96,7 @@ def _factor_in_softmax(x: Array, p: Array) -> float | None:
 
 def _contracted(tape: Tape, value: int) -> int | None:
     """The length of the axis over which two computed values were multiplied to give a value."""
-    for _ in range(_STEPS_BACK):
+    for _ in range(OPS_TO_A_PRODUCT):
         op = tape.producer(value)
         if op is None or op.static:
             return None

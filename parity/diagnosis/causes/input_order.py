@@ -19,12 +19,11 @@ from parity.diagnosis.causes._context import (
     near_images,
     spatial_axes,
 )
+from parity.diagnosis.causes._limits import SPLITS_TRIED
 from parity.diagnosis.causes._weights import changes, gives, kernel_layout, same
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.tape import Array
-
-_FEW = 24  # ways to split an axis that are tried
 
 
 @cause("head-split-order", "weight-not-transposed", "rope-pairing", "spatial-swap", "channel-order")
@@ -188,7 +187,7 @@ def _tables(case: Case, width: int) -> Iterator[tuple[int, int]]:
         for n in case.reference.tape.values[v].shape
     }
     fitting = [n for n in range(2, width) if width % n == 0]
-    for rows in sorted(fitting, key=lambda n: (n not in shown, n))[:_FEW]:
+    for rows in sorted(fitting, key=lambda n: (n not in shown, n))[:SPLITS_TRIED]:
         yield rows, width // rows
 
 

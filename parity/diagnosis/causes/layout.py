@@ -19,7 +19,6 @@ from parity.diagnosis.causes._arrange import (
     same_bag_at_a_glance,
 )
 from parity.diagnosis.causes._context import (
-    CHANNELS_COST,
     attends,
     exchanges_places,
     flattened,
@@ -32,6 +31,7 @@ from parity.diagnosis.causes._context import (
     role_of_axis,
     spatial_axes,
 )
+from parity.diagnosis.causes._limits import CHANNELS_COST, PARTS_JOINED
 from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes.input_order import exchanged_kernels
 from parity.diagnosis.trial import Trial
@@ -39,7 +39,6 @@ from parity.operations import CONVOLUTIONS, PADS, SOFTMAXES
 from parity.tape import Array
 
 _SHUFFLES = {"depth_to_space", "space_to_depth"}
-_MOST_PARTS = 8
 _JOINS = {"concatenate", "stack"}
 
 
@@ -228,7 +227,7 @@ def _split_axis(case: Case) -> str:
 
 def _is_of_parts(case: Case, order: AxisOrder) -> bool:
     """Whether what stays together in an order are parts that a side joins, or several of them."""
-    if not 1 < len(order.blocks) <= _MOST_PARTS:
+    if not 1 < len(order.blocks) <= PARTS_JOINED:
         return False
     length = case.reference.value.shape[order.axis]
     cuts = [0, *np.cumsum(order.blocks)[:-1].tolist()]

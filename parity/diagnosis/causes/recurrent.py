@@ -13,6 +13,12 @@ from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._context import maps_elementwise
 from parity.diagnosis.causes._curves import Curve, recognise, sigmoid
 from parity.diagnosis.causes._gates import gate_blocks, gate_place, is_read_by_steps
+from parity.diagnosis.causes._limits import (
+    GATES_EXCHANGED,
+    OPS_OF_A_STEP,
+    RESETS_TRIED,
+    VALUES_EXCHANGED,
+)
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._weights import gives
 from parity.diagnosis.causes.activation import sample_of
@@ -22,12 +28,6 @@ from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.numerics.limits import SAME
 from parity.tape import Array, Op, Tape
-
-_MOST_ASSIGNMENTS = 40
-_MOST_VALUES = 5  # read by a region whose gates may be exchanged
-_MOST_OPS = 40  # of one step of a recurrent layer
-_MOST_GATES = 8  # that may be a GRU's reset
-
 
 # --- gates exchanged ------------------------------------------------------------------------------
 
@@ -44,7 +44,7 @@ def gates_exchanged(case: Case) -> Iterator[Explanation]:
     tape, read = case.reference.tape, case.entering
     partners = tuple(dict.fromkeys(case.partners.values()))
     arrays = _arrays(case, case.first, (*read, *partners))
-    for chosen in itertools.islice(_assignments(tape, read, partners), _MOST_ASSIGNMENTS):
+    for chosen in itertools.islice(_assignments(tape, read, partners), GATES_EXCHANGED):
         changed = {a: b for a, b in chosen.items() if not np.array_equal(arrays[a], arrays[b])}
         if not changed or not all(_are_gates(tape, a, b) for a, b in changed.items()):
             continue
@@ -81,7 +81,7 @@ def _assignments(
 
     All that the candidate reads is to be read, by as few changes as possible.
     """
-    if not 1 <= len(read) <= _MOST_VALUES or not 1 <= len(partners) <= _MOST_VALUES:
+    if not 1 <= len(read) <= VALUES_EXCHANGED or not 1 <= len(partners) <= VALUES_EXCHANGED:
         return
     shapes = {value: tape.values[value].shape for value in (*read, *partners)}
     choices = [[b for b in dict.fromkeys((a, *partners)) if shapes[b] == shapes[a]] for a in read]
@@ -137,7 +137,7 @@ def reset_after(case: Case) -> Iterator[Explanation]:
         return
     if not any(leaf.array.ndim == 2 for leaf in case.reference.leaves):
         return  # there is no product to be before or after
-    if len(case.reference.ops) > _MOST_OPS:
+    if len(case.reference.ops) > OPS_OF_A_STEP:
         return  # of more than one step: see `gru_as_a_whole`
     yield from first_that_fits(case, _moved_resets(case))
 
@@ -195,7 +195,7 @@ def _gated_biases(case: Case) -> Iterator[Explanation]:
             for leaf in side.view.leaves
             if leaf.array.ndim == 1 and leaf.array.any() and is_read_by_steps(tape, leaf.id)
         ]
-        for gate, bias in itertools.islice(itertools.product(gates, biases), _MOST_ASSIGNMENTS):
+        for gate, bias in itertools.islice(itertools.product(gates, biases), GATES_EXCHANGED):
             yield reset_explanation(side.is_candidate, partial(_gated, side, gate, bias), side)
 
 
@@ -222,7 +222,7 @@ def _open_gates(case: Case) -> list[int]:
         value
         for value, array in zip(ids, arrays, strict=True)
         if array.size > 1 and 0 < array.min() < array.max() < 1
-    ][:_MOST_GATES]
+    ][:RESETS_TRIED]
 
 
 def _is_multiplied_before_weights(view: RegionView, gate: int) -> bool:

@@ -17,10 +17,10 @@ from parity.diagnosis.causes._arrange import (
     of_index,
 )
 from parity.diagnosis.causes._context import (
-    CHANNELS_COST,
     flattened,
     permutations,
 )
+from parity.diagnosis.causes._limits import CHANNELS_COST
 from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._substitution import progression, static_ops
 from parity.diagnosis.causes._weights import (
