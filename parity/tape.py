@@ -270,6 +270,18 @@ class Tape:
         names = self.adapter.SETTINGS.get(name, (name,))
         return next((op.attributes[own] for own in names if own in op.attributes), default)
 
+    def window(self, op: Op) -> Window | None:
+        """See `Adapter.window`."""
+        return self.adapter.window(op, self)
+
+    def padding(self, op: Op) -> Padding | None:
+        """See `Adapter.padding`."""
+        return self.adapter.padding(op, self)
+
+    def product(self, op: Op) -> Product | None:
+        """See `Adapter.product`."""
+        return self.adapter.product(op, self)
+
     def is_baked(self, op: Op) -> bool:
         """Whether an operation computes with numbers that the host made of values of the run."""
         return op.index in self.baked_ops or not self.baked_leaves.isdisjoint(op.inputs)
