@@ -142,7 +142,7 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
             seen.add(op.index)
             made = op.outputs[0]
             if op.word in CONVOLUTIONS:
-                window = tape.adapter.window(op, tape)
+                window = tape.window(op)
                 if window is None or window.x != at:
                     continue  # as its kernel
                 return "channels" if axis == window.channel else "places"

@@ -172,7 +172,7 @@ def kernel_layout(view: RegionView, value: int) -> tuple[int, ...]:
     """
     tape = view.tape
     for op in view.ops:
-        window = tape.adapter.window(op, tape) if op.word in CONVOLUTIONS else None
+        window = tape.window(op) if op.word in CONVOLUTIONS else None
         kernel = None if window is None else window.weight
         if window is None or kernel is None or value not in {kernel, *view.sources(kernel)}:
             continue

@@ -148,8 +148,6 @@ def _computed_order(case: Case, change: Change) -> tuple[str, str] | None:
 def _depthwise(case: Case) -> bool:
     """Whether a convolution works on each channel, or some of them, by itself."""
     windows = (
-        view.tape.adapter.window(op, view.tape)
-        for view in (case.reference, case.candidate)
-        for op in view.computing
+        view.tape.window(op) for view in (case.reference, case.candidate) for op in view.computing
     )
     return any(one is not None and (one.depthwise or one.groups > 1) for one in windows)
