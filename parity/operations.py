@@ -183,19 +183,6 @@ WORDS: Mapping[str, str] = {
     "shape": "the sizes of a tensor",
 }
 
-# Settings that frameworks call by several names; all others go by their own (`Tape.setting`).
-SETTINGS: Mapping[str, str] = {
-    "axis": "the axis or axes that it works along",
-    "epsilon": "what a norm adds to a variance",
-    "groups": "of channels, in a norm",
-    "minimum": "where it cuts off below",
-    "maximum": "where it cuts off above",
-    "replacement": "what stands for a value below a threshold",
-    "slope": "of a leaky ReLU below 0",
-    "scalar": "the number that it takes beside its tensors",
-    "factor": "of the second addend",
-    "training": "whether a norm takes the statistics of the batch",
-}
 # Words that are asked for together.
 ADDITIONS = frozenset(("add", "add_all", "bias_add"))
 SUBTRACTIONS = frozenset(("subtract", "subtract_from"))
@@ -226,6 +213,20 @@ DIVISIONS = frozenset(("divide", "divide_from", "divide_add", "floor_divide"))
 BOUNDS = frozenset(("clip", "clip_min", "clip_max", "maximum", "minimum", "relu6"))
 # Of what these read only the shape matters.
 FILLED = frozenset(("zeros", "ones", "fill", "shape"))
+
+# Settings that frameworks call by several names; all others go by their own (`Tape.setting`).
+SETTINGS: Mapping[str, str] = {
+    "axis": "the axis or axes that it works along",
+    "epsilon": "what a norm adds to a variance",
+    "groups": "of channels, in a norm",
+    "minimum": "where it cuts off below",
+    "maximum": "where it cuts off above",
+    "replacement": "what stands for a value below a threshold",
+    "slope": "of a leaky ReLU below 0",
+    "scalar": "the number that it takes beside its tensors",
+    "factor": "of the second addend",
+    "training": "whether a norm takes the statistics of the batch",
+}
 
 
 def kernel_name(kind: str) -> str:

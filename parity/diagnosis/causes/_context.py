@@ -6,9 +6,10 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 
-import numpy as np
-
 from parity.diagnosis.case import Case
+from parity.diagnosis.causes._arrange import index_along, varying_axes
+from parity.diagnosis.causes._limits import OPS_BEFORE_A_REGION, OPS_TO_A_CONVOLUTION
+from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.view import RegionView
 from parity.errors import ReplayError
 from parity.operations import CONVOLUTIONS, POOLS, PRODUCTS, RESIZES
@@ -17,11 +18,21 @@ from parity.tape import Array, Op, Replay, Tape
 _ATTENDING = PRODUCTS - {"dense"} | {"attention"}
 _IMAGES = CONVOLUTIONS | POOLS | RESIZES
 _EXCHANGED = ([1, 3, 2], [2, 1, 3], [3, 2, 1])  # places of the axes behind the first
-_FOLLOWED = 24  # operations behind a value, until one says what its axes are
-LAST_FIRST = ("tensorflow", "keras")  # kernels are (*space, in, out), not (out, in, *space)
-CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more
 
 Reorder = Callable[[Array], Array]
+
+
+def maps_elementwise(case: Case) -> bool:
+    """Whether both sides make values of one shape of one value of that shape."""
+    first = case.first
+    return len(first.inputs) == 1 and (
+        first.x.shape == first.reference.shape == first.candidate.shape
+    )
+
+
+def moves_only(case: Case) -> bool:
+    """Whether neither side computes anything."""
+    return not case.reference.computing and not case.candidate.computing
 
 
 def flattened(case: Case) -> bool:
@@ -39,7 +50,7 @@ def flattened(case: Case) -> bool:
 
 
 def _shapes_of(case: Case, root: int) -> list[tuple[int, ...]]:
-    """Shapes that mere moves give a value that enters."""
+    """Shapes that mere moves give a value that is read."""
     tape = case.reference.tape
     read = {value for op in case.reference.ops for value in (*op.inputs, *op.outputs)}
     read.update(case.partners.values())
@@ -95,19 +106,18 @@ def near_images(case: Case) -> bool:
 def neighbours(case: Case) -> set[str]:
     """Words of the operations in, just before and just after a case, on both sides."""
     found: set[str] = set()
-    for view in (case.reference, case.candidate):
-        found.update(op.word for op in (*view.ops, *view.readers(3)))
-        found.update(op.word for op in makers(case, view is case.candidate))
+    for side in sides(case):
+        near = (*side.view.ops, *side.view.readers(3), *makers(side))
+        found.update(op.word for op in near)
     return found
 
 
-def makers(case: Case, as_candidate: bool, steps: int = 6) -> list[Op]:
-    """Operations just before a region."""
-    view = case.candidate if as_candidate else case.reference
-    stack = list(case.candidate_entering if as_candidate else case.entering)
+def makers(side: CaseSide) -> list[Op]:
+    """The live operations just before a region, the nearest first."""
+    stack = list(side.entering)
     found: list[Op] = []
-    while stack and len(found) < steps:
-        op = view.tape.producer(stack.pop(0))
+    while stack and len(found) < OPS_BEFORE_A_REGION:
+        op = side.view.tape.producer(stack.pop(0))
         if op is not None and not op.static:
             found.append(op)
             stack.extend(op.inputs)
@@ -123,7 +133,7 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
     tape, run = case.reference.tape, case.repaired.reference.run
     stack = [(value, axis % max(1, len(tape.values[value].shape)))]
     seen: set[int] = set()
-    while stack and len(seen) < _FOLLOWED:
+    while stack and len(seen) < OPS_TO_A_CONVOLUTION:
         at, axis = stack.pop(0)
         shape = tape.values[at].shape
         for op in (tape.ops[index] for index in tape.consumers[at]):
@@ -131,13 +141,11 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
                 continue
             seen.add(op.index)
             made = op.outputs[0]
-            if op.word in CONVOLUTIONS and len(shape) > 2:
-                if next((one for one in op.inputs if _is_live(tape, one)), at) != at:
+            if op.word in CONVOLUTIONS:
+                window = tape.window(op)
+                if window is None or window.x != at:
                     continue  # as its kernel
-                first = tape.framework not in LAST_FIRST
-                if str(op.attributes.get("data_format", "")).startswith("NC"):
-                    first = True
-                return "channels" if axis == (1 if first else len(shape) - 1) else "places"
+                return "channels" if axis == window.channel else "places"
             if op.role == "move" and len(shape) > 1:
                 found = _followed(tape, op, at, axis, run)
                 if found is not None:
@@ -147,24 +155,15 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
     return ""
 
 
-def _is_live(tape: Tape, value: int) -> bool:
-    """Whether inputs reach a value."""
-    op = tape.producer(value)
-    return tape.values[value].kind == "input" if op is None else not op.static
-
-
 def _followed(tape: Tape, op: Op, value: int, axis: int, run: Replay) -> int | None:
     """Where a move puts an axis; None where it is one no more."""
-    shape = tape.values[value].shape
-    steps: Array = np.arange(shape[axis], dtype=np.float64)
-    steps = steps.reshape([-1 if i == axis else 1 for i in range(len(shape))])
-    fed = {value: np.broadcast_to(steps, shape)}
+    given = {value: index_along(tape.values[value].shape, axis)}
     try:
-        moved = tape.replay("float64", fed, run, only={op.index}).array(op.outputs[0])
+        moved = tape.replay("float64", given, run, only={op.index}).array(op.outputs[0])
     except ReplayError:
         return None
-    vary = [i for i in range(moved.ndim) if (np.diff(moved, axis=i) != 0).any()]
-    return vary[0] if len(vary) == 1 else None
+    varying = varying_axes(moved)
+    return varying[0] if len(varying) == 1 else None
 
 
 def exchanges_places(case: Case) -> bool:
@@ -172,9 +171,8 @@ def exchanges_places(case: Case) -> bool:
 
     Channels that are put last, or first, keep the order of the other three axes around.
     """
-    sides = case.repaired.reference, case.repaired.side
-    for view, side in zip((case.reference, case.candidate), sides, strict=True):
-        tape = view.tape
+    for side in sides(case):
+        tape = side.view.tape
         for op in tape.ops:
             if op.role != "move" or not op.outputs or op.index not in tape.used:
                 if op.word == "einsum" and not op.static:
@@ -185,16 +183,21 @@ def exchanges_places(case: Case) -> bool:
             rank = len(tape.values[op.inputs[0]].shape)
             if rank == 4 and op.static:
                 continue  # of a kernel
-            places = [_followed(tape, op, op.inputs[0], i, side.run) for i in range(rank)]
+            places = [_followed(tape, op, op.inputs[0], i, side.model.run) for i in range(rank)]
             if rank > 4 or (rank == 4 and places[1:] in _EXCHANGED) or places == [0, 2, 1]:
                 return True
     return False
 
 
-def spatial(case: Case) -> tuple[int, ...]:
-    rank = len(case.reference.value.shape)
-    first = case.reference.tape.framework not in LAST_FIRST
-    return tuple(range(2, rank)) if first else tuple(range(1, rank - 1))
+def channel_axis(view: RegionView, rank: int) -> int:
+    """The axis of channels of images that a region reads or gives."""
+    ops = view.ops or view.tape.ops
+    return view.tape.adapter.channel_axis(ops[-1], rank) if ops else 1
+
+
+def spatial_axes(view: RegionView, rank: int) -> tuple[int, ...]:
+    """The axes that are places of such images."""
+    return tuple(axis for axis in range(1, rank) if axis != channel_axis(view, rank))
 
 
 def permutations(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

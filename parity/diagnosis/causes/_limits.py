@@ -15,6 +15,8 @@ SIMILAR_VARIANCE = 1e-2  # relative: two models' running variances, not one with
 FLAT = 1e-3  # a smaller slope is half of x, or a half: no activation
 HUGE_INPUT = 1e6  # there the epsilon is nothing
 TINY_INPUT = 1e-8  # and there it is nearly all
+HIDDEN = -1e7  # a score below this is masked
+WEIGHT_SCALE = 1e6  # no one scales a weight by more
 SIGMAS_OF_SHARE = 5  # that a share of zeros may be off its rate
 
 # --- how much is looked at or tried ---------------------------------------------------------------
@@ -36,6 +38,35 @@ EQUAL_VALUES = 24  # that are looked at
 SCALES_TRIED = 4  # values of a region that scale another
 CONSTANTS_TRIED = 8  # of each side
 SLICES_RUN = 64  # of an axis that was not reduced: the rest runs once for each
+GATES_EXCHANGED = 40  # ways to exchange gates, each of which costs a replay
+VALUES_EXCHANGED = 5  # read by a region whose gates may be exchanged
+OPS_OF_A_STEP = 40  # of a recurrent layer; more are several steps
+RESETS_TRIED = 8  # values that may be a GRU's reset
+STEPS_PUT_FIRST = 32  # one after another: each costs a run
+STATES_REVERSED = 24  # values that may be states
+OPS_OF_A_LONG_LOOP = 150  # in which only the usual is tried
+NEWTON_STEPS = 12  # the shift of a bias is found in three or four
+NUMBERS_OF_STATES = 1 << 20  # of a layer that is computed in NumPy
+BIASES_TRIED = 4  # of one width that may be a layer's
+LAYERS_TRIED = 1000  # of which the first steps are computed
+STEPS_AT_FIRST = 2  # that show whether a layer may be the reference's
+SCORES_COMPUTED = 1 << 24  # more are no attention, but rows of a batch
+POSITIONS_SHOWN = 6  # in a summary
+IMAGES_AT_FIRST = 4  # and channels: most ways to resize are ruled out by few
+PADDING_BEYOND = 2  # a window's own size: padding a 1x1 convolution is odd, but done
+STARTS_TRIED = 8  # places at which a window's result may begin
+PLACES_LOOKED_UP = 6  # of it along each axis
+STRIDES_TRIED = range(1, 9)  # larger ones only where the operation states them
+STRIDES_ASSUMED = 4  # where none is known
+PARTS_JOINED = 8  # more are an order of channels
+OPERANDS_EXCHANGED = 40  # pairs of values: a loop reads more, and is no product of two
+ROLLS_TRIED = 4  # places of the first number, should others be equal to it
+SPLITS_TRIED = 24  # of an axis
+CHANGES_TRIED = 64  # sets of weights that may differ
+LAYOUTS_TRIED = 24  # of one weight
+WEIGHTS_CHANGED = 6  # at once
+STEPS_TRIED = 4  # of an order, should the first numbers be equal to others
+AXES_OF_AN_ORDER = 8  # more are no order that anyone means
 
 # --- how far what belongs together may be ---------------------------------------------------------
 OPS_TO_THE_SUM = 3  # behind a region in which value and advantages may be added
@@ -46,6 +77,10 @@ OPS_OF_A_NORM = 8  # computing ones, before a value that may have normalised it
 OPS_TO_A_LAYER = 40  # behind a region in which what it lacks may follow
 OPS_OF_AN_AFFINE = 2  # behind a norm that may be its scale and offset
 OPS_OF_A_PREPARATION = 4  # between an input and what is made of it beforehand
+OPS_TO_A_BLOCK = 8  # from a gate to the block that it is cut from
+OPS_TO_A_PRODUCT = 12  # from scores to the product that gives them
+OPS_BEFORE_A_REGION = 6  # that show what it works on
+OPS_TO_A_CONVOLUTION = 24  # that says what the axes of a value are
 
 # --- what chance explains as well -----------------------------------------------------------------
 ELEMENTS_OF_A_SUM = 5  # the ratio of sum and mean; a smaller one may be any factor
@@ -59,3 +94,4 @@ OP_LEFT_OUT = 0.01  # each operation more
 OTHER_SOURCE = 0.5  # an operation that is missing is the simpler explanation
 PLAIN_REDUCTION = 0.5  # a hand-written softmax or norm is more than the sum in it
 OF_A_DISTRIBUTION = -0.5  # reported in place of the activation that it is too
+CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more

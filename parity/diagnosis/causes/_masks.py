@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from parity.diagnosis.case import Case
 from parity.diagnosis.causes._attested import adds
+from parity.diagnosis.causes._limits import HIDDEN
+from parity.diagnosis.causes._sides import CaseSide
 from parity.diagnosis.view import RegionView
 from parity.operations import MULTIPLICATIONS, SUBTRACTIONS
 from parity.tape import Array, Op, Replay
 from parity.walk_once import Once
 
-HIDDEN = -1e7  # a score below this is masked
 
-
-def masks_of(case: Case, view: RegionView) -> list[tuple[int, Array]]:
-    """Arrays of two values that enter a region, do not depend on the inputs, and hide something."""
-    side = case.repaired.reference if view is case.reference else case.repaired.side
+def masks_of(side: CaseSide) -> list[tuple[int, Array]]:
+    """Arrays of two numbers that a region reads, that no input reaches, and that hide something."""
+    view, run = side.view, side.model.run
     found = []
     read = [value for op in view.ops for value in op.inputs]
     for value in dict.fromkeys((*read, *(leaf.id for leaf in view.leaves))):
@@ -25,14 +24,19 @@ def masks_of(case: Case, view: RegionView) -> list[tuple[int, Array]]:
         producer = view.tape.producer(value)
         if producer is not None and producer.index in {op.index for op in view.ops}:
             continue
-        array = side.run.array(value)
-        if is_mask_of(array) and _hides(view, side.run, value):
+        array = run.array(value)
+        if is_mask_of(array) and _hides(view, run, value):
             found.append((value, array))
     return found
 
 
 def is_mask_of(array: Array) -> bool:
     return array.dtype.kind == "b" or (array.dtype.kind in "iuf" and _is_mask(array))
+
+
+def is_zero_one(array: Array) -> bool:
+    """Whether an array holds zeros and ones, and both."""
+    return array.size > 1 and set(np.unique(array).tolist()) == {0, 1}
 
 
 def _is_mask(array: Array) -> bool:

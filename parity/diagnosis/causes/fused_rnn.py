@@ -5,23 +5,28 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._curves import sigmoid
-from parity.diagnosis.causes._gates import layers_of, real, same
+from parity.diagnosis.causes._gates import layers_of, real
+from parity.diagnosis.causes._limits import (
+    BIASES_TRIED,
+    LAYERS_TRIED,
+    NUMBERS_OF_STATES,
+    STEPS_AT_FIRST,
+)
+from parity.diagnosis.causes._substitution import close
 from parity.diagnosis.causes.activation import curves_of
-from parity.diagnosis.causes.recurrent import reset_told, told
+from parity.diagnosis.causes.combinators import first_that_fits
+from parity.diagnosis.causes.recurrent import curve_name, reset_explanation
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView
 from parity.tape import Array
-
-_MOST_NUMBERS = 1 << 20  # of the states, for a layer to be computed
-_BIASES = 4  # of one width that may be a layer's
-_TRIES = 1000  # layers of which the first steps are computed
-_FEW = 2  # steps that show whether a layer may be the reference's
 
 Parameters = dict[str, tuple[object, object]]
 
@@ -33,7 +38,7 @@ class Lstm:
     Attributes:
         kernel, own: (4 * units, inputs) and (4 * units, units), in the order input, forget, cell,
             output, and (4 * units,).
-        steps: the axis of the steps in what enters.
+        steps: the axis of the steps in the input.
     """
 
     kernel: Array
@@ -43,14 +48,13 @@ class Lstm:
     gate: Callable[[Array], Array] = sigmoid
     state: Callable[[Array], Array] = np.tanh
     carries: tuple[bool, bool] = (True, True)
-    backwards: bool = False
 
     def __call__(self, x: Array) -> Array:
         """The states of all steps: (steps, batch, units)."""
         sequence = np.moveaxis(x, self.steps, 0)
         h = c = np.zeros((sequence.shape[1], self.own.shape[1]))
         found = []
-        for step in sequence[::-1] if self.backwards else sequence:
+        for step in sequence:
             i, f, g, o = np.split(step @ self.kernel.T + h @ self.own.T + self.bias, 4, axis=-1)
             c = self.gate(f) * c + self.gate(i) * self.state(g)
             h = self.gate(o) * self.state(c)
@@ -58,7 +62,7 @@ class Lstm:
             h, c = (
                 one if kept else 0 * one for one, kept in zip((h, c), self.carries, strict=True)
             )
-        return np.stack(found[::-1] if self.backwards else found)
+        return np.stack(found)
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class Gru:
     Attributes:
         kernel, own: (3 * units, inputs) and (3 * units, units), the gates before the new state.
         bias, own_bias: (3 * units,); the second is in the product with the state.
-        steps: the axis of the steps in what enters.
+        steps: the axis of the steps in the input.
         reset: which of the two gates resets; the other one keeps.
         keeps: whether an open gate keeps the state, or takes the new one.
         after: whether the reset comes after the product with the recurrent weights.
@@ -90,22 +94,22 @@ class Gru:
         h = np.zeros((sequence.shape[1], units))
         found = []
         for step in sequence:
-            ours = step @ self.kernel.T + self.bias
+            reference = step @ self.kernel.T + self.bias
             own = h @ self.own.T + self.own_bias
-            gates = np.split(sigmoid((ours + own)[:, : 2 * units]), 2, axis=-1)
+            gates = np.split(sigmoid((reference + own)[:, : 2 * units]), 2, axis=-1)
             reset, gate = gates[self.reset], gates[1 - self.reset]
             if self.after:
                 own_new = reset * own[:, 2 * units :]
             else:
                 own_new = (reset * h) @ self.own[2 * units :].T + self.own_bias[2 * units :]
-            new = np.tanh(ours[:, 2 * units :] + own_new)
+            new = np.tanh(reference[:, 2 * units :] + own_new)
             kept = gate if self.keeps else 1 - gate
             h = kept * h + (1 - kept) * new
             found.append(h)
         return np.stack(found)
 
 
-Layer = Lstm | Gru
+Layer = TypeVar("Layer", Lstm, Gru)
 Form = Callable[[Array], Array]  # from the states of all steps to what a value holds
 
 
@@ -124,35 +128,36 @@ _FORMS: Sequence[Form] = (np.asarray, _batch_first, _last)
 # --- causes ---------------------------------------------------------------------------------------
 
 
-@cause("recurrent-activation", "state-not-carried", "direction", enclosures=True)
+@cause("recurrent-activation", "state-not-carried", enclosures=True)
 def lstm_as_a_whole(case: Case) -> Iterator[Explanation]:
-    """An LSTM that is one operation on one side differs in its activations, state or direction.
+    """An LSTM that is one operation on one side differs in its activations or state.
 
     Looks like: states that agree at the first step only (not carried), or at none.
     Proof: an LSTM of the reference's weights gives the reference's states; with one thing changed,
-        put in their place in the reference, it gives the candidate's value.
+        substituted for them in the reference, it gives the candidate's value.
     """
-    for layer, value, form in _layers(case, _weights_of_lstm(case)):
-        assert isinstance(layer, Lstm)
-        for kind, summary, parameters, changed in _changed(case, layer):
-            predict = _through(case, changed, value, form)
-            if same(predict(case.first), case.first.candidate):
-                yield Explanation(kind, summary, predict, parameters=parameters)
-                return
-        return
+    for layer, value, form in itertools.islice(_layers(case, _lstms(case)), 1):
+        proposals = (
+            Explanation(
+                kind, summary, partial(_through, case, one, value, form), parameters=parameters
+            )
+            for kind, summary, parameters, one in _changed(case, layer)
+        )
+        yield from first_that_fits(case, proposals)
 
 
 def _changed(case: Case, layer: Lstm) -> Iterator[tuple[str, str, Parameters, Lstm]]:
+    """The layer with one thing changed: cause, summary and parameters with it."""
     for curve in dict.fromkeys(curves_of(case, case.candidate, case.candidate_values)):
         yield (
             "recurrent-activation",
-            f"the gates go through {told(curve)}, the reference's through sigmoid",
+            f"the gates go through {curve_name(curve)}, the reference's through sigmoid",
             {"kind": ("sigmoid", curve.name)},
             replace(layer, gate=curve),
         )
         yield (
             "recurrent-activation",
-            f"the state goes through {told(curve)}, the reference's through tanh",
+            f"the state goes through {curve_name(curve)}, the reference's through tanh",
             {"kind": ("tanh", curve.name)},
             replace(layer, state=curve),
         )
@@ -163,12 +168,6 @@ def _changed(case: Case, layer: Lstm) -> Iterator[tuple[str, str, Parameters, Ls
             {"carried": (True, False)},
             replace(layer, carries=carries),
         )
-    yield (
-        "direction",
-        "the steps are taken backwards",
-        {"direction": ("forwards", "backwards")},
-        replace(layer, backwards=True),
-    )
 
 
 @cause("reset-after", enclosures=True)
@@ -176,20 +175,18 @@ def gru_as_a_whole(case: Case) -> Iterator[Explanation]:
     """A whole GRU resets its state on the other side of the product with the recurrent weights.
 
     Looks like: with a recurrent bias wrong from the first step on, without one from the second.
-    Proof: a GRU of the reference's weights gives the reference's states; with the reset moved, put
-        in their place in the reference, it gives the candidate's value.
+    Proof: a GRU of the reference's weights gives the reference's states; with the reset moved,
+        substituted for them in the reference, it gives the candidate's value.
     """
-    for layer, value, form in _layers(case, _weights_of_gru(case)):
-        assert isinstance(layer, Gru)
-        for moved in _biases_joined(layer):
-            predict = _through(case, replace(moved, after=not layer.after), value, form)
-            if same(predict(case.first), case.first.candidate):
-                yield reset_told(*_words(layer.after), predict)
-                return
-
-
-def _words(after: bool) -> tuple[str, str]:
-    return ("after", "before") if after else ("before", "after")
+    proposals = (
+        reset_explanation(
+            layer.after,
+            partial(_through, case, replace(moved, after=not layer.after), value, form),
+        )
+        for layer, value, form in _layers(case, _grus(case))
+        for moved in _biases_joined(layer)
+    )
+    yield from first_that_fits(case, proposals)
 
 
 def _biases_joined(layer: Gru) -> Iterator[Gru]:
@@ -205,21 +202,21 @@ def _layers(case: Case, proposed: Iterator[Layer]) -> Iterator[tuple[Layer, int,
     arrays = _states_in(case)
     if not arrays:
         return
-    at = min(_FEW, *x.shape[:2]) - 1
+    at = min(STEPS_AT_FIRST, *x.shape[:2]) - 1
     early = [part for array in arrays.values() for part in _parts_at(array, at)]
-    for layer in itertools.islice(proposed, _TRIES):
+    for layer in itertools.islice(proposed, LAYERS_TRIED):
         if layer.kernel.shape[1] != x.shape[-1]:
             continue
-        if x.size // x.shape[-1] * layer.own.shape[1] > _MOST_NUMBERS:
+        if x.size // x.shape[-1] * layer.own.shape[1] > NUMBERS_OF_STATES:
             return
-        # the first steps tell most of them apart
+        # the first steps distinguish most of them
         state = layer(np.moveaxis(np.moveaxis(x, layer.steps, 0)[: at + 1], 0, layer.steps))[-1]
         if not any(_near(part, state) for part in early):
             continue
         states = layer(x)
         for form in _FORMS:
             for value, array in arrays.items():
-                if same(array, form(states)):
+                if close(array, form(states)):
                     yield layer, value, form
 
 
@@ -245,23 +242,21 @@ def _parts_at(array: Array, at: int) -> list[Array]:
 
 
 def _near(part: Array, state: Array) -> bool:
-    """Whether two arrays are the same; the first number tells most of them apart."""
+    """Whether two arrays are the same; the first number distinguishes most of them."""
     if part.shape != state.shape or abs(part.flat[0] - state.flat[0]) > 1e-4:
         return False
-    return same(part, state)
+    return close(part, state)
 
 
-def _through(case: Case, layer: Layer, value: int, form: Form) -> Predict:
-    def predict(trial: Trial) -> Array:
-        return case.run_reference(trial.given, {value: form(layer(trial.x))})
-
-    return predict
+def _through(case: Case, layer: Layer, value: int, form: Form, trial: Trial) -> Array:
+    """The reference's operations with a layer's states in the place of one of its values."""
+    return case.run_reference(trial.given, {value: form(layer(trial.x))})
 
 
 # --- weights --------------------------------------------------------------------------------------
 
 
-def _weights_of_lstm(case: Case) -> Iterator[Layer]:
+def _lstms(case: Case) -> Iterator[Lstm]:
     leaves = case.reference.leaves
     for units in (units for count, units in layers_of(leaves) if count == 4):
         biases = _rows(leaves, 4 * units)
@@ -270,7 +265,7 @@ def _weights_of_lstm(case: Case) -> Iterator[Layer]:
             yield from (Lstm(kernel, own, bias, steps) for steps in (1, 0))
 
 
-def _weights_of_gru(case: Case) -> Iterator[Layer]:
+def _grus(case: Case) -> Iterator[Gru]:
     """However the weights are held: all gates in one, or the new state by itself."""
     leaves = case.reference.leaves
     for count, units in layers_of(leaves):
@@ -285,7 +280,7 @@ Weights = tuple[Array, Array, Array, Array]
 
 def _blocks(leaves: Sequence[LeafView], units: int) -> Iterator[Weights]:
     none = np.zeros(3 * units)
-    biases = _rows(leaves, 3 * units)[:_BIASES]
+    biases = _rows(leaves, 3 * units)[:BIASES_TRIED]
     for kernel, own in _pairs(_tall(leaves, 3 * units), units):
         for bias, own_bias in itertools.permutations([*biases, none, none], 2):
             yield kernel, own, bias, own_bias
@@ -295,7 +290,9 @@ def _parts(leaves: Sequence[LeafView], units: int) -> Iterator[Weights]:
     """The two gates in one, the new state by itself."""
     bias = (_rows(leaves, 2 * units) or [np.zeros(2 * units)])[0]
     none = np.zeros(3 * units)
-    own_biases = [np.concatenate([none[units:], row]) for row in _rows(leaves, units)[:_BIASES]]
+    own_biases = [
+        np.concatenate([none[units:], row]) for row in _rows(leaves, units)[:BIASES_TRIED]
+    ]
     biases = [np.concatenate([bias, row[2 * units :]]) for row in (*own_biases, none)]
     for gates, own_gates in _pairs(_tall(leaves, 2 * units), units):
         for new, own_new in _pairs(_tall(leaves, units), units):
@@ -313,7 +310,7 @@ def _rows(leaves: Sequence[LeafView], width: int) -> list[Array]:
 
 
 def _tall(leaves: Sequence[LeafView], rows: int) -> list[Array]:
-    """Matrices of so many rows, turned where they have as many columns."""
+    """Matrices of so many rows, transposed where they have as many columns."""
     arrays = _different(leaf.array for leaf in leaves if real(leaf) and leaf.array.ndim == 2)
     upright = [a for a in arrays if a.shape[0] == rows]
     return upright + [a.T for a in arrays if a.shape[1] == rows]
