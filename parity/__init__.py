@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from parity import chainer_import
+from parity.frameworks import import_hooks
 
 if TYPE_CHECKING:
     from parity import rl
@@ -69,7 +69,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'parity' has no attribute {name!r}")
 
 
-chainer_import.install()
+import_hooks.install()
 
 
 def __dir__() -> list[str]:

@@ -218,7 +218,7 @@ def _add_inputs(command: argparse.ArgumentParser) -> None:
 def _inputs(options: argparse.Namespace) -> Any:
     """What `_add_inputs` was given, or None."""
     from parity.cli_arguments import random_inputs, search_here
-    from parity.frameworks.tf_logging import silence_imports
+    from parity.frameworks.import_logs import silence_imports
 
     if options.seed < 0:
         raise UsageError("--seed: give 0 or a positive number.")

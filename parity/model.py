@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from parity.errors import InputError
+from parity.frameworks.recognise import prepare
 from parity.tape import Array
 
 Layout = Literal["NCHW", "NHWC"]
@@ -78,8 +79,6 @@ def wrap(
     Raises:
         ParityError: the framework is unknown, missing, or cannot be told.
     """
-    from parity.frameworks import prepare
-
     __tracebackhide__ = True  # pytest then shows the caller's line alone
     if input_layout not in (None, "NCHW", "NHWC"):
         raise InputError(f"input_layout is {input_layout!r}; it must be 'NCHW' or 'NHWC'.")

@@ -23,6 +23,7 @@ from parity.code_owners import (
     is_users_function,
     known_by_name,
 )
+from parity.frameworks import traits
 from parity.frameworks.distributions import law_of
 
 
@@ -64,8 +65,6 @@ _PLAIN = (
     *(str, bytes, bytearray, int, float, complex, type, Enum, set, frozenset, np.ndarray),
     *(np.generic, np.dtype, types.ModuleType, types.FunctionType, types.MethodType, types.NoneType),
 )
-KERAS_MASK = "_keras_mask"  # which Keras's layers and losses read of a tensor
-
 _TRANSFORMED = ("base_dist", "transforms")  # by which torch makes a log-normal of a normal
 
 # Answers that some objects compute on first use: quantile action values of ChainerRL and PFRL.
@@ -157,7 +156,7 @@ def names_parameters(thing: object) -> bool:
 
 
 def hung_on(tensor: Any) -> dict[str, Any]:
-    """The public attributes that somebody gave a tensor, and the mask that Keras gives it.
+    """The public attributes that somebody gave a tensor, and those by which frameworks mark it.
 
     Texts and numbers are its Settings where its class is the user's.
     """
@@ -167,8 +166,9 @@ def hung_on(tensor: Any) -> dict[str, Any]:
         for name, item in given.items()
         if name[:1] != "_" and (is_users_class(type(tensor)) or not isinstance(item, _DATA))
     }
-    mask = given.get(KERAS_MASK)
-    return found if mask is None else {**found, KERAS_MASK: Private(np.asarray(mask))}
+    marks = {name: given.get(name) for one in traits() for name in one.marks} if given else {}
+    passed = {name: Private(np.asarray(one)) for name, one in marks.items() if one is not None}
+    return found | passed
 
 
 def _names(thing: Any, ask: bool) -> list[str]:

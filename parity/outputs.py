@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from parity.code_owners import is_of, is_users_class
+from parity.code_owners import is_users_class
+from parity.frameworks import traits
 from parity.objects import (
     Answer,
     Ordered,
@@ -167,7 +168,7 @@ def _leaves(
     if id(thing) in above:
         yield keys, Repeated(above[id(thing)])
         return
-    parts = parts_of_tensor(thing, is_tensor)
+    parts = parts_of_tensor(thing)
     if parts is None and (is_tensor(thing) or _is_numeric(thing)):
         yield keys, thing
         above = {**above, id(thing): keys}
@@ -256,8 +257,7 @@ def _as_one_array(thing: Any) -> Any:
         array = np.asarray(thing)  # an integer beyond 64 bits makes no array of numbers
         array = array.astype(np.uint64) if array.dtype.kind == "u" else array  # of two of one size
         return array if array.dtype.kind in NUMBERS else None
-    sizes = is_of(type(thing), "torch", "Size") or is_of(type(thing), "tensorflow", "TensorShape")
-    if isinstance(thing, range) or sizes:
+    if isinstance(thing, range) or any(one.is_shape(thing) for one in traits()):
         return np.asarray(list(thing), np.int64) if None not in list(thing) else None
     if type(thing) is list and thing and _of_numbers(thing):
         try:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from parity.errors import NoFloat64, ReplayError
 from parity.operations import kernel_name
 from parity.site import Frame as Frame
 from parity.site import Site as Site
+
+if TYPE_CHECKING:
+    from parity.frameworks.traits import Traits
 
 Array = npt.NDArray[Any]
 Native = Any  # a framework's own tensor
@@ -100,6 +103,10 @@ class Adapter(Protocol):
     @property
     def WORDS(self) -> Mapping[str, str]:  # noqa: N802
         """The word of `parity.operations` that each kernel is, by `kernel_name`."""
+
+    @property
+    def TRAITS(self) -> Traits:  # noqa: N802
+        """What is particular to the framework."""
 
     def execute(self, op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
         """Runs `op` again on `arguments` (one for each of `op.inputs`), without side effects."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import random
 import sys
 import threading
@@ -17,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import sha256
-from types import BuiltinMethodType, FrameType, MethodType
+from types import BuiltinMethodType, MethodType
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -26,6 +25,7 @@ from parity.callstack import is_users
 from parity.draws.draw import Array, Draw, generator
 from parity.draws.families import fresh, known
 from parity.draws.numpy_kernels import LEGACY, MODERN, OTHERS, Given, Kernel
+from parity.frameworks import traits
 from parity.host_reads import is_written
 from parity.keeping import Structure, looked_through, streams
 
@@ -120,7 +120,7 @@ class Host:
             else:
                 drawn = self._drawn(name, kernel, np.array(result), given)
             drawn.state = state
-            drawn.traced = self._framework == "tensorflow" and _is_in_a_function()
+            drawn.traced = any(one.is_traced() for one in traits())
             self.draws.append(drawn)
         finally:
             self._busy = False
@@ -284,20 +284,6 @@ def _plain(state: Any) -> Any:
     if isinstance(state, dict):
         return {name: _plain(item) for name, item in state.items()}
     return state.tolist() if isinstance(state, np.ndarray) else state
-
-
-def _is_in_a_function() -> bool:
-    """Whether a `tf.function` has called what runs, and no `tf.numpy_function` in it."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        name = os.path.basename(frame.f_code.co_filename)
-        if name in (_FUNCTION, _IN_PYTHON):
-            return name == _FUNCTION
-        frame = frame.f_back
-    return False
-
-
-_FUNCTION, _IN_PYTHON = "tensorflow_state.py", "script_ops.py"  # `eagerly`, and TensorFlow
 
 
 def _on_line(

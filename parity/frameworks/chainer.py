@@ -17,6 +17,7 @@ from parity.draws.host import Host
 from parity.errors import ModelError, NoFloat64
 from parity.frameworks import invoke
 from parity.frameworks.chainer_numpy import import_chainer
+from parity.frameworks.chainer_traits import TRAITS as TRAITS
 from parity.frameworks.chainer_watcher import (
     Call,
     Watch,

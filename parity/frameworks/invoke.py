@@ -15,7 +15,8 @@ import numpy as np
 
 from parity.callstack import foreign_paths
 from parity.errors import ModelError, ParityError
-from parity.frameworks import framework_of, word_of
+from parity.frameworks import framework_of
+from parity.frameworks.recognise import word_of
 from parity.keeping import once
 from parity.model import full_name, name_of
 from parity.outputs import flatten

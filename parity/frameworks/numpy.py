@@ -17,6 +17,8 @@ from parity.draws.host import Host
 from parity.errors import NoFloat64
 from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run
+from parity.frameworks.numpy_keeping import STATE
+from parity.frameworks.traits import Traits
 from parity.keeping import left_as_it_was, other_generators
 from parity.model import flatten_inputs, map_arrays
 from parity.numerics.accounting import in_reals
@@ -25,10 +27,11 @@ from parity.tape import Array, Native, Op, Precision, Tape
 from parity.weights.tensors import Tensor
 
 if TYPE_CHECKING:
-    from parity.frameworks import Framework
+    from parity.frameworks.protocol import Framework
     from parity.model import Inputs, Model
 
 name = "numpy"
+TRAITS = Traits(state=STATE, switches=lambda: _blas())
 WORDS: dict[str, str] = {}  # a function is one operation, and none of these
 
 # --- recognise ---------------------------------------------------------------------------------
@@ -269,6 +272,12 @@ def is_foreign(op: Op) -> bool:
 
 def versions() -> dict[str, str]:
     return {"numpy": np.__version__}
+
+
+def _blas() -> dict[str, str]:
+    built: Any = np.show_config(mode="dicts") or {}
+    blas = built.get("Build Dependencies", {}).get("blas", {})
+    return {"blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()}
 
 
 _ADAPTER = type_cast("Framework", sys.modules[__name__])

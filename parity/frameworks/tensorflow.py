@@ -32,6 +32,7 @@ from parity.frameworks.invoke import no_tensors, run, takes_as_given
 from parity.frameworks.invoke import other_random_state as other_state_of_numpy
 from parity.frameworks.keras_call import keras_arguments
 from parity.frameworks.tensorflow_call import Call
+from parity.frameworks.tensorflow_traits import TRAITS as TRAITS
 from parity.frameworks.tensorflow_watcher import Watcher
 from parity.frameworks.tensorflow_words import WORDS as WORDS
 from parity.frameworks.threads import followed

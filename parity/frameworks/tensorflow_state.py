@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import Any, Protocol
 
 import tensorflow as tf
@@ -15,8 +17,8 @@ from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from tensorflow.python.ops.gen_resource_variable_ops import assign_variable_op, read_variable_op
 
 from parity.code_owners import body_of
+from parity.frameworks.tensorflow_keeping import forget_streams, global_generators, global_seeds
 from parity.keeping.kept import other_generators
-from parity.keeping.of_tensorflow import forget_streams, global_generators, global_seeds
 from parity.recorder import discover
 from parity.tape import Native
 from parity.weights.tensors import distinct
@@ -315,3 +317,17 @@ def eagerly() -> Iterator[list[Any]]:
         tf.config.run_functions_eagerly(functions)
         if filtered:
             keras.config.enable_traceback_filtering()
+
+
+def is_traced() -> bool:
+    """Whether a `tf.function` has called what runs, and no `tf.numpy_function` in it."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = os.path.basename(frame.f_code.co_filename)
+        if name in (_EAGERLY, _IN_PYTHON):
+            return name == _EAGERLY
+        frame = frame.f_back
+    return False
+
+
+_EAGERLY, _IN_PYTHON = os.path.basename(__file__), "script_ops.py"  # of `eagerly`; TensorFlow's

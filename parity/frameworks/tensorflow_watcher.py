@@ -16,8 +16,8 @@ from parity.errors import ModelError
 from parity.frameworks import tensorflow_draws as draws
 from parity.frameworks import tensorflow_ops as table
 from parity.frameworks.tensorflow_call import Call, called_by
+from parity.frameworks.tensorflow_keeping import address
 from parity.frameworks.tensorflow_state import Holdings
-from parity.keeping.of_tensorflow import address
 from parity.recorder import Recorder
 from parity.tape import LeafKind, Native
 

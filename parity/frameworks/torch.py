@@ -22,6 +22,7 @@ from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run, takes_as_given
 from parity.frameworks.torch_ops import in_float64
 from parity.frameworks.torch_reads import seen
+from parity.frameworks.torch_traits import TRAITS as TRAITS
 from parity.frameworks.torch_watcher import Ref, SharedMemory, Watcher, name_of
 from parity.frameworks.torch_words import WORDS as WORDS
 from parity.keeping import left_as_it_was, was_built
@@ -31,7 +32,7 @@ from parity.tape import Array, LeafKind, Native, Op, Precision, Tape
 from parity.weights.tensors import Tensor
 
 if TYPE_CHECKING:
-    from parity.frameworks import Framework
+    from parity.frameworks.protocol import Framework
     from parity.model import Inputs, Model
 
 name = "torch"

@@ -16,7 +16,7 @@ from typing import Any
 
 from parity.keeping.leaf import CannotPutBack
 from parity.keeping.losses import note_lost, saying_what_is_lost
-from parity.keeping.walk import Path, libraries, text, walked
+from parity.keeping.walk import Path, state_rules, text, walked
 
 _UNUSUAL = 2_654_435_769  # no seed that anybody gives by hand
 
@@ -47,7 +47,7 @@ class Kept:
             with self._noting(structure.path):
                 structure.put_back(bool(built), here)
         for path, owner, put_back, _ in reversed(self._leaves):  # what lies inside comes first
-            if not (built and any(library.fills(owner) for library in libraries())):
+            if not (built and any(one.fills(owner) for one in state_rules())):
                 with self._noting(path):
                     put_back()
         return bool(built)
@@ -125,7 +125,7 @@ def left_as_it_was(model: object) -> Iterator[None]:
     if kept.running:
         yield
         return
-    settings = [put for library in libraries() for put in library.settings()]
+    settings = [put for one in state_rules() for put in one.settings()]
     kept.running = True
     try:
         yield
@@ -164,7 +164,7 @@ def looked_through(things: Iterable[object]) -> Iterator[Kept]:
 
 def streams() -> dict[str, Any]:
     """Where random numbers of the whole process stand that no recording sees, by who makes them."""
-    return {name: now for one in libraries() for name, now in one.streams().items()}
+    return {name: now for one in state_rules() for name, now in one.streams().items()}
 
 
 def _of(model: object) -> Kept:

@@ -60,8 +60,9 @@ def test_without_chainer_it_compares_the_other_two(capsys, monkeypatch):
 @pytest.mark.parametrize("name", ["torch", "tensorflow"])
 def test_without_the_others_it_says_what_to_install(capsys, monkeypatch, name):
     import parity.frameworks
+    from parity.frameworks import Registered
 
-    monkeypatch.setitem(parity.frameworks.FRAMEWORKS, name, (f"not_{name}", "nowhere"))
+    monkeypatch.setitem(parity.frameworks.FRAMEWORKS, name, Registered(f"not_{name}", "nowhere"))
     assert main(["demo"]) == 3
     out, err = capsys.readouterr()
     assert out == ""

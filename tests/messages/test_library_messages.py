@@ -141,7 +141,8 @@ def test_an_error_without_a_text_is_told_by_its_kind():
 def test_a_missing_framework_is_told_with_the_command_that_installs_it(monkeypatch):
     import parity.frameworks
 
-    monkeypatch.setitem(parity.frameworks.FRAMEWORKS, "torch", ("not_torch", "nowhere"))
+    missing = parity.frameworks.Registered("not_torch", "nowhere", aliases=("pytorch",))
+    monkeypatch.setitem(parity.frameworks.FRAMEWORKS, "torch", missing)
     with pytest.raises(FrameworkMissing) as caught:
         parity.wrap(square, framework="pytorch")
     assert caught.value.framework == "torch"

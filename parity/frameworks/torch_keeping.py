@@ -8,9 +8,7 @@ from typing import Any
 import torch
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, kept_flags
-
-packages = ("torch",)
+from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags
 
 
 def holders() -> tuple[type, ...]:
@@ -21,10 +19,6 @@ def holders() -> tuple[type, ...]:
 
 def makes(owner: Any, name: Any, before: Any, now: Any) -> bool:
     return isinstance(now, (torch.nn.Module, torch.nn.Parameter))
-
-
-def fills(owner: Any) -> bool:
-    return False
 
 
 def settings() -> list[Put]:
@@ -125,3 +119,6 @@ def _same_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:
         return bool(torch.equal(ours, theirs))
     except RuntimeError:  # sparse, quantised, conjugate
         return False
+
+
+STATE = StateRules(holders=holders, leaf=leaf, settings=settings, streams=streams, makes=makes)

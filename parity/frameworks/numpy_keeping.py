@@ -8,23 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, kept_flags
+from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags
 
-packages = ("numpy",)
 # Larger arrays are not copied: a checksum tells whether they have changed.
 _LARGEST = 2**30
-
-
-def holders() -> tuple[type, ...]:
-    return ()
-
-
-def makes(owner: Any, name: Any, before: Any, now: Any) -> bool:
-    return False  # an array may be anything: it is put back
-
-
-def fills(owner: Any) -> bool:
-    return False
 
 
 def settings() -> list[Put]:
@@ -35,10 +22,6 @@ _FLAGS: tuple[Flag, ...] = (
     (np.geterr, lambda found: np.seterr(**found)),
     (np.get_printoptions, lambda found: np.set_printoptions(**found)),
 )
-
-
-def streams() -> dict[str, Any]:
-    return {}  # these are watched: parity/draws/host.py
 
 
 def leaf(thing: Any) -> Leaf | None:
@@ -100,3 +83,6 @@ def _bit_generator(thing: Any) -> Put:
             raise CannotPutBack
 
     return put_back
+
+
+STATE = StateRules(leaf=leaf, settings=settings)
