@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parity.frameworks import Registered, register, unregister
+import parity
+from parity.frameworks import Registered, load, register, unregister
 from tests.frameworks import toy
 from tests.frameworks.toy import Arr, Dense, Layer
 
