@@ -7,228 +7,27 @@ in their `Adapter` (parity/frameworks/); what is here knows none of them.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from parity.budget import check
-from parity.draws.draw import Draw, Transform
-from parity.errors import NoFloat64, ReplayError
-from parity.operations import kernel_name
+from parity.op import Adapter as Adapter
+from parity.op import Array as Array
+from parity.op import LeafKind as LeafKind
+from parity.op import Native as Native
+from parity.op import Op as Op
+from parity.op import Precision as Precision
+from parity.op import Role as Role
+from parity.op import Value as Value
+from parity.op import ValueKind as ValueKind
+from parity.replay import Replay as Replay
 from parity.site import Frame as Frame
 from parity.site import Site as Site
 
-if TYPE_CHECKING:
-    from parity.frameworks.traits import Traits
-
-Array = npt.NDArray[Any]
-Native = Any  # a framework's own tensor
-Precision = Literal["float64"] | None  # None: as recorded
-
-LeafKind = Literal["input", "parameter", "buffer", "constant"]
-ValueKind = Literal["input", "parameter", "buffer", "constant", "computed"]
-
-# What an operation does to the numbers it gets.
-#   compute  new numbers
-#   move     the same numbers elsewhere: reshape, transpose, slice, pad, concatenate, cast, copy
-#   random   draws numbers that no other framework draws; `Op.draw` says from what
-Role = Literal["compute", "move", "random"]
-
-
-@dataclass(slots=True)
-class Value:
-    """A tensor on the tape, by number; its contents come from a replay."""
-
-    id: int
-    kind: ValueKind
-    shape: tuple[int, ...]
-    dtype: str  # NumPy's name; "bfloat16" where NumPy has none
-    name: str = ""  # of a leaf: its path in the model, or the input's name
-    op: int = -1  # of a computed value: the index of its operation
-    written: bool = False  # of a leaf: whether the run changes what holds it
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-
-@dataclass(slots=True)
-class Op:
-    """One operation as it ran.
-
-    Attributes:
-        kind: the framework's own name of it, for people.
-        word: what it computes, in the words of `parity.operations`, for everything else.
-        inputs, outputs: value ids.
-        attributes: what else it was given, for people to read (axis, epsilon, strides).
-        call: what the adapter needs to run it again; nobody else looks inside.
-        static: true where no input of the model reaches it.
-        draw: what a random operation draws from, where that is known.
-    """
-
-    index: int
-    kind: str
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    site: Site
-    role: Role = "compute"
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    call: Any = None
-    static: bool = False
-    draw: Draw | None = None
-    word: str = ""
-
-    def __post_init__(self) -> None:
-        self.word = self.word or kernel_name(self.kind)
-
-    def settings(self) -> Iterator[tuple[str, Any]]:
-        """Its attributes one by one, by name: those of a tuple or list each by itself."""
-        for name, setting in self.attributes.items():
-            for one in setting if isinstance(setting, (tuple, list)) else (setting,):
-                yield name, one
-
-
-class Adapter(Protocol):
-    """The verbs by which a framework replays; a module of parity/frameworks/ implements them."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def WORDS(self) -> Mapping[str, str]:  # noqa: N802
-        """The word of `parity.operations` that each kernel is, by `kernel_name`."""
-
-    @property
-    def TRAITS(self) -> Traits:  # noqa: N802
-        """What is particular to the framework."""
-
-    def execute(self, op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
-        """Runs `op` again on `arguments` (one for each of `op.inputs`), without side effects."""
-
-    def cast(self, array: Native, precision: Precision) -> Native:
-        """The same numbers in float64 if they are floating and `precision` says so."""
-
-    def to_numpy(self, array: Native) -> Array:
-        """The contents as NumPy; shares memory where it can, so callers must not write to it."""
-
-    def from_numpy(self, array: Array) -> Native: ...
-
-    def to_bfloat16(self, array: Native) -> Native: ...
-
-    def is_foreign(self, op: Op) -> bool:
-        """Whether a kernel is none of the framework's: it may be another in float64."""
-
-
-_NOT_EXPECTED = "its replay raised what is no lack of a kernel, which is a fault of parity;"
-_NOT_NUMPYS = "bfloat", "float8", "quint", "qint"
-_LARGE = 1 << 16  # elements of a weight that is not kept in float64
-_SMALL = 1 << 10  # of a leaf that is: many small ones are a small part of a model
-
-
-@dataclass
-class Replay:
-    """The values of one run of a tape; see `Tape.replay`."""
-
-    tape: Tape
-    precision: Precision
-    native: dict[int, Native]
-    fallbacks: list[Op] = field(default_factory=list)  # ran as recorded: no float64 to be had
-    reasons: dict[int, str] = field(default_factory=dict)  # why, by the index of the operation
-    drawn: dict[int, Native] = field(default_factory=dict)  # substituted for random draws
-    _arrays: dict[int, Array] = field(default_factory=dict)
-    _cast: dict[int, Native] = field(default_factory=dict)  # parameters that are still to be read
-
-    def arguments(self, op: Op) -> list[Native]:
-        """What an operation reads.
-
-        Parameters are cast when they are first read and let go of after the last time, so that the
-        float64 copy of a model's weights is never whole in memory.
-        """
-        found = []
-        for value in op.inputs:
-            argument = self.native.get(value)
-            if argument is None:
-                argument = self._cast.get(value)
-            if argument is None:
-                argument = self._cast[value] = self.get(value)
-            found.append(argument)
-        for value in op.inputs:
-            if value in self._cast and self.tape.consumers[value][-1] <= op.index:
-                del self._cast[value]
-        return found
-
-    def branch(self) -> Replay:
-        """A replay that goes on from here and leaves this one as it is."""
-        return Replay(
-            self.tape,
-            self.precision,
-            dict(self.native),
-            list(self.fallbacks),
-            dict(self.reasons),
-            dict(self.drawn),
-            dict(self._arrays),
-        )
-
-    def get(self, value: int) -> Native:
-        """The framework's own tensor; a leaf is cast when it is asked for, and not kept.
-
-        Nor is a large weight that is only moved, as by the transpose before torch's products.
-        """
-        found = self.native.get(value)
-        if found is None:
-            op = self.tape.producer(value)
-            if op is None:
-                return self.tape.leaf(value, self.precision)
-            if not self.moves_weights(op):
-                raise KeyError(f"value {value} has not been computed")
-            moved = self.tape._execute(op, self, [self.get(one) for one in op.inputs])
-            found = moved[op.outputs.index(value)]
-        return found
-
-    def moves_weights(self, op: Op) -> bool:
-        """Whether what an operation gives is made anew whenever it is asked for."""
-        if self.precision is None or not op.static or op.role != "move":
-            return False
-        made = all(one in self for one in op.inputs)
-        return made and max(self.tape.values[one].size for one in op.outputs) >= _LARGE
-
-    def array(self, value: int) -> Array:
-        """The contents of a value as a NumPy array, not to be written to."""
-        found = self._arrays.get(value)
-        if found is None:
-            found = self.tape.adapter.to_numpy(self.get(value))
-            if value in self.native:
-                self._arrays[value] = found
-        return found
-
-    def replace(self, value: int, array: Array) -> None:
-        """Puts `array` in the place of a value; operations that run later see it.
-
-        An index stays one, though the other model holds it as a floating number.
-        """
-        dtype = self.tape.values[value].dtype
-        if array.dtype.kind == "f" and dtype.startswith(("int", "uint", "bool")):
-            array = np.nan_to_num(array).astype(dtype)
-        native = self.tape.adapter.from_numpy(array)
-        if self.precision is None and self.tape.values[value].dtype == "bfloat16":
-            native = self.tape.adapter.to_bfloat16(native)  # which NumPy does not have
-        self.native[value] = native
-        self._arrays[value] = array
-
-    def draw(self, value: int, array: Array) -> None:
-        """Puts samples in the place of a random draw, also where its operation runs again."""
-        self.replace(value, array)
-        self.drawn[value] = self.native[value]
-
-    def __contains__(self, value: int) -> bool:
-        op = self.tape.producer(value)
-        return value in self.native or op is None or self.moves_weights(op)
+_SMALL = 1 << 10  # elements of a leaf that is kept in float64: many are a small part of a model
 
 
 @dataclass
@@ -413,7 +212,7 @@ class Tape:
             if base and dirty.isdisjoint(op.inputs):
                 continue
             check()
-            self.step(op, run, replaced)
+            run.step(op, replaced)
             dirty.update(op.outputs)
             if after:
                 after(op, run)
@@ -434,78 +233,7 @@ class Tape:
         def forget(op: Op, run: Replay) -> None:
             for value in {*op.inputs, *op.outputs} - kept:
                 if not self.consumers[value] or self.consumers[value][-1] <= op.index:
-                    run.native.pop(value, None)
-                    run._arrays.pop(value, None)
+                    run.forget(value)
 
         run = self.replay(precision, replaced, after=forget)
         return {name: run.array(value) for name, value in self.outputs.items()}
-
-    def step(self, op: Op, run: Replay, replaced: Collection[int] = ()) -> None:
-        """Runs one operation of a replay, whose inputs it has; `replaced` outputs are dropped."""
-        if run.moves_weights(op):
-            for value in op.outputs:
-                if value not in replaced:
-                    run.native.pop(value, None)
-                    run._arrays.pop(value, None)
-            return
-        results = self._execute(op, run, run.arguments(op))
-        if len(results) != len(op.outputs):
-            raise ReplayError(f"{op.kind} gave {len(results)} values, not {len(op.outputs)}")
-        for value, result in zip(op.outputs, results, strict=True):
-            if value not in replaced:
-                run.native[value] = run.drawn.get(value, result)
-                run._arrays.pop(value, None)
-
-    def _execute(self, op: Op, run: Replay, arguments: list[Native]) -> list[Native]:
-        if op.role == "random":  # a draw is not repeated; it is what it was
-            return [self.adapter.cast(self.recorded[value], run.precision) for value in op.outputs]
-        if run.precision is not None and op.outputs and op.outputs[0] in self.tables:
-            return [self.adapter.from_numpy(self.tables[op.outputs[0]])]
-        if isinstance(op.call, Transform):
-            return self._transformed(op, op.call, arguments, run.precision)
-        try:
-            results = self.adapter.execute(op, arguments, run.precision)
-            if run.precision is not None and self.adapter.is_foreign(op):
-                from parity.numerics.kernels import check_kernel
-
-                check_kernel(self, op, self._typed(op, arguments), results)
-            return results
-        except Exception as error:
-            if run.precision is None:
-                raise ReplayError(
-                    f"{op.kind} at {op.site.source} cannot be replayed: {error}"
-                ) from error
-            expected = isinstance(error, NoFloat64)
-            reason = str(error) if expected else f"{_NOT_EXPECTED} {type(error).__name__}: {error}"
-        as_recorded = [self.adapter.from_numpy(array) for array in self._typed(op, arguments)]
-        try:
-            results = self.adapter.execute(op, as_recorded, None)
-        except Exception as error:
-            raise ReplayError(
-                f"{op.kind} at {op.site.source} cannot be replayed: {error}"
-            ) from error
-        if op not in run.fallbacks:
-            run.fallbacks.append(op)
-        run.reasons[op.index] = reason
-        return [self.adapter.cast(result, run.precision) for result in results]
-
-    def _typed(self, op: Op, arguments: Sequence[Native]) -> list[Array]:
-        return [
-            self.adapter.to_numpy(argument).astype(_dtype(self.values[value]), copy=False)
-            for value, argument in zip(op.inputs, arguments, strict=True)
-        ]
-
-    def _transformed(
-        self, op: Op, transform: Transform, arguments: list[Native], precision: Precision
-    ) -> list[Native]:
-        dtypes = [self.values[value].dtype for value in op.outputs]
-        arrays = [self.adapter.to_numpy(argument) for argument in arguments]
-        results = map(self.adapter.from_numpy, transform(arrays, None if precision else dtypes))
-        return [
-            self.adapter.to_bfloat16(result) if not precision and dtype == "bfloat16" else result
-            for result, dtype in zip(results, dtypes, strict=True)
-        ]
-
-
-def _dtype(value: Value) -> np.dtype[Any]:
-    return np.dtype("float32" if value.dtype.startswith(_NOT_NUMPYS) else value.dtype)

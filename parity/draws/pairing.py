@@ -351,7 +351,7 @@ def step_to(tape: Tape, op: Op, run: Replay, found: Match) -> None:
         producer = tape.producer(value)
         if producer is not None and value not in run:
             step_to(tape, producer, run, found)
-    tape.step(op, run, found.injected)
+    run.step(op, found.injected)
 
 
 def mirrors(drawing: Drawing) -> Iterator[dict[int, Choice]]:

@@ -158,7 +158,7 @@ def _gives_the_same(tape: Tape, again: Op) -> bool:
     recorded = tape.adapter.to_numpy
     run = Replay(tape, None, dict(tape.recorded))
     for op in (again, *(tape.ops[index] for index in tape.consumers[again.outputs[0]])):
-        tape.step(op, run)
+        run.step(op)
         for value in op.outputs:
             a, b = run.array(value), recorded(tape.recorded[value])
             made_up = value in again.outputs

@@ -30,7 +30,7 @@ class Registered:
         module: the module that shows that it is in use.
         adapter: the module that is its adapter.
         aliases: other names by which users say it.
-        packages: whose code is its own, besides `module`: no line of theirs is a user's.
+        packages: whose code is its own, so that no line of theirs is a user's; default `module`.
         title: how people write it; default its name.
         variables: environment variables that it reads at its start and that may change values.
         generated: folders for temporary files into which it writes code that it generates.
@@ -143,7 +143,7 @@ def packages() -> frozenset[str]:
 
 
 def _packages_of(framework: Registered) -> tuple[str, ...]:
-    return (framework.module, *framework.packages)
+    return framework.packages or (framework.module,)
 
 
 @functools.cache
@@ -171,7 +171,7 @@ register(
         "torch",
         "parity.frameworks.torch",
         aliases=("pytorch",),
-        packages=("functorch", "torchgen"),
+        packages=("torch", "functorch", "torchgen"),
         title="PyTorch",
         variables=("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",),
     ),
@@ -182,7 +182,7 @@ register(
         "tensorflow",
         "parity.frameworks.tensorflow",
         aliases=("tf", "keras"),
-        packages=("keras", "tf_keras"),
+        packages=("tensorflow", "keras", "tf_keras"),
         title="TensorFlow",
         variables=(
             "TF_ENABLE_ONEDNN_OPTS",
@@ -198,7 +198,9 @@ register(
 )
 register(
     "chainer",
-    Registered("chainer", "parity.frameworks.chainer", packages=("chainerx",), title="Chainer"),
+    Registered(
+        "chainer", "parity.frameworks.chainer", packages=("chainer", "chainerx"), title="Chainer"
+    ),
 )
 register(
     "numpy",

@@ -7,6 +7,7 @@ another function in float64 than the one that ran.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +16,10 @@ from parity.numerics.accounting import in_reals
 from parity.numerics.difference import residual
 from parity.numerics.null_distribution import nudged
 from parity.numerics.rounding import U32
-from parity.tape import Array, Native, Op, Tape
+from parity.op import Array, Native, Op
+
+if TYPE_CHECKING:
+    from parity.tape import Tape
 
 _DRAWS, _MORE_DRAWS = 3, 12
 _OTHER = 16.0  # times what moved inputs leave: more than sums and constants inside round by

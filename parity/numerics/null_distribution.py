@@ -15,7 +15,7 @@ import numpy as np
 
 from parity.numerics.difference import residual
 from parity.numerics.rounding import U32
-from parity.tape import Array
+from parity.op import Array
 
 # Draws for each input; a rank test over them cannot give less than 1 / (DRAWS + 1).
 DRAWS = 19

@@ -9,11 +9,16 @@ rounding, and the operations run again.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parity.numerics.difference import residual
-from parity.tape import Array, Op, Replay, Tape
+from parity.op import Array, Op
+
+if TYPE_CHECKING:
+    from parity.replay import Replay
+    from parity.tape import Tape
 
 # Unit roundoff of float32, and of the formats in which parameters are kept.
 U32 = 2.0**-24
