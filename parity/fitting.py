@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from parity.binding import advice, ways
+from parity.binding import ways
+from parity.binding_advice import advice
 from parity.errors import ModelError, ParityError
 from parity.model import Inputs, Model
 from parity.preprocessing import record

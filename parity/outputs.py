@@ -7,18 +7,18 @@ comparison compares for equality or names as not compared.
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set, Sized, ValuesView
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sized
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from parity.code_owners import is_users_class
+from parity.containers import NumericKey, Repeated, items_of, shown_items
 from parity.frameworks import traits
 from parity.objects import (
     Answer,
-    Ordered,
     Private,
     Setting,
     answers_from,
@@ -30,11 +30,10 @@ from parity.objects import (
     names_parameters,
     private,
     says_how,
-    shown,
     shown_beside,
 )
 from parity.returned_models import Returned, parameters
-from parity.tensors import NUMBERS, Foreign, Items, Path, foreign, is_narrow, parts_of_tensor
+from parity.tensors import NUMBERS, Foreign, Path, foreign, is_narrow, parts_of_tensor
 
 
 class Outputs(dict[str, Any]):
@@ -64,26 +63,6 @@ class Outputs(dict[str, Any]):
     def none_of_its_own(self, ops: Sized) -> bool:
         """Whether a model gave no tensors, or only another framework's without an operation."""
         return not self or (len(self.foreign) == len(self) and not len(ops))
-
-
-@dataclasses.dataclass(frozen=True)
-class Repeated:
-    """Stands for an object that holds itself: where it was met first, as keys."""
-
-    keys: tuple[Any, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Number:
-    """A key of a dict that is no name."""
-
-    key: Any
-
-    def __str__(self) -> str:
-        return str(self.key)
-
-    def __repr__(self) -> str:
-        return repr(self.key)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +99,7 @@ def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
     }
     leaves = [(keys, leaf) for keys, leaf in leaves if not isinstance(leaf, _Made)]
     for name, (keys, leaf) in zip(_names([keys for keys, _ in leaves]), leaves, strict=True):
-        numbers = tuple(str(key) for key in keys if isinstance(key, _Number))
+        numbers = tuple(str(key) for key in keys if isinstance(key, NumericKey))
         if numbers:
             found.numbers[name] = numbers
         if isinstance(leaf, Foreign):
@@ -192,9 +171,9 @@ def _leaves(
             yield keys, Returned(thing)
             parts = [*_arrays_of(thing, held.values(), is_tensor), *held.items()]
         else:
-            parts = _items(thing, ask)
+            parts = shown_items(thing, ask)
             itself = not (is_users_class(type(thing)) or declares_itself(thing))
-            itself = itself and _held(thing) is None
+            itself = itself and items_of(thing) is None
     if parts is None:
         yield keys, thing
         return
@@ -290,55 +269,6 @@ def _holds_long_integers(things: Any) -> bool:
 _EXACT = 2**53
 
 
-# --- containers ----------------------------------------------------------------------------------
-
-
-def _items(thing: Any, ask: bool) -> Items | None:
-    """Keys and items of a container, and what it shows beside them; None for a leaf."""
-    held = _held(thing)
-    if held is not None:
-        held += _beside_items(thing)
-        return [*held, *shown_beside(thing, [item for _, item in held], ask).items()]
-    if is_plain(thing) or isinstance(thing, Repeated):
-        return None
-    return list(shown(thing, ask).items()) or None
-
-
-def _held(thing: Any) -> list[tuple[Any, Any]] | None:
-    """Keys and items of a container; None for what is none."""
-    if isinstance(thing, Mapping):
-        return [(_Number(key) if _is_number(key) else key, item) for key, item in thing.items()]
-    if isinstance(thing, tuple) and hasattr(thing, "_fields"):
-        return list(zip(thing._fields, thing, strict=True))
-    if isinstance(thing, (tuple, list, deque, ValuesView)):
-        return list(enumerate(thing))
-    if isinstance(thing, np.ndarray) and thing.dtype == object:
-        return list(enumerate(thing.tolist())) if thing.ndim else None
-    if isinstance(thing, Set) and not isinstance(thing, (set, frozenset)):  # keys() and items()
-        return list(enumerate(thing))
-    return None
-
-
-def _beside_items(thing: Any) -> list[tuple[Any, Any]]:
-    """What a container says beside its items: their order, what its keys are, what it makes."""
-    found: list[tuple[Any, Any]] = []
-    if isinstance(thing, OrderedDict) and not dataclasses.is_dataclass(thing):
-        found.append(("order of keys", Setting(Ordered(tuple(thing)))))
-    if isinstance(thing, tuple) and hasattr(thing, "_fields"):
-        found.append(("order of fields", Setting(Ordered(thing._fields))))  # it may be unpacked
-    if isinstance(thing, defaultdict):
-        found.append(("default factory", Setting(thing.default_factory)))
-    if isinstance(thing, Mapping):
-        members = {str(key): key.value for key in thing if isinstance(key, Enum)}
-        found += [(f"number of {name}", Setting(number)) for name, number in members.items()]
-    return found
-
-
-def _is_number(key: Any) -> bool:
-    """Whether a key is data, as an id, a place or a threshold are, and no name."""
-    return key.isdecimal() if isinstance(key, str) else not isinstance(key, Enum)
-
-
 # --- private attributes --------------------------------------------------------------------------
 
 
@@ -399,7 +329,7 @@ def _numbers(thing: Any, is_tensor: Callable[[object], bool], seen: set[int]) ->
         return
     if is_plain(thing):
         return
-    for _, item in _held(thing) or ():
+    for _, item in items_of(thing) or ():
         yield from _numbers(item, is_tensor, seen)
     for item in list(getattr(thing, "__dict__", {}).values()):
         for one in _numbers(item, is_tensor, seen):

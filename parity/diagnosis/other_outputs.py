@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from parity.code_owners import is_users_class, known_by_name
+from parity.containers import Repeated
 from parity.frameworks import FRAMEWORKS, aliases
 from parity.objects import Ordered, Private, Setting, attributes, is_device
-from parity.outputs import Repeated
 from parity.returned_models import Returned, parameters
 
 _SHOWN = 60  # characters of a leaf in a message

@@ -54,6 +54,16 @@ NOISE = frozenset(
     "container shared_name config config_proto executor_type _output_shapes _XlaMustCompile".split()
 )
 FLOAT8 = (tf.dtypes.experimental.float8_e4m3fn, tf.dtypes.experimental.float8_e5m2)
+# Names of the dtypes that hold numbers, by TensorFlow's own codes.
+NUMERIC = {
+    int(dtype.as_datatype_enum): dtype.name
+    for dtype in (
+        *(tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.complex64, tf.complex128, tf.bool),
+        *FLOAT8,
+        *(tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64),
+    )
+}
+INTEGERS = frozenset(code for code, dtype in NUMERIC.items() if dtype.startswith(("int", "uint")))
 WIDER = {  # the dtypes that float64 replaces
     **dict.fromkeys(
         (int(dtype.as_datatype_enum) for dtype in (tf.float32, tf.float16, tf.bfloat16, *FLOAT8)),

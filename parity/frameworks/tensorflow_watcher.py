@@ -23,15 +23,6 @@ from parity.tape import LeafKind, Native
 
 Given = dict[str, Any]  # attributes as TensorFlow was given them
 
-_NUMERIC = {
-    int(dtype.as_datatype_enum): dtype.name
-    for dtype in (
-        *(tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.complex64, tf.complex128, tf.bool),
-        *table.FLOAT8,
-        *(tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64),
-    )
-}
-_INTEGERS = frozenset(code for code, dtype in _NUMERIC.items() if dtype.startswith(("int", "uint")))
 _RESOURCE = int(tf.resource.as_datatype_enum)
 _READERS = frozenset(("VarIsInitializedOp", "VariableShape", "DestroyResourceOp"))
 
@@ -124,9 +115,9 @@ class Watcher:
             value = find(tensor)
             if value is None:
                 dtype = tensor._datatype_enum()
-                if setting and dtype in _INTEGERS:
+                if setting and dtype in table.INTEGERS:
                     shown[setting] = tensor._numpy().tolist()
-                if setting and dtype in _INTEGERS or dtype not in _NUMERIC:
+                if setting and dtype in table.INTEGERS or dtype not in table.NUMERIC:
                     arguments.append(tensor)
                     if dtype == _RESOURCE and kind not in _READERS:
                         held = self._contents_of(tensor)
@@ -140,7 +131,7 @@ class Watcher:
             dtypes.append(tensor._datatype_enum())
             arguments.append(None)
         meant = outputs[: table.kept(kind, given, len(outputs))]
-        kept = tuple(i for i, one in enumerate(meant) if one._datatype_enum() in _NUMERIC)
+        kept = tuple(i for i, one in enumerate(meant) if one._datatype_enum() in table.NUMERIC)
         if not kept:
             if variables:
                 self._caveat(f"{kind} changes a variable; the contents it leaves are not followed")
@@ -165,7 +156,7 @@ class Watcher:
                 "not looked into, and runs in its own precision only"
             )
         results = [
-            (one, one._shape_tuple(), _NUMERIC[one._datatype_enum()])
+            (one, one._shape_tuple(), table.NUMERIC[one._datatype_enum()])
             for one in (outputs[index] for index in kept)
         ]
         if role == "random":
@@ -189,7 +180,7 @@ class Watcher:
         arrays = {
             name: tensor._numpy()
             for name, tensor in given.items()
-            if tensor._datatype_enum() in _NUMERIC
+            if tensor._datatype_enum() in table.NUMERIC
         }
         seed = draws.seed_of(kind, arrays)
         if draws.is_categorical(kind):
@@ -207,7 +198,7 @@ class Watcher:
             self._recorder.caveats.append(text)
 
     def leaf(self, tensor: Native, kind: LeafKind, name: str = "") -> int:
-        dtype = _NUMERIC.get(tensor._datatype_enum())
+        dtype = table.NUMERIC.get(tensor._datatype_enum())
         if dtype is None:
             raise ModelError(f"a tensor of dtype {tensor.dtype.name} cannot be compared.")
         with self._itself():
@@ -247,7 +238,8 @@ class Watcher:
     def _as_read(self, tensor: Native) -> int | None:
         with self._itself():
             # NumPy reads a tensor's memory without asking it
-            return self._recorder.as_read(tensor, _NUMERIC[tensor._datatype_enum()], unseen=True)
+            dtype = table.NUMERIC[tensor._datatype_enum()]
+            return self._recorder.as_read(tensor, dtype, unseen=True)
 
     @contextlib.contextmanager
     def _itself(self) -> Iterator[None]:
