@@ -182,7 +182,6 @@ class Recorder:
         role: Role = "compute",
         attributes: Mapping[str, Any] | None = None,
         call: Any = None,
-        site: Site | None = None,
         draw: Draw | None = None,
     ) -> Op:
         """Adds an operation that just ran.
@@ -208,7 +207,7 @@ class Recorder:
             kind,
             inputs,
             tuple(ids),
-            site or self.site(kind),
+            self.site(kind),
             role,
             attributes or {},
             call,

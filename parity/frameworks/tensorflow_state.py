@@ -6,7 +6,7 @@ import contextlib
 import gc
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Protocol
@@ -89,82 +89,94 @@ def holdings(obj: Any) -> Holdings:
 
     Keras names its variables; those of a `tf.Module` are named by the attributes that hold them.
     """
-    keras, wrapped = keras_layers(), keras_variables()
-    tracked = tf.__internal__.tracking.AutoTrackable  # tf.Module, and what was saved of one
-    found = Holdings()
-    seen: set[int] = set()
+    walk = _Walk()
+    kinds = (*walk.keras, *walk.wrapped, walk.tracked, tf.Variable)
+    if isinstance(obj, kinds):
+        walk.visit("", obj)
+    else:
+        for name, thing in discover(obj, lambda item: isinstance(item, kinds)).items():
+            walk.visit(name.replace(".", "/"), thing)
+        listed = getattr(obj, "variables", None)  # of a restored object, a graph function
+        for variable in listed if isinstance(listed, (tuple, list)) else ():
+            walk.visit("", variable)
+    found = walk.found
+    names = distinct([held.name for held in found.variables])  # Keras lets them collide
+    found.variables = [
+        replace(held, name=name) for held, name in zip(found.variables, names, strict=True)
+    ]
+    return found
 
-    kept: dict[int, float] = {}  # by the `id` of Keras's variables
 
-    def hold(
+class _Walk:
+    """One walk through what models hold; each thing is looked into once."""
+
+    def __init__(self) -> None:
+        self.keras, self.wrapped = keras_layers(), keras_variables()
+        # a tf.Module, or what was saved of one
+        self.tracked = tf.__internal__.tracking.AutoTrackable
+        self.found = Holdings()
+        self._seen: set[int] = set()
+        self._kept: dict[int, float] = {}  # momenta, by the `id` of Keras's variables
+
+    def visit(self, path: str, thing: Any) -> None:
+        if isinstance(thing, tf.Variable):
+            self._hold(path, thing, bool(thing.trainable))
+            return
+        if isinstance(thing, self.wrapped):
+            self._hold(path, thing._value, bool(thing.trainable))
+            return
+        if id(thing) in self._seen:
+            return
+        self._seen.add(id(thing))
+        if isinstance(thing, tf.random.Generator):
+            self.visit(_join(path, "state"), thing.state)
+            return
+        if isinstance(thing, (*self.keras, self.tracked)) and path:
+            self.found.layers[id(thing)] = path
+        if isinstance(thing, self.keras):
+            self._layer(path, thing)
+        else:
+            for key, item in self._items(thing):
+                self.visit(_join(path, str(key)), item)
+
+    def _items(self, thing: Any) -> Iterable[tuple[Any, Any]]:
+        if isinstance(thing, self.tracked):
+            held = vars(thing).items()  # without TensorFlow's own book-keeping
+            return [(key, item) for key, item in held if not key.startswith("_self_")]
+        if isinstance(thing, Mapping):
+            return thing.items()
+        return enumerate(thing) if isinstance(thing, (list, tuple)) else ()
+
+    def _layer(self, path: str, thing: Any) -> None:
+        for layer in thing._flatten_layers():
+            self.found.inner.add(id(getattr(layer, "_functional", None)))
+            for key in ("moving_mean", "moving_variance"):
+                if hasattr(layer, "momentum") and getattr(layer, key, None) is not None:
+                    self._kept[id(getattr(layer, key))] = float(layer.momentum)
+        for variable in thing.variables:
+            name = str(getattr(variable, "path", variable.name)).split(":")[0]
+            name = name.removeprefix(f"{thing.name}/")
+            held = getattr(variable, "_value", variable)
+            kept = self._kept.get(id(variable))
+            self._hold(_join(path, name), held, variable.trainable, kept)
+        for layer in thing._flatten_layers():
+            inside = "" if layer is thing else layer.name
+            for name, variable in _untracked(vars(layer), (*self.wrapped, tf.Variable)):
+                held = getattr(variable, "_value", variable)
+                self._hold(_join(path, _join(inside, name)), held, False, state=True)
+
+    def _hold(
+        self,
         name: str,
         variable: Any,
         trainable: bool,
         kept: float | None = None,
         state: bool = False,
     ) -> None:
-        if id(variable) not in seen and hasattr(variable, "handle"):
-            seen.add(id(variable))
+        if id(variable) not in self._seen and hasattr(variable, "handle"):
+            self._seen.add(id(variable))
             name = name or variable.name.split(":")[0]
-            found.variables.append(Held(name, variable, trainable, kept, state))
-
-    def visit(path: str, thing: Any) -> None:
-        if isinstance(thing, tf.Variable):
-            hold(path, thing, bool(thing.trainable))
-            return
-        if isinstance(thing, wrapped):
-            hold(path, thing._value, bool(thing.trainable))
-            return
-        if id(thing) in seen:
-            return
-        seen.add(id(thing))
-        if isinstance(thing, keras):
-            if path:
-                found.layers[id(thing)] = path
-            for layer in thing._flatten_layers():
-                found.inner.add(id(getattr(layer, "_functional", None)))
-                for key in ("moving_mean", "moving_variance"):
-                    if hasattr(layer, "momentum") and getattr(layer, key, None) is not None:
-                        kept[id(getattr(layer, key))] = float(layer.momentum)
-            for variable in thing.variables:
-                name = str(getattr(variable, "path", variable.name)).split(":")[0]
-                name = name.removeprefix(f"{thing.name}/")
-                held = getattr(variable, "_value", variable)
-                hold(_join(path, name), held, variable.trainable, kept.get(id(variable)))
-            for layer in thing._flatten_layers():
-                inside = "" if layer is thing else layer.name
-                for name, variable in _untracked(vars(layer), (*wrapped, tf.Variable)):
-                    held = getattr(variable, "_value", variable)
-                    hold(_join(path, _join(inside, name)), held, False, state=True)
-        elif isinstance(thing, tf.random.Generator):
-            visit(_join(path, "state"), thing.state)
-        elif isinstance(thing, tracked):
-            if path:
-                found.layers[id(thing)] = path
-            for key, item in vars(thing).items():
-                if not key.startswith("_self_"):  # TensorFlow's own book-keeping
-                    visit(_join(path, key), item)
-        elif isinstance(thing, Mapping):
-            for key, item in thing.items():
-                visit(_join(path, str(key)), item)
-        elif isinstance(thing, (list, tuple)):
-            for index, item in enumerate(thing):
-                visit(_join(path, str(index)), item)
-
-    kinds = (*keras, *wrapped, tracked, tf.Variable)
-    if isinstance(obj, kinds):
-        visit("", obj)
-    else:
-        for name, thing in discover(obj, lambda item: isinstance(item, kinds)).items():
-            visit(name.replace(".", "/"), thing)
-        listed = getattr(obj, "variables", None)  # of a restored object, a graph function
-        for variable in listed if isinstance(listed, (tuple, list)) else ():
-            visit("", variable)
-    names = distinct([held.name for held in found.variables])  # Keras lets them collide
-    found.variables = [
-        replace(held, name=name) for held, name in zip(found.variables, names, strict=True)
-    ]
-    return found
+            self.found.variables.append(Held(name, variable, trainable, kept, state))
 
 
 def _untracked(held: Any, kinds: tuple[type, ...], path: str = "") -> Iterator[tuple[str, Any]]:

@@ -15,7 +15,7 @@ from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 from parity.errors import ModelError
 from parity.frameworks import tensorflow_draws as draws
 from parity.frameworks import tensorflow_ops as table
-from parity.frameworks.tensorflow_call import Call, called_by
+from parity.frameworks.tensorflow_call import Call, Reads, called_by
 from parity.frameworks.tensorflow_keeping import address
 from parity.frameworks.tensorflow_state import Holdings
 from parity.recorder import Recorder
@@ -106,45 +106,15 @@ class Watcher:
         given = dict(zip(attributes[::2], attributes[1::2], strict=True))
         shown = table.readable(given, known.hidden if known else table.NOISE)
         names = table.settings(kind, len(inputs))
-        find = self._recorder.find
-        ids: list[int] = []
-        dtypes: list[int] = []
-        arguments: list[Native | None] = []
-        variables: list[tuple[Native, Native]] = []
-        for setting, tensor in zip(names, inputs, strict=True):
-            value = find(tensor)
-            if value is None:
-                dtype = tensor._datatype_enum()
-                if setting and dtype in table.INTEGERS:
-                    shown[setting] = tensor._numpy().tolist()
-                if setting and dtype in table.INTEGERS or dtype not in table.NUMERIC:
-                    arguments.append(tensor)
-                    if dtype == _RESOURCE and kind not in _READERS:
-                        held = self._contents_of(tensor)
-                        variables += [(tensor, held)] if held is not None else []
-                        self._written(tensor)
-                    continue
-                value = self._read_silently(tensor)
-                value = self._as_read(tensor) if value is None else value
-                value = self.leaf(tensor, "constant") if value is None else value
-            ids.append(value)
-            dtypes.append(tensor._datatype_enum())
-            arguments.append(None)
+        read = self._reads(kind, names, inputs, shown)
         meant = outputs[: table.kept(kind, given, len(outputs))]
         kept = tuple(i for i, one in enumerate(meant) if one._datatype_enum() in table.NUMERIC)
         if not kept:
-            if variables:
+            if read.variables:
                 self._caveat(f"{kind} changes a variable; the contents it leaves are not followed")
             return
-        call = Call(
-            kind,
-            tuple(attributes) if None not in given.values() else table.without_none(given),
-            tuple(arguments),
-            tuple(dtypes),
-            len(outputs),
-            kept,
-            tuple(variables),
-        )
+        plain = tuple(attributes) if None not in given.values() else table.without_none(given)
+        call = read.call(kind, plain, len(outputs), kept)
         role = known.role if known else "compute"
         self.drew = self.drew or role == "random"
         if known is None or known.holds_graph:
@@ -161,9 +131,35 @@ class Watcher:
         ]
         if role == "random":
             with self._itself():  # it reads what the draw was given
-                self._add_draw(kind, inputs, ids, results, shown, call)
+                self._add_draw(kind, inputs, read.ids, results, shown, call)
             return
-        self._recorder.op(shown_as or kind, ids, results, role=role, attributes=shown, call=call)
+        self._recorder.op(
+            shown_as or kind, read.ids, results, role=role, attributes=shown, call=call
+        )
+
+    def _reads(
+        self, kind: str, names: Sequence[str], inputs: Sequence[Native], shown: Given
+    ) -> Reads:
+        """What an operation reads; inputs that are settings go to what is `shown` of it."""
+        read = Reads()
+        for setting, tensor in zip(names, inputs, strict=True):
+            value = self._recorder.find(tensor)
+            if value is None:
+                dtype = tensor._datatype_enum()
+                if setting and dtype in table.INTEGERS:
+                    shown[setting] = tensor._numpy().tolist()
+                if setting and dtype in table.INTEGERS or dtype not in table.NUMERIC:
+                    read.fixed(tensor)
+                    if dtype == _RESOURCE and kind not in _READERS:
+                        held = self._contents_of(tensor)
+                        read.variables += [(tensor, held)] if held is not None else []
+                        self._written(tensor)
+                    continue
+                value = self._read_silently(tensor)
+                value = self._as_read(tensor) if value is None else value
+                value = self.leaf(tensor, "constant") if value is None else value
+            read.value(value, tensor)
+        return read
 
     def _add_draw(
         self,

@@ -20,6 +20,7 @@ from parity.binding import bound
 from parity.errors import InputError, ModelError
 from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run, takes_as_given
+from parity.frameworks.torch_call import name_of
 from parity.frameworks.torch_reads import seen
 from parity.frameworks.torch_replay import cast as cast
 from parity.frameworks.torch_replay import execute as execute
@@ -28,7 +29,7 @@ from parity.frameworks.torch_replay import is_foreign as is_foreign
 from parity.frameworks.torch_replay import to_bfloat16 as to_bfloat16
 from parity.frameworks.torch_replay import to_numpy as to_numpy
 from parity.frameworks.torch_traits import TRAITS as TRAITS
-from parity.frameworks.torch_watcher import Watcher, name_of
+from parity.frameworks.torch_watcher import Watcher
 from parity.frameworks.torch_words import WORDS as WORDS
 from parity.keeping import left_as_it_was, was_built
 from parity.model import flatten_inputs, map_arrays

@@ -91,19 +91,10 @@ def _mkldnn_rnn_layer(
     w_hh: torch.Tensor,
     b_ih: torch.Tensor,
     b_hh: torch.Tensor,
-    h: torch.Tensor,
-    c: torch.Tensor,
-    reverse: bool,
-    batch_sizes: list[int],
-    mode: int,
-    hidden_size: int,
-    num_layers: int,
-    has_biases: bool,
-    bidirectional: bool,
-    batch_first: bool,
-    train: bool,
+    *states_and_settings: Any,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """One direction of one LSTM layer; the fused kernel is float32 only."""
+    h, c, reverse, *_ = states_and_settings  # one layer in one direction, whatever the others say
     steps = x.flip(0) if reverse else x
     outputs = []
     for step in steps:

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from parity.errors import ModelError
+from parity.frameworks.torch_call import Ref, SharedMemory
 from parity.frameworks.torch_ops import in_float64
-from parity.frameworks.torch_watcher import Ref, SharedMemory
 from parity.op import Array, Native, Op, Precision
 
 
