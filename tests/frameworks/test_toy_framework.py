@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -132,3 +134,13 @@ def test_weights_are_transferred(as_source: bool) -> None:
     assert done.report is not None and done.report.verdict == "parity", str(done)
     given = models[0](torch.from_numpy(X)).detach().numpy()
     assert np.allclose(given, models[1](Arr(X)).data, atol=1e-6)
+
+
+def test_the_page_on_adding_a_framework_shows_this_code() -> None:
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "adding-a-framework.md").read_text(encoding="utf-8")
+    code = Path(toy.__file__).read_text(encoding="utf-8") + Path(__file__).read_text("utf-8")
+    excerpts = re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(excerpts) >= 5
+    for excerpt in excerpts:
+        assert excerpt.strip("\n") in code
