@@ -42,10 +42,12 @@ def bound(model: Model, inputs: Inputs, flagged: bool = False) -> Arguments:
         inputs: of any framework's tensors, in the caller's structure.
         flagged: whether it takes `training` whatever its signature says.
     """
-    given, told = without_flag(inputs)
+    given, stated = without_flag(inputs)
     if model.way is not None:
         given = model.way(given)
-    return _handed(_flagged(signed(model), given, told, model.mode == "train", model.name, flagged))
+    return _with_lists(
+        _flagged(signed(model), given, stated, model.mode == "train", model.name, flagged)
+    )
 
 
 def signed(model: Model) -> Callable[..., Any]:
@@ -66,26 +68,26 @@ def bind(function: Callable[..., Any], inputs: Inputs, training: bool = False) -
     Raises:
         InputError: the dict's flag says otherwise, and the function does not take it.
     """
-    return _handed(_flagged(function, *without_flag(inputs), training, name_of(function)))
+    return _with_lists(_flagged(function, *without_flag(inputs), training, name_of(function)))
 
 
-def _handed(arguments: Arguments) -> Arguments:
+def _with_lists(arguments: Arguments) -> Arguments:
     args, kwargs = arguments
     return tuple(map(with_lists, args)), {name: with_lists(one) for name, one in kwargs.items()}
 
 
 def without_flag(inputs: Inputs) -> tuple[Inputs, bool | None]:
     """The inputs without a flag `training` of the caller's, and what it says."""
-    told = inputs.get(FLAG) if isinstance(inputs, Mapping) else None
-    if not isinstance(told, bool):
+    stated = inputs.get(FLAG) if isinstance(inputs, Mapping) else None
+    if not isinstance(stated, bool):
         return inputs, None
-    return {name: item for name, item in inputs.items() if name != FLAG}, told
+    return {name: item for name, item in inputs.items() if name != FLAG}, stated
 
 
 def _flagged(
     function: Callable[..., Any],
     inputs: Inputs,
-    told: bool | None,
+    stated: bool | None,
     training: bool,
     name: str,
     flagged: bool = False,
@@ -94,14 +96,14 @@ def _flagged(
     args, kwargs = _bound(signature, inputs)
     known = {} if signature is None else signature.parameters
     asked = known.get(FLAG)
-    if told is not None:
+    if stated is not None:
         any_name = any(one.kind is one.VAR_KEYWORD for one in known.values())
         if flagged or asked is not None or any_name or signature is None:
-            return args, {**kwargs, FLAG: told}
-        if told != training:
+            return args, {**kwargs, FLAG: stated}
+        if stated != training:
             raise InputError(
-                f"The inputs say {FLAG}={told}, and {name} takes no such argument. Say it of the "
-                f"model: parity.wrap(model, mode={'train' if told else 'eval'!r})."
+                f"The inputs say {FLAG}={stated}, and {name} takes no such argument. Say it of the "
+                f"model: parity.wrap(model, mode={'train' if stated else 'eval'!r})."
             )
     if signature is not None and asked is not None and asked.kind is not asked.POSITIONAL_ONLY:
         try:
@@ -272,7 +274,7 @@ def _in_order(
     """Which argument each of the names is by its order; () where that is not clear.
 
     A dict has no order but that in which the reference has its names as arguments. Of what may be
-    left out one alone can be told by its order.
+    left out, a single one can be known by its order.
     """
     if isinstance(whole, tuple) and not is_record(whole):
         return ()

@@ -15,21 +15,23 @@ def advice(model: Model, reference: Model, inputs: Inputs) -> str:
     inputs, _ = without_flag(inputs)
     signature = signature_of(signed(model))
     args, kwargs = bind(signed(model), inputs)
-    told = []
+    sentences = []
     fits = takes(signature, *args, **kwargs)
     read = any(map(is_container, (*args, *kwargs.values())))
     if signature is not None and (read or not fits):
-        told.append(f"{model.name} takes {_written(signature)}, and was given {_named(inputs)}.")
+        sentences.append(
+            f"{model.name} takes {_written(signature)}, and was given {_named(inputs)}."
+        )
         other = signature_of(signed(reference))
         if model is not reference and other is not None:
-            told.append(f"{reference.name} takes {_written(other)}.")
-        told.append(_to_write(inputs))
+            sentences.append(f"{reference.name} takes {_written(other)}.")
+        sentences.append(_to_write(inputs))
     if any(isinstance(one, (bool, int, float)) for one in flatten_given(inputs).values()):
-        told.append(
+        sentences.append(
             "Numbers and flags of Python's are passed on as they are: for an array of one "
             "number give np.float32(...)."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _written(signature: inspect.Signature) -> str:

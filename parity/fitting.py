@@ -42,13 +42,13 @@ def fitted(model: Model, reference: Model | None, inputs: Inputs) -> tuple[Model
             except ParityError:
                 continue
             if way.order:
-                tape.caveats.append(_told(model, way.order))
+                tape.caveats.append(_renamed(model, way.order))
             return other, tape
-        told = advice(model, reference, inputs)
-        raise (ModelError(f"{error}\n{told}") if told else error) from error.__cause__
+        advised = advice(model, reference, inputs)
+        raise (ModelError(f"{error}\n{advised}") if advised else error) from error.__cause__
 
 
-def _told(model: Model, order: tuple[tuple[str, str], ...]) -> str:
+def _renamed(model: Model, order: tuple[tuple[str, str], ...]) -> str:
     pairs = ", ".join(f"{name!r} as {other}" for name, other in order)
     return (
         f"{model.name} has other names for its arguments than the inputs have: it got {pairs}, by "

@@ -22,7 +22,7 @@ def explained_on_samples(
 ) -> Comparison:
     """A comparison whose divergences lacked memory to be explained, with causes of a smaller one.
 
-    A cause is told where the smaller one finds a divergence at the same two places. It is not
+    A cause is note where the smaller one finds a divergence at the same two places. It is not
     proved: the other samples may differ for another reason.
 
     Args:
@@ -47,12 +47,12 @@ def explained_on_samples(
         wrap(model, inputs=map_arrays(first, one)) for model, one in zip(models, fed, strict=True)
     ]
     report = compare(*smaller, seconds=left.seconds_left)
-    told = f"explained on the first {few:,} of {count:,} samples: all do not fit into the budget"
-    return replace(found, divergences=_explained(found.divergences, report.divergences, told))
+    note = f"explained on the first {few:,} of {count:,} samples: all do not fit into the budget"
+    return replace(found, divergences=_explained(found.divergences, report.divergences, note))
 
 
 def _explained(
-    found: Sequence[Divergence], smaller: Sequence[Divergence], told: str
+    found: Sequence[Divergence], smaller: Sequence[Divergence], note: str
 ) -> tuple[Divergence, ...]:
     causes = {_places(one): one.cause for one in reversed(smaller)}
     explained = []
@@ -60,7 +60,7 @@ def _explained(
         cause = causes.get(_places(one)) if one.cause is None else None
         if cause is not None:
             detail = one.detail.replace(budget.NOT_EXPLAINED, "").removesuffix("; ")
-            unproved = "; ".join(filter(None, (cause.unproved, told)))
+            unproved = "; ".join(filter(None, (cause.unproved, note)))
             cause = replace(cause, confirmed=False, unproved=unproved)
             one = replace(one, cause=cause, detail=detail)
         explained.append(one)

@@ -228,8 +228,8 @@ class Host:
         """One of the functions of Python's `random`, which notes that the user's code draws."""
 
         def drawing(*args: Any, **kwargs: Any) -> Any:
-            ours = threading.get_ident() == self._thread and self._given is None
-            if ours and is_users(sys._getframe(1).f_code):  # libraries draw seeds and names
+            own = threading.get_ident() == self._thread and self._given is None
+            if own and is_users(sys._getframe(1).f_code):  # libraries draw seeds and names
                 self._asked = True
             return function(*args, **kwargs)
 

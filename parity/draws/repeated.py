@@ -121,9 +121,9 @@ class _Drawn:
 
     def _begins_as(self, first: _Drawn) -> bool:
         """Whether the shorter of both is how the longer begins."""
-        for ours, theirs in ((self.head, first.head), (self.noise, first.noise)):
-            size = min(ours.size, theirs.size)
-            if not np.allclose(ours[:size], theirs[:size], _ROUNDING, _ROUNDING):
+        for one, other in ((self.head, first.head), (self.noise, first.noise)):
+            size = min(one.size, other.size)
+            if not np.allclose(one[:size], other[:size], _ROUNDING, _ROUNDING):
                 return False
         return True
 

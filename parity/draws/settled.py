@@ -35,13 +35,13 @@ def settle(tape: Tape, again: Callable[[int], Tape]) -> Tape:
 def _settled(tape: Tape, again: Callable[[int], Tape]) -> Tape:
     draws = [op for op in tape.ops if op.role == "random"]
     counting = _seeded_by_state(tape) if draws else set()
-    told = {
+    known_bits = {
         at: 0.0
         for at, op in enumerate(draws)
         if op.index not in counting and _information(tape, op)
     }
     for turn in range(_TURNS):
-        if all(bits >= BITS for bits in told.values()):
+        if all(bits >= BITS for bits in known_bits.values()):
             break
         try:
             other = again(turn)
@@ -52,13 +52,13 @@ def _settled(tape: Tape, again: Callable[[int], Tape]) -> Tape:
             return tape
         if not turn and not tape.lost_draws:
             tape = replace(tape, unseen=_not_followed(tape, other))
-        told = {
+        known_bits = {
             at: bits + _information(tape, draws[at])
-            for at, bits in told.items()
+            for at, bits in known_bits.items()
             if state_of(draws[at]) == state_of(others[at])
             if all(map(np.array_equal, _given(tape, draws[at]), _given(other, others[at])))
         }
-    settled = {draws[at].index for at, bits in told.items() if bits >= BITS}
+    settled = {draws[at].index for at, bits in known_bits.items() if bits >= BITS}
     return replace(tape, ops=_with_constants(tape, settled)) if settled else tape
 
 

@@ -155,14 +155,14 @@ def _looked_up(
     call: _Call, arguments: Sequence[Native], found: Sequence[Array], results: Sequence[int]
 ) -> list[int]:
     """Which results are made of whole numbers, as of the rows of a table of weights."""
-    turned = [
+    shuffled = [
         np.roll(array.ravel(), 1).reshape(array.shape) if array.dtype.kind in "biu" else array
         for array in arguments
     ]
-    if all(np.array_equal(a, b) for a, b in zip(arguments, turned, strict=True)):
+    if all(np.array_equal(a, b) for a, b in zip(arguments, shuffled, strict=True)):
         return []
     try:
-        others = _called(call, turned)
+        others = _called(call, shuffled)
     except NoFloat64:  # whole numbers that have to be in order
         return []
     return [at for at in results if not _equal(found[at], others[at])]
@@ -181,18 +181,18 @@ def _is_wide(call: _Call, arguments: Sequence[Native], found: Sequence[Array]) -
             size = np.abs(in_reals(before))
             expected = most * (_STEP / step)
             # what jumps is a branch, what moves by next to nothing is lost in float64 too
-            told = (most < size * _JUMP) & (expected > size * _LOST)
-            if _mostly((least == 0) | (least > _FURTHER * expected), told):
+            measured = (most < size * _JUMP) & (expected > size * _LOST)
+            if _mostly((least == 0) | (least > _FURTHER * expected), measured):
                 return False
     return True
 
 
-def _mostly(narrow: Array, told: Array) -> bool:
-    """Whether most of what is told is narrow, of all elements or of a slice along some axis."""
-    axes = [tuple(i for i in range(told.ndim) if i != axis) for axis in range(told.ndim)]
+def _mostly(narrow: Array, measured: Array) -> bool:
+    """Whether most of what is measured is narrow, of all elements or of a slice along some axis."""
+    axes = [tuple(i for i in range(measured.ndim) if i != axis) for axis in range(measured.ndim)]
     for others in (None, *axes):
-        count, least = told.sum(others), 1 if others is None else _POOL
-        if ((count >= least) & (2 * (narrow & told).sum(others) > count)).any():
+        count, least = measured.sum(others), 1 if others is None else _POOL
+        if ((count >= least) & (2 * (narrow & measured).sum(others) > count)).any():
             return True
     return False
 

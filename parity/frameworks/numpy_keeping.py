@@ -44,8 +44,8 @@ def same_bytes(a: Any, b: Any) -> bool:
     """Whether two arrays hold the same bits: -0.0 is not 0.0, and NaN is itself."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
-    ours, theirs = (np.ascontiguousarray(one).reshape(-1).view(np.uint8) for one in (a, b))
-    return bool(np.array_equal(ours, theirs))
+    first, second = (np.ascontiguousarray(one).reshape(-1).view(np.uint8) for one in (a, b))
+    return bool(np.array_equal(first, second))
 
 
 def _array(thing: Any) -> Put:
