@@ -2,7 +2,7 @@
 
 Draws in a loop become one draw that is cut, tables that one model made beforehand are the ones that
 the other computes, a state has the axis of layers that it has in the reference, and distributions
-are told by the same parameters.
+are given by the same parameters.
 """
 
 from __future__ import annotations

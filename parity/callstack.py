@@ -1,6 +1,6 @@
 """Reads off the call stack which layer runs, and which line of the user's.
 
-An operation is told of some fifty frames deep in a framework. Nearly all of them are those of the
+An operation is reported some fifty frames deep in a framework. Nearly all of them are those of the
 operation before, so what they mean is kept and only the new ones are looked at.
 """
 
@@ -23,7 +23,7 @@ _CALLS = frozenset({"__call__", "_call_impl", "forward", "call"})
 
 
 class _Level(NamedTuple):
-    """A frame at the instruction where it was seen, and what it and those outside it tell."""
+    """A frame at the instruction where it was seen, and what it and those outside it show."""
 
     frame: FrameType | None
     instruction: int
@@ -33,7 +33,7 @@ class _Level(NamedTuple):
 
 
 class CallStack:
-    """Names sites; keeps frames alive until it is told to forget them.
+    """Names sites; keeps frames alive until `forget`.
 
     Args:
         stop: the frame outside which nothing belongs to the model.
@@ -76,7 +76,7 @@ class CallStack:
         self._depth.clear()
 
     def _read(self, frame: FrameType | None) -> _Level:
-        """What the stack tells now."""
+        """What the stack shows now."""
         new: list[FrameType] = []
         keep = 0
         while frame is not None and frame is not self._stop:

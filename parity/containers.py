@@ -16,7 +16,7 @@ from parity.tensors import Items
 
 @dataclasses.dataclass(frozen=True)
 class Repeated:
-    """Stands for an object that holds itself: where it was met first, as keys."""
+    """Stands for an object that holds itself: where it was seen first, as keys."""
 
     keys: tuple[Any, ...]
 

@@ -25,7 +25,7 @@ def fitted(model: Model, reference: Model | None, inputs: Inputs) -> tuple[Model
         reference: the model for which the inputs were written; None without others.
 
     Raises:
-        ModelError: it runs in none; the message is that for the inputs as given, and tells what
+        ModelError: it runs in none; the message is that for the inputs as given, and states what
             the model takes.
     """
     try:

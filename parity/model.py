@@ -77,7 +77,7 @@ def wrap(
             of its own in the report; see docs/stages.md.
 
     Raises:
-        ParityError: the framework is unknown, missing, or cannot be told.
+        ParityError: the framework is unknown, missing, or not clear.
     """
     __tracebackhide__ = True  # pytest then shows the caller's line alone
     if input_layout not in (None, "NCHW", "NHWC"):

@@ -90,7 +90,7 @@ def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
     and a tensor the tensors among its attributes.
 
     Args:
-        is_tensor: tells a tensor of the model's framework.
+        is_tensor: recognises a tensor of the model's framework.
     """
     leaves = list(_leaves((), output, is_tensor, {}))
     found = Outputs()

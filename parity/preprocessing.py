@@ -113,7 +113,7 @@ def _with_stages(tape: Tape, stages: Sequence[Stage], reached: Sequence[Inputs])
     """A tape with the stages put before it; their last results are what were its inputs.
 
     Args:
-        reached: what enters the first stage, and what each gives.
+        reached: the inputs of the first stage, and what each gives.
     """
     before, arrays = _values_before(reached[:-1])
     offset, count = sum(map(len, before)), len(stages)

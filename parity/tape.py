@@ -38,15 +38,15 @@ class Tape:
         model: the model's name, for reports.
         inputs, outputs: value ids by name (`"0"`, `"obs"`, `"value"`, `"state/0"`).
         recorded: the values as they were during the run, as the framework's own tensors.
-        caveats: what keeps this tape from telling everything, in the user's words.
+        caveats: what this tape does not show, as sentences for people.
         doubts: why it may not stand for the model at all; with one, nothing is verified.
         other_outputs: what the model returned that holds no numbers, by name.
         numbers: by name of an output the numbers among the keys of dicts that lead to it.
-        classes: of what the model returned those of the user's objects, by the path to each.
+        classes: of what the model returned, those of the user's objects, by the path to each.
         by_value: names of outputs that the host computed: what they were is all that is known.
         states: values of which a recurrent layer of the framework's made the first axis.
         baked_ops, baked_leaves: operations with settings, and constants, that the host computed
-            from values of the run: they stay as they were, whatever enters a replay.
+            from values of the run: they stay as they were, whatever the inputs of a replay.
         rounded_ops: operations given what the host read, and maybe changed by less than it shows.
         lost_draws: random draws whose effect is not on the tape; with one, nothing is verified.
         unseen: that the draws on the tape do not account for what the model gives in another run.

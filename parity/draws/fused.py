@@ -1,4 +1,4 @@
-"""Kernels that draw and transform in one, taken apart into a draw and what is made of it.
+"""Kernels that fuse a draw and a transform, taken apart into a draw and what is made of it.
 
 What such a kernel gave is kept; the draw behind it is worked out so that the transform gives it
 again. Where several draws would, one is chosen as the distribution has it, given the result.

@@ -1,7 +1,7 @@
 """Draws by NumPy while a model runs: seen, and given again in a replay.
 
 NumPy's functions are replaced while a model is recorded: each gives what it would give, and what it
-drew is kept. In a replay they give the samples that they are handed, transformed as their arguments
+drew is kept. In a replay they give the samples that are substituted, transformed as their arguments
 say, so that the arguments are computed and compared like other values.
 """
 

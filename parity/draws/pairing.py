@@ -255,7 +255,7 @@ def _by_itself(found: Match) -> Replay:
 def _are_one(
     a: Array, b: Array, choice: Choice, unit: Unit, agree: Callable[[Array, Array], bool] = _agree
 ) -> bool:
-    """Whether the same parameter stands behind each sample, in the order they are put in."""
+    """Whether the same parameter stands behind each sample, in the order of the substitution."""
     try:
         a = choice.order.apply(np.broadcast_to(a, choice.reference.shape))
         b = np.broadcast_to(b, unit.shape)
@@ -314,7 +314,7 @@ def _evidence(found: Match, unit: Unit, choice: Choice, op: Op, run: Replay) -> 
     behind = drawing.behind(found.reference.tape, choice.reference.value)
     pieces = min(max(1, len(tape.consumers[unit.value])), _PIECES)  # each with readers of its own
     touched, misses, left = {unit.value}, 0, _AHEAD * pieces
-    # that the samples are the samples that were put in speaks for nothing
+    # that the samples are those that were substituted shows nothing
     made = behind - {choice.reference.value}
     best = int(_is_made(found, branch.array(unit.value), made))
     for later in tape.ops[op.index + 1 :]:

@@ -96,7 +96,7 @@ def _by_numpy(tape: Tape) -> list[str]:
 def _not_followed(tape: Tape, other: Tape) -> str:
     """Says so where the draws on a tape do not account for what the model gave another time."""
     if [op.kind for op in tape.ops] != [op.kind for op in other.ops]:
-        return ""  # another program: what follows draws there is told elsewhere
+        return ""  # another program: what follows draws there is reported elsewhere
     recorded = Replay(other, None, other.recorded)
     pairs = [both for both in zip(tape.ops, other.ops, strict=True) if both[0].role == "random"]
     try:
@@ -132,10 +132,10 @@ def _given(tape: Tape, op: Op) -> list[Array]:
 
 
 def _information(tape: Tape, op: Op) -> float:
-    """About how many bits the numbers tell that an operation drew.
+    """About how many bits of information the samples of an operation have.
 
-    Noise that tells more than the result that it was made of was made up beside it: it tells none.
-    A kernel may give the same by what it reads alone; then the generator's state tells all.
+    Noise with more information than the result that it was made of was made up beside it: it has none.
+    A kernel may give the same by what it reads alone; then the generator's state has all of it.
     """
     noise, given = (sum(map(bits_of, found)) for found in (_arrays(tape, op), _given(tape, op)))
     if noise > given:
@@ -150,7 +150,7 @@ def state_of(op: Op) -> bytes:
 
 
 def bits_of(array: Array) -> float:
-    """About how many bits an array of random numbers tells."""
+    """About how many bits of information an array of random numbers has."""
     _, counts = np.unique(array, return_counts=True)
     if array.dtype.kind == "f" and len(counts) == array.size:
         return _OF_A_FLOAT * array.size

@@ -18,7 +18,7 @@ def meant(tape: Tape, run: Replay, unit: Unit, origins: Origins) -> Draw | None:
     """What a draw amounts to: a Bernoulli one where the noise is only compared with a number.
 
     The number is found by halving: noise that is the same in all elements is either above it in all
-    of them or below. Functions that compare and go on in one, as dropout does, give one of two
+    of them or below. Functions that fuse a comparison and what follows, as dropout does, give one of two
     values for each element.
     """
     if unit.draw is None or not known(unit.draw) or FAMILIES[unit.draw.name].discrete:
@@ -92,16 +92,16 @@ def _share(tape: Tape, run: Replay, unit: Unit, chain: list[Op], end: int) -> fl
 
     low, high = 1e-12, 1 - 1e-12
     below, above = cut(low), cut(high)
-    told = below != above
-    if not told.any():
+    decided = below != above
+    if not decided.any():
         return None
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        found = cut(middle)[told]
-        if np.array_equal(found, above[told]):
+        found = cut(middle)[decided]
+        if np.array_equal(found, above[decided]):
             high = middle
-        elif np.array_equal(found, below[told]):
+        elif np.array_equal(found, below[decided]):
             low = middle
         else:
             return None
-    return 1 - low if not below.dtype == bool or above[told].all() else low
+    return 1 - low if not below.dtype == bool or above[decided].all() else low

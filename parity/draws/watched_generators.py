@@ -39,7 +39,7 @@ def _is_numpys(thing: object) -> bool:
 
 
 def watched(generator: Any, host: Host) -> Any:
-    """A generator on the same stream of bits that tells a host what it draws."""
+    """A generator on the same stream of bits that reports to a host what it draws."""
     modern = isinstance(generator, _GENERATOR)
     bits = generator.bit_generator if modern else generator._bit_generator
     found = _watched_kind(_GENERATOR if modern else _LEGACY)(bits)
@@ -49,7 +49,7 @@ def watched(generator: Any, host: Host) -> Any:
 
 @functools.cache
 def _watched_kind(base: Any) -> Any:
-    """The class of watched generators, which carry what they stand for and who is told."""
+    """The class of watched generators, which carry what they stand for and to whom they report."""
     kernels = MODERN if base is _GENERATOR else LEGACY
 
     def method(name: str) -> Callable[..., Any]:
@@ -82,7 +82,7 @@ def making(base: Any, host: Host) -> Any:
 
     def new(_: type, *args: Any, **kwargs: Any) -> Any:
         made = base(*args, **kwargs)
-        # the bits that a Generator is made of may be of a seed: `settle` tells whether they are
+        # the bits that a Generator is made of may be of a seed: `settle` finds whether they are
         return made if base is _LEGACY and (args or kwargs) else watched(made, host)
 
     return _AnyOfBase(base.__name__, (base,), {"__new__": new})

@@ -113,7 +113,7 @@ def _at(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def _same_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors hold the same bits; False where that cannot be told."""
+    """Whether two tensors hold the same bits; False where that is unknown."""
     try:
         first, second = (one.contiguous().reshape(-1).view(torch.uint8) for one in (a, b))
         return bool(torch.equal(first, second))

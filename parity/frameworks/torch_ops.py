@@ -45,7 +45,10 @@ def in_float64(func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
                 return func(*args, **kwargs)
         with _default_float64():
             return func(*args, **kwargs)
-    except (RuntimeError, NotImplementedError) as error:  # what kernels raise; others are ours
+    except (
+        RuntimeError,
+        NotImplementedError,
+    ) as error:  # what kernels raise; others are faults of parity
         raise NoFloat64(str(error).split("\n")[0]) from error
 
 
@@ -115,7 +118,7 @@ _OTHERWISE_IN_FLOAT64: dict[Any, Callable[..., Any]] = {
     aten.view.dtype: _bits,
 }
 
-# Operators that make a tensor from no tensor, in the default dtype unless told otherwise.
+# Operators that make a tensor from no tensor, in the default dtype unless stated otherwise.
 _FACTORIES = frozenset(
     [
         aten.linspace.default,

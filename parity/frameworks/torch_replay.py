@@ -37,7 +37,7 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
         if func is _VIEW_OF_BITS:
             args[1] = call.args[1]  # of the bits that were recorded
         if op.kind == "to_dense" and arguments[0].layout == torch.strided:
-            return [arguments[0].clone()]  # a value that was put in is dense already
+            return [arguments[0].clone()]  # a substituted value is dense already
         if precision is not None and isinstance(func, torch._ops.OpOverload):
             result = in_float64(func, args, kwargs)
         else:
@@ -61,7 +61,7 @@ _UNINITIALISED = frozenset(
 
 _VIEW_OF_BITS = torch.ops.aten.view.dtype
 
-# A view asks for the strides of the run; a value that was put in has its own.
+# A view asks for the strides of the run; a substituted value has its own.
 _RESHAPES = {
     torch.ops.aten.view.default: torch.ops.aten.reshape.default,
     torch.ops.aten._unsafe_view.default: torch.ops.aten.reshape.default,

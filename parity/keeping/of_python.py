@@ -145,7 +145,7 @@ def _tell(thing: Any) -> Any:
         return None
     try:
         return thing.tell()
-    except OSError:  # text that is gone through line by line does not tell
+    except OSError:  # text that is gone through line by line has no place
         return _UNSET
 
 

@@ -1,6 +1,6 @@
 """Reads and writes files of weights; one module per format, and the table of them.
 
-A file is told by its content, not by its name. A new format is one module with `read` and `write`,
+A file is known by its content, not by its name. A new format is one module with `read` and `write`,
 a line in `FORMATS` and one in `_identify`.
 """
 
@@ -28,7 +28,7 @@ class Format:
     Attributes:
         text: in words.
         module: of this package.
-        suffixes: of files that are written so when no format is asked for; () where none tells.
+        suffixes: of files that are written so when no format is asked for; () where none does.
     """
 
     text: str
@@ -51,7 +51,7 @@ FORMATS = {
 _DEFAULT_PART = "model"
 _TORCH_LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 
-# What a file starts with that holds no weights, and what to tell of it.
+# What a file starts with that holds no weights, and what to say of it.
 _OTHERS = {
     b"version https://git-lfs": "is a pointer of Git LFS; fetch the file itself: git lfs pull",
     b"\x93NUMPY": "is a single array; save it with a name: numpy.savez(path, name=array)",

@@ -88,24 +88,24 @@ def survey_of(
     }
 
 
-def weight_file(told: Mapping[str, Any], path: Path, opener: Opener) -> WeightFile:
-    """The file that a survey told of."""
+def weight_file(surveyed: Mapping[str, Any], path: Path, opener: Opener) -> WeightFile:
+    """The file that a survey found."""
     entries = {
         name: Entry(tuple(shape), dtype, partial(_load, opener, place, dtype), label, place=place)
-        for name, place, shape, dtype, label in told["tensors"]
+        for name, place, shape, dtype, label in surveyed["tensors"]
         if dtype is not None
     }
-    other = [name for name, _, _, dtype, _ in told["tensors"] if dtype is None]
-    layers = tuple(Layer(name, kind, tuple(own)) for name, kind, own in told["layers"])
-    several = len(told["parts"]) > 1
+    other = [name for name, _, _, dtype, _ in surveyed["tensors"] if dtype is None]
+    layers = tuple(Layer(name, kind, tuple(own)) for name, kind, own in surveyed["layers"])
+    several = len(surveyed["parts"]) > 1
     return WeightFile(
         path,
-        told["kind"],
+        surveyed["kind"],
         entries,
         objects(other),
         layers,
-        told["part"] if several else "",
-        tuple(told["parts"]) if several else (),
+        surveyed["part"] if several else "",
+        tuple(surveyed["parts"]) if several else (),
     )
 
 
