@@ -2,8 +2,8 @@
 
 The models are run, replayed and matched whatever that takes: without it there is no verdict. What
 is looked for after that has no bound of its own, as the places of a thousand differences have none:
-it ends when the budget is spent, and what was left out is reported. A report of a comparison that stays
-within it depends on no clock.
+it ends when the budget is spent, and what was left out is reported. A report of a comparison that
+stays within it depends on no clock.
 """
 
 from __future__ import annotations

@@ -56,9 +56,7 @@ class Phases:
         """The weights of all phases together are `whole`, as far as is known beforehand."""
         self._listener = _LISTENER.get()
         self._left = whole  # of the phases that have not begun
-        self._begun = self._reported = (
-            0.0  # shares: where this phase began, and the last one reported
-        )
+        self._begun = self._reported = 0.0  # shares: where this phase began, and the last one
         self._planned = self._weight = self._later = 0.0
         self._phase = ""
 

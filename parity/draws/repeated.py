@@ -95,9 +95,8 @@ class _Drawn:
 
     def overlaps(self, first: _Drawn) -> bool:
         """Whether one of them begins among the numbers of the other, as of one stream."""
-        if not (
-            self.real and self.informative and first.informative and self._is_of_one_law(first)
-        ):
+        both = self.informative and first.informative
+        if not (self.real and both and self._is_of_one_law(first)):
             return False
         if len(np.unique(self.head)) < len(self.head):  # masks have few values
             return False

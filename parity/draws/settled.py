@@ -134,7 +134,8 @@ def _given(tape: Tape, op: Op) -> list[Array]:
 def _information(tape: Tape, op: Op) -> float:
     """About how many bits of information the samples of an operation have.
 
-    Noise with more information than the result that it was made of was made up beside it: it has none.
+    Noise with more information than the result that it was made of was made up beside it and has
+    none.
     A kernel may give the same by what it reads alone; then the generator's state has all of it.
     """
     noise, given = (sum(map(bits_of, found)) for found in (_arrays(tape, op), _given(tape, op)))

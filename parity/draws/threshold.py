@@ -18,8 +18,8 @@ def meant(tape: Tape, run: Replay, unit: Unit, origins: Origins) -> Draw | None:
     """What a draw amounts to: a Bernoulli one where the noise is only compared with a number.
 
     The number is found by halving: noise that is the same in all elements is either above it in all
-    of them or below. Functions that fuse a comparison and what follows, as dropout does, give one of two
-    values for each element.
+    of them or below. Functions that fuse a comparison and what follows, as dropout does, give one
+    of two values for each element.
     """
     if unit.draw is None or not known(unit.draw) or FAMILIES[unit.draw.name].discrete:
         return unit.draw

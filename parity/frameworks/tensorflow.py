@@ -314,7 +314,7 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
                 call.wide = table.widened(call.attributes, known.types)
             try:
                 results = _run(call, inputs, call.wide)
-            except tf.errors.OpError as error:  # what kernels raise; others are faults of parity
+            except tf.errors.OpError as error:  # of a kernel, not of parity
                 raise NoFloat64(error.message.split("\n")[0]) from error
         table.check_wide(results, op.kind)
     return [results[index] for index in call.kept]

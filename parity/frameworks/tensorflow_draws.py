@@ -1,4 +1,4 @@
-"""What TensorFlow's operations draw from, and those that are fused draws and transforms, taken apart."""
+"""What TensorFlow's operations draw from; fused draws and transforms are taken apart."""
 
 from __future__ import annotations
 

@@ -45,10 +45,7 @@ def in_float64(func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
                 return func(*args, **kwargs)
         with _default_float64():
             return func(*args, **kwargs)
-    except (
-        RuntimeError,
-        NotImplementedError,
-    ) as error:  # what kernels raise; others are faults of parity
+    except (RuntimeError, NotImplementedError) as error:  # of a kernel, not of parity
         raise NoFloat64(str(error).split("\n")[0]) from error
 
 
