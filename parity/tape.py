@@ -7,22 +7,22 @@ in their `Adapter` (parity/frameworks/); what is here knows none of them.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from parity.adapter import Adapter as Adapter
+from parity.adapter import Native as Native
+from parity.adapter import Precision as Precision
+from parity.arrays import Array as Array
 from parity.budget import check
-from parity.op import Adapter as Adapter
-from parity.op import Array as Array
-from parity.op import LeafKind as LeafKind
-from parity.op import Native as Native
-from parity.op import Op as Op
-from parity.op import Precision as Precision
-from parity.op import Role as Role
-from parity.op import Value as Value
-from parity.op import ValueKind as ValueKind
+from parity.graph import TapeGraph
+from parity.operation import LeafKind as LeafKind
+from parity.operation import Op as Op
+from parity.operation import Role as Role
+from parity.operation import Value as Value
+from parity.operation import ValueKind as ValueKind
 from parity.replay import Replay as Replay
 from parity.site import Frame as Frame
 from parity.site import Site as Site
@@ -74,7 +74,7 @@ class Tape:
     traced: bool = False
     numbers: dict[str, tuple[str, ...]] = field(default_factory=dict)
     classes: dict[str, type] = field(default_factory=dict)
-    kernels: dict[int, bool] = field(default_factory=dict)  # by operation: see `check_kernel`
+    kernels: dict[int, bool] = field(default_factory=dict)  # by operation: see `Replay`
     tables: Mapping[int, Array] = field(default_factory=dict)
     _wide: dict[int, Native] = field(default_factory=dict, init=False)  # small leaves in float64
 
@@ -83,57 +83,19 @@ class Tape:
         return self.adapter.name
 
     @cached_property
+    def graph(self) -> TapeGraph:
+        """Who makes and who reads each value."""
+        return TapeGraph(self.ops, self.values, self.outputs)
+
+    @property
     def consumers(self) -> dict[int, list[int]]:
         """For each value the indices of the operations that read it."""
-        found: dict[int, list[int]] = {value.id: [] for value in self.values}
-        for op in self.ops:
-            for value in dict.fromkeys(op.inputs):
-                found[value].append(op.index)
-        return found
+        return self.graph.consumers
 
-    @cached_property
-    def readers(self) -> Counter[int]:
-        """How many live operations compute with a value, as it is or moved."""
-        return Counter(
-            value
-            for op in self.ops
-            if not op.static and op.role != "move"
-            for value in {self.before_moves(read) for read in op.inputs}
-        )
-
-    @cached_property
+    @property
     def used(self) -> frozenset[int]:
         """Indices of the operations that lead to an output."""
-        return self.leading_to(self.outputs.values())
-
-    def leading_to(self, values: Iterable[int]) -> frozenset[int]:
-        """Indices of the operations that lead to some values."""
-        found, stack = set[int](), list(values)
-        while stack:
-            if (op := self.producer(stack.pop())) is not None and op.index not in found:
-                found.add(op.index)
-                stack.extend(op.inputs)
-        return frozenset(found)
-
-    @cached_property
-    def readers_of_matrices(self) -> tuple[frozenset[int], ...]:
-        """For each parameter or constant of two axes the live, used operations that read it."""
-        found = []
-        for leaf in self.values:
-            if leaf.op >= 0 or leaf.kind == "input" or len(leaf.shape) != 2 or min(leaf.shape) < 2:
-                continue
-            readers: set[int] = set()
-            seen, stack = {leaf.id}, [leaf.id]
-            while stack:
-                for index in self.consumers[stack.pop()]:
-                    if self.ops[index].static:
-                        stack.extend(one for one in self.ops[index].outputs if one not in seen)
-                        seen.update(self.ops[index].outputs)
-                    elif index in self.used:
-                        readers.add(index)
-            if readers:
-                found.append(frozenset(readers))
-        return tuple(found)
+        return self.graph.used
 
     def leaf(self, value: int, precision: Precision) -> Native:
         """A leaf as it was recorded, or in float64: a small one is cast once for all replays."""
@@ -153,27 +115,11 @@ class Tape:
 
     def is_live(self, value: int) -> bool:
         """Whether an input of the model reaches a value."""
-        op = self.producer(value)
-        return self.values[value].kind == "input" if op is None else not op.static
-
-    def static_before(self, ops: Iterable[Op]) -> set[int]:
-        """Indices of the static operations that make what operations read."""
-        found: set[int] = set()
-        stack = [value for op in ops for value in op.inputs]
-        while stack:
-            producer = self.producer(stack.pop())
-            if producer is not None and producer.static and producer.index not in found:
-                found.add(producer.index)
-                stack.extend(producer.inputs)
-        return found
+        return self.graph.is_live(value)
 
     def before_moves(self, value: int) -> int:
         """The value that a chain of moves started from."""
-        op = self.producer(value)
-        while op is not None and op.role == "move" and len(op.inputs) == 1:
-            value = op.inputs[0]
-            op = self.producer(value)
-        return value
+        return self.graph.before_moves(value)
 
     def replay(
         self,

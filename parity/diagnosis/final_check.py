@@ -29,7 +29,7 @@ from parity.numerics.accounting import (
     usually_moved,
 )
 from parity.numerics.difference import residual
-from parity.numerics.rounding import LEAST, U32, UNITS
+from parity.numerics.limits import LEAST, U32, UNITS
 from parity.report.result import Divergence
 from parity.tape import Replay
 

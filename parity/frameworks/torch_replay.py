@@ -12,7 +12,7 @@ import torch
 from parity.errors import ModelError
 from parity.frameworks.torch_call import Ref, SharedMemory
 from parity.frameworks.torch_ops import in_float64
-from parity.op import Array, Native, Op, Precision
+from parity.tape import Array, Native, Op, Precision
 
 
 def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
