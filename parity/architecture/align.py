@@ -14,24 +14,24 @@ from parity.budget import check
 _MANY = 250_000  # pairs of steps that are compared in full
 
 
-def align(ours: Program, theirs: Program) -> dict[int, int]:
+def align(reference: Program, candidate: Program) -> dict[int, int]:
     """The reference's steps to the candidate's that they are: the surest first.
 
     Steps match by all that leads to them and all that follows, then by one of both, so that a
     difference keeps nothing behind it or before it from matching, in whatever order branches ran.
     """
     past, future = (
-        [_histories(program, backwards) for program in (ours, theirs)]
+        [_histories(program, backwards) for program in (reference, candidate)]
         for backwards in (False, True)
     )
     both = [list(zip(*histories, strict=True)) for histories in zip(past, future, strict=True)]
     pairs: dict[int, int] = {}
     for histories in (both, past, future):
         _pair_equal(histories[0], histories[1], pairs)
-    _spread(ours, theirs, pairs)
-    _in_order(ours, theirs, pairs)
-    _spread(ours, theirs, pairs)
-    _spread(ours, theirs, pairs, _pointwise)
+    _spread(reference, candidate, pairs)
+    _in_order(reference, candidate, pairs)
+    _spread(reference, candidate, pairs)
+    _spread(reference, candidate, pairs, _pointwise)
     return dict(sorted(pairs.items()))
 
 
@@ -47,10 +47,10 @@ def _histories(program: Program, backwards: bool) -> list[Hashable]:
 
 def _pair_equal(left: Sequence[Hashable], right: Sequence[Hashable], pairs: dict[int, int]) -> None:
     """Pairs steps that have something in common with as many on the other side, in their order."""
-    ours, theirs = _places(left, pairs), _places(right, pairs.values())
-    for what, numbers in ours.items():
-        if len(numbers) == len(theirs[what]):
-            pairs.update(zip(numbers, theirs[what], strict=True))
+    reference, candidate = _places(left, pairs), _places(right, pairs.values())
+    for what, numbers in reference.items():
+        if len(numbers) == len(candidate[what]):
+            pairs.update(zip(numbers, candidate[what], strict=True))
 
 
 def _places(words: Sequence[Hashable], taken: Iterable[int]) -> dict[Hashable, list[int]]:
@@ -73,23 +73,26 @@ def _pointwise(step: Step) -> Hashable:
 
 
 def _spread(
-    ours: Program,
-    theirs: Program,
+    reference: Program,
+    candidate: Program,
     pairs: dict[int, int],
     key: Callable[[Step], Hashable] = _key,
 ) -> None:
     """Pairs steps that are alike next to steps that are paired, until there are no more."""
-    alike = _places([key(step) for step in theirs.steps], pairs.values())
+    alike = _places([key(step) for step in candidate.steps], pairs.values())
     changed = True
     while changed:
         changed = False
-        for a, step in enumerate(ours.steps):
+        for a, step in enumerate(reference.steps):
             if a in pairs:
                 continue
             check()
-            before, after = _partners(ours.before[a], pairs), _partners(ours.after[a], pairs)
-            fits = [b for b in alike[key(step)] if before == theirs.before[b]
-                    or after == theirs.after[b]]  # fmt: skip
+            before, after = (
+                _partners(reference.before[a], pairs),
+                _partners(reference.after[a], pairs),
+            )
+            fits = [b for b in alike[key(step)] if before == candidate.before[b]
+                    or after == candidate.after[b]]  # fmt: skip
             if len(fits) == 1:
                 pairs[a] = fits[0]
                 alike[key(step)].remove(fits[0])
@@ -103,12 +106,12 @@ def _partners(numbers: Around, pairs: Mapping[int, int]) -> Around | None:
     return frozenset(pairs[one] if isinstance(one, int) else one for one in numbers)
 
 
-def _in_order(ours: Program, theirs: Program, pairs: dict[int, int]) -> None:
+def _in_order(reference: Program, candidate: Program, pairs: dict[int, int]) -> None:
     """Pairs what is left and alike in the same order on both sides."""
     taken = set(pairs.values())
-    left = [number for number in range(len(ours.steps)) if number not in pairs]
-    right = [number for number in range(len(theirs.steps)) if number not in taken]
-    keys = [ours.steps[n].key for n in left], [theirs.steps[n].key for n in right]
+    left = [number for number in range(len(reference.steps)) if number not in pairs]
+    right = [number for number in range(len(candidate.steps)) if number not in taken]
+    keys = [reference.steps[n].key for n in left], [candidate.steps[n].key for n in right]
     if len(left) * len(right) > _MANY:  # what follows takes the square, or more
         pairs.update((left[a], right[b]) for a, b in _next_alike(*keys))
         return
@@ -116,13 +119,15 @@ def _in_order(ours: Program, theirs: Program, pairs: dict[int, int]) -> None:
         pairs.update(zip(left[a : a + size], right[b : b + size], strict=True))
 
 
-def _next_alike(ours: Sequence[Hashable], theirs: Sequence[Hashable]) -> Iterator[tuple[int, int]]:
+def _next_alike(
+    reference: Sequence[Hashable], candidate: Sequence[Hashable]
+) -> Iterator[tuple[int, int]]:
     """Places with one key on both sides, in the order of both: each with the next that is left."""
     places: dict[Hashable, list[int]] = defaultdict(list)
-    for b, key in enumerate(theirs):
+    for b, key in enumerate(candidate):
         places[key].append(b)
     last = -1
-    for a, key in enumerate(ours):
+    for a, key in enumerate(reference):
         found = bisect.bisect_right(places[key], last)
         if found < len(places[key]):
             last = places[key][found]

@@ -1,4 +1,4 @@
-"""Attention told by its arithmetic, in a layer of its own or in the middle of a larger one.
+"""Attention by its arithmetic, in a layer of its own or in the middle of a larger one.
 
 It is `softmax(q k) v`, scaled and masked in whatever way, where `q`, `k` and `v` come from dense
 layers through moves, scales and shifts alone. The dense layer that follows it is its output.
@@ -6,15 +6,15 @@ layers through moves, scales and shifts alone. The dense layer that follows it i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from parity.architecture.graph import Graph
-from parity.architecture.step import BIAS, DENSE, KINDS, Step, plain
+from parity.architecture.step import ADDITIONS, DENSE, STEPS, Step
 from parity.tape import Op
 from parity.walk_once import Once
 
-FUSED = "scaleddotproduct"
-_SCALES = BIAS | {"mul", "div", "realdiv", "truediv", "mulconstant", "divfromconstant"}
+_SCALES = ADDITIONS | {"multiply", "divide", "divide_from"}
 
 
 def written_attentions(graph: Graph) -> Iterator[Step]:
@@ -23,28 +23,67 @@ def written_attentions(graph: Graph) -> Iterator[Step]:
         core = _core(graph, op) if op.index not in graph.owner else None
         if core is None:
             continue
-        before = [_dense_before(graph, value) for value in core]
+        before = [_dense_before(graph, value) for value in (*core.factors, core.values)]
         made = {one.index for one in before if one is not None}
         if None in before or not made.isdisjoint(graph.owner):
             continue
         last = _dense_behind(graph, op) or op
-        ops = _between(graph, made, last)
+        ops = graph.between(made, last.index)
         yield Step("attention", graph.tape.ops[ops[0]].site, ops, opaque=True)
 
 
-def _core(graph: Graph, op: Op) -> tuple[int, int, int] | None:
-    """What an operation makes attention of: queries and keys, in whatever order, and values."""
-    if plain(op).startswith(FUSED):
-        return op.inputs[0], op.inputs[1], op.inputs[2]
-    if not _is_of_two_live(graph, op):
+@dataclass(frozen=True)
+class Core:
+    """The attention itself: what it makes of queries, keys and values.
+
+    Attributes:
+        factors: the queries and keys, in whatever order where `scores` is their product.
+        values: what is mixed.
+        mixed: the operation that gives the result.
+        scores: the product of queries and keys; None where all is one operation.
+        weights: the value that `values` are multiplied by, in `mixed`.
+    """
+
+    factors: tuple[int, int]
+    values: int
+    mixed: Op
+    scores: Op | None = None
+    weights: int = -1
+
+
+def core_of(graph: Graph, ops: Sequence[Op]) -> Core | None:
+    """The core of an attention that some operations are: fused, or two products of live values."""
+    fused = next((op for op in ops if op.word == "attention"), None)
+    if fused is not None:
+        return _fused(fused)
+    products = [op for op in ops if is_of_two_live(graph, op)]
+    return _core_between(graph, *products) if len(products) == 2 else None
+
+
+def _fused(op: Op) -> Core:
+    queries, keys, values = op.inputs[:3]
+    return Core((queries, keys), values, op)
+
+
+def _core_between(graph: Graph, scores: Op, mixed: Op) -> Core | None:
+    one, other = mixed.inputs[-2:]
+    made = [graph.comes_from(value, [scores.index]) for value in (one, other)]
+    if made[0] == made[1]:
         return None
-    factors = op.inputs[-2:]
-    for weights, values in (factors, factors[::-1]):
-        scores = _scores(graph, weights)
-        if scores is not None:
-            one, other = scores.inputs[-2:]
-            return one, other, values
-    return None
+    weights, values = (one, other) if made[0] else (other, one)
+    first, second = scores.inputs[-2:]
+    return Core((first, second), values, mixed, scores, weights)
+
+
+def _core(graph: Graph, op: Op) -> Core | None:
+    """The attention that an operation gives the result of, if it does."""
+    if op.word == "attention":
+        return _fused(op)
+    if not is_of_two_live(graph, op):
+        return None
+    found = (_scores(graph, weights) for weights in op.inputs[-2:])
+    scores = next((one for one in found if one is not None), None)
+    return _core_between(graph, scores, op) if scores is not None else None
 
 
 def _scores(graph: Graph, weights: int) -> Op | None:
@@ -55,20 +94,20 @@ def _scores(graph: Graph, weights: int) -> Op | None:
         op = graph.tape.producer(value)
         if op is None or op.index not in graph.live:
             continue
-        if plain(op) in DENSE:
+        if op.word in DENSE:
             found.append(op)
             continue
-        softmax = softmax or KINDS.get(plain(op)) == "softmax"
-        if plain(op) not in KINDS or KINDS[plain(op)] == "softmax":
+        softmax = softmax or op.word == "softmax"
+        if op.word == "softmax" or op.word not in STEPS:
             todo.add(graph.live_inputs(op))
     one = found[0] if softmax and len(found) == 1 else None
-    return one if one is not None and _is_of_two_live(graph, one) else None
+    return one if one is not None and is_of_two_live(graph, one) else None
 
 
-def _is_of_two_live(graph: Graph, op: Op) -> bool:
+def is_of_two_live(graph: Graph, op: Op) -> bool:
     factors = op.inputs[-2:]
     live = [value for value in factors if not graph.is_static(value)]
-    return plain(op) in DENSE and len(live) == 2
+    return op.word in DENSE and len(live) == 2
 
 
 def _dense_before(graph: Graph, value: int) -> Op | None:
@@ -79,29 +118,14 @@ def _dense_before(graph: Graph, value: int) -> Op | None:
         live = graph.live_inputs(op) if op is not None else []
         if op is None or len(live) != 1:
             return None
-        if plain(op) in DENSE:
+        if op.word in DENSE:
             return op
-        if plain(op) not in _SCALES:
+        if op.word not in _SCALES:
             return None
         value = live[0]
 
 
 def _dense_behind(graph: Graph, op: Op) -> Op | None:
     reader = graph.only_reader(op.outputs[0])
-    dense = reader is not None and plain(reader) in DENSE and reader.index not in graph.owner
+    dense = reader is not None and reader.word in DENSE and reader.index not in graph.owner
     return reader if reader is not None and dense and len(graph.live_inputs(reader)) == 1 else None
-
-
-def _between(graph: Graph, first: set[int], last: Op) -> tuple[int, ...]:
-    """The operations on the ways from some to the last one."""
-    ops = graph.tape.ops[min(first) : last.index + 1]
-    reached: set[int] = set()
-    for op in ops:
-        if op.index in first or not reached.isdisjoint(op.inputs):
-            reached.update(op.outputs)
-    needed, found = set(last.outputs), list[int]()
-    for op in reversed(ops):
-        if not needed.isdisjoint(op.outputs) and not reached.isdisjoint(op.outputs):
-            found.append(op.index)
-            needed.update(() if op.index in first else op.inputs)
-    return tuple(found[::-1])

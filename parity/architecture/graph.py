@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
+
 from parity.architecture.step import Step
 from parity.tape import Op, Tape
+from parity.walk_once import Once
 
 
 class Graph:
@@ -41,10 +44,16 @@ class Graph:
 
     def source(self, value: int) -> Op | None:
         """The operation that made a value, with moves left out."""
+        for op in self.moves_before(value):
+            value = op.inputs[0]
+        return self.tape.producer(value)
+
+    def moves_before(self, value: int) -> Iterator[Op]:
+        """The moves that a value comes from by their first inputs, the last one first."""
         op = self.tape.producer(value)
         while op is not None and op.role == "move" and op.inputs:
+            yield op
             op = self.tape.producer(op.inputs[0])
-        return op
 
     def live_inputs(self, op: Op) -> list[int]:
         return [value for value in op.inputs if not self.is_static(value)]
@@ -75,17 +84,54 @@ class Graph:
     def weights(self, value: int) -> frozenset[int]:
         """The leaves with several numbers that a static value is made of."""
         if value not in self._weights:
-            found, seen, stack = set(), {value}, [value]
-            while stack:
-                at = stack.pop()
+            found, todo = set(), Once([value])
+            for at in todo:
                 producer = self.tape.producer(at)
-                if producer is None and self.tape.values[at].size > 1:
+                if producer is not None:
+                    todo.add(producer.inputs)
+                elif self.tape.values[at].size > 1:
                     found.add(at)
-                new = set(producer.inputs if producer else ()) - seen
-                seen |= new
-                stack.extend(new)
             self._weights[value] = frozenset(found)
         return self._weights[value]
+
+    def moved(self, values: Iterable[int]) -> set[int]:
+        """Values, and what they are through moves alone."""
+        found, todo = set(), Once(values)
+        for value in todo:
+            found.add(value)
+            for op in map(self.tape.ops.__getitem__, self.tape.consumers[value]):
+                todo.add(op.outputs if op.role == "move" else ())
+        return found
+
+    def computing_readers(self, values: Iterable[int]) -> list[Op]:
+        """The operations that compute with values, moves left out, in the order of the tape."""
+        found = {index for value in values for index in self.tape.consumers[value]}
+        readers = map(self.tape.ops.__getitem__, sorted(found))
+        return [op for op in readers if op.role != "move"]
+
+    def comes_from(self, value: int, ops: Collection[int]) -> bool:
+        """Whether one of some operations, by index, helps to make a value."""
+        todo, first = Once([value]), min(ops, default=len(self.tape.ops))
+        for at in todo:
+            op = self.tape.producer(at)
+            if op is not None and op.index in ops:
+                return True
+            todo.add(op.inputs if op is not None and op.index > first else ())
+        return False
+
+    def between(self, first: Collection[int], last: int) -> tuple[int, ...]:
+        """Operations on the ways from some to the last one, these included; () if there is none."""
+        ops = self.tape.ops[min(first) : last + 1]
+        reached: set[int] = set()
+        for op in ops:
+            if op.index in first or not reached.isdisjoint(op.inputs):
+                reached.update(op.outputs)
+        needed, found = set(self.tape.ops[last].outputs), list[int]()
+        for op in reversed(ops):
+            if not needed.isdisjoint(op.outputs) and not reached.isdisjoint(op.outputs):
+                found.append(op.index)
+                needed.update(() if op.index in first else op.inputs)
+        return tuple(found[::-1])
 
     def scalar(self, op: Op) -> float | None:
         """The single number that an operation takes beside its tensors."""

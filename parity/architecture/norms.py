@@ -1,7 +1,7 @@
 """Norms in small operations, in a layer of their own or in the middle of a larger one.
 
 Whatever their spelling they are `x / sqrt(variance + epsilon)`, with a mean taken off, a scale and
-a shift. What is computed from that root on is multiplied out into terms, and the terms tell what
+a shift. What is computed from that root on is multiplied out into terms, and the terms say what
 each tensor is: a factor beside x is the scale, one of the term that is taken off the mean, and a
 term without the root is the shift.
 """
@@ -14,15 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parity.architecture.graph import Graph
-from parity.architecture.step import BIAS, KINDS, SUMS, Step, axes_of, plain
+from parity.architecture.step import ADDITIONS, STEPS, Step, axes_of
 from parity.tape import Op
 from parity.walk_once import Once
 
-_MEANS = frozenset(("mean", "reducemean", "average"))
-_PRODUCTS = frozenset(("mul", "multiply"))
-_QUOTIENTS = frozenset(("div", "realdiv", "truediv", "divfromconstant", "reciprocal"))
-_SUMS = BIAS | {"sub"}
-_ARITHMETIC = _PRODUCTS | _QUOTIENTS | _SUMS | {"addcmul", "neg"}
+_QUOTIENTS = frozenset(("divide", "divide_from", "reciprocal"))
+_SUMS = ADDITIONS | {"subtract"}
+_ARITHMETIC = _QUOTIENTS | _SUMS | {"multiply", "multiply_add", "negate"}
 _ONE = frozenset(("batch_norm", "layer_norm"))
 
 _X, _ROOT = -1, -2  # in a term, beside the values that are its other factors
@@ -49,22 +47,22 @@ class _Statistic:
 
 
 def norms(graph: Graph) -> Iterator[Step]:
-    """Norms by their roots, which tell them from all else: `sqrt(variance + epsilon)`."""
+    """Norms by their roots, which nothing else has: `sqrt(variance + epsilon)`."""
     for root in graph.tape.ops:
         power = _power(root)
         added = graph.tape.producer(root.inputs[0]) if power else None
-        if added is None or plain(added) not in SUMS or root.index in graph.owner:
+        if added is None or added.word not in ADDITIONS or root.index in graph.owner:
             continue
         epsilon, values = graph.scalar(added), graph.tape.values
         # a variance of one channel is a single number, too
         variance = [v for v in added.inputs if values[v].size > 1 or values[v].kind != "constant"]
         if epsilon is None or not 0 < epsilon < 0.1 or len(variance) != 1:
             continue
-        told = _statistic(graph, variance[0])
-        step = _Norm(graph, root, power < 0, told).step() if told is not None else None
+        statistic = _statistic(graph, variance[0])
+        step = _Norm(graph, root, power < 0, statistic).step() if statistic is not None else None
         if step is not None:
             step.parameters["epsilon"] = epsilon
-            if told is not None and told.x is None:
+            if statistic is not None and statistic.x is None:
                 step.operands["running variance"] = variance[0]
             yield step
 
@@ -72,16 +70,16 @@ def norms(graph: Graph) -> Iterator[Step]:
 def absorb_affine(graph: Graph, step: Step) -> None:
     """A scale and a shift right behind a norm of one operation that has none belong to it."""
     tape, values = graph.tape, graph.tape.values
-    one = [op for op in map(tape.ops.__getitem__, step.ops) if KINDS.get(plain(op)) in _ONE]
+    one = [op for op in map(tape.ops.__getitem__, step.ops) if op.word in _ONE]
     own = [values[tape.before_moves(v)] for op in one for v in op.inputs[1:]]
     if not one or step.kind not in _ONE or any(value.kind == "parameter" for value in own):
         return
     width = step.parameters.get("normalised", max((value.size for value in own), default=0))
     at = tape.ops[step.ops[-1]].outputs[0]
-    for role, words in (("gamma", _PRODUCTS), ("beta", BIAS)):
+    for role, words in (("gamma", {"multiply"}), ("beta", ADDITIONS)):
         op = graph.only_reader(at)
         scaled = [v for v in op.inputs if graph.is_static(v)] if op is not None else []
-        if op is None or op.index in graph.owner or plain(op) not in words or len(scaled) != 1:
+        if op is None or op.index in graph.owner or op.word not in words or len(scaled) != 1:
             continue
         leaf = values[tape.before_moves(scaled[0])]
         if leaf.size == width and (leaf.size > 1 or leaf.kind != "constant"):
@@ -93,19 +91,18 @@ def absorb_affine(graph: Graph, step: Step) -> None:
 
 def _power(op: Op) -> float:
     """Of a root 0.5 or -0.5; 0 where it is none."""
-    word = plain(op)
-    if word in ("sqrt", "rsqrt"):
-        return 0.5 if word == "sqrt" else -0.5
+    if op.word in ("sqrt", "rsqrt"):
+        return 0.5 if op.word == "sqrt" else -0.5
     given = op.attributes.get("exponent", op.attributes.get("value"))
-    return given if word.startswith("pow") and given in (0.5, -0.5) else 0.0
+    return given if op.word == "power" and given in (0.5, -0.5) else 0.0
 
 
 def _statistic(graph: Graph, variance: int) -> _Statistic | None:
     values, tape = graph.tape.values, graph.tape
     if graph.is_static(variance):
         leaf = values[tape.before_moves(variance)]
-        told = _Statistic("batch_norm", None, None, leaf.size, False)
-        return told if leaf.op < 0 else None
+        found = _Statistic("batch_norm", None, None, leaf.size, False)
+        return found if leaf.op < 0 else None
     mean, x, centred = _mean_of_squares(graph, variance)
     shape = values[x].shape if x is not None else ()
     axes = axes_of(mean, len(shape)) if mean is not None else ()
@@ -136,17 +133,17 @@ def _mean_of_squares(graph: Graph, variance: int) -> tuple[Op | None, int | None
     op = graph.source(variance)
     if op is None:
         return None, None, False
-    if plain(op) in ("var", "varmean"):
+    if op.word in ("variance", "variance_and_mean"):
         return op, op.inputs[0], True
-    if plain(op) in _MEANS:
+    if op.word == "mean":
         return op, *_squared_there(graph, op.inputs[0])
     # the mean of squares, less the square of the mean
-    mean = graph.source(op.inputs[0]) if plain(op) == "sub" and len(op.inputs) == 2 else None
-    if mean is None or plain(mean) not in _MEANS:
+    mean = graph.source(op.inputs[0]) if op.word == "subtract" and len(op.inputs) == 2 else None
+    if mean is None or mean.word != "mean":
         return None, None, False
     x, other = _squared(graph, mean.inputs[0]), _squared(graph, op.inputs[1])
     own = graph.source(other) if other is not None else None
-    if own is None or plain(own) not in _MEANS or own.inputs[0] != x:
+    if own is None or own.word != "mean" or own.inputs[0] != x:
         return None, None, False
     return mean, x, True
 
@@ -155,21 +152,21 @@ def _squared(graph: Graph, value: int) -> int | None:
     op = graph.source(value)
     if op is None:
         return None
-    twice = plain(op) in _PRODUCTS and len(op.inputs) == 2 and op.inputs[0] == op.inputs[1]
-    two = plain(op).startswith("pow") and graph.scalar(op) == 2
-    return op.inputs[0] if plain(op) == "square" or twice or two else None
+    twice = op.word == "multiply" and len(op.inputs) == 2 and op.inputs[0] == op.inputs[1]
+    two = op.word == "power" and graph.scalar(op) == 2
+    return op.inputs[0] if op.word == "square" or twice or two else None
 
 
 def _squared_there(graph: Graph, value: int) -> tuple[int | None, bool]:
     """Of what the square is, and whether a mean was taken off before."""
     op = graph.tape.producer(value)
-    if op is not None and plain(op) == "squareddifference":
+    if op is not None and op.word == "squared_difference":
         return op.inputs[0], True
     squared = _squared(graph, value)
     inner = graph.tape.producer(squared) if squared is not None else None
-    if inner is not None and plain(inner) == "sub" and len(inner.inputs) == 2:
+    if inner is not None and inner.word == "subtract" and len(inner.inputs) == 2:
         mean = graph.source(inner.inputs[1])
-        if mean is not None and plain(mean) in (*_MEANS, "varmean"):
+        if mean is not None and mean.word in ("mean", "variance_and_mean"):
             return inner.inputs[0], True
     return squared, False
 
@@ -177,10 +174,10 @@ def _squared_there(graph: Graph, value: int) -> tuple[int | None, bool]:
 class _Norm:
     """What is computed from one root on."""
 
-    def __init__(self, graph: Graph, root: Op, inverse: bool, told: _Statistic) -> None:
+    def __init__(self, graph: Graph, root: Op, inverse: bool, statistic: _Statistic) -> None:
         self._graph, self._tape = graph, graph.tape
-        self._root, self._inverse, self._told = root, inverse, told
-        self._x = told.x
+        self._root, self._inverse, self._of = root, inverse, statistic
+        self._x = statistic.x
         self._after = set(root.outputs)
         self._known: dict[int, _Terms | None] = {}
 
@@ -199,16 +196,14 @@ class _Norm:
         if ops is None:
             return None
         first = self._tape.ops[ops[0]]
-        return Step(
-            self._told.kind, first.site, ops, dict(self._told.parameters), operands=found[1]
-        )
+        return Step(self._of.kind, first.site, ops, dict(self._of.parameters), operands=found[1])
 
     def _following(self) -> list[Op]:
         """The live operations that compute with the root, in the order of the tape."""
         todo, found = Once(self._readers(self._root)), []
         for index in todo:
             op = self._tape.ops[index]
-            if op.role == "move" or plain(op) in _ARITHMETIC:
+            if op.role == "move" or op.word in _ARITHMETIC:
                 self._after.update(op.outputs)
                 todo.add(self._readers(op))
             if op.role != "move" and index in self._graph.live:
@@ -220,13 +215,13 @@ class _Norm:
 
     def _between(self, last: Op) -> tuple[int, ...] | None:
         """The live operations from x to the last one; None where they read more than x."""
-        start = self._x if self._told.start is None else self._told.start
+        start = self._x if self._of.start is None else self._of.start
         found, todo = set[int](), Once(last.outputs)
         for value in todo:
             op = self._tape.producer(value)
             if value == start or self._graph.is_static(value):
                 continue
-            named = op is not None and (op.index in self._graph.owner or plain(op) in KINDS)
+            named = op is not None and (op.index in self._graph.owner or op.word in STEPS)
             if op is None or named:
                 return None
             found.add(op.index)
@@ -248,7 +243,7 @@ class _Norm:
         if value in self._root.outputs:
             return [(1, (_ROOT,))] if self._inverse else None
         if self._x is None and value not in self._after and not self._graph.is_static(value):
-            return self._entering(value)
+            return self._input(value)
         op = self._tape.producer(value)
         if op is not None and op.role == "move":
             own = self._graph.live_inputs(op) or op.inputs
@@ -258,7 +253,7 @@ class _Norm:
         if self._graph.is_static(value) and value not in self._after:
             moved = self._tape.before_moves(value)
             before, leaf = self._tape.producer(moved), self._tape.values[moved]
-            if before is not None and plain(before) == "neg":
+            if before is not None and before.word == "negate":
                 return _negative(self._terms(before.inputs[0]))
             return [(1, (value,))] if leaf.size > 1 or leaf.kind != "constant" else None
         before = self._tape.producer(self._x) if self._x is not None else None
@@ -268,8 +263,8 @@ class _Norm:
             return [(1, (value,))]
         return found if found is not None and len(found) <= 3 else None
 
-    def _entering(self, value: int) -> _Terms | None:
-        """Where only weights tell the norm: x is what they are taken off, and multiplied with.
+    def _input(self, value: int) -> _Terms | None:
+        """Where only weights show the norm: x is what they are taken off, and multiplied with.
 
         What was only moved before, as by a flatten, is left before it.
         """
@@ -278,42 +273,40 @@ class _Norm:
         if op is not None and len(op.inputs) == 2 and len(own) == 1:
             (other,) = set(op.inputs) - set(own)
             sign = next(iter(self._terms(other) or [(0, ())]))[0]
-            less = own[0] == op.inputs[0] if plain(op) == "sub" else plain(op) in BIAS and sign < 0
+            less = (
+                own[0] == op.inputs[0]
+                if op.word == "subtract"
+                else op.word in ADDITIONS and sign < 0
+            )
             if less:
                 self._x = own[0]
                 return self._multiplied_out(op)
-            if plain(op) in _PRODUCTS:
+            if op.word == "multiply":
                 return self._multiplied_out(op)
         self._x = value
         return [(1, (_X,))]
 
     def _multiplied_out(self, op: Op) -> _Terms | None:
-        word, given = plain(op), op.inputs
+        word, given = op.word, op.inputs
         if float(op.attributes.get("alpha") or 1) != 1:
             return None
-        if word == "neg":
+        if word == "negate":
             return _negative(self._terms(given[0]))
         if word in _QUOTIENTS:
             return self._divided(op)
-        if word == "addcmul" and op.attributes.get("value", 1) == 1:
+        if word == "multiply_add" and op.attributes.get("value", 1) == 1:
             return _sum(self._terms(given[0]), self._product(given[1], given[2]))
         if len(given) != 2:
             return None
-        if word in _PRODUCTS:
+        if word == "multiply":
             return self._product(*given)
         if word not in _SUMS:
             return None
         left, right = (self._terms(value) for value in given)
-        return _sum(left, _negative(right) if word == "sub" else right)
+        return _sum(left, _negative(right) if word == "subtract" else right)
 
     def _divided(self, op: Op) -> _Terms | None:
-        divisor = op.inputs[-1]
-        while divisor not in self._root.outputs:
-            before = self._tape.producer(divisor)
-            if before is None or before.role != "move" or not before.inputs:
-                return None
-            divisor = before.inputs[0]
-        if self._inverse:
+        if self._inverse or self._graph.source(op.inputs[-1]) is not self._root:
             return None
         if len(op.inputs) == 2 and self._tape.values[op.inputs[0]].size > 1:
             return _product(self._terms(op.inputs[0]), [(1, (_ROOT,))])
@@ -321,15 +314,14 @@ class _Norm:
 
     def _is_one(self, op: Op) -> bool:
         """Whether it is 1 that is divided."""
-        told = self._graph.scalar(op)
-        return plain(op) == "reciprocal" or told == 1
+        return op.word == "reciprocal" or self._graph.scalar(op) == 1
 
     def _product(self, one: int, other: int) -> _Terms | None:
         return _product(self._terms(one), self._terms(other))
 
     def _roles(self, terms: _Terms) -> dict[str, int] | None:
         """What each tensor is; None where the terms are no norm, or not all of one."""
-        width = self._told.width
+        width = self._of.width
         scaled = [(sign, set(own)) for sign, own in terms if _X in own]
         means = [(sign, set(own)) for sign, own in terms if _ROOT in own and _X not in own]
         shifts = [(sign, own) for sign, own in terms if _ROOT not in own and _X not in own]
@@ -344,9 +336,9 @@ class _Norm:
             mean = means[0][1] - {_ROOT} - scale
             if means[0][0] > 0 or not scale <= means[0][1] or len(mean) != 1:
                 return None
-            if self._told.x is None and self._graph.is_static(min(mean)):
+            if self._of.x is None and self._graph.is_static(min(mean)):
                 found["running mean"] = min(mean)
-        if self._told.x is not None and bool(means) != self._told.centred:
+        if self._of.x is not None and bool(means) != self._of.centred:
             return None
         if shifts:
             sign, own = shifts[0]

@@ -6,21 +6,19 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
-from parity.architecture.attentions import FUSED
 from parity.architecture.graph import Graph
-from parity.architecture.step import BIAS, CELLS, DENSE, KINDS, Step, plain
+from parity.architecture.step import ADDITIONS, DENSE, STEPS, Step
 from parity.architecture.written_cells import gates_of
-from parity.tape import Op, Tape
+from parity.frameworks import load
+from parity.tape import Op
 from parity.walk_once import Once
 
-# What frameworks call the weights of their cells, and Chainer the links of its GRU.
+# What frameworks call the recurrent weights of their cells, and ports of these often do.
 _RECURRENT = re.compile(r"weight_hh|recurrent_kernel")
-_CHAINERS_GRU = re.compile(r"(.+)/[WU]_[rz]/W$")
-_CHAINERS_STEPS = re.compile(r"((.+)/\d+)/w\d$")
 
 
 def recurrences(graph: Graph) -> Iterator[Step]:
-    """A loop over time, fused or rolled out: a weight meets what it helped to compute.
+    """A loop over time, fused or rolled out: a weight multiplies what it helped to compute.
 
     A whole network that refines its own result, as a diffusion does, has no gates that read an
     input and a state: its layers are used again, and stay layers.
@@ -46,36 +44,25 @@ def _loops(graph: Graph) -> Iterator[tuple[Collection[int], bool]]:
     """Operations of each loop, some at each of its places; and whether they are a cell's."""
     reads: dict[frozenset[int], list[int]] = defaultdict(list)
     for op in graph.tape.ops:
-        word = plain(op)
-        if word in CELLS and op.index in graph.live:
+        if op.word == "recurrence" and op.index in graph.live:
             yield [op.index, *_products_before(graph, op)], True
-        elif word in DENSE and (op.static or op.index in graph.live):  # a first turn's zeros too
+        elif op.word in DENSE and (op.static or op.index in graph.live):  # a first turn's zeros too
             for value in op.inputs:
                 if graph.is_static(value) and graph.weights(value):
                     reads[graph.weights(value)].append(op.index)
+    adapter = load(graph.tape.framework)
     known = {value.name for value in graph.tape.values if value.name}
     for weights, indices in reads.items():
         names = [graph.tape.values[leaf].name for leaf in weights]
-        links = {link for name in names for link in _cell_of(name, known)}
+        links = {adapter.TRAITS.weights.cell_layer(name, known) for name in names} - {None}
         if any(map(_RECURRENT.search, names)):
             yield indices, True  # of a single turn all may be static: its state is zeros
         elif links:
-            yield [index for link in links for index in _called(graph, link, indices)], True
+            yield [index for link in links if link for index in _called(graph, link, indices)], True
         elif len(indices) > 1:
-            turn = _between(graph.tape, indices[0], indices[1])
+            turn = graph.between(indices[:1], indices[1])
             if turn and _is_fed(graph, turn):
-                yield {*turn, *_between(graph.tape, indices[0], indices[-1]), indices[-1]}, False
-
-
-def _cell_of(name: str, known: Collection[str]) -> Iterator[str]:
-    """The link of Chainer's that a weight of its cells belongs to."""
-    if match := _CHAINERS_GRU.match(name):
-        yield match[1]
-    elif match := _CHAINERS_STEPS.match(name):
-        own = {other for other in known if other.startswith(f"{match[1]}/")}
-        for count in (2, 6, 8):  # of a plain cell, a GRU, an LSTM
-            if own == {f"{match[1]}/{kind}{n}" for kind in "wb" for n in range(count)}:
-                yield match[2]
+                yield {*turn, *graph.between(indices[:1], indices[-1]), indices[-1]}, False
 
 
 def _called(graph: Graph, link: str, products: Collection[int]) -> Iterator[int]:
@@ -94,31 +81,14 @@ def _products_before(graph: Graph, op: Op) -> Iterator[int]:
         producer = graph.tape.producer(value)
         if producer is None or producer.index not in graph.live:
             continue
-        if plain(producer) in DENSE | BIAS:
+        if producer.word in DENSE | ADDITIONS:
             yield producer.index
-        if plain(producer) in BIAS:
+        if producer.word in ADDITIONS:
             todo.add(producer.inputs)
 
 
-def _between(tape: Tape, first: int, last: int) -> set[int]:
-    """Operations on a path from one to another, both included; none where there is no path."""
-    reached, path = set(tape.ops[first].outputs), [first]
-    for op in tape.ops[first + 1 : last + 1]:
-        if not reached.isdisjoint(op.inputs):
-            reached.update(op.outputs)
-            path.append(op.index)
-    if path[-1] != last:
-        return set()
-    needed, found = set(tape.ops[last].outputs), set()
-    for op in (tape.ops[index] for index in reversed(path)):
-        if not needed.isdisjoint(op.outputs):
-            needed.update(op.inputs)
-            found.add(op.index)
-    return found
-
-
 def _is_fed(graph: Graph, turn: Collection[int]) -> bool:
-    """Whether something enters one turn of a loop on its way; else a layer is just used again."""
+    """Whether one step of a loop has an input of its own; else a layer is just used again."""
     ops = [graph.tape.ops[index] for index in sorted(turn)]
     known = {*ops[0].inputs, *(value for op in ops for value in op.outputs)}
     return any(
@@ -145,29 +115,26 @@ def attentions(graph: Graph) -> Iterator[Step]:
     ):
         below = tuple(layer + mark for mark in "./")
         ops = {
-            i: plain(op)
+            i: op.word
             for i, op in graph.live.items()
             if op.site.layer == layer or op.site.layer.startswith(below)
         }
-        heads = [
-            word for word in ops.values() if KINDS.get(word) == "softmax" or word.startswith(FUSED)
-        ]
+        heads = [word for word in ops.values() if word in ("softmax", "attention")]
         if len(heads) == 1:
             yield _opaque(graph, "attention", ops)
 
 
 def _attends(graph: Graph, op: Op) -> bool:
-    word = plain(op)
-    if word.startswith(FUSED):
+    if op.word == "attention":
         return True
-    return word in DENSE and sum(not graph.is_static(v) for v in op.inputs) > 1
+    return op.word in DENSE and sum(not graph.is_static(v) for v in op.inputs) > 1
 
 
 def layer_norms_by_batch_norm(graph: Graph) -> Iterator[Step]:
     """Keras 2's layer norm: a batch norm without weights, of one image whose channels are rows."""
     for ops in graph.layers().values():
         live = tuple(op.index for op in ops if op.index in graph.live)
-        norms = [op for op in ops if plain(op).startswith("fusedbatchnorm")]
+        norms = [op for op in ops if op.word == "batch_norm"]
         if len(norms) != 1 or not live or any(index in graph.owner for index in live):
             continue
         (norm,) = norms
@@ -179,29 +146,29 @@ def layer_norms_by_batch_norm(graph: Graph) -> Iterator[Step]:
             1,
         )
         if fixed and images and given.get("is_training"):
-            told = {"epsilon": float(given["epsilon"]), "normalised": shape[2]}
+            parameters = {"epsilon": float(given["epsilon"]), "normalised": shape[2]}
             before = tuple(index for index in live if index <= norm.index)
-            yield Step("layer_norm", norm.site, before, told)
+            yield Step("layer_norm", norm.site, before, parameters)
 
 
 def _names_a_step(graph: Graph, ops: Sequence[int]) -> bool:
     """Whether any of some operations is a step, or of one, by itself."""
-    return any(index in graph.owner or plain(graph.tape.ops[index]) in KINDS for index in ops)
+    return any(index in graph.owner or graph.tape.ops[index].word in STEPS for index in ops)
 
 
 def silus(graph: Graph) -> Iterator[Step]:
     """SiLU as a product with its own sigmoid, whose input may be scaled by 1."""
     for op in graph.live.values():
-        if plain(op) != "mul" or len(op.inputs) != 2 or op.index in graph.owner:
+        if op.word != "multiply" or len(op.inputs) != 2 or op.index in graph.owner:
             continue
         for x, gate in (op.inputs, op.inputs[::-1]):
             sigmoid = graph.tape.producer(gate)
-            if sigmoid is None or plain(sigmoid) != "sigmoid":
+            if sigmoid is None or sigmoid.word != "sigmoid":
                 continue
             ops = [sigmoid.index, op.index]
             scaled = graph.tape.producer(sigmoid.inputs[0])
             if sigmoid.inputs[0] != x:
-                if scaled is None or plain(scaled) != "mul" or x not in scaled.inputs:
+                if scaled is None or scaled.word != "multiply" or x not in scaled.inputs:
                     continue
                 if graph.scalar(scaled) != 1:
                     continue
@@ -214,7 +181,7 @@ def silus(graph: Graph) -> Iterator[Step]:
 def gelus(graph: Graph) -> Iterator[Step]:
     """GELU by the error function, in a layer of its own."""
     for ops in graph.layers().values():
-        errors = [op for op in ops if plain(op) in ("erf", "erfc")]
+        errors = [op for op in ops if op.word in ("erf", "erfc")]
         if len(errors) == 1 and not _names_a_step(graph, [op.index for op in ops]):
             live = tuple(op.index for op in ops if op.index in graph.live)
             yield Step("gelu", errors[0].site, live, {"approximate": "none"})

@@ -18,20 +18,17 @@ from parity.architecture.patterns import (
     silus,
 )
 from parity.architecture.single_operations import singles
-from parity.architecture.step import BIAS, Step, plain
+from parity.architecture.step import ADDITIONS, Step
 from parity.architecture.written_cells import turns
 from parity.tape import Op, Tape
 
 # One word for what is the same arithmetic in several spellings.
 _ARITHMETIC = {
-    **dict.fromkeys(
-        "add addv2 biasadd bias sub rsub addn addconstant subfromconstant".split(), "+"
-    ),
-    **dict.fromkeys("mul div realdiv mulconstant divfromconstant truediv".split(), "*"),
-    **dict.fromkeys("square powvarconst".split(), "pow"),
-    **dict.fromkeys("amax maxreduce".split(), "max"),
+    **dict.fromkeys("add bias_add add_all subtract subtract_from".split(), "+"),
+    **dict.fromkeys("multiply divide divide_from".split(), "*"),
+    "square": "power",
 }
-_SIGNLESS = ("neg", "negative", "identity")
+_SIGNLESS = ("negate", "copy")
 
 # Steps, or "input" and the names of outputs.
 Around = frozenset[Any]
@@ -83,7 +80,7 @@ class Program:
         """Takes the steps that are read; what cannot be read stays loose."""
         try:
             steps = list(read(*arguments))
-        except Exception as error:  # a framework may tell an attribute in a form not known here
+        except Exception as error:  # an attribute may have a form not known here
             warnings.warn(f"the structure of {what} could not be read: {error!r}", stacklevel=2)
             return
         for step in steps:
@@ -94,7 +91,7 @@ class Program:
         tape = self.graph.tape
         self._absorb_gathering(step)
         reader = self.graph.only_reader(tape.ops[step.ops[-1]].outputs[0]) if step.width else None
-        if reader is None or reader.index in self.graph.owner or plain(reader) not in BIAS:
+        if reader is None or reader.index in self.graph.owner or reader.word not in ADDITIONS:
             return
         static = [value for value in reader.inputs if self.graph.is_static(value)]
         if len(static) == 1 and tape.values[tape.before_moves(static[0])].size == step.width:
@@ -105,7 +102,7 @@ class Program:
         """TensorFlow dilates by spreading an image over the batch, and gathers what comes of it."""
         taken: list[Op] = []
         value = self.graph.tape.ops[step.ops[-1]].outputs[0]
-        while step.width and not (taken and plain(taken[-1]) == "batchtospacend"):
+        while step.width and not (taken and taken[-1].word == "batch_to_space"):
             readers = [self.graph.live[i] for i in self.graph.tape.consumers[value]
                        if i in self.graph.live]  # fmt: skip
             if len(readers) != 1 or readers[0].role != "move":
@@ -162,11 +159,10 @@ class Program:
     def loose(self) -> Iterator[tuple[int, str]]:
         """Operations that compute and belong to no step, each with one word for it."""
         for op in self.graph.live.values():
-            word = plain(op)
-            if op.index in self._number or op.role == "move" or word in _SIGNLESS:
+            if op.index in self._number or op.role == "move" or op.word in _SIGNLESS:
                 continue
             if self._is_floating(op):
-                yield op.index, _ARITHMETIC.get(word, word)
+                yield op.index, _ARITHMETIC.get(op.word, op.word)
 
     def _is_floating(self, op: Op) -> bool:
         values = self.graph.tape.values

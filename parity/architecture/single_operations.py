@@ -1,4 +1,4 @@
-"""Steps of one operation: what its kind and its attributes tell, in any framework's words."""
+"""Steps of one operation: its word, and what its attributes state."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 from parity.architecture.conv_pool import convolution, pool
 from parity.architecture.einsum import contraction
 from parity.architecture.graph import Graph
-from parity.architecture.step import KINDS, Read, Step, axes_of, first, plain
+from parity.architecture.step import STEPS, Read, Step, axes_of, first
 from parity.tape import Op
 
+_STATISTICS = "running mean", "running variance"
 _SELU_SCALE = 1.0507009873554805
 
-# Activations with one parameter: its name, the attributes that tell it, and what it is untold.
-_TOLD: dict[str, tuple[str, tuple[str, ...], Any]] = {
+# Activations with one parameter: its name, its attributes' names, and its default.
+_PARAMETERS: dict[str, tuple[str, tuple[str, ...], Any]] = {
     "relu6": ("cap", ("cap",), None),
     "leaky_relu": ("negative slope", ("negative_slope", "slope", "alpha"), 0.01),
     "gelu": ("approximate", ("approximate",), "none"),
@@ -25,15 +26,15 @@ _TOLD: dict[str, tuple[str, tuple[str, ...], Any]] = {
 
 def singles(graph: Graph, op: Op) -> Iterator[Step]:
     """The step that an operation is by itself, if it is one."""
-    word = plain(op)
-    kind = KINDS.get(word, "")
-    read = _BY_KIND.get(kind) if kind else _BY_WORD.get(word)
-    found = read(graph, op, kind) if read else (kind, {}) if kind else None
+    kind = STEPS.get(op.word, "")
+    read = _READERS.get(kind or op.word)
+    found = read(graph, op) if read else (kind, {}) if kind else None
     if found is not None:
-        yield Step(found[0], op.site, (op.index,), found[1])
+        operands = _operands(graph, op) if kind.endswith("_norm") else {}
+        yield Step(found[0], op.site, (op.index,), found[1], operands=operands)
 
 
-def _clip(graph: Graph, op: Op, kind: str) -> Read | None:
+def _clip(graph: Graph, op: Op) -> Read | None:
     low = first(op.attributes, "min_val", "x_min", "min")
     high = first(op.attributes, "max_val", "x_max", "max")
     if low != 0 or len(op.inputs) != 1:
@@ -41,61 +42,78 @@ def _clip(graph: Graph, op: Op, kind: str) -> Read | None:
     return ("relu", {}) if high is None else ("relu6", {"cap": float(high)})
 
 
-def _floor(graph: Graph, op: Op, kind: str) -> Read | None:
+def _floor(graph: Graph, op: Op) -> Read | None:
     floor = first(op.attributes, "min", "threshold", default=graph.scalar(op))
     return ("relu", {}) if floor == 0 == op.attributes.get("value", 0) else None
 
 
-def _told(graph: Graph, op: Op, kind: str) -> Read:
-    parameter, names, default = _TOLD[kind]
+def _with_parameter(graph: Graph, op: Op) -> Read:
+    parameter, names, default = _PARAMETERS[op.word]
     value = first(op.attributes, *names, default=default)
     if value is None:
-        return kind, {}
-    return kind, {parameter: value if isinstance(value, str) else float(value)}
+        return op.word, {}
+    return op.word, {parameter: value if isinstance(value, str) else float(value)}
 
 
-def _elu(graph: Graph, op: Op, kind: str) -> Read | None:
+def _elu(graph: Graph, op: Op) -> Read | None:
     scale, inner = (float(op.attributes.get(name, 1)) for name in ("scale", "input_scale"))
     if abs(scale - _SELU_SCALE) < 1e-6:
         return "selu", {}
     if scale != 1:
         return None
-    return (kind, {"alpha": float(op.attributes.get("alpha", 1))}) if inner == 1 else ("celu", {})
+    return (
+        (op.word, {"alpha": float(op.attributes.get("alpha", 1))}) if inner == 1 else ("celu", {})
+    )
 
 
-def _softmax(graph: Graph, op: Op, kind: str) -> Read:
+def _softmax(graph: Graph, op: Op) -> Read:
     shape = graph.tape.values[op.inputs[0]].shape
     axis = (*axes_of(op, len(shape)), -1)[0]
-    return kind, {"over": shape[axis]} if shape else {}
+    return op.word, {"over": shape[axis]} if shape else {}
 
 
-def _norm(graph: Graph, op: Op, kind: str) -> Read:
+def _norm(graph: Graph, op: Op) -> Read:
     given, found = op.attributes, {}
     epsilon, groups = first(given, "eps", "epsilon"), first(given, "group", "groups")
     if isinstance(epsilon, (int, float)):
         found["epsilon"] = float(epsilon)
-    if kind == "group_norm" and groups is not None:
+    if op.word == "group_norm" and groups is not None:
         found["groups"] = int(groups)
     elif "normalized_shape" in given:
         found["normalised"] = math.prod(given["normalized_shape"])
-    elif plain(op) == "layernormalization":
+    elif op.word == "layer_norm":
         found["normalised"] = graph.tape.values[op.inputs[0]].shape[-1]
-    return kind, found
+    return op.word, found
 
 
-def _dense(graph: Graph, op: Op, kind: str) -> Read | None:
+def _operands(graph: Graph, op: Op) -> dict[str, int]:
+    """What each static input of a norm is: those that scale and shift first, then statistics."""
+    tape = graph.tape
+    static = [v for v in op.inputs if graph.is_static(v) and tape.values[v].size >= 1]
+    static = [v for v in static if tape.values[v].dtype.startswith(("float", "bfloat"))]
+    if op.word != "batch_norm" or len(static) == 4:
+        return dict(zip(("gamma", "beta", *_STATISTICS), static, strict=False))
+    buffers = [v for v in static if tape.values[tape.before_moves(v)].kind == "buffer"]
+    affine = [v for v in static if v not in buffers]
+    roles = dict(zip(("gamma", "beta"), affine, strict=False))
+    return roles | dict(zip(_STATISTICS, buffers, strict=False))
+
+
+def _dense(graph: Graph, op: Op) -> Read | None:
     """A product of something live and a static weight of two axes, or of several in two groups."""
-    word, values = plain(op), graph.tape.values
+    values = graph.tape.values
     found = contraction(graph, op)
     if found is not None:
-        return kind, dict(
+        return "dense", dict(
             zip(("units", "inputs"), found.sizes(values[found.weight].shape), strict=True)
         )
-    factors = op.inputs[1:] if word == "addmm" else op.inputs
+    product = graph.tape.adapter.TRAITS.product(op, graph.tape)
+    if product is None or product.equation:
+        return None
+    factors = product.factors
     live = [v for v in factors if not graph.is_static(v)]
-    static = [v for v in factors if graph.is_static(v) and values[v].size > 1]
-    weights = static[:1] if word in ("linearfunction", "linear") else static
-    if len(live) != 1 or len(weights) != 1 or word in ("einsum", "tensordot"):
+    weights = [v for v in factors if graph.is_static(v) and values[v].size > 1]
+    if len(live) != 1 or len(weights) != 1:
         return None
     weight, result = values[weights[0]], values[op.outputs[0]]
     if len(weight.shape) < 2 or {*weight.shape[:-2]} - {1} or len(result.shape) < 2:
@@ -103,43 +121,47 @@ def _dense(graph: Graph, op: Op, kind: str) -> Read | None:
     units = result.shape[-2 if factors.index(weight.id) < factors.index(live[0]) else -1]
     if not units or weight.size % units:
         return None
-    return kind, {"units": units, "inputs": weight.size // units}
+    return "dense", {"units": units, "inputs": weight.size // units}
 
 
-def _embedding(graph: Graph, op: Op, kind: str) -> Read | None:
-    inputs = [graph.tape.values[v] for v in op.inputs]
-    tables = [v.shape for v in inputs if v.kind == "parameter" and len(v.shape) == 2]
-    if len(tables) != 1 or op.attributes.get("axis", 0) != 0:
+def _embedding(graph: Graph, op: Op) -> Read | None:
+    """Rows of a table, however they are looked up."""
+    values = graph.tape.values
+    tables = [v for v in op.inputs if values[v].kind == "parameter" and len(values[v].shape) == 2]
+    others = [v for v in op.inputs if v not in tables]
+    if len(tables) != 1 or not others or first(op.attributes, "axis", "dim", default=0) != 0:
         return None
-    return kind, dict(zip(("rows", "features"), tables[0], strict=True))
+    rows, features = values[tables[0]].shape
+    result = values[op.outputs[0]].shape
+    if result[-1:] != (features,) or len(result) != len(values[others[0]].shape) + 1:
+        return None
+    return "embedding", {"rows": rows, "features": features}
 
 
-def _global_pool(graph: Graph, op: Op, kind: str) -> Read | None:
+def _global_pool(graph: Graph, op: Op) -> Read | None:
     """The mean over all of an image, for each channel."""
     x, y = (graph.tape.values[v].shape for v in (op.inputs[0], op.outputs[0]))
     rank = len(x)
-    if plain(op) == "mean":
+    if op.word == "mean":
         images = axes_of(op, rank) in (tuple(range(1, rank - 1)), tuple(range(2, rank)))
     else:
         images = math.prod(y[2:]) == 1
     return ("global_average_pool", {}) if rank >= 4 and images else None
 
 
-_Reader = Callable[[Graph, Op, str], Read | None]
+_Reader = Callable[[Graph, Op], Read | None]
 
-# Kinds whose operations tell more than their name; and words that are a step with some attributes.
-_BY_KIND: dict[str, _Reader] = {
+# Steps with parameters; and words that are a step with some attributes.
+_READERS: dict[str, _Reader] = {
     **dict.fromkeys(("batch_norm", "layer_norm", "group_norm", "rms_norm"), _norm),
     **dict.fromkeys(("convolution", "transposed_convolution"), convolution),
     **dict.fromkeys(("max_pool", "average_pool"), pool),
     **dict.fromkeys(("softmax", "log_softmax"), _softmax),
-    **dict.fromkeys(_TOLD, _told),
+    **dict.fromkeys(_PARAMETERS, _with_parameter),
     "elu": _elu,
     "dense": _dense,
-    "embedding": _embedding,
-}
-_BY_WORD: dict[str, _Reader] = {
-    **dict.fromkeys(("hardtanh", "clip", "clamp"), _clip),
-    **dict.fromkeys(("clampmin", "threshold", "maximum"), _floor),
-    **dict.fromkeys(("mean", "adaptiveavgpool2d", "adaptiveavgpool3d"), _global_pool),
+    **dict.fromkeys(("embedding", "gather"), _embedding),
+    "clip": _clip,
+    **dict.fromkeys(("clip_min", "threshold", "maximum"), _floor),
+    **dict.fromkeys(("mean", "adaptive_average_pool"), _global_pool),
 }

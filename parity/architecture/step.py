@@ -8,47 +8,24 @@ from typing import Any
 
 from parity.tape import Op, Site
 
-# Steps and the operations that are one by themselves, by their plain kind (see `plain`).
-_ACTIVATIONS = {
-    **{k: k for k in "relu tanh sigmoid elu selu celu gelu softplus softsign mish".split()},
-    "relu6": "relu6 clippedrelu",
-    "leaky_relu": "leakyrelu",
-    "silu": "silu swish",
-    "hard_sigmoid": "hardsigmoid",
-    "hard_swish": "hardswish",
-    "softmax": "softmax safesoftmax",
-    "log_softmax": "logsoftmax",
-    "log_sigmoid": "logsigmoidforward",
+_ACTIVATIONS = frozenset(
+    "relu relu6 leaky_relu tanh sigmoid elu selu celu gelu softplus softsign mish silu "
+    "hard_sigmoid hard_swish softmax log_softmax log_sigmoid".split()
+)
+DENSE = frozenset(("dense", "matmul", "einsum", "tensordot"))  # words of products
+ADDITIONS = frozenset(("add", "bias_add"))
+# The step that an operation is by itself, by its word.
+STEPS = {
+    **{word: word for word in _ACTIVATIONS},
+    **{word: word for word in "batch_norm layer_norm group_norm rms_norm".split()},
+    **dict.fromkeys(DENSE, "dense"),
+    **dict.fromkeys(("convolution", "depthwise_convolution"), "convolution"),
+    **{word: word for word in "transposed_convolution max_pool average_pool embedding".split()},
 }
-_SPELLINGS = {
-    **_ACTIVATIONS,
-    "batch_norm": "nativebatchnorm cudnnbatchnorm miopenbatchnorm nativebatchnormlegit "
-    "nativebatchnormlegitnotraining batchnormalization fixedbatchnormalization fusedbatchnorm "
-    "fusedbatchnormv2 fusedbatchnormv3",
-    "layer_norm": "nativelayernorm layernormalization",
-    "group_norm": "nativegroupnorm groupnormalization",
-    "rms_norm": "rmsnorm fusedrmsnorm",
-    "dense": "addmm mm linear matmul batchmatmul batchmatmulv2 linearfunction bmm einsum mv "
-    "tensordot",
-    "convolution": "convolution convolutionoverrideable mkldnnconvolution conv2d conv3d "
-    "depthwiseconv2dnative convolution2dfunction convolutionnd",
-    "transposed_convolution": "conv2dbackpropinput conv3dbackpropinputv2 deconvolution2dfunction "
-    "deconvolutionnd",
-    "max_pool": "maxpool2dwithindices maxpool3dwithindices maxpool1dwithindices maxpool1d "
-    "maxpool2d maxpool3d mkldnnmaxpool2d maxpool maxpooling2d maxpoolingnd",
-    "average_pool": "avgpool1d avgpool2d avgpool3d avgpool averagepooling2d averagepoolingnd",
-    "embedding": "embedding gatherv2 resourcegather embedidfunction",
-}
-KINDS = {word: kind for kind, words in _SPELLINGS.items() for word in words.split()}
-DENSE = frozenset(_SPELLINGS["dense"].split())
 # Steps that stand in for one another at one place without any other change.
-FAMILIES = frozenset(_ACTIVATIONS), frozenset(("max_pool", "average_pool"))
-# A recurrence, or one turn of it, in one operation.
-CELLS = frozenset("mkldnnrnnlayer lstm gru rnntanh rnnrelu cudnnrnn lstmcell grucell".split())
-BIAS = frozenset("add addv2 biasadd bias".split())
-SUMS = BIAS | {"addconstant"}  # with what is no bias: an epsilon
+FAMILIES = _ACTIVATIONS, frozenset(("max_pool", "average_pool"))
 
-# What tells a step from others of its kind.
+# The parameters that make a size of a step's.
 _SIZES = {
     "dense": ("units",),
     "convolution": ("filters", "kernel"),
@@ -56,7 +33,7 @@ _SIZES = {
     "embedding": ("features",),
 }
 
-Read = tuple[str, dict[str, Any]]  # what an operation tells: a step's kind and its parameters
+Read = tuple[str, dict[str, Any]]  # an operation as a step: its kind and its parameters
 
 
 @dataclass(eq=False)
@@ -66,7 +43,7 @@ class Step:
     Attributes:
         kind: in the field's words, with underscores.
         ops: indices of its operations, in the order of the tape.
-        parameters: what the tape tells of it, by name; comparable across frameworks.
+        parameters: by name, as far as the tape has them; comparable across frameworks.
         opaque: holds whatever a recurrence or an attention is made of.
         operands: values that scale and shift in a norm, by their role, where operations of their
             own do.
@@ -81,7 +58,7 @@ class Step:
 
     @property
     def size(self) -> tuple[Any, ...]:
-        """What tells it from others of its kind: units, filters and kernel."""
+        """What sets it apart from others of its kind: units, filters and kernel."""
         return tuple(self.parameters[name] for name in _SIZES.get(self.kind, ()))
 
     @property
@@ -101,18 +78,13 @@ class Step:
         return self.kind.replace("_", " ")
 
 
-def plain(op: Op) -> str:
-    """An operation's kind in one spelling."""
-    return op.kind.rsplit(".", 1)[-1].lower().replace("_", "")
-
-
 def first(given: Mapping[str, Any], *names: str, default: Any = None) -> Any:
     """The attribute that goes by one of several names."""
     return next((given[name] for name in names if name in given), default)
 
 
 def axes_of(op: Op, rank: int) -> tuple[int, ...]:
-    """The axes that an operation is told to work on; () where it is told none."""
+    """The axes that an operation is given to work on; () where it is given none."""
     given = first(op.attributes, "dim", "axis")
     axes = (given,) if isinstance(given, int) else given
     if not isinstance(axes, (list, tuple)) or not all(isinstance(axis, int) for axis in axes):

@@ -1,4 +1,4 @@
-"""Where steps have no partner, and whether that may be told."""
+"""Where steps have no partner, and whether that may be reported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from parity.architecture.program import Around, Program
 from parity.architecture.step import DENSE, Step
 from parity.budget import check
 
-_PRODUCTS = DENSE | {"dot"}
 _NOT_NEGATIVE = frozenset("relu relu6 sigmoid softmax softplus hard_sigmoid".split())
 
 
@@ -25,26 +24,26 @@ class Place:
     """
 
     at: float
-    ours: Sequence[Step]
-    theirs: Sequence[Step]
+    reference: Sequence[Step]
+    candidate: Sequence[Step]
     near: tuple[Step | None, Step | None]
 
 
 class Places:
     """Steps without a partner, by the paired steps between which they stand.
 
-    Loose operations there decide what may be told: one that only one side has may be the step that
-    it lacks, written by hand.
+    Loose operations there decide what may be reported: one that only one side has may be the step
+    that it lacks, written by hand.
 
     Attributes:
         unpaired: whether anything of either program, named or loose, is not in the other.
     """
 
-    def __init__(self, ours: Program, theirs: Program, pairs: Mapping[int, int]) -> None:
-        self.programs = ours, theirs
+    def __init__(self, reference: Program, candidate: Program, pairs: Mapping[int, int]) -> None:
+        self.programs = reference, candidate
         self.pairs = pairs
         shown = {a: a for a in pairs}, {b: a for a, b in pairs.items()}
-        self.flows = ours.flow(shown[0]), theirs.flow(shown[1])
+        self.flows = reference.flow(shown[0]), candidate.flow(shown[1])
         self.left = tuple(
             [n for n in range(len(program.steps)) if n not in of_side]
             for program, of_side in zip(self.programs, shown, strict=True)
@@ -69,13 +68,13 @@ class Places:
             return False
         if pair[0].size and all(alike[pair[0].key] == 1 for alike in self._alike):
             return True
-        ours, theirs = ([way.get(number) for way in ways] for ways in self._beside)
-        return ours == theirs and not any(
+        reference, candidate = ([way.get(number) for way in ways] for ways in self._beside)
+        return reference == candidate and not any(
             step.alike(other) for side, step in enumerate(pair) for other in self._unpaired(side)
         )
 
     def differing(self) -> Iterator[Place]:
-        """The places of which it may be told that steps are missing, extra or others."""
+        """The places where steps may be reported missing, extra or others."""
         found: dict[tuple[Around, Around], tuple[list[int], list[int]]] = defaultdict(
             lambda: ([], [])
         )
@@ -87,14 +86,14 @@ class Places:
                 found[before[ops[0]], after[ops[-1]]][side].append(number)
         for around, numbers in found.items():
             check()
-            if self._wired_alike(*around) and self._may_be_told(*around, numbers):
+            if self._wired_alike(*around) and self._may_be_reported(*around, numbers):
                 last = max((n for n in around[0] if isinstance(n, int)), default=None)
-                ours, theirs = (
+                reference, candidate = (
                     [program.steps[n] for n in some]
                     for program, some in zip(self.programs, numbers, strict=True)
                 )
                 near = (None, None) if last is None else self._pair(last)
-                yield Place(-0.5 if last is None else last + 0.5, ours, theirs, near)
+                yield Place(-0.5 if last is None else last + 0.5, reference, candidate, near)
 
     def _pair(self, number: int) -> tuple[Step, Step]:
         """A paired step on both sides."""
@@ -105,8 +104,8 @@ class Places:
 
     def _around(self, number: int, way: int) -> tuple[Around, Around]:
         """What comes before a paired step (way 0) or after it (1), on both sides."""
-        ours, theirs = self._pair(number)
-        return self.flows[0][way][ours.ops[0]], self.flows[1][way][theirs.ops[0]]
+        reference, candidate = self._pair(number)
+        return self.flows[0][way][reference.ops[0]], self.flows[1][way][candidate.ops[0]]
 
     def _unpaired(self, side: int) -> list[Step]:
         return [self.programs[side].steps[number] for number in self.left[side]]
@@ -119,9 +118,9 @@ class Places:
             for number in numbers
             if isinstance(number, int)
         ]
-        return bool(around) and all(ours == theirs for ours, theirs in around)
+        return bool(around) and all(reference == candidate for reference, candidate in around)
 
-    def _may_be_told(
+    def _may_be_reported(
         self, before: Around, after: Around, numbers: tuple[list[int], list[int]]
     ) -> bool:
         """Whether nothing can stand for what has no partner at a place."""
@@ -130,7 +129,7 @@ class Places:
             for loose in self.loose
         ]
         steps = [self.programs[side].steps[number] for side in (0, 1) for number in numbers[side]]
-        hidden = any(step.width for step in steps) and not _PRODUCTS.isdisjoint(counts[0])
+        hidden = any(step.width for step in steps) and not DENSE.isdisjoint(counts[0])
         if hidden or counts[0] != counts[1] or any(step.opaque for step in steps):
             return False
         if all(numbers):

@@ -1,7 +1,7 @@
-"""One turn of a recurrence that is written out, told by its gates.
+"""One step of a recurrence that is written out, by its gates.
 
-A policy that acts takes one step at a time, so no weight meets what it helped to compute. What is
-left of the loop is its arithmetic, on gates that read an input and a state at once:
+A policy that acts takes one step at a time, so no weight multiplies what it helped to compute. What
+is left of the loop is its arithmetic, on gates that read an input and a state at once:
 
 - LSTM: `o * tanh(f * c + i * g)`;
 - GRU: `(1 - z) * n + z * h` in any of its forms, with `h` among what the gates read;
@@ -15,13 +15,13 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from parity.architecture.graph import Graph
-from parity.architecture.step import BIAS, DENSE, Step, plain
+from parity.architecture.step import ADDITIONS, DENSE, Step
 from parity.tape import Op
 from parity.walk_once import Once
 
-_TURNED = frozenset(("rsub", "sub", "subfromconstant"))
 # Of their inputs the weight, what it weighs, and what the rest of 1 weighs.
-INTERPOLATIONS = {"linearinterpolate": (0, 1, 2), "lerp": (2, 1, 0)}
+INTERPOLATIONS = {"interpolate": (0, 1, 2), "lerp": (2, 1, 0)}
+_REVERSED = frozenset(("subtract", "subtract_from"))
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class _Gate:
 
 def turns(graph: Graph) -> Iterator[Step]:
     """The cells that no loop has taken already; one that several agents share is one cell."""
-    read = _Gates(graph)
+    read = Gates(graph)
     found: dict[frozenset[int], set[int]] = defaultdict(set)
     for op in graph.live.values():
         ends = read.cell(op)
@@ -52,24 +52,24 @@ def turns(graph: Graph) -> Iterator[Step]:
 
 def gates_of(graph: Graph) -> Collection[int]:
     """The results of the sigmoids and tanhs that read two sources at once."""
-    return _Gates(graph).of.keys()
+    return Gates(graph).of.keys()
 
 
 def _weights(graph: Graph, ops: Iterable[int]) -> frozenset[int]:
     """The leaves that the products among operations multiply by."""
-    products = [op for op in map(graph.tape.ops.__getitem__, ops) if plain(op) in DENSE]
+    products = [op for op in map(graph.tape.ops.__getitem__, ops) if op.word in DENSE]
     static = {v for op in products for v in op.inputs if graph.is_static(v)}
     return frozenset(leaf for value in static for leaf in graph.weights(value))
 
 
-class _Gates:
+class Gates:
     """The gates of a tape, by the value that each makes."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.tape = graph, graph.tape
         self.of: dict[int, _Gate] = {}
         for op in graph.live.values():
-            if plain(op) in ("sigmoid", "tanh"):
+            if op.word in ("sigmoid", "tanh"):
                 gate = self._read(op)
                 if len(gate.sources) > 1:
                     self.of[op.outputs[0]] = gate
@@ -84,13 +84,13 @@ class _Gates:
             live = self.graph.live_inputs(maker) if maker is not None else []
             if maker is None or not live:
                 continue
-            if plain(maker) in DENSE and len(live) == 1:
+            if maker.word in DENSE and len(live) == 1:
                 sources |= self._sources(live[0])
-            elif plain(maker) in BIAS:
+            elif maker.word in ADDITIONS:
                 todo.add(live)
-            elif plain(maker) == "mul":
-                todo.add(self._reset(live))
-        return _Gate(plain(op), frozenset(sources))
+            elif maker.word == "multiply":
+                todo.add(self.before_reset(live))
+        return _Gate(op.word, frozenset(sources))
 
     def _sources(self, value: int) -> set[int]:
         found = set()
@@ -99,7 +99,9 @@ class _Gates:
             root = self.graph.root(one)
             maker = self.tape.producer(root)
             live = self.graph.live_inputs(maker) if maker is not None else []
-            others = self._reset(live) if maker is not None and plain(maker) == "mul" else []
+            others = (
+                self.before_reset(live) if maker is not None and maker.word == "multiply" else []
+            )
             if maker is not None and maker.role == "move" and len(live) > 1:
                 todo.add(live)
             elif others:
@@ -108,11 +110,11 @@ class _Gates:
                 found.add(root)
         return found
 
-    def _reset(self, factors: Collection[int]) -> list[int]:
+    def before_reset(self, factors: Collection[int]) -> list[int]:
         """What a gate resets, or a product of it; what an LSTM shows, a tanh, is none."""
         others = [value for value in factors if self._gate(value) is None]
         maker = self._maker(others[0]) if len(others) == 1 < len(factors) else None
-        shown = maker is not None and plain(maker) == "tanh"
+        shown = maker is not None and maker.word == "tanh"
         return others if len(others) == 1 < len(factors) and not shown else []
 
     def _maker(self, value: int) -> Op | None:
@@ -125,10 +127,10 @@ class _Gates:
 
     def cell(self, op: Op) -> frozenset[int]:
         """What the cell reads whose new state an operation makes; nothing where it makes none."""
-        word, live = plain(op), self.graph.live_inputs(op)
-        if word == "mul" and len(live) == 2:
+        word, live = op.word, self.graph.live_inputs(op)
+        if word == "multiply" and len(live) == 2:
             return self._lstm(*live) or self._lstm(*live[::-1])
-        if word in (*BIAS, "sub") and len(live) == 2:
+        if word in (*ADDITIONS, "subtract") and len(live) == 2:
             return self._gru(*live) or self._gru(*live[::-1])
         if word in INTERPOLATIONS and len(live) == 3:
             weight, one, other = (live[n] for n in INTERPOLATIONS[word])
@@ -137,13 +139,15 @@ class _Gates:
 
     def _lstm(self, shown: int, value: int) -> frozenset[int]:
         output, tanh = self._gate(shown), self._maker(value)
-        if output is None or tanh is None or plain(tanh) != "tanh" or self._gate(value):
+        if output is None or tanh is None or tanh.word != "tanh" or self._gate(value):
             return frozenset()
         state = self._maker(tanh.inputs[0])
-        terms = self.graph.live_inputs(state) if state is not None and plain(state) in BIAS else []
+        terms = (
+            self.graph.live_inputs(state) if state is not None and state.word in ADDITIONS else []
+        )
         words, kept = [], []
         for maker in map(self._maker, terms):
-            for factor in maker.inputs if maker is not None and plain(maker) == "mul" else ():
+            for factor in maker.inputs if maker is not None and maker.word == "multiply" else ():
                 gate = self._gate(factor)
                 words.append(gate.word if gate else "")
                 kept += [] if gate else [self.graph.root(factor)]
@@ -152,7 +156,7 @@ class _Gates:
 
     def _gru(self, one: int, other: int) -> frozenset[int]:
         maker, beside = self._maker(other), self._maker(one)
-        if maker is None or plain(maker) != "mul" or len(maker.inputs) != 2:
+        if maker is None or maker.word != "multiply" or len(maker.inputs) != 2:
             return frozenset()
         for weight, what in (maker.inputs, maker.inputs[::-1]):
             z, inner = self._weight(weight), self._maker(what)
@@ -160,11 +164,11 @@ class _Gates:
                 continue
             if (
                 inner is not None
-                and plain(inner) == "sub"
+                and inner.word == "subtract"
                 and self.graph.root(one) in map(self.graph.root, inner.inputs)
             ):
                 return self._weighed(z, *inner.inputs)
-            if beside is not None and plain(beside) == "mul" and len(beside.inputs) == 2:
+            if beside is not None and beside.word == "multiply" and len(beside.inputs) == 2:
                 for again, kept in (beside.inputs, beside.inputs[::-1]):
                     if self._weight(again) is z:
                         return self._weighed(z, what, kept)
@@ -175,7 +179,7 @@ class _Gates:
         maker = self._maker(value)
         if (
             maker is not None
-            and plain(maker) in _TURNED
+            and maker.word in _REVERSED
             and len(self.graph.live_inputs(maker)) == 1
         ):
             value = self.graph.live_inputs(maker)[0]

@@ -6,6 +6,9 @@ from typing import Any
 
 from parity.frameworks.chainer_keeping import STATE
 from parity.frameworks.chainer_numpy import import_chainer
+from parity.frameworks.chainer_products import product
+from parity.frameworks.chainer_weights import WEIGHTS
+from parity.frameworks.chainer_windows import channel_axis, padding, window
 from parity.frameworks.traits import Traits
 from parity.tensors import offers
 
@@ -37,9 +40,13 @@ def switches() -> dict[str, str]:
 
 TRAITS = Traits(
     state=STATE,
+    weights=WEIGHTS,
+    window=window,
+    padding=padding,
+    product=product,
+    channel_axis=channel_axis,
     readable=readable,
     parameters=parameters,
     switches=switches,
     divergences="chainer",
-    running_average="decay {old:g}",
 )

@@ -38,7 +38,7 @@ WORDS = table(
         "maximum": "maximum",
         "minimum": "minimum",
         "clip": "clip",
-        "multiply_add": "muladd",
+        "interpolate": "linearinterpolate",
         "where": "where",
         "sigmoid": "sigmoid",
         "tanh": "tanh",

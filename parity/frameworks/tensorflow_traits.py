@@ -10,7 +10,10 @@ import tensorflow as tf
 from parity.code_owners import is_users_class
 from parity.frameworks import owner_of
 from parity.frameworks.tensorflow_keeping import STATE
+from parity.frameworks.tensorflow_products import product
 from parity.frameworks.tensorflow_state import is_traced
+from parity.frameworks.tensorflow_weights import WEIGHTS
+from parity.frameworks.tensorflow_windows import channel_axis, padding, window
 from parity.frameworks.traits import Traits
 from parity.tensors import DENSE, ITSELF, Items, Path, offers
 
@@ -79,8 +82,11 @@ def switches() -> dict[str, str]:
 
 TRAITS = Traits(
     state=STATE,
-    layout="NHWC",
-    last_first=True,
+    weights=WEIGHTS,
+    window=window,
+    padding=padding,
+    product=product,
+    channel_axis=channel_axis,
     parts=parts,
     is_shape=lambda thing: isinstance(thing, tf.TensorShape),
     marks=("_keras_mask",),  # which Keras's layers and losses read of a tensor

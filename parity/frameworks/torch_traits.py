@@ -9,6 +9,9 @@ import torch
 
 from parity.code_owners import is_librarys
 from parity.frameworks.torch_keeping import STATE
+from parity.frameworks.torch_products import product
+from parity.frameworks.torch_weights import WEIGHTS
+from parity.frameworks.torch_windows import channel_axis, padding, window
 from parity.frameworks.traits import Traits
 from parity.tensors import DENSE, ITSELF, Items, offers
 
@@ -66,6 +69,11 @@ def switches() -> dict[str, str]:
 
 TRAITS = Traits(
     state=STATE,
+    weights=WEIGHTS,
+    window=window,
+    padding=padding,
+    product=product,
+    channel_axis=channel_axis,
     parts=parts,
     readable=readable,
     is_shape=lambda thing: isinstance(thing, torch.Size),
@@ -74,5 +82,4 @@ TRAITS = Traits(
     keywords={"axis": "dim", "epsilon": "eps", "ddof": "correction"},
     imported_as=("torch", "F", "nn"),
     divergences="torch.distributions",
-    running_average="momentum {new:g}",
 )

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parity.keeping.leaf import StateRules
+
+if TYPE_CHECKING:
+    from parity.arrays import Array
+    from parity.operation import Op
+    from parity.products import Product
+    from parity.tape import Tape
+    from parity.weights.cell_weights import CellWeights
+    from parity.windows import Padding, Window
 
 Items = Iterable[tuple[Any, Any]]
 
 
-def _none(_: Any) -> None:
+def _none(*_: Any) -> None:
     return None
 
 
@@ -24,13 +32,46 @@ def _never(*_: object) -> bool:
 
 
 @dataclass(frozen=True)
+class WeightRules:
+    """How weights of a framework's own layers are named, laid out and stored.
+
+    Attributes:
+        cells: its recurrent cells that a model has, by the names of all its tensors and what reads
+            an array of a tensor's shape; it is moved about as the tensor's contents would be.
+        cell_layer: the layer of its own that is a cell and that a weight is one of, by the weight's
+            name and the names of all of the model's tensors; None for no such.
+        momentum: what its batch norms call it where a batch leaves so much of a running statistic.
+        stored_name: what a tensor is called in a file.
+        file_formats: the formats in which it writes files itself, by suffix, where another would do
+            too.
+        own_writer: what writes a model to a file of this name; None where the framework does not.
+        own_reader: what fills a model from a file in this format; None where it is another's.
+    """
+
+    cells: Callable[[Collection[str], Callable[[str], Array]], Iterable[CellWeights]] = (
+        lambda names, read: ()
+    )
+    cell_layer: Callable[[str, Collection[str]], str | None] = _none
+    momentum: Callable[[float], str] = "momentum {:g}".format
+    stored_name: Callable[[str], str] = _itself
+    file_formats: Mapping[str, str] = field(default_factory=dict)
+    own_writer: Callable[[Any, str], Callable[[str], Any] | None] = _none
+    own_reader: Callable[[Any, str], Callable[[str], Any] | None] = _none
+
+
+@dataclass(frozen=True)
 class Traits:
     """Answers to what code above the adapters asks of a framework.
 
     Attributes:
         state: how what models hold is put back after a run.
-        layout: the layout of images where an operation states none.
-        last_first: whether kernels of convolutions are (*space, in, out), not (out, in, *space).
+        weights: how weights of its layers are named, laid out and stored.
+        window: how a convolution, a pool or what gives columns goes over its input; None of all
+            else, and where its attributes do not say.
+        padding: what a padding puts around its input; None of all else, likewise.
+        product: the factors of a product and how they meet; None of all else, likewise.
+        channel_axis: where the channels are in an image of so many axes that an operation reads or
+            gives.
         parts: what a tensor that is no plain array is made of, as a sparse one; None for others.
         readable: of a tensor of this framework what `np.asarray` can read; others as they are.
         is_shape: whether a thing is the framework's class of a tensor's shape, which is numbers.
@@ -42,13 +83,14 @@ class Traits:
             `axis`.
         imported_as: short names under which users import its modules of functions.
         divergences: the module with `kl_divergence` of its distributions, if it has one.
-        running_average: how a norm states which share of an old statistic stays (`old`), or that
-            of the new one (`new`).
     """
 
     state: StateRules = field(default_factory=StateRules)
-    layout: str = "NCHW"
-    last_first: bool = False
+    weights: WeightRules = field(default_factory=WeightRules)
+    window: Callable[[Op, Tape], Window | None] = _none
+    padding: Callable[[Op, Tape], Padding | None] = _none
+    product: Callable[[Op, Tape], Product | None] = _none
+    channel_axis: Callable[[Op, int], int] = lambda op, rank: 1
     parts: Callable[[Any], Items | None] = _none
     readable: Callable[[Any], Any] = _itself
     is_shape: Callable[[object], bool] = _never
@@ -59,4 +101,3 @@ class Traits:
     keywords: Mapping[str, str] = field(default_factory=dict)
     imported_as: tuple[str, ...] = ()
     divergences: str = ""
-    running_average: str = "momentum {old:g}"

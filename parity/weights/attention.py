@@ -1,7 +1,7 @@
 """The projections of an attention, fused into one tensor or split into several.
 
 The attention itself is two products of live values: of queries with keys, of weights with values.
-What enters them is followed back to the rows of the projections that made it, head by head.
+Their factors are followed back to the rows of the projections that made it, head by head.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity.architecture.attentions import FUSED
+from parity.architecture.attentions import Core, core_of
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
-from parity.architecture.step import BIAS, DENSE, plain
+from parity.architecture.step import ADDITIONS, DENSE
 from parity.tape import Array, Op
 from parity.weights.element_index import Addresses, move, varying
 from parity.weights.operands import Part, Term, product
@@ -39,9 +39,10 @@ def projections(program: Program, addresses: Addresses) -> Iterator[Part]:
         if step.kind != "attention":
             continue
         found = list(products(graph, addresses, number, step.ops))
-        core = _core(graph, step.ops)
-        if core is None:
+        read = core_of(graph, [graph.tape.ops[index] for index in step.ops])
+        if read is None:
             continue
+        core = _in_order(graph, read, step.ops)
         for role, value in zip(("query", "key", "value"), core, strict=True):
             labels = _follow(graph, value, _units(graph, found), step.ops)
             if labels is not None:
@@ -57,91 +58,61 @@ def products(
 ) -> Iterator[Projection]:
     """The dense products among operations of a step, in their order."""
     for op in (graph.tape.ops[index] for index in ops):
-        if plain(op) not in DENSE:
+        if op.word not in DENSE:
             continue
         kernel = product(graph, addresses, number, op)
         if kernel is None:
             continue
-        own = op.inputs[:1] if plain(op) == "addmm" else op.inputs[2:3]
+        read = graph.tape.adapter.TRAITS.product(op, graph.tape)
+        own = [read.bias] if read is not None and read.bias is not None else []
         added = [v for v in own if graph.is_static(v)] or _added(graph, op)
         yield Projection(kernel, op, added[0] if added else None)
 
 
 def _added(graph: Graph, op: Op) -> list[int]:
     reader = graph.only_reader(op.outputs[0])
-    if reader is None or plain(reader) not in BIAS:
+    if reader is None or reader.word not in ADDITIONS:
         return []
     return [v for v in reader.inputs if graph.is_static(v) and graph.tape.values[v].size > 1]
 
 
-def _core(graph: Graph, ops: Sequence[int]) -> tuple[int, int, int] | None:
-    """The queries, keys and values as they enter the attention itself."""
-    live = []
-    for op in (graph.tape.ops[index] for index in ops):
-        if plain(op).startswith(FUSED):
-            return op.inputs[0], op.inputs[1], op.inputs[2]
-        factors = op.inputs[-2:]
-        if plain(op) in DENSE and len(factors) == 2:
-            if not any(graph.is_static(value) for value in factors):
-                live.append(op)
-    if len(live) != 2:
-        return None
-    scores, mixed = live
-    weights = [v for v in mixed.inputs[-2:] if _comes_from(graph, v, scores.index)]
-    values = [v for v in mixed.inputs[-2:] if v not in weights]
-    if len(weights) != 1 or len(values) != 1:
-        return None
-    first, last = _by_axes(scores)
-    keys_last = _sums_over_last(graph, scores, mixed, weights[0], ops)
-    return (first, last, values[0]) if keys_last else (last, first, values[0])
+def _in_order(graph: Graph, core: Core, ops: Sequence[int]) -> tuple[int, int, int]:
+    """The queries, keys and values of an attention."""
+    if core.scores is None:
+        return *core.factors, core.values
+    first, last = _by_axes(graph, core.scores)
+    keys_last = _sums_over_last(graph, core, core.scores, ops)
+    return (first, last, core.values) if keys_last else (last, first, core.values)
 
 
-def _by_axes(scores: Op) -> tuple[int, int]:
+def _by_axes(graph: Graph, scores: Op) -> tuple[int, int]:
     """The factors of the scores: last the one whose own axis is the last of the result."""
     one, other = scores.inputs[-2:]
-    left, _, result = _letters(scores) if plain(scores) == "einsum" else ("", "", "x")
-    return (other, one) if result[-1] in left else (one, other)
+    read = graph.tape.adapter.TRAITS.product(scores, graph.tape)
+    left, _, result = read.letters if read is not None else ("", "", "")
+    return (other, one) if result and result[-1] in left else (one, other)
 
 
-def _sums_over_last(graph: Graph, scores: Op, mixed: Op, weights: int, ops: Sequence[int]) -> bool:
+def _sums_over_last(graph: Graph, core: Core, scores: Op, ops: Sequence[int]) -> bool:
     """Whether the values are summed over the last axis of the scores, which is the keys' then."""
     shape = graph.tape.values[scores.outputs[0]].shape
     own = np.broadcast_to(np.arange(1, shape[-1] + 1, dtype=np.int64), shape)
-    labels = _follow(graph, weights, {scores.outputs[0]: own}, ops)
+    labels = _follow(graph, core.weights, {scores.outputs[0]: own}, ops)
     if labels is None:
         return True
-    second = mixed.inputs[-2:].index(weights)
-    if plain(mixed) == "einsum":
-        left, right, result = _letters(mixed)
+    second = core.mixed.inputs[-2:].index(core.weights)
+    read = graph.tape.adapter.TRAITS.product(core.mixed, graph.tape)
+    if read is not None and read.equation:
+        left, right, result = read.letters
         letters = (left, right)[second]
         return any(labels.ndim + letters.index(c) - len(letters) in _along(labels)
                    for c in letters if c not in result)  # fmt: skip
-    flags = ("transpose_b", "adj_y") if second else ("transpose_a", "adj_x")
-    turned = any(mixed.attributes.get(flag) for flag in flags)
-    return labels.ndim - (2 if turned != bool(second) else 1) in _along(labels)
+    is_transposed = read is not None and read.transposed[second]
+    return labels.ndim - (2 if is_transposed != bool(second) else 1) in _along(labels)
 
 
 def _along(labels: Array) -> list[int]:
     return [labels.ndim + axis for axis in varying(labels)]
-
-
-def _letters(op: Op) -> tuple[str, str, str]:
-    inputs, result = str(op.attributes.get("equation", "")).replace(" ", "").split("->")
-    left, right = inputs.split(",")
-    return left, right, result
-
-
-def _comes_from(graph: Graph, value: int, index: int) -> bool:
-    seen, stack = set(), [value]
-    while stack:
-        op = graph.tape.producer(stack.pop())
-        if op is None or op.index in seen or op.index < index:
-            continue
-        if op.index == index:
-            return True
-        seen.add(op.index)
-        stack.extend(op.inputs)
-    return False
 
 
 def _producer(graph: Graph, value: int) -> int:
@@ -150,7 +121,7 @@ def _producer(graph: Graph, value: int) -> int:
 
 
 def _reaches(graph: Graph, op: Op, values: Sequence[int]) -> bool:
-    return any(_comes_from(graph, value, op.index) for value in values)
+    return any(graph.comes_from(value, [op.index]) for value in values)
 
 
 def _units(graph: Graph, found: Sequence[Projection]) -> dict[int, Array]:
@@ -204,7 +175,7 @@ def _rows(
         terms = one.kernel.find()
         return [(sign, own[rows]) for sign, own in terms] if terms else None
 
-    yield Part(number, f"{role} kernel", kernel, one.kernel.enters, one.kernel.axis)
+    yield Part(number, f"{role} kernel", kernel, one.kernel.input, one.kernel.axis)
     if one.bias is not None:
         find = Term(addresses, one.bias, flat=True)
 

@@ -1,4 +1,4 @@
-"""Where each feature that enters a layer comes from: which channel and pixel of which layer.
+"""Where each input feature of a layer comes from: which channel and pixel of which layer.
 
 A dense layer behind a flatten takes channels first in one framework and channels last in another.
 Neither is read off a shape: the elements of each layer's result are numbered in one order of axes
@@ -16,7 +16,7 @@ import numpy as np
 from parity.architecture.einsum import laid_out
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
-from parity.architecture.step import Step, axes_of, plain
+from parity.architecture.step import Step, axes_of
 from parity.tape import Array, Op
 from parity.weights.element_index import move
 
@@ -26,7 +26,7 @@ _ANCHORED = frozenset(
 _IMAGES = frozenset("convolution transposed_convolution max_pool average_pool".split())
 _SPAN = 1 << 36  # elements of one layer's result
 _SUMMED = 1 << 62  # marks what is made of several elements
-_REDUCTIONS = frozenset("mean sum max amax min amin average maxreduce reducemean".split())
+_REDUCTIONS = frozenset(("mean", "sum", "max", "min"))
 
 
 class Elements:
@@ -92,7 +92,7 @@ class Elements:
             if step.kind not in _IMAGES:
                 return laid_out(self._graph, self._tape.ops[step.ops[0]], own.reshape(shape))
             self.shapes[anchor] = shape
-            if channel_axis(self._graph, op, len(shape)) != 1:
+            if self._tape.adapter.TRAITS.channel_axis(op, len(shape)) != 1:
                 self.shapes[anchor] = (shape[0], shape[-1], *shape[1:-1])
                 return np.moveaxis(own.reshape(shape[0], shape[-1], *shape[1:-1]), 1, -1)
             return own.reshape(shape)
@@ -116,7 +116,7 @@ class Elements:
             moved = move(self._tape, op, labels) if known else None
             for number, value in enumerate(op.outputs):
                 self._of[value] = moved[number] if moved else self._in_its_order(op, value)
-        elif plain(op) in _REDUCTIONS or "sumtosize" in plain(op):
+        elif op.word in _REDUCTIONS:
             self._of[op.outputs[0]] = self._reduced(op)
         else:
             found = self._one_by_one(op)
@@ -180,66 +180,60 @@ def _mixed(labels: Array) -> Array:
         return found
 
 
-def order_in_file(entering: Array | None, elements: Elements, channels_last: bool) -> Array | None:
+def order_in_file(origins: Array | None, elements: Elements, channels_last: bool) -> Array | None:
     """How a file's channels are laid out as they enter a layer, from how images lie there.
 
     Args:
-        entering: the origins of what enters, of one layer's result.
+        origins: of the features of an input, in one layer's result.
 
     Returns:
         As `order`; None also where they come from several layers.
     """
-    if entering is None or (entering >= _SUMMED).any():
+    if origins is None or (origins >= _SUMMED).any():
         return None
-    anchors = np.unique(entering // _SPAN)
+    anchors = np.unique(origins // _SPAN)
     if anchors.size != 1 or int(anchors[0]) not in elements.shapes:
         return None
     _, channels, *space = elements.shapes[int(anchors[0])]
     size = int(np.prod(space, dtype=np.int64))
-    place = entering % _SPAN % (channels * size)
+    place = origins % _SPAN % (channels * size)
     if channels_last:
         place = place % size * channels + place // size
     ranks = np.argsort(np.argsort(place))
     return None if np.array_equal(ranks, np.arange(place.size)) else ranks
 
 
-def channel_axis(graph: Graph, op: Op, rank: int) -> int:
-    """Where the channels of an image are that a convolution or pool gives."""
-    untold = "NHWC" if graph.tape.framework == "tensorflow" else "NCHW"
-    return 1 if str(op.attributes.get("data_format", untold)).startswith("NC") else rank - 1
-
-
-def order(ours: Array | None, theirs: Array | None) -> tuple[Array | None, bool]:
+def order(source: Array | None, target: Array | None) -> tuple[Array | None, bool]:
     """How the reference's channels are laid out as the candidate's.
 
     Returns:
         For each of the candidate's channels the number of the reference's, None where they stand
         in the same order; and whether that is known.
     """
-    if ours is None or theirs is None or ours.size != theirs.size:
+    if source is None or target is None or source.size != target.size:
         return None, False
-    if np.array_equal(ours, theirs):
+    if np.array_equal(source, target):
         return None, True
-    left, right = np.argsort(ours, kind="stable"), np.argsort(theirs, kind="stable")
-    if not np.array_equal(ours[left], theirs[right]):
+    left, right = np.argsort(source, kind="stable"), np.argsort(target, kind="stable")
+    if not np.array_equal(source[left], target[right]):
         return None, False
-    found = np.empty(ours.size, np.int64)
+    found = np.empty(source.size, np.int64)
     found[right] = left
     return found, True
 
 
-def moved_as(numbers: Array, ours: Array, theirs: Array) -> Array | None:
+def moved_as(numbers: Array, source: Array, target: Array) -> Array | None:
     """Numbers moved as the axes were of what they are of, between arrays of the same contents.
 
     Returns:
         None where no order of axes makes one array of the other, or several do, and differ.
     """
-    if ours.size != theirs.size or ours.ndim != theirs.ndim:
+    if source.size != target.size or source.ndim != target.ndim:
         return None
     found = {
         numbers.transpose(axes).tobytes(): axes
-        for axes in permutations(range(ours.ndim))
-        if ours.transpose(axes).shape == theirs.shape
-        and np.array_equal(ours.transpose(axes), theirs)
+        for axes in permutations(range(source.ndim))
+        if source.transpose(axes).shape == target.shape
+        and np.array_equal(source.transpose(axes), target)
     }
     return numbers.transpose(*found.values()) if len(found) == 1 else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from parity.architecture.program import Program
+from parity.walk_once import Once
 from parity.weights.element_index import Addresses
 from parity.weights.operands import Part
 from parity.weights.standalone_parameters import Loose, role_of, terms
@@ -58,16 +59,10 @@ def _loose(
 
 def _tensors_behind(addresses: Addresses, value: int) -> set[int]:
     """The numbers of all tensors that a value is computed from."""
-    tape = addresses.tape
-    found: set[int] = set()
-    stack, seen = [value], set()
-    while stack and tape is not None:
-        one = stack.pop()
-        if one in seen:
-            continue
-        seen.add(one)
+    todo, found = Once([value]), set[int]()
+    for one in todo:
         if one in addresses.leaves:
             found.add(addresses.leaves[one])
-        producer = tape.producer(one)
-        stack.extend(producer.inputs if producer is not None else ())
+        producer = addresses.tape.producer(one) if addresses.tape is not None else None
+        todo.add(producer.inputs if producer is not None else ())
     return found

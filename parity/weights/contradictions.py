@@ -11,7 +11,7 @@ from parity.weights.pairing import Side
 
 
 def contradictions(
-    book: Addresses,
+    stored: Addresses,
     target: Side,
     layers: Mapping[str, FileLayer],
     chosen: Mapping[int, str],
@@ -29,22 +29,22 @@ def contradictions(
         if name not in chosen.values() and "kernel" in layer.roles
     ]
     bare = [n for n, own in target.parts.items() if n not in chosen and "kernel" in own]
-    told = []
-    for layer, step in _beside(book, free, target, bare):
-        tensor = book.tensors[layer.roles["kernel"]]
+    notes = []
+    for layer, step in _beside(stored, free, target, bare):
+        tensor = stored.tensors[layer.roles["kernel"]]
         wanted = _wanted(target, step, last)
         names = " + ".join(target.names(target.parts[step]["kernel"]))
-        told.append(f"{tensor.name} is {tensor.shape}, where {names} takes only {wanted}")
+        notes.append(f"{tensor.name} is {tensor.shape}, where {names} takes only {wanted}")
         if tensor.shape == wanted[::-1] and len(wanted) == 2:
-            told[-1] += ": it lies the other way round"
+            notes[-1] += ": it lies the other way round"
         else:
-            after = _taken(book, target, layers, chosen, step)
-            told[-1] += _features(target, step, tensor.shape, after, last)
-    return told
+            after = _taken(stored, target, layers, chosen, step)
+            notes[-1] += _features(target, step, tensor.shape, after, last)
+    return notes
 
 
 def _taken(
-    book: Addresses,
+    stored: Addresses,
     target: Side,
     layers: Mapping[str, FileLayer],
     chosen: Mapping[int, str],
@@ -56,16 +56,18 @@ def _taken(
         return None
     dense, features = found
     kernel = layers[chosen[dense]].roles["kernel"]
-    return f"{book.tensors[kernel].name} takes {features}"
+    return f"{stored.tensors[kernel].name} takes {features}"
 
 
 def _beside(
-    book: Addresses, free: list[FileLayer], target: Side, bare: list[int]
+    stored: Addresses, free: list[FileLayer], target: Side, bare: list[int]
 ) -> list[tuple[FileLayer, int]]:
     """Layers and steps of one rank, in their order, where there are as many."""
     found = []
     for dense in (False, True):
-        left = [one for one in free if (len(book.tensors[one.roles["kernel"]].shape) == 2) == dense]
+        left = [
+            one for one in free if (len(stored.tensors[one.roles["kernel"]].shape) == 2) == dense
+        ]
         right = [n for n in bare if (target.program.steps[n].kind == "dense") == dense]
         if len(left) == len(right):
             found += list(zip(left, right, strict=True))
@@ -92,13 +94,13 @@ def _features(
     windows = own.parameters.get("padding")
     if own.kind != "convolution" or windows is None or len(windows.kernel) != len(sizes):
         return ""
-    if after is None or windows.named or sizes == windows.kernel:
+    if after is None or windows.same or sizes == windows.kernel:
         return ""
     size = zip(windows.size, windows.before, windows.dilation, sizes, windows.stride, strict=True)
     left = [(long + 2 * pad - d * (k - 1) - 1) // stride + 1 for long, pad, d, k, stride in size]
     channels = shape[-1] if last else shape[0]
-    told = "x".join(map(str, (channels, *left)))
-    return f"; it would leave {told} = {channels * prod(left)} features, and {after}"
+    notes = "x".join(map(str, (channels, *left)))
+    return f"; it would leave {notes} = {channels * prod(left)} features, and {after}"
 
 
 def _flattened(target: Side, step: int) -> tuple[int, int] | None:
@@ -109,7 +111,7 @@ def _flattened(target: Side, step: int) -> tuple[int, int] | None:
         part = own.get("kernel")
         if number <= step or part is None or target.program.steps[number].kind != "dense":
             continue
-        if part.enters is not None and values[target.tape.before_moves(part.enters)].shape[1:] == (
+        if part.input is not None and values[target.tape.before_moves(part.input)].shape[1:] == (
             result
         ):
             return number, prod(result)

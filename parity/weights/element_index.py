@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from parity.architecture.step import plain
 from parity.tape import Array, Op, Tape
 from parity.weights.tensors import Tensor
 
@@ -54,7 +53,7 @@ class Addresses:
 
         Returns:
             Arrays of addresses of the value's shape, by the operations on the way: "" for a tensor
-            that is only moved, `add` and `add mul` for the two of `mean + deviation * scale`.
+            that is only moved, `add` and `add multiply` for the two of `mean + deviation * scale`.
         """
         if value in self.leaves:
             return {"": self.own(self.leaves[value])}
@@ -116,12 +115,10 @@ def _range(op: Op) -> range:
 
 
 def _word(op: Op, number: int) -> str:
-    """What an operation does to one of its inputs, in one spelling for all frameworks."""
-    word = plain(op).replace("addv2", "add").removesuffix("constant")
-    added = {"addcmul": 0, "muladd": 2}.get(word)  # the others are multiplied before they are added
-    if added is None:
-        return word
-    return "add" if number == added else "add mul"
+    """What an operation does to one of its inputs."""
+    if op.word != "multiply_add":
+        return op.word
+    return "add" if number == 0 else "add multiply"  # the others are multiplied before
 
 
 def move(tape: Tape, op: Op, labels: Sequence[Array | None]) -> list[Array] | None:

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 
 from parity.errors import FileError
 from parity.tape import Array
-from parity.weights.files import WeightFile
+from parity.weights.files import FORMATS, WeightFile
 from parity.weights.operands import over_space
 from parity.weights.tensors import Tensor
 
-_CHANNELS_LAST = ("keras", "keras-weights", "keras-h5", "tensorflow")
 _ROLES = {
     **dict.fromkeys(("W", "weight", "kernel", "depthwise_kernel"), "kernel"),
     **dict.fromkeys(("b", "bias"), "bias"),
@@ -79,7 +78,7 @@ def tensors_of(file: WeightFile) -> list[Tensor]:
 def has_channels_last(file: WeightFile) -> bool:
     """Whether kernels lie as Keras writes them; in other formats their names tell."""
     ends = {re.split(r"[/.]", label.split(":")[0])[-1] for label in file.labels.values()}
-    return file.format in _CHANNELS_LAST or "kernel" in ends
+    return FORMATS[file.format].channels_last or "kernel" in ends
 
 
 def layers_of(tensors: Sequence[Tensor]) -> dict[str, FileLayer]:

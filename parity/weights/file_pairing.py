@@ -1,7 +1,7 @@
 """A file of weights as a source: its layers paired with a model's by names and shapes.
 
 Where several layers have the same shapes, names decide: those that the target has too, then those
-that begin as their neighbours' do, then their order, which is told.
+that begin as their neighbours' do, then their order, which a note says.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from parity.weights.channel_order import Elements, order_in_file
 from parity.weights.contradictions import contradictions
 from parity.weights.element_index import Addresses
 from parity.weights.file_layers import FileLayer, canonical, layers_of, window
-from parity.weights.mapped import as_told
+from parity.weights.mapped import as_given
 from parity.weights.operands import NEUTRAL, Part
 from parity.weights.pairing import Pair, Pairing, Side, numbered
 from parity.weights.table import SPACE
@@ -27,12 +27,12 @@ from parity.weights.table import SPACE
 _MOST_ALIKE = 6  # layers of the same shapes, of which every order is looked at
 
 
-# a role, a part of the target, and the file's tensor; or a pair that a map tells
+# a role, a part of the target, and the file's tensor; or a pair that a map names
 Wanted = tuple[str, Part, int | None] | Pair
 
 
 def pair_stored(
-    book: Addresses, target: Side, last: bool, given: Mapping[str, Any] | None = None
+    stored: Addresses, target: Side, last: bool, given: Mapping[str, Any] | None = None
 ) -> Pairing:
     """Pairs a file's tensors with what a model does.
 
@@ -45,22 +45,22 @@ def pair_stored(
     """
     found = Pairing([], {})
     if given is not None:
-        wanted = list(_by_map(book, target, last, given))
+        wanted = list(_by_map(stored, target, last, given))
     else:
-        wanted = list(_by_names(book, target, last, found.notes))
-    _pair(book, target, last, wanted, found)
+        wanted = list(_by_names(stored, target, last, found.notes))
+    _pair(stored, target, last, wanted, found)
     return found
 
 
-def _by_names(book: Addresses, target: Side, last: bool, notes: list[str]) -> Iterator[Wanted]:
-    layers = layers_of(book.tensors)
+def _by_names(stored: Addresses, target: Side, last: bool, notes: list[str]) -> Iterator[Wanted]:
+    layers = layers_of(stored.tensors)
     steps = {n: own for n, own in target.parts.items() if any(map(target.names, own.values()))}
     fits = {
-        n: [name for name, layer in layers.items() if _fits(book, layer, target, n, last)]
+        n: [name for name, layer in layers.items() if _fits(stored, layer, target, n, last)]
         for n in steps
     }
     chosen = _choose(fits, target, notes)
-    notes += contradictions(book, target, layers, chosen, last)
+    notes += contradictions(stored, target, layers, chosen, last)
     for n, name in chosen.items():
         roles = layers[name].roles_at(target.program.steps[n].kind)
         for role, part in steps[n].items():
@@ -69,34 +69,34 @@ def _by_names(book: Addresses, target: Side, last: bool, notes: list[str]) -> It
 
 
 def _by_map(
-    book: Addresses, target: Side, last: bool, given: Mapping[str, Any]
+    stored: Addresses, target: Side, last: bool, given: Mapping[str, Any]
 ) -> Iterator[Wanted]:
-    theirs = {(part.role, frozenset(target.names(part))): part for part in target.all_parts()}
-    numbers = {tensor.name: number for number, tensor in enumerate(book.tensors)}
+    known = {(part.role, frozenset(target.names(part))): part for part in target.all_parts()}
+    numbers = {tensor.name: number for number, tensor in enumerate(stored.tensors)}
     for entry in given["pairs"]:
         role, names = entry["role"], entry["source"]
-        part = theirs.get((role, frozenset(entry["target"])))
+        part = known.get((role, frozenset(entry["target"])))
         if part is None or part.step < 0 or "axes" in entry:
-            told = as_told(book, target.addresses, entry)
-            if len(told) > 1:
+            ways = as_given(stored, target.addresses, entry)
+            if len(ways) > 1:
                 raise UsageError(
-                    f"The map: {names[0]} fits {entry['target'][0]} in {len(told)} orders of its "
+                    f"The map: {names[0]} fits {entry['target'][0]} in {len(ways)} orders of its "
                     'axes, and a file cannot be run to see which: give one, as "axes": '
-                    f"{list(told[-1].axes or ())}."
+                    f"{list(ways[-1].axes or ())}."
                 )
-            yield told[0]
+            yield ways[0]
             continue
         if len(names) > 1 or not set(names) <= set(numbers):
             raise UsageError(f"The map: the file has no tensor {' + '.join(names)}.")
         number = numbers[names[0]] if names else None
-        if number is not None and not _ways(book, number, part, target, last):
-            shape = book.tensors[number].shape
+        if number is not None and not _ways(stored, number, part, target, last):
+            shape = stored.tensors[number].shape
             raise UsageError(f"The map: {names[0]} {shape} does not fit {entry['target']}.")
         yield role, part, number
 
 
 def _pair(
-    book: Addresses, target: Side, last: bool, wanted: Sequence[Wanted], found: Pairing
+    stored: Addresses, target: Side, last: bool, wanted: Sequence[Wanted], found: Pairing
 ) -> None:
     """The pairs, the order in which their channels enter, and what is left."""
     anchors = {n: n + 1 for n in range(len(target.program.steps))}
@@ -111,44 +111,44 @@ def _pair(
         if number is None:
             found.pairs.append(Pair(role, None, part, (), names))
             continue
-        find = partial(_found, book, number, part, target, last)
-        source = Part(-1, role, find, layout=_layout(book, number, role, last))
-        pair = Pair(role, source, part, (book.tensors[number].name,), names)
-        if part.enters is not None:
-            entering = elements.channels(part.enters, part.axis, part.images)
-            pair.order = order_in_file(entering, elements, last)
+        find = partial(_found, stored, number, part, target, last)
+        source = Part(-1, role, find, layout=_layout(stored, number, role, last))
+        pair = Pair(role, source, part, (stored.tensors[number].name,), names)
+        if part.input is not None:
+            origins = elements.channels(part.input, part.axis, part.images)
+            pair.order = order_in_file(origins, elements, last)
         found.pairs.append(pair)
     used = {name for pair in found.pairs for name in pair.source_names}
     written = {name for pair in found.pairs for name in pair.target_names}
     read = target.read()
-    found.left[0].extend(t.name for t in book.tensors if t.name not in used and t.shape)
+    found.left[0].extend(t.name for t in stored.tensors if t.name not in used and t.shape)
     for tensor in target.addresses.tensors:
         if tensor.name not in written:
             (found.left if tensor.name in read else found.dead)[1].append(tensor.name)
 
 
 def _found(
-    book: Addresses, number: int, part: Part, target: Side, last: bool
+    stored: Addresses, number: int, part: Part, target: Side, last: bool
 ) -> list[tuple[float | Array, Array]] | None:
     """Worked out when it is asked for: addresses take twice the room of what they address."""
-    return [(1.0, _ways(book, number, part, target, last)[0])]
+    return [(1.0, _ways(stored, number, part, target, last)[0])]
 
 
-def _ways(book: Addresses, number: int, part: Part, target: Side, last: bool) -> list[Array]:
+def _ways(stored: Addresses, number: int, part: Part, target: Side, last: bool) -> list[Array]:
     """A file's tensor in the arrangement of a part, in the ways that fit."""
     kind = target.program.steps[part.step].kind
-    ways = canonical(book.own(number), part.role, kind, last)
+    ways = canonical(stored.own(number), part.role, kind, last)
     return [own for own in ways if own.shape == part.shape]
 
 
-def _layout(book: Addresses, number: int, role: str, last: bool) -> str:
-    space = SPACE.get(len(book.tensors[number].shape) - 2, "")
+def _layout(stored: Addresses, number: int, role: str, last: bool) -> str:
+    space = SPACE.get(len(stored.tensors[number].shape) - 2, "")
     if role != "kernel":
         return ""
     return f"{space}IO" if last else f"OI{space}"
 
 
-def _fits(book: Addresses, layer: FileLayer, target: Side, step: int, last: bool) -> bool:
+def _fits(stored: Addresses, layer: FileLayer, target: Side, step: int, last: bool) -> bool:
     kind = target.program.steps[step].kind
     parts = {role: part for role, part in target.parts[step].items() if target.names(part)}
     roles = layer.roles_at(kind)
@@ -159,7 +159,7 @@ def _fits(book: Addresses, layer: FileLayer, target: Side, step: int, last: bool
             continue
         if role not in roles:
             return False
-        own = book.own(roles[role])
+        own = stored.own(roles[role])
         if all(way.shape != part.shape for way in canonical(own, role, kind, last)):
             return False
         sizes = target.program.steps[step].parameters.get("kernel")
@@ -198,9 +198,9 @@ def _choose(fits: Mapping[int, list[str]], target: Side, notes: list[str]) -> di
         ways = [_likeliest(members, names, target, near, chosen) for members, names in alike]
         at = next((n for n, (_, clear) in enumerate(ways) if clear), 0)
         (members, names), (way, clear) = alike.pop(at), ways[at]
-        told = "paired by their names" if clear else "taken in the order of their names"
+        how = "paired by their names" if clear else "taken in the order of their names"
         notes.append(
-            f"ambiguous: {', '.join(names)} have the same shapes: {told}; "
+            f"ambiguous: {', '.join(names)} have the same shapes: {how}; "
             "give the source's model too, and running both settles it"
         )
         chosen.update(zip(members, way, strict=True))
@@ -216,9 +216,9 @@ def _likeliest(
 ) -> tuple[Sequence[str], bool]:
     """The layers for steps that all of them fit, and whether their names leave no other way."""
     own = {_pieces(name): name for name in names}
-    theirs = [_pieces(_layer_name(target, step)) for step in members]
-    if set(theirs) == set(own) and len(own) == len(theirs):
-        return [own[pieces] for pieces in theirs], True
+    names_of_steps = [_pieces(_layer_name(target, step)) for step in members]
+    if set(names_of_steps) == set(own) and len(own) == len(names_of_steps):
+        return [own[pieces] for pieces in names_of_steps], True
     if len(members) > _MOST_ALIKE:
         return names, False
     scored = [

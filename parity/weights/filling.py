@@ -12,8 +12,6 @@ from parity.model import Model
 from parity.weights.files import WeightFile
 from parity.weights.files.safe_io import guarded
 
-_BY_KERAS = ("keras", "keras-weights", "keras-h5")
-
 
 def fill(model: Model, file: WeightFile) -> None:
     """Keras reads its own formats, which go by the order of layers; all else goes by name.
@@ -21,13 +19,15 @@ def fill(model: Model, file: WeightFile) -> None:
     Raises:
         FileError: a parameter of the model is not in the file, or of another shape.
     """
-    if file.format in _BY_KERAS and hasattr(model.obj, "load_weights"):
+    adapter = load(model.framework)
+    reader = adapter.TRAITS.weights.own_reader(model.obj, file.format)
+    if reader is not None:
         with guarded(file.path, f"does not fit {model.name}", ""):
-            model.obj.load_weights(str(file.path))
+            reader(str(file.path))
         return
     names = {_plain(name): name for name in file}
     names |= {_plain(label): key for key, label in file.labels.items()}
-    for tensor in load(model.framework).tensors(model.obj):
+    for tensor in adapter.tensors(model.obj):
         key = next((names[_plain(own)] for own in tensor.names if _plain(own) in names), None)
         if key is None:
             if tensor.kind == "parameter":

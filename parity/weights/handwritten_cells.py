@@ -20,13 +20,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from parity.architecture.program import Program
-from parity.architecture.step import Step, plain
+from parity.architecture.step import Step
 from parity.architecture.written_cells import INTERPOLATIONS
 from parity.tape import Array, Op
+from parity.weights.cell_weights import Terms
 from parity.weights.element_index import Addresses, move
 from parity.weights.sums import GATES, Sums
 
-Terms = list[tuple[float | Array, Array]]
 _SPAN = 1 << 36
 _ORDERS = {4: ("i", "f", "g", "o"), 3: ("r", "z", "n"), 1: ("n",)}
 
@@ -37,16 +37,16 @@ class _Gate:
 
     Attributes:
         sums: the value that goes in.
-        turned: whether what is meant is taken from 1.
+        is_reversed: whether what is meant is taken from 1.
     """
 
     sums: int
     columns: tuple[int, ...]
-    turned: bool = False
+    is_reversed: bool = False
 
     @property
     def plain(self) -> _Gate:
-        return replace(self, turned=False)
+        return replace(self, is_reversed=False)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Written:
 
     Attributes:
         roles: in the common arrangement.
-        first: index of the first turn's product with what enters.
+        first: index of the first step's product with the input.
         step: number of the recurrence.
         skips: whether the first turn leaves out the recurrent products, and so their biases.
     """
@@ -102,17 +102,17 @@ def _read(sums: Sums, number: int, step: Step) -> Written | None:
     whole = all(len(own) == len(order) for own in rows.values())
     if not whole or not {"kernel", "recurrent kernel"} <= set(rows):
         return None  # of what only some gates have there is no telling
-    turned = "z" in gates and gates["z"].turned
+    is_reversed = "z" in gates and gates["z"].is_reversed
     signs = np.repeat([1.0, -1.0, 1.0], units)
     roles: dict[str, Terms] = {}
     for name, arrays in rows.items():
         sign = signs if arrays[0].ndim == 1 else signs[:, None]
-        roles[name] = [(sign if turned else 1.0, np.concatenate(arrays))]
+        roles[name] = [(sign if is_reversed else 1.0, np.concatenate(arrays))]
     turns = {back: {len(sums.alike(sums.products[n].op)) for n in products
                     if (n in recurring) == back} for back in (False, True)}  # fmt: skip
     skips = "recurrent bias" in roles and max(turns[True]) < max(turns[False])
-    entering = [sums.products[n].op for n in products - recurring]
-    first = min(n for op in entering for n in sums.alike(op) if n in sums.graph.live)
+    of_input = [sums.products[n].op for n in products - recurring]
+    first = min(n for op in of_input for n in sums.alike(op) if n in sums.graph.live)
     return Written(len(order), units, roles, first, number, skips)
 
 
@@ -147,7 +147,7 @@ class _Turns:
     def __init__(self, sums: Sums, step: Step) -> None:
         self.sums, self.tape, self.graph = sums, sums.tape, sums.graph
         self.marks: dict[int, Array] = {}  # labels: the value that goes in, and the column
-        self.turned: set[int] = set()
+        self.reversed: set[int] = set()
         self.words: dict[int, str] = {}
         self.differences: dict[int, tuple[_Gate, bool]] = {}
         self.weighs: list[tuple[_Gate, _Gate]] = []
@@ -168,7 +168,8 @@ class _Turns:
         if self.weighs:
             z, n = self.weighs[-1]
             r = [one for one in self._as_wide(z) if one.plain != z.plain]
-            z = replace(z, turned=not z.turned)  # where it weighs the new, others weigh the old
+            # where it weighs the new state, others weigh the old
+            z = replace(z, is_reversed=not z.is_reversed)
             return {"r": r[-1], "z": z, "n": n} if r else {}
         if set(self.words.values()) != {"tanh"}:
             return {}
@@ -176,7 +177,7 @@ class _Turns:
         return {"n": _Gate(max(self.words), tuple(range(columns)))}
 
     def _is_of_this_turn(self, tanh: Op) -> bool:
-        """Whether it comes after what a gate weighs: a state may be a tanh that enters."""
+        """Whether it comes after what a gate weighs: a state may be a tanh, too."""
         new = {value for _, gate in self.weighs[-1:] for value in self.tape.consumers[gate.sums]}
         return bool(new) and tanh.index > max(new)
 
@@ -185,13 +186,13 @@ class _Turns:
         return [one for one in self.keeps if len(one.columns) == len(gate.columns)]
 
     def _see(self, op: Op) -> None:
-        word, output = plain(op), op.outputs[0]
+        word, output = op.word, op.outputs[0]
         if word in GATES and self.sums.of.get(op.inputs[0]):
             shape = self.tape.values[output].shape
             own = np.arange(1, shape[-1] + 1, dtype=np.int64) + op.inputs[0] * _SPAN
             self.marks[output] = np.broadcast_to(own, shape)
             self.words[op.inputs[0]] = word
-        elif word == "lstm" and len(op.inputs) == 2 and self.sums.of.get(op.inputs[1]):
+        elif word == "recurrence" and len(op.inputs) == 2 and self.sums.of.get(op.inputs[1]):
             units = self.tape.values[output].shape[-1]  # Chainer's: a, i, f, o of each unit
             self.fused = {
                 name: _Gate(op.inputs[1], tuple(range(n, 4 * units, 4)))
@@ -203,19 +204,19 @@ class _Turns:
             live = next(v for v in op.inputs if not self.graph.is_static(v))
             if live in self.marks:
                 self.marks[output] = self.marks[live]
-                self.turned.add(output)
+                self.reversed.add(output)
         elif word in INTERPOLATIONS and len(op.inputs) == 3:
             weight, one, other = (self._gate(op.inputs[n]) for n in INTERPOLATIONS[word])
             if weight is not None and one is not None:
                 self.weighs.append((weight, one))
             elif weight is not None and other is not None:
-                self.weighs.append((replace(weight, turned=not weight.turned), other))
-        elif word == "sub":
+                self.weighs.append((replace(weight, is_reversed=not weight.is_reversed), other))
+        elif word == "subtract":
             for value, first in zip(op.inputs, (True, False), strict=False):
                 gate = self._gate(value)
                 if gate is not None and self.words[gate.sums] == "tanh":
                     self.differences[output] = gate, first
-        elif word == "mul" and len(op.inputs) == 2:
+        elif word == "multiply" and len(op.inputs) == 2:
             self._multiplied(*op.inputs)
             self._multiplied(*op.inputs[::-1])
 
@@ -223,7 +224,7 @@ class _Turns:
         labels = [self.marks.get(value) for value in op.inputs]
         if any(one is not None for one in labels):
             self.marks.update(zip(op.outputs, move(self.tape, op, labels) or (), strict=False))
-            self.turned.update(op.outputs if self.turned & set(op.inputs) else ())
+            self.reversed.update(op.outputs if self.reversed & set(op.inputs) else ())
 
     def _multiplied(self, value: int, other: int) -> None:
         sigmoid, gate = self._gate(value), self._gate(other)
@@ -234,8 +235,8 @@ class _Turns:
             self.weighs.append((sigmoid, gate))
         elif other in self.differences:
             new, first = self.differences[other]
-            self.weighs.append((sigmoid if first else replace(sigmoid, turned=True), new))
-        elif maker is not None and plain(maker) == "tanh" and self._is_of_this_turn(maker):
+            self.weighs.append((sigmoid if first else replace(sigmoid, is_reversed=True), new))
+        elif maker is not None and maker.word == "tanh" and self._is_of_this_turn(maker):
             self.shows.append(sigmoid)
         elif gate is None:
             self.keeps.append(sigmoid)
@@ -246,11 +247,10 @@ class _Turns:
             return None
         row = labels.reshape(-1, labels.shape[-1])[0]
         columns = tuple(int(one) for one in row % _SPAN - 1)
-        return _Gate(int(row[0] // _SPAN), columns, value in self.turned)
+        return _Gate(int(row[0] // _SPAN), columns, value in self.reversed)
 
     def _takes_from_one(self, op: Op) -> bool:
-        word = plain(op)
-        turns = word in ("rsub", "subfromconstant")
-        if word == "sub":
+        turns = op.word == "subtract_from"
+        if op.word == "subtract":
             turns = self.graph.is_static(op.inputs[0]) and not self.graph.is_static(op.inputs[1])
         return turns and self.graph.scalar(op) == 1

@@ -28,22 +28,24 @@ def hints(
         written: whether the target has the weights all the same.
         unmoved: whether the two agree although both have what was not moved.
     """
-    told = [_partners(found)] if any(found.left) else []
+    hints = [_partners(found)] if any(found.left) else []
     if report.verdict != "diverged":
-        return tuple(told) if unmoved else ()
+        return tuple(hints) if unmoved else ()
     if not adapted and _other_epsilons(target, found):
-        told.append(
+        hints.append(
             "batch norms have other epsilons: give both models the same, or let the variances take "
             "up the difference with adapt_variances=True (--adapt-variances)"
         )
     if all(one.cause is None or one.cause.kind != UNSHARED for one in report.divergences):
-        told.append(_where(report) if told else f"every tensor has a partner, so {_where(report)}")
+        hints.append(
+            _where(report) if hints else f"every tensor has a partner, so {_where(report)}"
+        )
     count = sum(len(row.target) for row in table.rows)
     if count and not written:
-        told.append(
+        hints.append(
             f"force=True (--force) writes the {count} tensors that were paired all the same"
         )
-    return tuple(told)
+    return tuple(hints)
 
 
 def _partners(found: Pairing) -> str:
@@ -53,10 +55,10 @@ def _partners(found: Pairing) -> str:
         for left, side in zip(found.left, ("source", "target"), strict=True)
         if left
     )
-    ours, theirs = (json.dumps(left[:1] or ["..."]) for left in found.left)
+    source, target = (json.dumps(left[:1] or ["..."]) for left in found.left)
     return (
-        f"no partner was found for {names}: what belongs together can be told by a map. Add lines "
-        f'as {{"role": "weight", "source": {ours}, "target": {theirs}}} to the one that save_map '
+        f"no partner was found for {names}: what belongs together can be hints by a map. Add lines "
+        f'as {{"role": "weight", "source": {source}, "target": {target}}} to the one that save_map '
         "(--save-map) writes, and give it as map= (--map). If nothing belongs there, the two are "
         "not built alike, and parity.structure tells where"
     )

@@ -83,11 +83,11 @@ class Inventory:
 
     def _remarks(self) -> list[str]:
         shared = [item for item in self.items if len(item.names) > 1]
-        told = [f"shared, one tensor: {' = '.join(item.names)}" for item in shared]
+        lines = [f"shared, one tensor: {' = '.join(item.names)}" for item in shared]
         if self.heads.equal:
-            told.append(f"equal in several outputs, not shared: {self.heads.equal} tensors")
-        told += self.told
-        return ["", *told] if told else []
+            lines.append(f"equal in several outputs, not shared: {self.heads.equal} tensors")
+        lines += self.told
+        return ["", *lines] if lines else []
 
 
 def _columns(lines: Sequence[Sequence[str]]) -> list[str]:

@@ -68,15 +68,17 @@ def with_the_last(
     first = next(ways)
     yield first
     yield from ways
-    ours, theirs = (
+    source_tensors, target_tensors = (
         _alone(side.addresses, names)
         for side, names in zip((source, target), first.left, strict=True)
     )
     told = [
-        as_told(source.addresses, target.addresses, _entry(one, theirs[size]))
-        for size, one in ours.items()
+        as_given(source.addresses, target.addresses, _entry(one, target_tensors[size]))
+        for size, one in source_tensors.items()
         # one number throughout would prove nothing
-        if size in theirs and varied(one) and _arranged(one.read(), theirs[size].shape, None)
+        if size in target_tensors
+        and varied(one)
+        and _arranged(one.read(), target_tensors[size].shape, None)
     ]
     for choice in islice(_choices([len(own) for own in told]), _FEW_TRIES if told else 0):
         pairs = [own[n] for own, n in zip(told, choice, strict=True)]
@@ -94,10 +96,10 @@ def _entry(one: Tensor, other: Tensor) -> _Entry:
     return {"role": "by elimination", "source": [one.name], "target": [other.name]}
 
 
-def _alone(book: Addresses, names: Sequence[str]) -> dict[int, Tensor]:
-    """By their sizes the tensors that are alone in theirs."""
+def _alone(stored: Addresses, names: Sequence[str]) -> dict[int, Tensor]:
+    """By their sizes the tensors that are alone in target."""
     found: dict[int, list[Tensor]] = defaultdict(list)
-    for tensor in book.tensors:
+    for tensor in stored.tensors:
         if tensor.name in names and tensor.dtype.startswith(("float", "bfloat")):  # no places
             found[math.prod(tensor.shape)].append(tensor)
     return {size: own[0] for size, own in found.items() if len(own) == 1}
@@ -110,8 +112,11 @@ def _choices(counts: Sequence[int]) -> Iterator[tuple[int, ...]]:
     yield from islice(dict.fromkeys((*alike, *islice(every, MOST_TRIES))), MOST_TRIES)
 
 
-def as_told(
-    ours: Addresses, theirs: Addresses, entry: _Entry, known: Callable[[str], str] = lambda _: ""
+def as_given(
+    source_addresses: Addresses,
+    target_addresses: Addresses,
+    entry: _Entry,
+    known: Callable[[str], str] = lambda _: "",
 ) -> list[Pair]:
     """One tensor into another, in each order of axes that fits.
 
@@ -122,7 +127,7 @@ def as_told(
         UsageError: there is no such tensor, or none of its orders fits.
     """
     role, names = entry["role"], (tuple(entry["source"]), tuple(entry["target"]))
-    right = _own(theirs, role, names[1], "target", known)
+    right = _own(target_addresses, role, names[1], "target", known)
     target = Part(-1, role, terms(right))
     if not names[0]:
         if role not in NEUTRAL:
@@ -131,7 +136,7 @@ def as_told(
                 f"nothing is not known; it is of {', '.join(NEUTRAL)}."
             )
         return [Pair(role, None, target, *names)]
-    left = _own(ours, role, names[0], "source", known)
+    left = _own(source_addresses, role, names[0], "source", known)
     found = _arranged(left, right.shape, entry.get("axes"))
     if not found:
         raise UsageError(
@@ -146,17 +151,21 @@ def as_told(
 def _ways(source: Side, target: Side, entry: _Entry) -> list[Pair]:
     """The pair that an entry says; several where the order of axes is open."""
     role, names = entry["role"], (tuple(entry["source"]), tuple(entry["target"]))
-    ours, theirs = _parts(source, names[0]), _parts(target, names[1])
-    both = [role] if role in theirs and (role in ours or not names[0]) else []
+    source_parts, target_parts = _parts(source, names[0]), _parts(target, names[1])
+    both = [role] if role in target_parts and (role in source_parts or not names[0]) else []
     if names[0] and not both:  # a role of another name, as long as it is one
-        both = [one for one in theirs if one in ours and ours[one].shape == theirs[one].shape]
+        both = [
+            one
+            for one in target_parts
+            if one in source_parts and source_parts[one].shape == target_parts[one].shape
+        ]
     if len(both) != 1 or "axes" in entry:
 
         def known(side: str) -> str:
             return _known(source if side == "source" else target, names[side == "target"])
 
-        return as_told(source.addresses, target.addresses, entry, known)
-    left, right = ours.get(both[0]), theirs[both[0]]
+        return as_given(source.addresses, target.addresses, entry, known)
+    left, right = source_parts.get(both[0]), target_parts[both[0]]
     if left is not None and len(left.shape) != len(right.shape):
         raise UsageError(f"The map: {role} {entry['source']} and {entry['target']} are unlike.")
     return [Pair(both[0], left, right, *names)]
@@ -168,12 +177,12 @@ def _parts(side: Side, names: Sequence[str]) -> dict[str, Part]:
 
 
 def _own(
-    book: Addresses, role: str, names: Sequence[str], side: str, known: Callable[[str], str]
+    stored: Addresses, role: str, names: Sequence[str], side: str, known: Callable[[str], str]
 ) -> Array:
     """The addresses of the one tensor that is named."""
-    numbers = {name: n for n, tensor in enumerate(book.tensors) for name in tensor.names}
+    numbers = {name: n for n, tensor in enumerate(stored.tensors) for name in tensor.names}
     if len(names) == 1 and names[0] in numbers:
-        return book.own(numbers[names[0]])
+        return stored.own(numbers[names[0]])
     missing = [name for name in names if name not in numbers]
     told = ""
     if missing:

@@ -15,16 +15,14 @@ from math import prod
 from parity.architecture.einsum import contraction
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
-from parity.architecture.step import BIAS, KINDS, Step, plain
+from parity.architecture.step import ADDITIONS, Step
 from parity.tape import Array, Op
-from parity.weights.channel_order import channel_axis
 from parity.weights.element_index import Addresses, without_repeats
 from parity.weights.transposed_views import Strided, strided
 
 # What a part holds where a model has none.
 NEUTRAL = {"bias": 0.0, "beta": 0.0, "gamma": 1.0, "running mean": 0.0, "running variance": 1.0}
-
-_AFFINE, _STATISTICS = ("gamma", "beta"), ("running mean", "running variance")
+_IN_NORMS = NEUTRAL.keys() - {"bias"}
 
 
 @dataclass(eq=False)
@@ -34,8 +32,8 @@ class Part:
     Attributes:
         step: number of the step in its program.
         role: what it does there.
-        enters: the live value whose channels its axis 1 (or 0 where it has but one) meets; None
-            where it meets none in their order.
+        input: the live value whose channels its axis 1 (or 0 where it has but one) goes with; None
+            where it goes with none in their order.
         axis: of that value's channels.
         images: whether that value is one of images.
         layout: of a file's kernel, the order of its axes.
@@ -45,14 +43,14 @@ class Part:
     step: int
     role: str
     find: Callable[[], list[tuple[float | Array, Array]] | None] = field(repr=False)
-    enters: int | None = None
+    input: int | None = None
     axis: int = -1
     images: bool = False
     layout: str = ""
 
     @property
     def in_norm(self) -> bool:
-        return self.step >= 0 and self.role.split(" (")[0] in (*_AFFINE, *_STATISTICS)
+        return self.step >= 0 and self.role.split(" (")[0] in _IN_NORMS
 
     @cached_property
     def strided(self) -> Strided | None:
@@ -82,31 +80,23 @@ def product(graph: Graph, addresses: Addresses, number: int, op: Op) -> Part | N
     """The kernel of a dense product."""
     found = contraction(graph, op)
     if found is not None:
-        axis = found.entering[0] if len(found.entering) == 1 else None
-        find = Term(addresses, found.weight, (*found.out, *found.into), rows=len(found.out))
+        axis = found.input_axes[0] if len(found.input_axes) == 1 else None
+        find = Term(addresses, found.weight, (*found.out, *found.summed), rows=len(found.out))
         return Part(number, "kernel", find, None if axis is None else found.x, axis or 0)
-    word, shapes = plain(op), graph.tape.values
-    factors = list(op.inputs[1:] if word == "addmm" else op.inputs[:2])
-    if len(factors) != 2 or word in ("einsum", "tensordot"):
+    read, shapes = graph.tape.adapter.TRAITS.product(op, graph.tape), graph.tape.values
+    if read is None or read.equation:
         return None
+    factors = read.factors
     weight = next((v for v in factors[::-1] if graph.is_static(v)), None)
     if weight is None or graph.is_static(factors[0]) and graph.is_static(factors[1]):
         return None
     second = factors[1] == weight
-    flipped = bool(op.attributes.get(f"transpose_{'b' if second else 'a'}")) or bool(
-        op.attributes.get(f"adj_{'y' if second else 'x'}")
-    )
-    as_is = flipped if second else not flipped
-    if word in ("linearfunction", "linear"):
-        as_is = True
+    as_is = read.transposed[second] == second
     rank = len(shapes[weight].shape)
     if rank < 2 or {*shapes[weight].shape[:-2]} - {1}:
         return None
-    x = factors[0 if second else 1]
-    x_flipped = bool(op.attributes.get(f"transpose_{'a' if second else 'b'}")) or bool(
-        op.attributes.get(f"adj_{'x' if second else 'y'}")
-    )
-    axis = -1 if second != x_flipped else -2
+    x = factors[not second]
+    axis = -1 if second != read.transposed[not second] else -2
     axes = (*range(rank - 2), *((rank - 2, rank - 1) if as_is else (rank - 1, rank - 2)))
     find = Term(addresses, weight, axes, rows=rank - 1)
     return Part(number, "kernel", find, x, axis)
@@ -117,17 +107,16 @@ def _dense(graph: Graph, addresses: Addresses, number: int, step: Step) -> Itera
     kernel = product(graph, addresses, number, op)
     if kernel is not None:
         yield kernel
-        word = plain(op)
-        own = op.inputs[:1] if word == "addmm" else op.inputs[2:3]
-        yield from _bias(graph, addresses, number, step, own)
+        read = graph.tape.adapter.TRAITS.product(op, graph.tape)
+        yield from _bias(graph, addresses, number, step, read.bias if read is not None else None)
 
 
 def _bias(
-    graph: Graph, addresses: Addresses, number: int, step: Step, own: tuple[int, ...]
+    graph: Graph, addresses: Addresses, number: int, step: Step, own: int | None
 ) -> Iterator[Part]:
-    added = [v for v in own if graph.is_static(v)]
+    added = [] if own is None or not graph.is_static(own) else [own]
     for op in (graph.tape.ops[index] for index in step.ops[1:]):
-        if plain(op) in BIAS:
+        if op.word in ADDITIONS:
             added += [v for v in op.inputs if graph.is_static(v)]
     if len(added) == 1:
         yield Part(number, "bias", Term(addresses, added[0], flat=True))
@@ -135,33 +124,22 @@ def _bias(
 
 def _convolution(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterator[Part]:
     op = graph.tape.ops[step.ops[0]]
-    word = plain(op)
-    backwards = word.endswith(("backpropinput", "backpropinputv2"))
-    x, weight = op.inputs[::-1][:2] if backwards else op.inputs[:2]
-    rank = len(graph.tape.values[weight].shape)
-    axes: tuple[int, ...] | None = None
-    grouped = False
-    if graph.tape.framework == "tensorflow":
-        space = range(rank - 2)
-        grouped = word.startswith("depthwise")
-        axes = (rank - 2, rank - 1, *space) if grouped else (rank - 1, rank - 2, *space)
-    find = Term(addresses, weight, axes, joined=grouped, spatial=True)
+    window = graph.tape.adapter.TRAITS.window(op, graph.tape)
+    if window is None or window.weight is None:
+        return
+    find = Term(addresses, window.weight, window.layout, joined=window.depthwise, spatial=True)
     # channels of groups stand by their group, not by their layer
     whole = int(step.parameters.get("groups", 1)) == 1 and step.kind == "convolution"
-    x = _before_spreading(graph, x)
-    axis = channel_axis(graph, op, len(graph.tape.values[x].shape))
+    x = _before_spreading(graph, window.x)
+    axis = graph.tape.adapter.TRAITS.channel_axis(op, len(graph.tape.values[x].shape))
     yield Part(number, "kernel", find, x if whole else None, axis, images=True)
-    yield from _bias(graph, addresses, number, step, () if backwards else op.inputs[2:3])
+    yield from _bias(graph, addresses, number, step, window.bias)
 
 
 def _before_spreading(graph: Graph, value: int) -> int:
     """An image before TensorFlow spreads it over the batch, as it does to dilate."""
-    op = graph.tape.producer(value)
-    while op is not None and op.role == "move" and op.inputs:
-        if plain(op) == "spacetobatchnd":
-            return op.inputs[0]
-        op = graph.tape.producer(op.inputs[0])
-    return value
+    spread = (op for op in graph.moves_before(value) if op.word == "space_to_batch")
+    return next((op.inputs[0] for op in spread), value)
 
 
 def _embedding(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterator[Part]:
@@ -177,31 +155,11 @@ def _norm(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterat
     x = next((v for v in op.inputs if not graph.is_static(v)), None)
     if x is None:
         return
-    axis = channel_axis(graph, op, len(tape.values[x].shape))
+    axis = tape.adapter.TRAITS.channel_axis(op, len(tape.values[x].shape))
     if step.kind in ("layer_norm", "rms_norm") or len(tape.values[x].shape) == 2:
         axis = -1
-    roles = _told(graph, op) if KINDS.get(plain(op)) == step.kind else {}
-    roles |= step.operands
-    for role, value in roles.items():
+    for role, value in step.operands.items():
         yield Part(number, role, Term(addresses, value, flat=True), x, axis, images=True)
-
-
-def _told(graph: Graph, op: Op) -> dict[str, int]:
-    """The roles in a norm that is one operation: affine ones first, then statistics."""
-    tape = graph.tape
-    static = [v for v in op.inputs if graph.is_static(v) and tape.values[v].size >= 1]
-    static = [v for v in static if tape.values[v].dtype.startswith(("float", "bfloat"))]
-    if plain(op).startswith(("fusedbatchnorm", "fixedbatch", "batchnormalization")):
-        return dict(
-            zip(("gamma", "beta", "running mean", "running variance"), static, strict=False)
-        )
-    sources = {v: tape.values[tape.before_moves(v)].kind for v in static}
-    buffers = [v for v in static if sources[v] == "buffer"]
-    affine = [v for v in static if sources[v] != "buffer"]
-    roles = dict(zip(_AFFINE, affine, strict=False))
-    if "batchnorm" in plain(op):
-        roles |= dict(zip(_STATISTICS, buffers, strict=False))
-    return roles
 
 
 def over_space(kernel: Array) -> Array:

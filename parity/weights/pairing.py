@@ -92,7 +92,7 @@ class Pair:
 
     Attributes:
         source: None where the source has none, and the target's is set to what does nothing.
-        order: for each channel that enters the number of the source's; None where they stand in
+        order: for each input channel the number of the source's; None where they stand in
             the same order, or where that could not be followed.
         followed: whether it could.
         shift: what is added to the source's numbers: a variance may take up another epsilon.
@@ -188,9 +188,9 @@ def _pair(
     left, right = with_one_bias(*own, steps)
     for a, b in steps.items():
         found.pairs += _pair_parts(source, target, left.get(a, {}), right.get(b, {}))
-    for ours, theirs in pair_cells(source.cells, target.cells, steps, found.notes):
-        same_biases(ours, theirs)
-        found.pairs += _pair_parts(source, target, ours.parts, theirs.parts)
+    for source_cell, target_cell in pair_cells(source.cells, target.cells, steps, found.notes):
+        same_biases(source_cell, target_cell)
+        found.pairs += _pair_parts(source, target, source_cell.parts, target_cell.parts)
     sides = (source.program, source.parts), (target.program, target.parts)
     for one_side, other_side in stacks(*sides, steps, way):
         found.pairs += _pair_parts(source, target, one_side, other_side)
@@ -202,10 +202,10 @@ def _pair(
 
 
 def _pair_parts(
-    source: Side, target: Side, ours: Mapping[str, Part], theirs: Mapping[str, Part]
+    source: Side, target: Side, source_parts: Mapping[str, Part], target_parts: Mapping[str, Part]
 ) -> Iterator[Pair]:
-    for role, right in theirs.items():
-        left = ours.get(role)
+    for role, right in target_parts.items():
+        left = source_parts.get(role)
         names = target.names(right)
         if not names or left is None and role not in NEUTRAL:
             continue
@@ -227,19 +227,19 @@ def finish(
     found.pairs = list(once.values())
     anchors = {a: n for n, a in enumerate(found.steps, 1)}
     partners = {b: anchors[a] for a, b in found.steps.items()}
-    ours = Elements(source.program, anchors, inputs[0])
-    theirs = Elements(target.program, partners, inputs[1])
+    source_elements = Elements(source.program, anchors, inputs[0])
+    target_elements = Elements(target.program, partners, inputs[1])
     for pair in found.pairs:
         left, right = pair.source, pair.target
         if left is None:
             continue
-        if left.enters is None or right.enters is None:
+        if left.input is None or right.input is None:
             pair.order = _as_held(left, right)
             continue
         channels = [
-            side.channels(part.enters, part.axis, part.images)
-            for side, part in ((ours, left), (theirs, right))
-            if part.enters is not None
+            side.channels(part.input, part.axis, part.images)
+            for side, part in ((source_elements, left), (target_elements, right))
+            if part.input is not None
         ]
         pair.order, pair.followed = order(channels[0], channels[1])
         if not pair.followed:
@@ -259,10 +259,10 @@ def finish(
     _conflicts(found)
 
 
-def _as_held(ours: Part, theirs: Part) -> Array | None:
+def _as_held(source: Part, target: Part) -> Array | None:
     """The order of two kernels' inputs as their tensors hold them, which an einsum may change."""
-    places = [_first_row(part) for part in (ours, theirs)]
-    if ours.role != "kernel" or any(place is None for place in places):
+    places = [_first_row(part) for part in (source, target)]
+    if source.role != "kernel" or any(place is None for place in places):
         return None
     left, right = (np.argsort(place) for place in places if place is not None)
     if left.size != right.size or np.array_equal(left, right):
@@ -290,15 +290,19 @@ def other_epsilons(source: Side, target: Side, found: Pairing, fold: bool) -> No
         if pair.source is None or not pair.target.in_norm:
             continue
         steps = source.program.steps[pair.source.step], target.program.steps[pair.target.step]
-        ours, theirs = (step.parameters.get("epsilon") for step in steps)
-        if ours is None or theirs is None or abs(ours - theirs) <= 1e-6 * ours:
+        source_epsilon, target_epsilon = (step.parameters.get("epsilon") for step in steps)
+        if (
+            source_epsilon is None
+            or target_epsilon is None
+            or abs(source_epsilon - target_epsilon) <= 1e-6 * source_epsilon
+        ):
             continue
-        told = f"epsilon: {ours:.6g} in the source, {theirs:.6g} in the target"
+        note = f"epsilon: {source_epsilon:.6g} in the source, {target_epsilon:.6g} in the target"
         if pair.role == "running variance" and fold:
-            pair.shift = ours - theirs
-            found.notes.append(f"{told}: added to {' + '.join(pair.target_names)}")
+            pair.shift = source_epsilon - target_epsilon
+            found.notes.append(f"{note}: added to {' + '.join(pair.target_names)}")
         elif pair.role == "running variance" or steps[0].kind != "batch_norm":
-            found.notes.append(f"{told}, at {' + '.join(pair.target_names)}")
+            found.notes.append(f"{note}, at {' + '.join(pair.target_names)}")
 
 
 def _conflicts(found: Pairing) -> None:

@@ -24,7 +24,7 @@ def check(model: Model, path: str | Path) -> None:
     target = Path(path)
     if not target.name.endswith((".keras", ".h5")):
         return
-    if model.framework != "tensorflow" or not hasattr(model.obj, _own(target)):
+    if load(model.framework).TRAITS.weights.own_writer(model.obj, target.name) is None:
         raise UsageError(
             f"{target.name}: {full_name(model.name, model.framework)} is no Keras model; let the "
             f"file end in one of: {', '.join(_ENDINGS)}."
@@ -45,11 +45,6 @@ def check_ending(path: str | Path) -> None:
         )
 
 
-def _own(target: Path) -> str:
-    """The method by which Keras writes a file."""
-    return "save_weights" if target.name.endswith(".weights.h5") else "save"
-
-
 def save(model: Model, path: str | Path) -> None:
     """Writes a file that appears whole or not at all.
 
@@ -63,17 +58,18 @@ def save(model: Model, path: str | Path) -> None:
     """
     target = Path(path)
     check(model, target)
-    if target.name.endswith((".keras", ".h5")):
-        own = _own(target)
-        suffix = ".weights.h5" if own == "save_weights" else target.suffix
+    adapter = load(model.framework)
+    writer = adapter.TRAITS.weights.own_writer(model.obj, target.name)
+    if target.name.endswith((".keras", ".h5")) and writer is not None:
+        suffix = ".weights.h5" if target.name.endswith(".weights.h5") else target.suffix
         with guarded(target, "cannot be written", ""), whole(target) as place:
             written = place.with_name(place.name + suffix)  # Keras asks for its suffix
-            getattr(model.obj, own)(str(written))
+            writer(str(written))
             written.replace(place)
         return
-    tensors = load(model.framework).tensors(model.obj)
-    names = {name: tensor for tensor in tensors for name in tensor.names}
-    if model.framework == "chainer":  # as its own serializer names them
-        names = {name.lstrip("/"): tensor for name, tensor in names.items()}
-    kind = "chainer" if model.framework == "chainer" and target.suffix == ".npz" else None
-    write_weights(target, {name: tensor.read() for name, tensor in names.items()}, kind)
+    contents = {
+        adapter.TRAITS.weights.stored_name(name): tensor.read()
+        for tensor in adapter.tensors(model.obj)
+        for name in tensor.names
+    }
+    write_weights(target, contents, adapter.TRAITS.weights.file_formats.get(target.suffix))

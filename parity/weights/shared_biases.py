@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
-from parity.architecture.step import BIAS, plain
+from parity.architecture.step import ADDITIONS
 from parity.tape import Array, Op
 from parity.weights.element_index import Addresses
 from parity.weights.operands import Part, Term
@@ -59,19 +59,19 @@ def sums(program: Program, addresses: Addresses) -> list[Sum]:
 def _added(graph: Graph, value: int) -> Iterator[Op]:
     """The additions that a value goes through, and nothing else."""
     reader = graph.only_reader(value)
-    while reader is not None and plain(reader) in BIAS and reader.index not in graph.owner:
+    while reader is not None and reader.word in ADDITIONS and reader.index not in graph.owner:
         yield reader
         reader = graph.only_reader(reader.outputs[0])
 
 
 def with_one_bias(
-    ours: tuple[list[Sum], Parts], theirs: tuple[list[Sum], Parts], steps: Mapping[int, int]
+    source: tuple[list[Sum], Parts], target: tuple[list[Sum], Parts], steps: Mapping[int, int]
 ) -> tuple[Parts, Parts]:
     """The parts of both models; of sums that have other biases, all of them as one."""
-    left, right = dict(ours[1]), dict(theirs[1])
-    for one in ours[0]:
+    left, right = dict(source[1]), dict(target[1])
+    for one in source[0]:
         partners = frozenset(steps.get(step, -1) for step in one.steps)
-        other = next((other for other in theirs[0] if other.steps == partners), None)
+        other = next((other for other in target[0] if other.steps == partners), None)
         if other is None:
             continue
         first = min(one.steps)

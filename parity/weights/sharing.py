@@ -44,7 +44,7 @@ class Sharing:
             (self.shared, "shared: {} by identity"),
             (self.equal, "equal, not shared: {}"),
         ):
-            names = [ours if ours == theirs else f"{ours} = {theirs}" for ours, theirs in pairs]
+            names = [left if left == right else f"{left} = {right}" for left, right in pairs]
             if names:
                 lines.append(f"  {head.format(counted(names))}: {listed(names)}")
         if not self.shared:
@@ -76,32 +76,32 @@ def sharing(first: Any, second: Any) -> Sharing:
         ParityError: as for `parity.wrap`.
     """
     models = [wrap(model) for model in (first, second)]
-    ours, theirs = ([*load(model.framework).tensors(model.obj)] for model in models)
+    left, right = ([*load(model.framework).tensors(model.obj)] for model in models)
     names = models[0].name, models[1].name
     if names[0] == names[1]:
         names = "the first", "the second"
-    shared = _taken(ours, theirs, lambda a, b: a.own is not None and a.own is b.own)
-    equal = _taken(ours, theirs, lambda a, b: a.name == b.name and _equal(a, b))
-    equal += _taken(ours, theirs, lambda a, b: varied(a) and _equal(a, b))
+    shared = _taken(left, right, lambda a, b: a.own is not None and a.own is b.own)
+    equal = _taken(left, right, lambda a, b: a.name == b.name and _equal(a, b))
+    equal += _taken(left, right, lambda a, b: varied(a) and _equal(a, b))
     return Sharing(
         names[0],
         names[1],
         tuple(shared),
         tuple(equal),
-        tuple(one.name for one in ours),
-        tuple(one.name for one in theirs),
+        tuple(one.name for one in left),
+        tuple(one.name for one in right),
     )
 
 
-def _taken(ours: list[Tensor], theirs: list[Tensor], is_pair: Any) -> list[tuple[str, str]]:
+def _taken(left: list[Tensor], right: list[Tensor], is_pair: Any) -> list[tuple[str, str]]:
     """Pairs, which are taken out of both lists."""
     found = []
-    for one in list(ours):
-        other = next((other for other in theirs if is_pair(one, other)), None)
+    for one in list(left):
+        other = next((other for other in right if is_pair(one, other)), None)
         if other is not None:
             found.append((one.name, other.name))
-            ours.remove(one)
-            theirs.remove(other)
+            left.remove(one)
+            right.remove(other)
     return found
 
 

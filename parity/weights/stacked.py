@@ -33,11 +33,11 @@ def stacks(
         steps: pairs of steps that belong together already.
         way: number of the order in which pieces are taken.
     """
-    ours = _free(source, set(steps))
-    theirs = _free(target, set(steps.values()))
-    for left in ours:
+    source_runs = _free(source, set(steps))
+    target_runs = _free(target, set(steps.values()))
+    for left in source_runs:
         around = frozenset(_partner(one, steps) for one in source[0].before[left[0]])
-        for right in theirs:
+        for right in target_runs:
             if target[0].before[right[0]] != around:
                 continue
             if (len(left) == 1) == (len(right) == 1):
@@ -46,7 +46,7 @@ def stacks(
             shapes = [{role: part.shape for role, part in own.items()} for own in joined]
             if shapes[0] and shapes[0] == shapes[1]:
                 yield joined[0], joined[1]
-                theirs.remove(right)
+                target_runs.remove(right)
                 break
 
 
@@ -60,8 +60,8 @@ def _free(side: Sides, taken: set[int]) -> list[list[int]]:
     found: dict[int, list[int]] = defaultdict(list)
     for number, step in enumerate(program.steps):
         kernel = parts.get(number, {}).get("kernel")
-        if step.kind == "dense" and number not in taken and kernel and kernel.enters is not None:
-            found[program.graph.root(kernel.enters)].append(number)
+        if step.kind == "dense" and number not in taken and kernel and kernel.input is not None:
+            found[program.graph.root(kernel.input)].append(number)
     return list(found.values())
 
 

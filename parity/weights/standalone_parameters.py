@@ -12,15 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from parity.architecture.program import Program
-from parity.architecture.step import plain
 from parity.tape import Array, Op
 from parity.weights.attention import products
 from parity.weights.element_index import Addresses, varying, without_repeats
 from parity.weights.operands import Part, Term
 
 _ROLES = {
-    **dict.fromkeys("mul div realdiv truediv".split(), "scale"),
-    **dict.fromkeys("add addv2 biasadd sub bias".split(), "shift"),
+    **dict.fromkeys(("multiply", "divide"), "scale"),
+    **dict.fromkeys(("add", "bias_add", "subtract"), "shift"),
 }
 _INNER = ("inner kernel", "inner bias")
 
@@ -35,7 +34,7 @@ class Loose:
 
 
 def role_of(op: Op) -> str | None:
-    return _ROLES.get(plain(op))
+    return _ROLES.get(op.word)
 
 
 def loose(program: Program, addresses: Addresses) -> list[Loose]:
@@ -54,8 +53,8 @@ def loose(program: Program, addresses: Addresses) -> list[Loose]:
             continue
         long = varying(own)
         own = without_repeats(own)
-        enters = live[0] if len(long) == 1 else None
-        part = Part(-1, role, terms(own), enters, max(long, default=-1))
+        value = live[0] if len(long) == 1 else None
+        part = Part(-1, role, terms(own), value, max(long, default=-1))
         found.append(Loose(part, before[op.index], after[op.index]))
     return found
 
@@ -76,7 +75,7 @@ def terms(own: Array) -> Callable[[], list[tuple[float | Array, Array]] | None]:
 
 
 def pair_loose(
-    ours: Iterable[Loose], theirs: Iterable[Loose], steps: Mapping[int, int]
+    source: Iterable[Loose], target: Iterable[Loose], steps: Mapping[int, int]
 ) -> Iterator[tuple[Part, Part]]:
     """Those of one role and shape between the same steps, in their order."""
 
@@ -85,10 +84,10 @@ def pair_loose(
 
     left: dict[Any, list[Part]] = defaultdict(list)
     right: dict[Any, list[Part]] = defaultdict(list)
-    for one in _once(ours):
+    for one in _once(source):
         key = (one.part.role, one.part.shape, partners(one.before), partners(one.after))
         left[key].append(one.part)
-    for one in _once(theirs):
+    for one in _once(target):
         right[one.part.role, one.part.shape, one.before, one.after].append(one.part)
     for key, parts in left.items():
         if len(parts) == len(right[key]):

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.architecture.graph import Graph
-from parity.architecture.step import BIAS, DENSE, Step, plain
+from parity.architecture.step import ADDITIONS, DENSE, Step
+from parity.architecture.written_cells import Gates
 from parity.tape import Array, Op
 from parity.weights.element_index import Addresses, move
 from parity.weights.operands import Part, product
@@ -44,7 +45,7 @@ class Product:
     """
 
     op: Op
-    enters: int | None
+    input: int | None
     kernel: Array
 
 
@@ -55,19 +56,20 @@ class Sums:
         self.graph, self.addresses, self.tape = graph, addresses, graph.tape
         self.products: list[Product] = []
         self.of: dict[int, list[Addend]] = {}
+        self._gates = Gates(graph)
         self._readers: dict[int, set[int]] = defaultdict(set)
         for op in self.tape.ops:
-            for value in op.inputs if plain(op) in DENSE else ():
+            for value in op.inputs if op.word in DENSE else ():
                 for leaf in graph.weights(value) if graph.is_static(value) else ():
                     self._readers[leaf].add(op.index)
         for op in graph.live.values():
-            if plain(op) in DENSE:
+            if op.word in DENSE:
                 self._multiplied(op)
-            elif plain(op) in BIAS:
+            elif op.word in ADDITIONS:
                 self.of[op.outputs[0]] = list(self._added(op))
             elif op.role == "move":
                 self._moved(op)
-            elif plain(op) == "mul":  # a reset gate may stand before what it resets
+            elif op.word == "multiply":  # a reset gate may stand before what it resets
                 known = [self.of[v] for v in op.inputs if self.of.get(v)]
                 if len(known) == 1 and not any(graph.is_static(v) for v in op.inputs):
                     self.of[op.outputs[0]] = known[0]
@@ -86,16 +88,17 @@ class Sums:
         self.products += self._apart(op, kernel)
         several = len(self.products) > start + 1
         columns = np.broadcast_to(np.arange(1, shape[-1] + 1, dtype=np.int64), shape)
-        own = op.inputs[:1] if plain(op) == "addmm" else op.inputs[2:3]
+        added = self.tape.adapter.TRAITS.product(op, self.tape)
+        own = [added.bias] if added is not None and added.bias is not None else []
         self.of[op.outputs[0]] = [
             *(Addend(number, columns, False) for number in range(start, len(self.products))),
             *(term for v in own for term in self._bias(v, -1 if several else start, shape)),
         ]
 
     def _apart(self, op: Op, kernel: Part) -> Iterator[Product]:
-        """A product as one for each value that was joined into what enters."""
+        """A product as one for each value that was joined into its input."""
         addresses = kernel.find()[0][1]  # type: ignore[index]
-        value = kernel.enters
+        value = kernel.input
         joined = self.tape.producer(self.graph.root(value)) if value is not None else None
         several = joined is not None and joined.role == "move" and len(joined.inputs) > 1
         widths = [self._width(one) for one in joined.inputs] if joined and several else []
@@ -133,30 +136,20 @@ class Sums:
         """Whether a product meets what its own weights helped to compute."""
         product = self.products[number]
         earlier = {n for n in self.alike(product.op) if n < product.op.index}
-        stack, seen = [product.enters], set[int]()
-        while stack and earlier:
-            value = stack.pop()
-            op = self.tape.producer(value) if value is not None else None
-            if op is None or op.index in seen or op.index < min(earlier):
-                continue
-            if op.index in earlier:
-                return True
-            seen.add(op.index)
-            stack.extend(op.inputs)
-        return False
+        return product.input is not None and self.graph.comes_from(product.input, earlier)
 
     def reads_state(self, numbers: Collection[int], step: Step, units: int) -> set[int]:
         """The products of a single turn that read its state.
 
         It is as wide as the cell. A GRU weighs it; else it is what an input of the model is, and of
-        two the later: a state is given behind what enters.
+        two the later: a state is given behind the input.
         """
-        sources = {number: self._source(self.products[number].enters) for number in numbers}
+        sources = {number: self._source(self.products[number].input) for number in numbers}
         wide = {one for one in sources.values() if one is not None and self._width(one) == units}
         factors = {
             self.graph.root(value)
             for op in (self.tape.ops[index] for index in step.ops)
-            if plain(op) not in DENSE and op.role != "move"
+            if op.word not in DENSE and op.role != "move"
             for value in op.inputs
         }
         values = self.tape.values
@@ -165,19 +158,15 @@ class Sums:
         return {number for number, source in sources.items() if source == state}
 
     def _source(self, value: int | None) -> int | None:
-        """What enters a product, before moves and before a gate resets it."""
+        """The input of a product, before moves and before a gate resets it."""
         if value is None:
             return None
         root = self.graph.root(value)
         maker = self.tape.producer(root)
-        if maker is not None and plain(maker) == "mul":
-            others = [v for v in maker.inputs if not self._is_gate(v)]
-            return self.graph.root(others[0]) if len(others) == 1 else root
+        if maker is not None and maker.word == "multiply":
+            others = self._gates.before_reset(maker.inputs)
+            return self.graph.root(others[0]) if others else root
         return root
-
-    def _is_gate(self, value: int) -> bool:
-        maker = self.tape.producer(self.graph.root(value))
-        return maker is not None and plain(maker) in GATES
 
     def alike(self, op: Op) -> set[int]:
         """The operations that multiply by the same weights, of the first turn's zeros too."""

@@ -48,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The rows, in the order of the target's steps, and what there is to tell beside them.
+    """The rows, in the order of the target's steps, and what there is to say beside them.
 
     Attributes:
         source, target: the models' names.
@@ -71,29 +71,29 @@ class Table:
     def __str__(self) -> str:
         lines = [tuple(map(on_one_line, row.cells())) for row in self.rows]
         widths = [max(map(len, column)) for column in zip(_HEADINGS, *lines, strict=True)]
-        told = [
+        texts = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
             for line in (_HEADINGS, *lines)
         ]
-        return "\n".join([*told, "", *map(on_one_line, self.remarks())])
+        return "\n".join([*texts, "", *map(on_one_line, self.remarks())])
 
     def to_markdown(self) -> str:
         lines = [_HEADINGS, tuple("---" for _ in _HEADINGS), *(row.cells() for row in self.rows)]
-        told = ["| " + " | ".join(map(_cell, line)) + " |" for line in lines]
+        texts = ["| " + " | ".join(map(_cell, line)) + " |" for line in lines]
         remarks = (f"- {on_one_line(remark)}" for remark in self.remarks())
-        return "\n".join([*told, "", *remarks]) + "\n"
+        return "\n".join([*texts, "", *remarks]) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     def remarks(self) -> list[str]:
         """What is beside the rows, in sentences."""
-        told = [self.by_position] * bool(self.by_position)
+        remarks = [self.by_position] * bool(self.by_position)
         for what, both in (("left over", self.left), ("read by no operation", self.dead)):
             for model, names in zip((self.source, self.target), both, strict=True):
                 if names:
-                    told.append(f"{what} in {model}: {', '.join(names)}")
-        return [*told, *self.notes]
+                    remarks.append(f"{what} in {model}: {', '.join(names)}")
+        return [*remarks, *self.notes]
 
 
 def _cell(text: str) -> str:
@@ -115,25 +115,25 @@ def tabulate(source: Source, target: Side, found: Pairing, names: tuple[str, str
 
 
 def _row(source: Source, target: Side, pair: Pair) -> Row:
-    theirs = _layout(target, pair, False)
-    ours = pair.source.layout if pair.source else ""
+    target_layout = _layout(target, pair, False)
+    source_layout = pair.source.layout if pair.source else ""
     if isinstance(source, Side):
-        ours = _layout(source, pair, True)
+        source_layout = _layout(source, pair, True)
     return Row(
         pair.role,
         pair.source_names,
         _shapes(source, pair.source_names),
         pair.target_names,
         _shapes(target, pair.target_names),
-        f"{ours} -> {theirs}" if ours and theirs else "",
+        f"{source_layout} -> {target_layout}" if source_layout and target_layout else "",
         _done(source, target, pair),
     )
 
 
-def _layout(side: Side, pair: Pair, ours: bool) -> str:
+def _layout(side: Side, pair: Pair, source: bool) -> str:
     """The order of a kernel's axes: out, in, and space."""
-    part = pair.source if ours else pair.target
-    names = pair.source_names if ours else pair.target_names
+    part = pair.source if source else pair.target
+    names = pair.source_names if source else pair.target_names
     if part is None or pair.role != "kernel" or len(names) != 1 or part.step < 0:
         return ""
     ((shape,), kind) = _shapes(side, names), side.program.steps[part.step].kind
@@ -145,63 +145,65 @@ def _layout(side: Side, pair: Pair, ours: bool) -> str:
             rows_first = along.shape[1] == 1 or along[0, 1] - along[0, 0] == 1
         return "OI" if rows_first and part.shape == shape else "IO"
     if kind.endswith("convolution") and len(shape) - 2 in SPACE:
-        space, transposed = SPACE[len(shape) - 2], kind.startswith("transposed")
-        if side.tape.framework == "tensorflow":
-            return space + ("OI" if transposed else "IO")
-        return ("IO" if transposed else "OI") + space
+        op = side.tape.ops[side.program.steps[part.step].ops[0]]
+        window = side.tape.adapter.TRAITS.window(op, side.tape)
+        return window.letters.replace("*", SPACE[len(shape) - 2]) if window is not None else ""
     return ""
 
 
 def _done(source: Source, target: Side, pair: Pair) -> str:
     if pair.source is None:
         return "the source has none: set to what does nothing"
-    told = [] if pair.order is None else [f"inputs permuted{_permutation(source, target, pair)}"]
+    done = [] if pair.order is None else [f"inputs permuted{_permutation(source, target, pair)}"]
     if pair.axes is not None:
         moved = pair.axes != tuple(range(len(pair.axes)))
-        told.append(f"axes taken as {_shape(pair.axes)}" if moved else "taken as it is")
+        done.append(f"axes taken as {_shape(pair.axes)}" if moved else "taken as it is")
     if len(pair.source_names) > 1 and len(pair.target_names) == 1 and pair.role == "bias":
         several = len(pair.source.find() or ()) > 1
-        told.append("biases added up" if several else "stacked")
+        done.append("biases added up" if several else "stacked")
     if not pair.followed:
-        told.append("order of what enters taken as it is: it could not be followed")
-    return "; ".join(told)
+        done.append("order of what enters taken as it is: it could not be followed")
+    return "; ".join(done)
 
 
 def _permutation(source: Source, target: Side, pair: Pair) -> str:
     """From which order to which, and why."""
-    theirs = _entering(target, pair.target)
-    ours = _entering(source, pair.source)
-    if theirs is not None and not isinstance(source, Side):  # whose channels are first, or last
+    target_shape = _input_shape(target, pair.target)
+    source_shape = _input_shape(source, pair.source)
+    if target_shape is not None and not isinstance(
+        source, Side
+    ):  # whose channels are first, or last
         last = (pair.source.layout if pair.source else "") == "IO"
-        ours = _turned(theirs, last)
-    if ours is None or theirs is None:
+        source_shape = _with_channels_moved(target_shape, last)
+    if source_shape is None or target_shape is None:
         return ""
-    if len(ours) < 2 or len(theirs) < 2:
+    if len(source_shape) < 2 or len(target_shape) < 2:
         return ": they enter in another order"
     orders = ["", ""]
     if (
-        len(ours) == 3
-        and ours != theirs
-        and ours in (_turned(theirs, False), _turned(theirs, True))
+        len(source_shape) == 3
+        and source_shape != target_shape
+        and source_shape
+        in (_with_channels_moved(target_shape, False), _with_channels_moved(target_shape, True))
     ):
-        first = ours == _turned(theirs, False)
+        first = source_shape == _with_channels_moved(target_shape, False)
         orders = ["CHW ", "HWC "] if first else ["HWC ", "CHW "]
     return (
-        f" from {orders[0]}{_shape(ours)} to {orders[1]}{_shape(theirs)}: "
+        f" from {orders[0]}{_shape(source_shape)} to {orders[1]}{_shape(target_shape)}: "
         "the flatten before the dense"
     )
 
 
-def _turned(shape: tuple[int, ...], to_last: bool) -> tuple[int, ...]:
+def _with_channels_moved(shape: tuple[int, ...], to_last: bool) -> tuple[int, ...]:
     """The channels of one image moved to the last place, or to the first."""
     return (*shape[1:], shape[0]) if to_last else (shape[-1], *shape[:-1])
 
 
-def _entering(side: Source, part: Part | None) -> tuple[int, ...] | None:
+def _input_shape(side: Source, part: Part | None) -> tuple[int, ...] | None:
     """The shape of one example as it was before it was flattened."""
-    if part is None or part.enters is None or not isinstance(side, Side):
+    if part is None or part.input is None or not isinstance(side, Side):
         return None
-    shape: tuple[int, ...] = side.tape.values[side.tape.before_moves(part.enters)].shape
+    shape: tuple[int, ...] = side.tape.values[side.tape.before_moves(part.input)].shape
     return shape[1:]
 
 
@@ -239,14 +241,14 @@ def _by_position(source: Source, target: Side, found: Pairing) -> str:
     """What happens if each tensor, in the target's layout, goes where as many stand before it."""
     partners = _partners(found)
     shapes = {tensor.name: tensor.shape for tensor in _tensors(target)}
-    ours = [tensor for tensor in _tensors(source) if tensor.name in partners]
+    source_tensors = [tensor for tensor in _tensors(source) if tensor.name in partners]
     taken = set(partners.values())
-    theirs = [tensor for tensor in _tensors(target) if tensor.name in taken]
-    if not ours:
+    target_tensors = [tensor for tensor in _tensors(target) if tensor.name in taken]
+    if not source_tensors:
         return ""
     wrong = []
     # two biases may be one tensor of the other's
-    for slot, (left, right) in enumerate(zip(ours, theirs, strict=False)):
+    for slot, (left, right) in enumerate(zip(source_tensors, target_tensors, strict=False)):
         shape = shapes[partners[left.name]]
         if shape != right.shape:
             return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,9 +33,7 @@ from parity.weights.filling import fill
 from parity.weights.hints import hints
 from parity.weights.mapped import by_map, with_the_last
 from parity.weights.maps import read_map
-from parity.weights.operands import NEUTRAL, Part
 from parity.weights.pairing import (
-    Pair,
     Pairing,
     Side,
     numbered,
@@ -47,6 +45,7 @@ from parity.weights.table import Table, tabulate
 from parity.weights.tensors import Tensor, told_collisions
 from parity.weights.trial_runs import far_apart
 from parity.weights.unproved import unmoved, unproved
+from parity.weights.writing import write
 
 
 @dataclass(frozen=True)
@@ -143,57 +142,98 @@ def transfer(
     """
     if source_model is not None and not isinstance(source, (str, Path)):
         raise InputError("source_model: only for a file; this source is a model itself.")
-    if isinstance(source, (str, Path)):
-        file = read_weights(source)
-        if source_model is None:
-            return _from_file(file, wrap(target), inputs, map)
-        models, inputs, told = settled((wrap(source_model), wrap(target)), inputs)
-        record(models[0], models[0], fed(models[0], models[0], inputs))  # builds what is lazy
-        fill(models[0], file)
-    else:
-        models, inputs, told = settled((wrap(source), wrap(target)), inputs)
+    if isinstance(source, (str, Path)) and source_model is None:
+        return _from_file(read_weights(source), wrap(target), inputs, map)
+    models, inputs, note = _both_models(source, target, inputs, source_model)
     say(f"pairing the weights of {models[0].name} and {models[1].name}")
-    ours, theirs, numbers = _as_paired(models, inputs)
+    first, second, elements = _as_paired(models, inputs)
     if map is not None:
-        ways = by_map(ours, theirs, read_map(map), numbers)
+        ways = by_map(first, second, read_map(map), elements)
     else:
-        ways = with_the_last(ours, theirs, pairings(ours, theirs, numbers), numbers)
-    result: tuple[Report, Pairing] | None = None
-    far = far_apart(models, (ours.tape, theirs.tape), inputs)
-    with _kept(theirs.addresses.tensors) as put_back:
+        ways = with_the_last(first, second, pairings(first, second, elements), elements)
+    trial = _Trial(models, (first, second), inputs, adapt_variances)
+    with _kept(second.addresses.tensors) as put_back:
+        report, way = trial.first_that_agrees(ways, put_back)
+        verdict, written = trial.verdict(report, way), force or report.verdict != "diverged"
+        if report.verdict != "parity" and written:
+            write(first.addresses, second, way)
+    unlike = unmoved(first, second, way) if verdict == "parity" else ""
+    way.notes += [one for one in (unlike, note) if one]
+    trial.add_notes(report, way)
+    table = tabulate(first, second, way, (models[0].name, models[1].name))
+    helpful = hints(report, table, second, way, adapt_variances, written, bool(unlike))
+    return Transfer("unverified" if unlike else verdict, report, table, written, way, helpful)
+
+
+def _both_models(
+    source: Any, target: Any, inputs: Inputs, source_model: Any
+) -> tuple[tuple[Model, Model], Inputs, str]:
+    """The models, the source's filled from its file if there is one; inputs; and a note on them."""
+    if not isinstance(source, (str, Path)):
+        return settled((wrap(source), wrap(target)), inputs)
+    file = read_weights(source)
+    models, inputs, note = settled((wrap(source_model), wrap(target)), inputs)
+    record(models[0], models[0], fed(models[0], models[0], inputs))  # builds what is lazy
+    fill(models[0], file)
+    return models, inputs, note
+
+
+@dataclass
+class _Trial:
+    """Two models that pairings of their tensors are tried on.
+
+    Attributes:
+        sides: of the source and of the target.
+        adapt: whether a variance takes up another epsilon.
+    """
+
+    models: tuple[Model, Model]
+    sides: tuple[Side, Side]
+    inputs: Inputs
+    adapt: bool
+
+    def first_that_agrees(
+        self, ways: Iterable[Pairing], put_back: Callable[[], None]
+    ) -> tuple[Report, Pairing]:
+        """Writes one pairing after another until both models agree; else puts the old values back.
+
+        Returns:
+            The comparison and the pairing; of the first one where none agrees.
+        """
+        source, target = self.sides
+        result: tuple[Report, Pairing] | None = None
+        far = far_apart(self.models, (source.tape, target.tape), self.inputs)
         for way in ways:
-            other_epsilons(ours, theirs, way, adapt_variances)
-            write(ours.addresses, theirs, way)
+            other_epsilons(source, target, way, self.adapt)
+            write(source.addresses, target, way)
             if result is not None and far():
                 put_back()
                 continue
-            report = after_a_transfer(compare(*models, inputs=inputs))
-            result = result or (report, way)
+            report = after_a_transfer(compare(*self.models, inputs=self.inputs))
             if report.verdict == "parity":
-                result = report, way
-                break
+                return report, way
+            result = result or (report, way)
             put_back()
         assert result is not None
-        report, way = result
-        verdict = report.verdict
-        if verdict == "parity" and any(model.mode == "train" for model in models):
-            verdict, differs = _in_inference(models, inputs)
-            way.notes += differs
-        written = force or report.verdict != "diverged"
-        if report.verdict != "parity" and written:
-            write(ours.addresses, theirs, way)
-    unlike = unmoved(ours, theirs, way) if verdict == "parity" else ""
-    verdict = "unverified" if unlike else verdict
-    way.notes += [one for one in (unlike, told) if one]
-    way.notes += unproved(theirs, way) if report.verdict == "parity" else []
-    frameworks = models[0].framework, models[1].framework
-    way.notes += other_momenta(ours.addresses, theirs.addresses, way, frameworks)
-    for model, side in zip(models, (ours, theirs), strict=True):
-        way.notes += lost(model.obj, model.name)
-        way.notes += told_collisions(model.name, side.addresses.tensors)
-    table = tabulate(ours, theirs, way, (models[0].name, models[1].name))
-    helpful = hints(report, table, theirs, way, adapt_variances, written, bool(unlike))
-    return Transfer(verdict, report, table, written, way, helpful)
+        return result
+
+    def verdict(self, report: Report, way: Pairing) -> str:
+        """What is proved, in inference too where the models were compared in training."""
+        if report.verdict != "parity" or all(model.mode != "train" for model in self.models):
+            return report.verdict
+        verdict, notes = _in_inference(self.models, self.inputs)
+        way.notes += notes
+        return verdict
+
+    def add_notes(self, report: Report, way: Pairing) -> None:
+        """What the run does not prove, and what the models have beside their weights."""
+        source, target = self.sides
+        way.notes += unproved(target, way) if report.verdict == "parity" else []
+        frameworks = self.models[0].framework, self.models[1].framework
+        way.notes += other_momenta(source.addresses, target.addresses, way, frameworks)
+        for model, side in zip(self.models, self.sides, strict=True):
+            way.notes += lost(model.obj, model.name)
+            way.notes += told_collisions(model.name, side.addresses.tensors)
 
 
 def _from_file(
@@ -204,18 +244,18 @@ def _from_file(
     adapter = load(target.framework)
     _, tape = record(target, None, fed(target, target, inputs))
     side = Side(tape, adapter.tensors(target.obj), {})
-    book = Addresses(None, tensors_of(file))
+    stored = Addresses(None, tensors_of(file))
     given = read_map(map) if map is not None else None
-    found = pair_stored(book, side, has_channels_last(file), given)
+    found = pair_stored(stored, side, has_channels_last(file), given)
     with _kept(side.addresses.tensors):
-        write(book, side, found)
+        write(stored, side, found)
     found.notes.append(
         "not proved, as a file cannot be run: give the model that it was saved from too "
         "(source_model=, --source-model), and both are run"
     )
     found.notes += lost(target.obj, target.name)
     found.notes += told_collisions(target.name, side.addresses.tensors)
-    table = tabulate(book, side, found, (file.path.name, target.name))
+    table = tabulate(stored, side, found, (file.path.name, target.name))
     return Transfer("unverified", None, table, True, found)
 
 
@@ -301,92 +341,19 @@ def _sides(
         for value in tape.values:
             if value.kind in ("parameter", "buffer"):
                 tape.recorded.pop(value.id, None)
-    ours: dict[int, Array] = {}
-    theirs: dict[int, Array] = {}
+    source: dict[int, Array] = {}
+    target: dict[int, Array] = {}
     start = 0
     # inputs in their order: names may differ, as two signatures do
     for one, other in zip(first.inputs.values(), second.inputs.values(), strict=False):
         own = numbered(first.values[one].shape) + start
-        ours[one] = own
+        source[one] = own
         laid_out = lay_out(own, models[0].input_layout, models[1].input_layout)
         contents = first.adapter.to_numpy(first.recorded[one])
         found = moved_as(own, contents, second.adapter.to_numpy(second.recorded[other]))
         if found is not None:
-            theirs[other] = found
+            target[other] = found
         elif laid_out.shape == second.values[other].shape:
-            theirs[other] = laid_out
+            target[other] = laid_out
         start += own.size
-    return sides[0], sides[1], (ours, theirs)
-
-
-# --- writing -------------------------------------------------------------------------------------
-
-
-def write(source: Addresses, target: Side, found: Pairing) -> None:
-    """Converts and writes what is paired; what does not fit is told in the pairing's notes."""
-    for pair in list(found.pairs):
-        shapes = [_canonical(part, pair) for part in (pair.source, pair.target)]
-        if pair.source is not None and shapes[0] != shapes[1]:
-            found.pairs.remove(pair)
-            found.notes.append(
-                f"{' + '.join(pair.source_names)} does not fit {' + '.join(pair.target_names)}: "
-                f"{pair.role} {shapes[0]} and {shapes[1]} (out, in)"
-            )
-            continue
-        _put(target.addresses, pair, _contents(source, pair))
-
-
-def _canonical(part: Part | None, pair: Pair) -> tuple[int, ...]:
-    return part.shape if part is not None else ()
-
-
-def _contents(source: Addresses, pair: Pair) -> Array | float:
-    """What is to be written, in the common arrangement and the target's order of channels."""
-    if pair.source is None:
-        return NEUTRAL[pair.role]
-    total: Array | None = None
-    if pair.source.strided is not None:
-        own = source.tensors[pair.source.strided.number].read()
-        total = pair.source.strided.of(np.ascontiguousarray(own))
-        return _adapted(pair, total)
-    for sign, addresses in pair.source.find() or []:
-        numbers = _signed(sign, source.gather(addresses))
-        total = numbers if total is None else total + numbers
-    assert total is not None
-    return _adapted(pair, total)
-
-
-def _adapted(pair: Pair, total: Array) -> Array:
-    """With another epsilon taken up, and in the target's order of channels."""
-    if pair.shift:
-        total = (total.astype(np.float64) + pair.shift).astype(total.dtype)
-        if total.min() <= 0:
-            raise InputError(f"{' + '.join(pair.source_names)} is too small to take up an epsilon.")
-    if pair.order is not None:
-        total = np.take(total, pair.order, axis=min(total.ndim - 1, 1))
-    return total
-
-
-def _put(book: Addresses, pair: Pair, contents: Array | float) -> None:
-    if pair.target.strided is not None:
-        tensor = book.tensors[pair.target.strided.number]
-        whole = np.empty(tensor.shape, tensor.read().dtype)
-        pair.target.strided.of(whole)[...] = contents
-        tensor.write(whole)
-        return
-    for count, (sign, addresses) in enumerate(pair.target.find() or []):
-        numbers = np.broadcast_to(np.asarray(contents), addresses.shape)
-        numbers = _signed(sign, numbers) if not count else np.zeros_like(numbers)
-        for number in book.tensors_in(addresses):
-            tensor = book.tensors[number]
-            start, end = book.starts[number : number + 2]
-            own = (addresses >= start) & (addresses < end)
-            new = np.array(tensor.read(), order="C")
-            new.reshape(-1)[addresses[own] - start] = numbers[own]
-            tensor.write(new)
-
-
-def _signed(sign: float | Array, numbers: Array) -> Array:
-    if isinstance(sign, float) and sign == 1.0:
-        return numbers
-    return (numbers * sign).astype(numbers.dtype)
+    return sides[0], sides[1], (source, target)

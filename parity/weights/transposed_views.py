@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from parity.architecture.step import plain
-from parity.tape import Array
-from parity.weights.element_index import Addresses
+from parity.tape import Array, Op, Tape
+from parity.weights.element_index import Addresses, move
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,9 @@ def strided(addresses: Addresses, value: int, arranged: Callable[[Array], Array]
     """
     transposed = False
     while value not in addresses.leaves:
-        op = addresses.tape.producer(value) if addresses.tape else None
-        if op is None or not op.static or plain(op) != "t":
+        tape = addresses.tape
+        op = tape.producer(value) if tape else None
+        if tape is None or op is None or not op.static or not _is_transpose(tape, op):
             return None
         value, transposed = op.inputs[0], not transposed
     number = addresses.leaves[value]
@@ -59,3 +59,12 @@ def strided(addresses: Addresses, value: int, arranged: Callable[[Array], Array]
     if not same or view.size != bytes_.size or not np.shares_memory(view, bytes_, max_work=1):
         return None
     return Strided(number, view.shape, view.strides)
+
+
+def _is_transpose(tape: Tape, op: Op) -> bool:
+    """Whether an operation swaps the axes of a matrix, as it does with a small one."""
+    if op.word != "transpose" or len(tape.values[op.inputs[0]].shape) != 2:
+        return False
+    small = np.arange(1, 7).reshape(2, 3)
+    moved = move(tape, op, [small, *(None for _ in op.inputs[1:])])
+    return moved is not None and np.array_equal(moved[0], small.T)

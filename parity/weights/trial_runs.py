@@ -30,10 +30,10 @@ def far_apart(
     def far() -> bool:
         found = runs[1](given[1]) if wanted else {}
         return any(
-            _differ(wanted[ours], found[theirs])
+            _differ(wanted[source], found[target])
             for pair in pairs
-            if (ours := named[0].get(pair.reference)) in wanted
-            and (theirs := named[1].get(pair.candidate)) in found
+            if (source := named[0].get(pair.reference)) in wanted
+            and (target := named[1].get(pair.candidate)) in found
         )
 
     return far

@@ -4,18 +4,17 @@ What neither side's partner was found for may be equal by chance, as untrained s
 the two then agree, and would not once the source is trained.
 
 One time step from a state of zeros is how an acting policy is often called. What is written there
-is right by its role, and whether it is can be seen only where a state enters, or a second step.
+is right by its role; whether it is shows only with a state among the inputs, or at a second step.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
-from parity.architecture.step import CELLS, DENSE, plain
-from parity.tape import Op, Tape
+from parity.architecture.step import DENSE
+from parity.tape import Op
 from parity.weights.pairing import Pairing, Side
 from parity.weights.tensors import Tensor, varied
 
@@ -56,10 +55,10 @@ def unmoved(source: Side, target: Side, found: Pairing) -> str:
             left[1].remove(other)
     if not all(left):
         return ""
-    ours, theirs = (", ".join(tensor.name for tensor in own) for own in left)
+    source_names, target_names = (", ".join(tensor.name for tensor in own) for own in left)
     return (
-        f"{ours} of the source and {theirs} of the target were not moved: the two agree only as "
-        "long as these hold what they hold now"
+        f"{source_names} of the source and {target_names} of the target were not moved: the two "
+        "agree only as long as these hold what they hold now"
     )
 
 
@@ -71,43 +70,31 @@ def _same_numbers(one: Tensor, other: Tensor) -> bool:
     """In whatever order; of one number throughout that says nothing."""
     if math.prod(one.shape) != math.prod(other.shape) or not varied(one):
         return False
-    ours, theirs = (np.sort(own.read(), axis=None) for own in (one, other))
-    return np.array_equal(ours, theirs)
+    source, target = (np.sort(own.read(), axis=None) for own in (one, other))
+    return np.array_equal(source, target)
 
 
 def _proved(side: Side, names: tuple[str, ...]) -> bool:
     """Whether some operation multiplies by the weights what is not zero throughout."""
-    tape = side.tape
     numbers = {n for n, tensor in enumerate(side.addresses.tensors) if tensor.name in names}
     leaves = {leaf for leaf, number in side.addresses.leaves.items() if number in numbers}
-    return any(_meets(side, op, own) for op, own in _readers(tape, leaves))
-
-
-def _readers(tape: Tape, leaves: set[int]) -> Iterator[tuple[Op, set[int]]]:
-    """The operations that compute with leaves, with the values that those are there."""
-    own, stack, seen = set(leaves), list(leaves), set[int]()
-    while stack:
-        for index in tape.consumers[stack.pop()]:
-            op = tape.ops[index]
-            if op.role == "move":
-                stack.extend(v for v in op.outputs if v not in own)
-                own.update(op.outputs)
-            elif index not in seen:
-                seen.add(index)
-                yield op, own
+    graph = side.program.graph
+    own = graph.moved(leaves)
+    return any(_meets(side, op, own) for op in graph.computing_readers(own))
 
 
 def _meets(side: Side, op: Op, own: set[int]) -> bool:
     """Whether an operation multiplies by the weights, and by what."""
-    values, word = side.tape.values, plain(op)
-    if word in CELLS:  # of a fused one the later steps have a state of their own
+    values = side.tape.values
+    if op.word == "recurrence":  # of a fused one the later steps have a state of their own
         x, *others = op.inputs
         states = [v for v in others if v not in own and values[v].kind != "parameter"]
         steps = [math.prod(values[v].shape[:-1]) for v in (x, *states[:1])]
         return len(set(steps)) > 1 or not all(_is_zero(side, v) for v in states)
-    if word not in DENSE:
+    product = side.tape.adapter.TRAITS.product(op, side.tape)
+    if op.word not in DENSE:
         return False
-    factors = op.inputs[1:] if word == "addmm" else op.inputs[:2]
+    factors = product.factors if product is not None else op.inputs[:2]
     return not any(_is_zero(side, v) for v in factors if v not in own)
 
 

@@ -28,35 +28,11 @@ ALLOWED: dict[str, tuple[str, tuple[str, ...]]] = {
             *("torch_model", "keras_model", "chainer_model"),
         ),
     ),
-    "architecture/conv_pool.py": ("to be asked of adapters", ("tensorflow", "chainer", "torch")),
-    "architecture/patterns.py": ("to be renamed", ("_CHAINERS_GRU", "_CHAINERS_STEPS")),
     "diagnosis/causes/_context.py": ("to be asked of adapters", ("tensorflow", "keras")),
     "diagnosis/causes/_sites.py": ("to be asked of adapters", ("tensorflow", "keras")),
     "diagnosis/causes/resize.py": ("to be asked of adapters", ("tensorflow", "keras")),
     "diagnosis/causes/spatial.py": ("to be asked of adapters", ("tensorflow", "keras")),
-    "weights/batchnorm_momentum.py": (
-        "to be asked of adapters",
-        ("torch", "tensorflow", "chainer"),
-    ),
-    "weights/cells.py": (
-        "to be asked of adapters",
-        (
-            *("_torch", "_keras", "_chainer", "_TORCH", "_KERAS", "_CHAINER"),
-            *("_GATES_OF_KERAS", "torch", "tensorflow", "chainer"),
-        ),
-    ),
-    "weights/channel_order.py": ("to be asked of adapters", ("tensorflow",)),
-    "weights/file_layers.py": (
-        "formats of files, which Keras names",
-        ("keras", "keras-weights", "keras-h5", "tensorflow"),
-    ),
-    "weights/filling.py": (
-        "formats of files, which Keras names",
-        ("_BY_KERAS", "keras", "keras-weights", "keras-h5"),
-    ),
-    "weights/operands.py": ("to be asked of adapters", ("tensorflow",)),
-    "weights/saving.py": ("formats of files", ("chainer", "tensorflow", ".keras")),
-    "weights/table.py": ("to be asked of adapters", ("tensorflow",)),
+    "weights/saving.py": ("a suffix of files that users read", (".keras",)),
 }
 
 

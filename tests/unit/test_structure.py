@@ -336,7 +336,7 @@ def test_what_cannot_be_read_stays_loose(monkeypatch: pytest.MonkeyPatch) -> Non
     pair = plain(nn.ELU()), plain(nn.Tanh())
     assert len(parity.structure(*pair, inputs=FEATURES).differences) == 1
     # no framework tells a number in this form today
-    monkeypatch.setitem(single_operations._BY_KIND, "elu", lambda graph, op, kind: float(op.kind))
+    monkeypatch.setitem(single_operations._READERS, "elu", lambda graph, op: float(op.kind))
     with pytest.warns(UserWarning, match="the structure of elu could not be read: ValueError"):
         report = parity.compare(*pair, inputs=FEATURES)
     assert report.verdict == "diverged" and report.worst.structure == ()

@@ -29,11 +29,13 @@ class Format:
         text: in words.
         module: of this package.
         suffixes: of files that are written so when no format is asked for; () where none does.
+        channels_last: whether its kernels have the axes of channels behind those of space.
     """
 
     text: str
     module: str
     suffixes: tuple[str, ...]
+    channels_last: bool = False
 
 
 FORMATS = {
@@ -41,11 +43,11 @@ FORMATS = {
     "chainer": Format("Chainer .npz", "npz", (".npz",)),
     "torch": Format("torch .pt", "torch", (".pt", ".pth", ".bin")),
     "safetensors": Format("safetensors", "safetensors", (".safetensors",)),
-    "keras": Format("Keras .keras", "keras", (".keras",)),
-    "keras-weights": Format("Keras .weights.h5", "hdf5", (".weights.h5",)),
-    "keras-h5": Format("Keras legacy .h5", "hdf5", (".h5", ".hdf5")),
+    "keras": Format("Keras .keras", "keras", (".keras",), True),
+    "keras-weights": Format("Keras .weights.h5", "hdf5", (".weights.h5",), True),
+    "keras-h5": Format("Keras legacy .h5", "hdf5", (".h5", ".hdf5"), True),
     "hdf5": Format("HDF5", "hdf5", (".h5", ".hdf5")),
-    "tensorflow": Format("TensorFlow checkpoint", "tensorflow", ()),
+    "tensorflow": Format("TensorFlow checkpoint", "tensorflow", (), True),
     "onnx": Format("ONNX", "onnx", (".onnx",)),
 }
 _DEFAULT_PART = "model"

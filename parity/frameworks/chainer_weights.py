@@ -1,0 +1,95 @@
+"""How Chainer names, lays out and stores the weights of its links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+import numpy as np
+
+from parity.frameworks.traits import WeightRules
+from parity.tape import Array
+from parity.weights.cell_weights import CellWeights, cells_by_name, weights_of_cell
+
+_CELL = re.compile(r"(?P<cell>.*/)(?P<role>[wb]\d+|(?:upward|lateral|[WU](?:_[rz])?)/[Wb])$")
+_GATES = (1, 2, 0, 3)  # an LSTM's are a, i, f, o, unit by unit
+_GRU = re.compile(r"(.+)/[WU]_[rz]/W$")
+_STEPS = re.compile(r"((.+)/\d+)/w\d$")
+
+
+def cells(names: Collection[str], read: Callable[[str], Array]) -> Iterator[CellWeights]:
+    """See `WeightRules.cells`."""
+    return cells_by_name(names, read, _CELL, _cell)
+
+
+def _cell(own: Mapping[str, Array]) -> CellWeights | None:
+    if "w0" in own:
+        return _of_steps(own)
+    if "upward/W" in own and "lateral/W" in own:
+        return _lstm(own)
+    if {"W_r/W", "W_z/W", "W/W", "U_r/W", "U_z/W", "U/W"} <= set(own):
+        return _gru(own)
+    return None
+
+
+def _of_steps(own: Mapping[str, Array]) -> CellWeights:
+    """A layer of `NStepLSTM` and the like: a tensor for each gate, first those of the input."""
+    half = len([key for key in own if key[0] == "w"]) // 2
+    both = range(half), range(half, 2 * half)
+    kernel, recurrent = (np.concatenate([own[f"w{k}"] for k in numbers]) for numbers in both)
+    biases = [np.concatenate([own[f"b{k}"] for k in numbers]) for numbers in both]
+    return weights_of_cell(own["w0"].shape[0], kernel, recurrent, biases)
+
+
+def _lstm(own: Mapping[str, Array]) -> CellWeights:
+    units = own["lateral/W"].shape[1]
+
+    def rows(array: Array) -> Array:
+        gates = array.reshape(units, 4, *array.shape[1:])[:, list(_GATES)]
+        return np.moveaxis(gates, 1, 0).reshape(array.shape)
+
+    biases = [rows(own["upward/b"])] if "upward/b" in own else []
+    return weights_of_cell(units, rows(own["upward/W"]), rows(own["lateral/W"]), biases)
+
+
+def _gru(own: Mapping[str, Array]) -> CellWeights:
+    units = own["U/W"].shape[0]
+    # its update gate is the complement of the others', so all that makes it is negated
+    sign = np.repeat([1.0, -1.0, 1.0], units)
+
+    def rows(side: str, kind: str) -> Array:
+        return np.concatenate([own[f"{side}{gate}/{kind}"] for gate in ("_r", "_z", "")])
+
+    biases = [rows(side, "b") for side in "WU"] if "W/b" in own else []
+    return weights_of_cell(units, rows("W", "W"), rows("U", "W"), biases, sign)
+
+
+def cell_layer(name: str, known: Collection[str]) -> str | None:
+    """See `WeightRules.cell_layer`."""
+    if match := _GRU.match(name):
+        return match[1]
+    if match := _STEPS.match(name):
+        own = {other for other in known if other.startswith(f"{match[1]}/")}
+        for count in (2, 6, 8):  # of a plain cell, a GRU, an LSTM
+            if own == {f"{match[1]}/{kind}{n}" for kind in "wb" for n in range(count)}:
+                return match[2]
+    return None
+
+
+def momentum(kept: float) -> str:
+    """See `WeightRules.momentum`."""
+    return f"decay {kept:g}"
+
+
+def stored_name(name: str) -> str:
+    """See `WeightRules.stored_name`."""
+    return name.lstrip("/")
+
+
+WEIGHTS = WeightRules(
+    cells=cells,
+    cell_layer=cell_layer,
+    momentum=momentum,
+    stored_name=stored_name,
+    file_formats={".npz": "chainer"},
+)

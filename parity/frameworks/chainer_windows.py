@@ -1,0 +1,78 @@
+"""Convolutions, pools and paddings of Chainer as `parity.windows` has them: channels are axis 1."""
+
+from __future__ import annotations
+
+from parity.tape import Op, Tape
+from parity.windows import Geometry, Padding, Sizes, Window, numbers
+
+
+def channel_axis(op: Op, rank: int) -> int:
+    """See `Traits.channel_axis`."""
+    return 1
+
+
+def window(op: Op, tape: Tape) -> Window | None:
+    """See `Traits.window`."""
+    if op.word in ("convolution", "transposed_convolution"):
+        return _convolution(op, tape)
+    if op.word in ("max_pool", "average_pool", "columns"):
+        return _pool(op, tape)
+    return None
+
+
+def _convolution(op: Op, tape: Tape) -> Window | None:
+    x, y, weight = (tape.values[v].shape for v in (op.inputs[0], op.outputs[0], op.inputs[1]))
+    transposed = op.word == "transposed_convolution"
+    axes, shapes = tuple(range(2, len(weight))), (y, x) if transposed else (x, y)
+    geometry = _geometry(op, weight[2:], axes, *shapes) if len(x) == len(weight) else None
+    if geometry is None:
+        return None
+    return Window(
+        op.inputs[0],
+        axes,
+        1,
+        geometry,
+        weight=op.inputs[1],
+        bias=op.inputs[2] if len(op.inputs) > 2 else None,
+        layout=tuple(range(len(weight))),
+        groups=int(op.attributes.get("groups", 1)),
+        transposed=transposed,
+    )
+
+
+def _pool(op: Op, tape: Tape) -> Window | None:
+    x, y = (tape.values[v].shape for v in (op.inputs[0], op.outputs[0]))
+    axes = tuple(range(2, len(x)))
+    names = ("ksize",) if "ksize" in op.attributes else ("kh", "kw")
+    kernel = numbers(op.attributes, names, axes, len(x))
+    geometry = _geometry(op, kernel, axes, x, y) if kernel else None
+    if geometry is None:
+        return None
+    return Window(op.inputs[0], axes, 1, geometry)
+
+
+def _geometry(op: Op, kernel: Sizes, axes: Sizes, x: Sizes, y: Sizes) -> Geometry | None:
+    ones = (1,) * len(axes)
+
+    def read(name: str, by_axis: tuple[str, str], default: Sizes) -> Sizes:
+        names = (name,) if name in op.attributes else by_axis
+        return numbers(op.attributes, names, axes, len(x)) or default
+
+    stride = read("stride", ("sy", "sx"), kernel)
+    dilation = read("dilate", ("dy", "dx"), ones)
+    before = read("pad", ("ph", "pw"), (0,) * len(axes))
+    if not len(kernel) == len(stride) == len(dilation) == len(before) == len(axes):
+        return None
+    size, steps = (tuple(shape[a] for a in axes) for shape in (x, y))
+    return Geometry(kernel, stride, dilation, size, steps, before)
+
+
+def padding(op: Op, tape: Tape) -> Padding | None:
+    """See `Traits.padding`."""
+    given, rank = op.attributes, len(tape.values[op.inputs[0]].shape)
+    pads = given.get("pad_width")
+    if op.word != "pad" or not isinstance(pads, (tuple, list)) or len(pads) != rank:
+        return None
+    mode = str(given.get("mode", "constant"))
+    zeros = "zeros" if given.get("value", 0) == 0 else ""
+    return Padding(tuple((int(a), int(b)) for a, b in pads), zeros if mode == "constant" else mode)

@@ -1,0 +1,69 @@
+"""Products of two factors, in one convention for all frameworks.
+
+An adapter reads its own attributes into `Product` (`Adapter.product`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import ascii_letters
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Product:
+    """What is multiplied, as matrices or along the axes of an equation.
+
+    Attributes:
+        factors: value ids.
+        bias: of what is added to the product in the same operation; None for none.
+        transposed: for each factor whether its last two axes are swapped before.
+        equation: as einsum has it, a letter for each axis: `ab,bc->ac`; "" of matrices.
+    """
+
+    factors: tuple[int, int]
+    bias: int | None = None
+    transposed: tuple[bool, bool] = (False, False)
+    equation: str = ""
+
+    @property
+    def letters(self) -> tuple[str, str, str]:
+        """The axes of both factors and of the result; "" each where there is no equation."""
+        if not self.equation:
+            return "", "", ""
+        left, right, result = self.equation.replace("->", ",").split(",")
+        return left, right, result
+
+
+def einsum_equation(told: str, ranks: Sequence[int]) -> str:
+    """An equation with a letter for each axis, those behind its dots too; "" where it has another.
+
+    Args:
+        ranks: of both factors and of the result.
+    """
+    words = told.replace(" ", "").replace("->", ",").split(",")
+    if "->" not in told or len(words) != 3:
+        return ""
+    whole = [_without_dots(word, rank) for word, rank in zip(words, ranks, strict=True)]
+    return "{},{}->{}".format(*whole) if list(map(len, whole)) == list(ranks) else ""
+
+
+def _without_dots(word: str, rank: int) -> str:
+    """Axes that an equation leaves out, in letters that none has."""
+    hidden = rank - len(word.replace("...", ""))
+    return word.replace("...", "".join(chr(0x3B1 + n) for n in range(20 - hidden, 20)))
+
+
+def tensordot_equation(axes: Any, ranks: Sequence[int]) -> str:
+    """The equation of a product over given axes of both factors, or over a number of them."""
+    if isinstance(axes, int):
+        axes = list(range(ranks[0] - axes, ranks[0])), list(range(axes))
+    if not isinstance(axes, (list, tuple)) or len(axes) != 2:
+        return ""
+    over = [[one] if isinstance(one, int) else list(one) for one in axes]
+    first, second = list(ascii_letters[: ranks[0]]), list(ascii_letters[-ranks[1] :])
+    for one, other in zip(*over, strict=True):
+        second[other] = first[one]
+    kept = [letter for letter in (*first, *second) if (letter in first) != (letter in second)]
+    return "{},{}->{}".format(*map("".join, (first, second, kept))) if len(kept) == ranks[2] else ""
