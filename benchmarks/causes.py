@@ -48,10 +48,10 @@ def page() -> str:
 def _families() -> Iterator[str]:
     from benchmarks.corpus.gallery.__main__ import load
     from benchmarks.corpus.gallery.entry import ENTRIES
-    from parity.diagnosis.causes import FAMILIES, causes
+    from parity.diagnosis.causes import causes, families
 
     load()
-    for family in FAMILIES:
+    for family in families():
         of_family = next(c for c in causes() if c.family == family)
         yield f"\n## {family.capitalize().replace('_', ' ')}\n"
         yield inspect.cleandoc(of_family.propose.__globals__["__doc__"])

@@ -90,7 +90,10 @@ WORDS: Mapping[str, str] = {
     "hard_swish": "x * relu6(x + 3) / 6",
     "softmax": "exp(x) / its sum along an axis",
     "log_softmax": "its logarithm",
+    "masked_softmax": "softmax of what a mask leaves",
     "log_sigmoid": "log(sigmoid(x))",
+    "cross_entropy": "the negative log-softmax, or log-sigmoid, of what is labelled",
+    "dropout": "some elements zero, the others scaled up",
     # along axes
     "sum": "",
     "mean": "",
@@ -102,6 +105,7 @@ WORDS: Mapping[str, str] = {
     "standard_deviation": "",
     "norm": "the root of the sum of squares, or another p's",
     "log_sum_exp": "log(sum(exp(x)))",
+    "min_and_max": "both",
     "all": "",
     "any": "",
     "argmax": "",
@@ -114,6 +118,7 @@ WORDS: Mapping[str, str] = {
     "matmul": "x @ y, of two axes or of more",
     "einsum": "by an equation",
     "tensordot": "over given axes",
+    "add_matmul": "x + y @ z, of three axes or of a vector",
     "bias_add": "x + a vector along the axis of channels",
     "convolution": "of images, series or volumes",
     "depthwise_convolution": "each channel by itself",
@@ -126,6 +131,7 @@ WORDS: Mapping[str, str] = {
     "rms_norm": "by the root mean square",
     "l2_normalize": "x / |x|",
     "local_response_norm": "by neighbouring channels",
+    "weight_norm": "a weight as a length and a direction",
     # pools
     "max_pool": "",
     "average_pool": "",
@@ -155,6 +161,7 @@ WORDS: Mapping[str, str] = {
     "cast": "to another dtype",
     "copy": "",
     "embedding": "rows of a table by their numbers",
+    "embedding_bag": "sums or means of such rows",
     "gather": "elements by indices",
     "space_to_batch": "",
     "batch_to_space": "",
@@ -164,6 +171,8 @@ WORDS: Mapping[str, str] = {
     "resize_linear": "",
     "resize_cubic": "",
     "resize_area": "",
+    "sample_grid": "an image at given places",
+    "unpool": "a pool reversed",
     # made of nothing
     "zeros": "",
     "ones": "",
@@ -172,6 +181,37 @@ WORDS: Mapping[str, str] = {
     "one_hot": "",
     "shape": "the sizes of a tensor",
 }
+
+# Words that are asked for together.
+ADDITIONS = frozenset(("add", "add_all", "bias_add"))
+SUBTRACTIONS = frozenset(("subtract", "subtract_from"))
+MULTIPLICATIONS = frozenset(("multiply", "multiply_add", "matmul"))
+PRODUCTS = frozenset(("dense", "matmul", "add_matmul", "einsum", "tensordot"))
+CONVOLUTIONS = frozenset(("convolution", "depthwise_convolution", "transposed_convolution"))
+POOLS = frozenset(("max_pool", "average_pool", "adaptive_average_pool", "adaptive_max_pool"))
+RESIZES = frozenset(
+    ("resize_nearest", "resize_linear", "resize_cubic", "resize_area", "sample_grid", "unpool")
+)
+SOFTMAXES = frozenset(("softmax", "log_softmax", "masked_softmax"))
+PADS = frozenset(("pad", "reflect_pad", "replicate_pad"))
+LOOK_UPS = frozenset(("embedding", "embedding_bag", "gather", "one_hot"))
+NORMS = frozenset(
+    (
+        *("batch_norm", "layer_norm", "group_norm", "rms_norm", "l2_normalize"),
+        *("local_response_norm", "weight_norm", "norm"),
+    )
+)
+EXPONENTIALS = frozenset(("exp", "exp2", "expm1", "log_sum_exp", "log_add_exp"))
+LOGARITHMS = frozenset(
+    (
+        *("log", "log2", "log10", "log1p", "log_sum_exp", "log_add_exp"),
+        *("log_softmax", "log_sigmoid"),
+    )
+)
+DIVISIONS = frozenset(("divide", "divide_from", "divide_add", "floor_divide"))
+BOUNDS = frozenset(("clip", "clip_min", "clip_max", "maximum", "minimum", "relu6"))
+# Of what these read only the shape matters.
+FILLED = frozenset(("zeros", "ones", "fill", "shape"))
 
 
 def kernel_name(kind: str) -> str:

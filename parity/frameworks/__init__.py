@@ -34,6 +34,7 @@ class Registered:
         title: how people write it; default its name.
         variables: environment variables that it reads at its start and that may change values.
         generated: folders for temporary files into which it writes code that it generates.
+        model_files: endings of files that it writes and reads itself, as of whole models.
         numbers_layers: whether the names it invents for layers are counted through the process.
     """
 
@@ -44,6 +45,7 @@ class Registered:
     title: str = ""
     variables: tuple[str, ...] = ()
     generated: tuple[str, ...] = ()
+    model_files: tuple[str, ...] = ()
     numbers_layers: bool = False
 
 
@@ -193,6 +195,7 @@ register(
             "XLA_FLAGS",
         ),
         generated=("__autograph_generated_file",),
+        model_files=(".keras", ".h5"),
         numbers_layers=True,
     ),
 )

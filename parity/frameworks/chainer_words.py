@@ -53,6 +53,8 @@ WORDS = table(
         "hard_sigmoid": "hardsigmoid",
         "softmax": "softmax",
         "log_softmax": "logsoftmax",
+        "cross_entropy": "softmaxcrossentropy sigmoidcrossentropy",
+        "dropout": "dropout",
         "sum": "sum sumto",
         "mean": "mean average",
         "product": "prod",
@@ -78,7 +80,8 @@ WORDS = table(
         "local_response_norm": "localresponsenormalization",
         "max_pool": "maxpooling2d maxpoolingnd",
         "average_pool": "averagepooling2d averagepoolingnd",
-        "recurrence": "lstm slstm",
+        "recurrence": "lstm slstm nsteplstm nstepbilstm nstepgru nstepbigru nsteprnntanh "
+        "nsteprnnrelu nstepbirnntanh nstepbirnnrelu",
         "reshape": "reshape flatten",
         "squeeze": "squeeze",
         "expand_dims": "expanddims",
@@ -100,6 +103,8 @@ WORDS = table(
         "space_to_depth": "space2depth",
         "depth_to_space": "depth2space",
         "resize_linear": "resizeimages",
+        "sample_grid": "spatialtransformersampler",
+        "unpool": "unpooling2d unpoolingnd upsampling2d",
         "zeros": "zeroslike",
     }
 )

@@ -23,6 +23,7 @@ LANGUAGES = {"python", "console", "sh", "text", "json", "yaml", "ini"}
 
 # pages whose Python is run by a test of their own, which names them
 ELSEWHERE = {
+    "adding-a-cause.md": "test_adding_a_cause.py",
     "README.md": "test_readme.py",
     "rl.md": "test_readme.py",
     "distributions.md": "test_readme.py",

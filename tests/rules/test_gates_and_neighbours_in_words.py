@@ -35,10 +35,7 @@ def gru(order: tuple[int, ...] = (0, 1, 2), shift: float = 0.0) -> Any:
 
 def test_the_gate_that_stands_in_is_told_by_its_place() -> None:
     told = cause(gru(), gru((1, 0, 2)), X, STATE)
-    assert (
-        told.kind == "gate-order"
-        and "reads its gate 2 of 3, what it has as gate 1 is read" in told.summary
-    )
+    assert told.kind == "gate-order" and "gate 1 of 3 is read as gate 2" in told.summary
 
 
 def lstm(shift: float) -> Any:

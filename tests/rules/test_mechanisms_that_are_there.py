@@ -249,7 +249,7 @@ def test_of_formulas_that_give_the_same_none_is_stated() -> None:
         inputs=numbers(2, 3, 8, 8),
     )
     assert causes(report) == {"resize-method"}
-    assert "nearest (at coordinates that cannot be told apart at these sizes)" in told(report)
+    assert "nearest (at coordinates that cannot be distinguished at these sizes)" in told(report)
     assert "coordinates: " not in told(report)
 
 

@@ -51,7 +51,7 @@ def test_an_axis_that_is_split_is_the_one_that_is_named() -> None:
         return lambda x: torch.tanh(x).view(*parts, 7).mean(parts.index(5))
 
     told = cause(means(4, 5), means(5, 4), ROWS)
-    assert told.summary.startswith("axis 0 of (20, 7) is taken apart otherwise")
+    assert told.summary.startswith("axis 0 of (20, 7) is split otherwise")
 
 
 def test_what_only_the_reference_regroups_is_not_split_by_the_candidate() -> None:

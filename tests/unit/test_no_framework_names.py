@@ -28,11 +28,6 @@ ALLOWED: dict[str, tuple[str, tuple[str, ...]]] = {
             *("torch_model", "keras_model", "chainer_model"),
         ),
     ),
-    "diagnosis/causes/_context.py": ("to be asked of adapters", ("tensorflow", "keras")),
-    "diagnosis/causes/_sites.py": ("to be asked of adapters", ("tensorflow", "keras")),
-    "diagnosis/causes/resize.py": ("to be asked of adapters", ("tensorflow", "keras")),
-    "diagnosis/causes/spatial.py": ("to be asked of adapters", ("tensorflow", "keras")),
-    "weights/saving.py": ("a suffix of files that users read", (".keras",)),
 }
 
 

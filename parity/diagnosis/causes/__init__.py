@@ -5,13 +5,15 @@ be if one thing were changed in what the reference computes. `parity.diagnosis.e
 them on several inputs and keeps what holds on all. So a cause may propose freely; it must be quick,
 and what it proposes must have parameters that a person can act on.
 
-A new cause is one function here, decorated with `cause`; its docstring is its page in
-docs/causes.md.
+A new cause is one function in a module of this package, decorated with `cause`, and nothing else:
+the modules are found by themselves, and its docstring is its page in docs/causes.md. See
+docs/adding-a-cause.md.
 """
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,7 +25,9 @@ from parity.tape import Array
 
 Predict = Callable[[Trial], Array]
 
-FAMILIES = (
+# The families that are asked first, in this order: of explanations that hold alike the first one is
+# reported. Any other module of this package comes after them, by name.
+_ORDER = (
     "softmax",
     "reduction",
     "dueling",
@@ -78,6 +82,11 @@ class Edit:
     adds: bool = True
 
 
+def as_it_is(trial: Trial) -> Array:
+    """The candidate's own value: what is proved is that the fixed candidate is the reference."""
+    return trial.candidate
+
+
 @dataclass(frozen=True)
 class Explanation:
     """A proposal: under this one change the reference's computation gives the candidate's value.
@@ -90,7 +99,7 @@ class Explanation:
         reference: from a trial the reference's value by the same formula without the change: proof
             that the formula is what is computed here. None where it is the tape itself that ran.
         parameters: name to (reference's, candidate's).
-        edit: how to mend the candidate's line, if one argument does it.
+        edit: how to fix the candidate's line, if one argument does it.
         cost: how much is assumed, among proposals of one function; the smallest is preferred.
         evidence: further facts that a reader can check by eye.
         unproved: why this is consistent with the evidence and no proof, though it holds; "" where
@@ -99,7 +108,7 @@ class Explanation:
 
     kind: str
     summary: str
-    candidate: Predict
+    candidate: Predict = as_it_is
     reference: Predict | None = None
     parameters: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     edit: Edit | None = None
@@ -157,9 +166,23 @@ def cause(*kinds: str, tier: int = 0, enclosures: bool = False) -> Callable[[Pro
     return register
 
 
-@cache
 def causes() -> tuple[Cause, ...]:
     """All causes, the families in their order."""
-    for family in FAMILIES:
-        importlib.import_module(f"{__name__}.{family}")
-    return tuple(sorted(_REGISTERED, key=lambda one: FAMILIES.index(one.family)))
+    _load()
+    return tuple(sorted(_REGISTERED, key=lambda one: _place(one.family)))
+
+
+def families() -> tuple[str, ...]:
+    """The modules that register causes, in the order in which they are asked."""
+    return tuple(dict.fromkeys(one.family for one in causes()))
+
+
+def _place(family: str) -> tuple[int, str]:
+    return (_ORDER.index(family), "") if family in _ORDER else (len(_ORDER), family)
+
+
+@cache
+def _load() -> None:
+    for module in pkgutil.iter_modules(__path__):
+        if not module.name.startswith("_"):
+            importlib.import_module(f"{__name__}.{module.name}")

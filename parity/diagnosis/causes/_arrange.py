@@ -1,4 +1,4 @@
-"""The same numbers in another order: which order, as axes split, permuted, turned and merged."""
+"""The same numbers in another order: which order, as axes split, permuted, flipped and merged."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ class Arrangement:
     Attributes:
         fine: the shape that the array is split to.
         axes: the permutation of those axes.
-        turned: axes of the permuted array that run backwards.
+        flipped: axes of the permuted array that run backwards.
         shape: the shape of the result.
     """
 
     fine: tuple[int, ...]
     axes: tuple[int, ...]
-    turned: tuple[int, ...]
+    flipped: tuple[int, ...]
     shape: tuple[int, ...]
 
     def __call__(self, array: Array) -> Array:
-        permuted = np.flip(array.reshape(self.fine).transpose(self.axes), self.turned)
+        permuted = np.flip(array.reshape(self.fine).transpose(self.axes), self.flipped)
         return permuted.reshape(self.shape)
 
     def __str__(self) -> str:
         text = f"{self.fine} read as {tuple(self.fine[axis] for axis in self.axes)}"
         if self.axes != tuple(range(len(self.axes))):
             text += f", axes {self.axes}"
-        return text + (f", axes {self.turned} backwards" if self.turned else "")
+        return text + (f", axes {self.flipped} backwards" if self.flipped else "")
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class AxisOrder:
         return (len(table), step) if tuple(table.T.ravel()) == self.order else None
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """The order as a sentence of its own."""
         axis = f"axis {self.axis}"
         if self.backwards:
@@ -139,17 +139,17 @@ def index_of(source: Array, target: Array) -> tuple[Array, Array] | None:
 
 
 def same_bag_at_a_glance(a: Array, b: Array) -> bool:
-    """Whether the smallest, the largest, and the sums agree: it costs little to be told no."""
+    """Whether the smallest, the largest, and the sums agree: quick where they do not."""
     scale = float(np.abs(a).max())
-    ours, theirs = ([x.min(), x.max(), x.mean(), x.std()] for x in (a, b))
-    return bool(np.allclose(ours, theirs, 0, _SAME * scale))
+    reference, candidate = ([x.min(), x.max(), x.mean(), x.std()] for x in (a, b))
+    return bool(np.allclose(reference, candidate, 0, _SAME * scale))
 
 
 def _of_one_axis(source: Array, target: Array, axis: int) -> AxisOrder | None:
     """The order of the slices along an axis, each known by a sum with random weights."""
-    ours, theirs = (np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1) for x in (source, target))
-    weights = np.random.default_rng(0).standard_normal(ours.shape[1])
-    keys, wanted = ours @ weights, theirs @ weights
+    slices, others = (np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1) for x in (source, target))
+    weights = np.random.default_rng(0).standard_normal(slices.shape[1])
+    keys, wanted = slices @ weights, others @ weights
     rows, columns = np.argsort(keys, kind="stable"), np.argsort(wanted, kind="stable")
     bound = _SAME * float(np.abs(keys).max())
     if not np.allclose(keys[rows], wanted[columns], 0, bound):
@@ -214,7 +214,7 @@ def _from_digits(digits: Sequence[tuple[int, int]], shape: tuple[int, ...]) -> A
 
 
 def holds_two_numbers(array: Array) -> bool:
-    """Whether an array tells too little to prove an order or a reduction of it.
+    """Whether an array holds too little to prove an order or a reduction of it.
 
     One-hot vectors in another order are those of another index, and zeros are their least.
     """

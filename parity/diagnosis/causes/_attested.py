@@ -8,20 +8,18 @@ from collections.abc import Collection, Iterable, Iterator
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.view import LeafView, RegionView, plain_kind
+from parity.diagnosis.view import LeafView, RegionView
+from parity.operations import ADDITIONS, CONVOLUTIONS, NORMS
 from parity.tape import Array, Op, Tape
 from parity.walk_once import Once
 
 _NEAR = 8  # computing operations before a value that may have normalised it
 _FURTHER = 40  # operations behind a region in which what it lacks may follow
-_PRODUCTS = (
-    *("mm", "mv", "bmm", "matmul", "batchmatmul", "mul", "div", "realdiv", "truediv", "dot"),
-    *("einsum", "linear", "conv", "deconv", "depthwise"),
-)
-_KERNELS = ("norm", "lstm", "gru", "rnn", "attention", "fused")  # with a bias inside
-_ADDITIONS = ("add", "badd", "biasadd", "bias", "multiadd")
+_KERNELS = NORMS | {"recurrence", "attention"}  # with a bias inside
+_SUM_FIRST = frozenset(("add_matmul", "multiply_add", "divide_add"))  # x of x + y * z
+_ADDING = ADDITIONS | _SUM_FIRST | {"dense"}
 _LATER = 2  # operations behind a norm's end that may be its scale and offset
-_ROOTS = ("sqrt", "rsqrt", "std")
+_ROOTS = frozenset(("sqrt", "rsqrt", "standard_deviation"))
 
 
 def is_standardised(case: Case) -> bool:
@@ -50,9 +48,8 @@ def is_normalised(tape: Tape, value: int) -> bool:
         if op is None or op.index in seen:
             continue
         seen.add(op.index)
-        kind = plain_kind(op)
-        roots = kind.endswith(_ROOTS) or (kind.startswith("pow") and _halves(tape, op))
-        if "norm" in kind or (roots and (not op.static or tape.values[at].size > 1)):
+        roots = op.word in _ROOTS or (op.word == "power" and _halves(tape, op))
+        if op.word in NORMS or (roots and (not op.static or tape.values[at].size > 1)):
             return True
         if steps < _NEAR and not _has_kernel(tape, op):
             stack += [(one, steps + (op.role != "move")) for one in op.inputs]
@@ -62,8 +59,7 @@ def is_normalised(tape: Tape, value: int) -> bool:
 def takes_root(view: RegionView) -> bool:
     """Whether a root is taken in view, or before any input, or a kernel named after a norm does."""
     static = (view.tape.ops[index] for index in view.tape.graph.static_before(view.ops))
-    kinds = [plain_kind(op) for op in (*view.ops, *static)]
-    return any(kind.endswith((*_ROOTS, "pow")) or "norm" in kind for kind in kinds)
+    return any(op.word in NORMS | _ROOTS | {"power"} for op in (*view.ops, *static))
 
 
 def _halves(tape: Tape, op: Op) -> bool:
@@ -95,7 +91,7 @@ def before_kernels(tape: Tape, values: Iterable[int]) -> list[Op]:
 
 def adds(op: Op) -> bool:
     """Whether it adds arrays, and does not sum one of them by an index, as counts are."""
-    return plain_kind(op).startswith(_ADDITIONS)
+    return op.word in _ADDING
 
 
 def is_added(view: RegionView, leaf: LeafView) -> bool:
@@ -188,8 +184,7 @@ def is_itself(tape: Tape, value: int) -> bool:
 
 
 def _multiplies(op: Op) -> bool:
-    kind = plain_kind(op)
-    return kind.startswith(("mul", "scale", "addcmul")) or "norm" in kind
+    return op.word in NORMS | {"multiply", "multiply_add"}
 
 
 def _readers(view: RegionView, leaf: LeafView) -> Iterator[tuple[Op, int]]:
@@ -210,16 +205,18 @@ def _readers(view: RegionView, leaf: LeafView) -> Iterator[tuple[Op, int]]:
 
 
 def _adds_it(tape: Tape, op: Op, value: int) -> bool:
-    kind = plain_kind(op)
+    if op.word == "dense":  # either the bias and two matrices, or these two and a vector
+        last = len(op.inputs) > 2 and len(tape.values[op.inputs[2]].shape) == 1
+        return value in (op.inputs[2:] if last else op.inputs[:1])
+    if op.word in _SUM_FIRST:
+        return value in op.inputs[:1]
     if adds(op):
-        if kind.endswith(("mm", "mv")) or kind.startswith(("addc", "addr")):
-            return value in op.inputs[:1]
         return not op.static or _others(tape, op) > 0
     if op.static:
         return False
-    if kind.startswith(_PRODUCTS):
-        return value in op.inputs[2:]  # the factors come first, a bias after them
-    return any(word in kind for word in _KERNELS)
+    if op.word in CONVOLUTIONS:
+        return value in op.inputs[2:]
+    return op.word in _KERNELS
 
 
 def _others(tape: Tape, op: Op) -> int:

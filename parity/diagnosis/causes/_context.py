@@ -9,19 +9,31 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.view import RegionView, plain_kind
+from parity.diagnosis.view import RegionView
 from parity.errors import ReplayError
+from parity.operations import CONVOLUTIONS, POOLS, PRODUCTS, RESIZES
 from parity.tape import Array, Op, Replay, Tape
 
-_PRODUCTS = ("matmul", "bmm", "einsum", "attention", "dot")
-_IMAGES = ("conv", "pool", "resize", "upsample")
-_TRANSPOSES = ("transpose", "permute", "swapaxes", "movedim", "moveaxis", "rot90", "adjoint")
+_ATTENDING = PRODUCTS - {"dense"} | {"attention"}
+_IMAGES = CONVOLUTIONS | POOLS | RESIZES
 _EXCHANGED = ([1, 3, 2], [2, 1, 3], [3, 2, 1])  # places of the axes behind the first
 _FOLLOWED = 24  # operations behind a value, until one says what its axes are
-LAST_FIRST = ("tensorflow", "keras")  # kernels are (*space, in, out), not (out, in, *space)
 CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more
 
 Reorder = Callable[[Array], Array]
+
+
+def maps_elementwise(case: Case) -> bool:
+    """Whether both sides make values of one shape of one value of that shape."""
+    first = case.first
+    return len(first.inputs) == 1 and (
+        first.x.shape == first.reference.shape == first.candidate.shape
+    )
+
+
+def moves_only(case: Case) -> bool:
+    """Whether neither side computes anything."""
+    return not case.reference.computing and not case.candidate.computing
 
 
 def flattened(case: Case) -> bool:
@@ -39,7 +51,7 @@ def flattened(case: Case) -> bool:
 
 
 def _shapes_of(case: Case, root: int) -> list[tuple[int, ...]]:
-    """Shapes that mere moves give a value that enters."""
+    """Shapes that mere moves give a value that is read."""
     tape = case.reference.tape
     read = {value for op in case.reference.ops for value in (*op.inputs, *op.outputs)}
     read.update(case.partners.values())
@@ -74,7 +86,7 @@ def attends(case: Case, readers: int = 4) -> bool:
     """Whether values are multiplied with values in a case or just after it, as attention does."""
     for view in (case.reference, case.candidate):
         for op in (*view.ops, *(view.readers(readers) if readers else ())):
-            if not any(word in plain_kind(op) for word in _PRODUCTS):
+            if op.word not in _ATTENDING:
                 continue
             computed = [v for v in op.inputs if (p := view.tape.producer(v)) and not p.static]
             if len(computed) > 1:
@@ -89,15 +101,15 @@ def is_image(case: Case, shape: tuple[int, ...]) -> bool:
 
 def near_images(case: Case) -> bool:
     """Whether convolutions or pools are near a case."""
-    return any(any(word in kind for word in _IMAGES) for kind in neighbours(case))
+    return not _IMAGES.isdisjoint(neighbours(case))
 
 
 def neighbours(case: Case) -> set[str]:
-    """Kinds of the operations in, just before and just after a case, on both sides."""
+    """Words of the operations in, just before and just after a case, on both sides."""
     found: set[str] = set()
     for view in (case.reference, case.candidate):
-        found.update(plain_kind(op) for op in (*view.ops, *view.readers(3)))
-        found.update(plain_kind(op) for op in makers(case, view is case.candidate))
+        found.update(op.word for op in (*view.ops, *view.readers(3)))
+        found.update(op.word for op in makers(case, view is case.candidate))
     return found
 
 
@@ -130,14 +142,12 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
             if op.index in seen or not op.outputs:
                 continue
             seen.add(op.index)
-            made, kind = op.outputs[0], plain_kind(op)
-            if "conv" in kind and len(shape) > 2:
-                if next((one for one in op.inputs if _is_live(tape, one)), at) != at:
+            made = op.outputs[0]
+            if op.word in CONVOLUTIONS:
+                window = tape.adapter.TRAITS.window(op, tape)
+                if window is None or window.x != at:
                     continue  # as its kernel
-                first = tape.framework not in LAST_FIRST
-                if str(op.attributes.get("data_format", "")).startswith("NC"):
-                    first = True
-                return "channels" if axis == (1 if first else len(shape) - 1) else "places"
+                return "channels" if axis == window.channel else "places"
             if op.role == "move" and len(shape) > 1:
                 found = _followed(tape, op, at, axis, run)
                 if found is not None:
@@ -147,20 +157,14 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
     return ""
 
 
-def _is_live(tape: Tape, value: int) -> bool:
-    """Whether inputs reach a value."""
-    op = tape.producer(value)
-    return tape.values[value].kind == "input" if op is None else not op.static
-
-
 def _followed(tape: Tape, op: Op, value: int, axis: int, run: Replay) -> int | None:
     """Where a move puts an axis; None where it is one no more."""
     shape = tape.values[value].shape
     steps: Array = np.arange(shape[axis], dtype=np.float64)
     steps = steps.reshape([-1 if i == axis else 1 for i in range(len(shape))])
-    fed = {value: np.broadcast_to(steps, shape)}
+    given = {value: np.broadcast_to(steps, shape)}
     try:
-        moved = tape.replay("float64", fed, run, only={op.index}).array(op.outputs[0])
+        moved = tape.replay("float64", given, run, only={op.index}).array(op.outputs[0])
     except ReplayError:
         return None
     vary = [i for i in range(moved.ndim) if (np.diff(moved, axis=i) != 0).any()]
@@ -177,10 +181,10 @@ def exchanges_places(case: Case) -> bool:
         tape = view.tape
         for op in tape.ops:
             if op.role != "move" or not op.outputs or op.index not in tape.used:
-                if "einsum" in plain_kind(op) and not op.static:
+                if op.word == "einsum" and not op.static:
                     return True
                 continue
-            if not any(word in plain_kind(op) for word in _TRANSPOSES):
+            if op.word not in ("transpose", "rotate"):
                 continue
             rank = len(tape.values[op.inputs[0]].shape)
             if rank == 4 and op.static:
@@ -191,10 +195,15 @@ def exchanges_places(case: Case) -> bool:
     return False
 
 
-def spatial(case: Case) -> tuple[int, ...]:
-    rank = len(case.reference.value.shape)
-    first = case.reference.tape.framework not in LAST_FIRST
-    return tuple(range(2, rank)) if first else tuple(range(1, rank - 1))
+def channel_axis(view: RegionView, rank: int) -> int:
+    """The axis of channels of images that a region reads or gives."""
+    ops = view.ops or view.tape.ops
+    return view.tape.adapter.TRAITS.channel_axis(ops[-1], rank) if ops else 1
+
+
+def spatial_axes(view: RegionView, rank: int) -> tuple[int, ...]:
+    """The axes that are places of such images."""
+    return tuple(axis for axis in range(1, rank) if axis != channel_axis(view, rank))
 
 
 def permutations(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.view import LeafView, RegionView, plain_kind
+from parity.diagnosis.view import LeafView, RegionView
+from parity.operations import ADDITIONS
 from parity.tape import Array, Replay, Tape
 from parity.walk_once import Once
 
 _GATES = (4, 3)  # of an LSTM and of a GRU
-_RECURRENT = ("rnn", "lstm", "gru")  # in the names of their operations
 _STEPS_BACK = 8  # from a gate to the block that it is cut from
-_ADDITIONS = ("add", "addv2", "biasadd", "multiadd", "bias")
 
-Values = Callable[[Mapping[int, Array], Sequence[int]], list[Array]]
 Ordered = Callable[[Sequence[int]], dict[int, Array]]
 
 
@@ -29,14 +27,11 @@ def gate_blocks(tape: Tape, value: int) -> set[int]:
     size = tape.values[value].size
     units = tape.values[value].shape[-1] if tape.values[value].shape else 0
     found: set[int] = set()
-    seen: set[int] = set()
-    stack = [value]
-    while stack:
-        at = stack.pop()
+    todo = Once([value])
+    for at in todo:
         shape = tape.values[at].shape
-        if at in seen or not shape:
+        if not shape:
             continue
-        seen.add(at)
         if shape[-1] in (3 * units, 4 * units):
             if tape.values[at].size * units >= size * shape[-1]:
                 found.add(at)
@@ -47,16 +42,17 @@ def gate_blocks(tape: Tape, value: int) -> set[int]:
         live = [one for one in op.inputs if tape.is_live(one)]
         fixed = (one for one in op.inputs if not tape.is_live(one))
         numbers_only = all(tape.values[one].size == 1 for one in fixed)
-        if op.role == "move" or plain_kind(op) in _ADDITIONS or (len(live) == 1 and numbers_only):
-            stack.extend(live)
+        if op.role == "move" or op.word in ADDITIONS or (len(live) == 1 and numbers_only):
+            todo.add(live)
     return found
 
 
 def packings_of_gates(case: Case, blocks_only: bool = False) -> Iterator[tuple[int, Ordered]]:
-    """The same of leaves that hold gates: the products with them are taken apart into as many."""
-    ours = case.reference.leaves
-    shown = [units for units in layers_of(ours) if are_taken_apart(case, *units)]
-    yield from packings(ours, blocks_only, shown)
+    """The same of leaves that hold gates: the products with them are split into as many."""
+    leaves = case.reference.leaves
+    yield from packings(
+        leaves, blocks_only, [one for one in layers_of(leaves) if are_split(case, *one)]
+    )
 
 
 def gate_place(tape: Tape, run: Replay, value: int) -> tuple[int, int] | None:
@@ -69,8 +65,8 @@ def gate_place(tape: Tape, run: Replay, value: int) -> tuple[int, int] | None:
         block = next((one for one in op.inputs if one in blocks), None)
         if block is not None and op.role == "move":
             shape, units = tape.values[block].shape, tape.values[at].shape[-1]
-            fed = {block: np.broadcast_to(np.arange(shape[-1], dtype=np.float64), shape)}
-            cut = tape.replay("float64", fed, run, only={op.index}).array(at)
+            given = {block: np.broadcast_to(np.arange(shape[-1], dtype=np.float64), shape)}
+            cut = tape.replay("float64", given, run, only={op.index}).array(at)
             first = int(cut.min())
             whole = first % units == 0 and cut.max() - first == units - 1
             return (first // units, shape[-1] // units) if whole else None
@@ -99,8 +95,8 @@ def packings(
     yield from in_leaves_of_their_own(leaves)
 
 
-def are_taken_apart(case: Case, count: int, units: int) -> bool:
-    """Whether one side takes apart what it makes of its weights into so many blocks.
+def are_split(case: Case, count: int, units: int) -> bool:
+    """Whether one side splits what it makes of its weights into so many blocks.
 
     A convolution's two halves may be as many channels as four gates.
     """
@@ -117,14 +113,14 @@ def _splits_off(tape: Tape, leaf: int, count: int, units: int) -> bool:
     values = Once([leaf])
     for value in values:
         for op in (tape.ops[index] for index in tape.consumers[value]):
-            if any(word in op.kind.lower() for word in _RECURRENT):
+            if op.word == "recurrence":
                 return True
             shapes = [tape.values[one].shape for one in op.outputs]
             if op.role == "move" and any(units in s and count * units not in s for s in shapes):
                 if not op.static:
                     return True
             live = [one for one in op.inputs if tape.is_live(one)]
-            added = plain_kind(op) in _ADDITIONS or len(live) < 2
+            added = op.word in ADDITIONS or len(live) < 2
             if added or value == leaf or op.role == "move":
                 values.add(one for one in op.outputs if count * units in tape.values[one].shape)
     return False
@@ -212,8 +208,8 @@ def of_a_recurrent_layer(case: Case) -> bool:
 def step_axes(case: Case) -> set[int]:
     """Axes of the reference's value along which one place of the model's input reaches several.
 
-    A place is a step of a sample: what stands there is put at the other end, and the model run. The
-    samples of a batch do not meet.
+    A place is a step of a sample: the other end's numbers are put there, and the model is run. The
+    samples of a batch do not mix.
     """
     side, end = case.repaired.reference, case.reference.end
     before = range(case.reference.value.op + 1)
@@ -233,15 +229,8 @@ def step_axes(case: Case) -> set[int]:
 
 def is_read_by_steps(tape: Tape, leaf: int) -> bool:
     """Whether several operations read a leaf, as the steps of a loop do, or a recurrent one."""
-    readers, todo = [], Once([leaf])
-    for value in todo:
-        for index in tape.consumers[value]:
-            if tape.ops[index].static:
-                todo.add(tape.ops[index].outputs)
-            else:
-                readers.append(tape.ops[index])
-    named = any(word in op.kind.lower() for op in readers for word in _RECURRENT)
-    return named or len(readers) > 1
+    readers = [op for _, op in tape.graph.readers(leaf, lambda op: op.static)]
+    return len(readers) > 1 or any(op.word == "recurrence" for op in readers)
 
 
 def carries(view: RegionView) -> bool:
@@ -251,7 +240,7 @@ def carries(view: RegionView) -> bool:
     """
     tape = view.tape
     ops = {op.index: op for op in view.ops}
-    if any(word in op.kind.lower() for op in ops.values() for word in _RECURRENT):
+    if any(op.word == "recurrence" for op in ops.values()):
         return True
     for readers in tape.graph.readers_of_matrices:
         for first in sorted(readers & ops.keys()):
@@ -259,7 +248,3 @@ def carries(view: RegionView) -> bool:
             if any(not made.isdisjoint(ops[at].inputs) for at in readers & ops.keys()):
                 return True
     return False
-
-
-def same(found: Array, wanted: Array) -> bool:
-    return found.shape == wanted.shape and bool(np.allclose(found, wanted, 1e-5, 1e-7))

@@ -6,7 +6,8 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes._attested import adds
-from parity.diagnosis.view import RegionView, plain_kind
+from parity.diagnosis.view import RegionView
+from parity.operations import MULTIPLICATIONS, SUBTRACTIONS
 from parity.tape import Array, Op, Replay
 from parity.walk_once import Once
 
@@ -14,7 +15,7 @@ HIDDEN = -1e7  # a score below this is masked
 
 
 def masks_of(case: Case, view: RegionView) -> list[tuple[int, Array]]:
-    """Arrays of two values that enter a region, do not depend on the inputs, and hide something."""
+    """Arrays of two numbers that a region reads, that no input reaches, and that hide something."""
     side = case.repaired.reference if view is case.reference else case.repaired.side
     found = []
     read = [value for op in view.ops for value in op.inputs]
@@ -32,6 +33,11 @@ def masks_of(case: Case, view: RegionView) -> list[tuple[int, Array]]:
 
 def is_mask_of(array: Array) -> bool:
     return array.dtype.kind == "b" or (array.dtype.kind in "iuf" and _is_mask(array))
+
+
+def is_zero_one(array: Array) -> bool:
+    """Whether an array holds zeros and ones, and both."""
+    return array.size > 1 and set(np.unique(array).tolist()) == {0, 1}
 
 
 def _is_mask(array: Array) -> bool:
@@ -63,7 +69,6 @@ def _hides(view: RegionView, run: Replay, value: int) -> bool:
 
 
 def _is_hidden_by(op: Op, array: Array) -> bool:
-    kind = plain_kind(op)
-    if adds(op) or "sub" in kind:
+    if adds(op) or op.word in SUBTRACTIONS:
         return False
-    return "mul" not in kind or bool((array == 0).any())
+    return op.word not in MULTIPLICATIONS or bool((array == 0).any())

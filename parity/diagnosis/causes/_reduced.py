@@ -8,12 +8,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Predict
+from parity.diagnosis.causes import Edit, Predict
 from parity.diagnosis.causes._substitution import (
     Axes,
     Inside,
@@ -29,7 +29,7 @@ from parity.diagnosis.causes._substitution import (
     with_value,
 )
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView, plain_kind
+from parity.diagnosis.view import RegionView
 from parity.tape import Array
 from parity.walk_once import Once
 
@@ -78,22 +78,28 @@ class Change:
 
 def reductions(inside: Inside) -> Iterator[Reduction]:
     """The reductions in a region, however they are computed; nothing of a single element."""
-    for value in inside.computed:
-        made = inside.array(value)
-        sources = inside.sources(value)
-        for source in inside.values:
-            if source not in sources:
-                continue
-            x = inside.array(source)
-            found = _reduction(x, made)
-            if found is not None and _chooses(inside.view, found[0], source, value):
-                kind, axes = found
-                yield Reduction(source, value, kind, axes, made.ndim == x.ndim > 0)
-                break
+    found = set()
+    for value, source in inside.derived():
+        made, x = inside.array(value), inside.array(source)
+        reduced = _reduction(x, made) if value not in found else None
+        if reduced is not None and _chooses(inside.view, reduced[0], source, value):
+            found.add(value)
+            yield Reduction(source, value, *reduced, keeps=made.ndim == x.ndim > 0)
 
 
 # of the greatest and the least: one that is looked up may be either by chance
-_CHOOSING = {"max": ("max", "sort", "topk"), "min": ("min", "sort", "topk")}
+_CHOOSING = {
+    "max": {"max", "maximum", "max_pool", "adaptive_max_pool"},
+    "min": {"min", "minimum"},
+}
+_BOTH = frozenset(("min_and_max", "sort", "top_k"))
+# Operations that reduce in one of the ways, alone or with more.
+_TAKING = {
+    "mean": {"mean", "variance_and_mean"},
+    "sum": {"sum", "log_sum_exp", "einsum"},
+    "max": {"max", "argmax", "max_pool", "adaptive_max_pool", "min_and_max"},
+    "min": {"min", "argmin", "min_and_max"},
+}
 
 
 def _chooses(view: RegionView, kind: str, source: int, value: int) -> bool:
@@ -111,12 +117,8 @@ def _chooses(view: RegionView, kind: str, source: int, value: int) -> bool:
                 stack.add(op.inputs)
     made = {one for index in ops for one in tape.ops[index].outputs}
     alone = read <= made | {source}
-    kinds = [plain_kind(tape.ops[index]) for index in ops]
-    return any(_is_chosen(one, kind) and (alone or "arg" not in one) for one in kinds)
-
-
-def _is_chosen(operation: str, kind: str) -> bool:
-    return "softmax" not in operation and any(word in operation for word in _CHOOSING[kind])
+    words = {tape.ops[index].word for index in ops}
+    return not words.isdisjoint(_CHOOSING[kind] | _BOTH) or (alone and f"arg{kind}" in words)
 
 
 def _reduction(x: Array, made: Array) -> tuple[str, Axes] | None:
@@ -134,8 +136,13 @@ def _reduction(x: Array, made: Array) -> tuple[str, Axes] | None:
     return None
 
 
-def changes(case: Case) -> Iterator[Change]:
+@lru_cache(maxsize=4)
+def changes(case: Case) -> tuple[Change, ...]:
     """Other reductions in the place of one of the reference's that give the candidate's value."""
+    return tuple(_changes(case))
+
+
+def _changes(case: Case) -> Iterator[Change]:
     ours = inside_reference(case)
     found = list(reductions(ours))
     if not found:
@@ -159,6 +166,13 @@ def changes(case: Case) -> Iterator[Change]:
                     named = _named(case, one, one.axes, None)
                     yield Change(one, "none", (), (named[0], ()), predict)
                     break
+
+
+def axis_edit(case: Case, one: Reduction, adds: bool = True) -> Edit:
+    """The candidate's reduction over the reference's axes."""
+    wanted = in_candidate_layout(case, one.source, one.axes)
+    names = (one.kind, f"reduce_{one.kind}", f"a{one.kind}")
+    return Edit(names, ("axis", "dim"), repr(wanted), position=1, adds=adds)
 
 
 def without(case: Case) -> Iterator[tuple[Reduction, Predict]]:
@@ -265,7 +279,7 @@ def _may_take(case: Case, one: Reduction, kind: str) -> bool:
         sizes = [[tapes[1].values[at].size for at in ids] for ids in (op.inputs, op.outputs)]
         if op.static or not any(size == count * sizes[1][0] for size in sizes[0]):
             continue
-        told = [name for name in KINDS if name in plain_kind(op)]
+        told = [name for name in KINDS if op.word in _TAKING[name]]
         if kind in told or not told:
             return True
     return False

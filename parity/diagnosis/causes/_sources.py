@@ -13,14 +13,13 @@ from parity.diagnosis.causes._substitution import (
     inside_candidate,
     varies,
 )
-from parity.diagnosis.view import plain_kind
 from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME
 from parity.numerics.difference import residual
+from parity.operations import BOUNDS
 from parity.tape import Op, Tape
 
 _TRIES = 24  # values with the same numbers
-_BOUNDS = ("clip", "clamp", "hardtanh", "maximum", "minimum")  # a clip may be one operation or two
 
 
 def twins(case: Case) -> str:
@@ -108,7 +107,7 @@ def near(inside: Inside) -> list[Op]:
 
 def is_bound(op: Op) -> bool:
     """Whether an operation cuts off at a bound, or may be half of one that does."""
-    return any(word in plain_kind(op) for word in _BOUNDS)
+    return op.word in BOUNDS
 
 
 def _is_lost(case: Case, value: int) -> bool:

@@ -8,19 +8,20 @@ region runs on with another value in its place.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Predict
+from parity.diagnosis.causes import Predict, as_it_is
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView, plain_kind
+from parity.diagnosis.view import RegionView
 from parity.errors import ReplayError
 from parity.matching.axis_order import orders
 from parity.numerics.difference import residual
+from parity.operations import EXPONENTIALS, LOGARITHMS
 from parity.tape import Array, Op, Replay, Tape
 
 Axes = tuple[int, ...]
@@ -61,34 +62,45 @@ class Inside:
 
     def sources(self, value: int) -> set[int]:
         """The values of the region that a value is made of, without itself."""
-        found: set[int] = set()
-        stack = [value]
         inside = {op.index for op in self.view.ops}
-        while stack:
-            op = self.view.tape.producer(stack.pop())
-            if op is None or op.index not in inside:
-                continue
-            for source in op.inputs:
-                if source not in found:
-                    found.add(source)
-                    stack.append(source)
-        return found
+        made_by = makers(self.view.tape, [value], lambda _, op: op.index in inside)
+        return {source for op in made_by for source in op.inputs}
+
+    def derived(self) -> Iterator[tuple[int, int]]:
+        """Each computed value with each value that it is made of, both in the order of the flow."""
+        for value in self.computed:
+            sources = self.sources(value)
+            yield from ((value, source) for source in self.arrays if source in sources)
+
+
+def makers(tape: Tape, values: Iterable[int], through: Callable[[int, Op], bool]) -> list[Op]:
+    """The operations behind values, as far as each on the way is let through."""
+    walk = tape.graph.backward(values, through)
+    found = {op.index: op for value, op in walk if op is not None and through(value, op)}
+    return [found[index] for index in sorted(found)]
 
 
 def inside_reference(case: Case) -> Inside:
-    entering, computed = _values(case.reference, case.entering)
-    values = tuple(dict.fromkeys((*entering, *computed)))
-    arrays = case.reference_values(case.first.given, values)
     base = case.repaired.reference.run
-    return Inside(case.reference, base, entering, computed, dict(zip(values, arrays, strict=True)))
+    return _inside(case, case.reference, base, case.entering, case.reference_values)
 
 
 def inside_candidate(case: Case) -> Inside:
-    entering, computed = _values(case.candidate, case.candidate_entering)
-    values = tuple(dict.fromkeys((*entering, *computed)))
-    arrays = case.candidate_values(case.first.given, values)
     base = case.repaired.side.run
-    return Inside(case.candidate, base, entering, computed, dict(zip(values, arrays, strict=True)))
+    return _inside(case, case.candidate, base, case.candidate_entering, case.candidate_values)
+
+
+def _inside(
+    case: Case,
+    view: RegionView,
+    base: Replay,
+    read: Sequence[int],
+    values: Callable[[Mapping[int, Array], Sequence[int]], list[Array]],
+) -> Inside:
+    entering, computed = _values(view, read)
+    ids = tuple(dict.fromkeys((*entering, *computed)))
+    arrays = dict(zip(ids, values(case.first.given, ids), strict=True))
+    return Inside(view, base, entering, computed, arrays)
 
 
 def _values(view: RegionView, entering: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -180,11 +192,6 @@ def alone(x: Array) -> Array:
     return x
 
 
-def as_it_is(trial: Trial) -> Array:
-    """The candidate's own value: what is proved is that the mended candidate is the reference."""
-    return trial.candidate
-
-
 def on_side(predict: Predict, of_candidate: bool) -> tuple[Predict, Predict | None]:
     """What an explanation says of the candidate and of the reference, by which of them is changed.
 
@@ -270,12 +277,10 @@ def in_candidate_layout(case: Case, value: int, axes: Axes) -> int | Axes:
 
 def computes(view: RegionView, form: str) -> bool:
     """Whether a region has the operations of a formula of exp or softplus."""
-    kinds = {plain_kind(op) for op in view.ops}
-    exp = any("exp" in kind for kind in kinds)
+    words = {op.word for op in view.ops}
+    exp = not words.isdisjoint(EXPONENTIALS)
     if "softplus" in form:
-        return any("softplus" in kind or kind == "logaddexp" for kind in kinds) or (
-            exp and any(kind.startswith("log") for kind in kinds)
-        )
+        return "softplus" in words or (exp and not words.isdisjoint(LOGARITHMS))
     return exp or "exp" not in form
 
 
@@ -366,11 +371,5 @@ def read_constants(inside: Inside) -> list[int]:
 
 def static_ops(view: RegionView) -> list[Op]:
     """Operations that no input reaches, and that a region starts from, in the order of the flow."""
-    found: dict[int, Op] = {}
-    stack = [value for op in view.ops for value in op.inputs]
-    while stack:
-        op = view.tape.producer(stack.pop())
-        if op is not None and op.static and op.index not in found:
-            found[op.index] = op
-            stack.extend(op.inputs)
-    return [found[index] for index in sorted(found)]
+    read = (value for op in view.ops for value in op.inputs)
+    return makers(view.tape, read, lambda _, op: op.static)

@@ -26,17 +26,17 @@ _MARGIN = 2  # places beyond the window's own size: padding a 1x1 convolution is
 _STRIDES = range(1, 9)
 _STARTS = 8
 _CORNER = 6  # places along each axis that are looked up
-_STEPS = 4  # strides that are reckoned with where none is told
+_STEPS = 4  # strides that are assumed where none is known
 _BATCH, _OUTPUTS = 2, 8  # what is looked up; the explanation is held against everything
 
 
 @dataclass(frozen=True)
-class Window:
+class Slide:
     """What slides over an image.
 
     Attributes:
         kind: "conv", "transposed", "max", "mean", or "pad" alone, whose windows are single places.
-        size: of the window.
+        size: of the slide.
         pads: of the input; of a transposed convolution what is cut off the whole result.
         fill: what padding holds.
         counted: of a mean, what it is divided by: the window's "all" places, those "inside" the
@@ -59,22 +59,22 @@ class Window:
         return tuple((k - 1) * d + 1 for k, d in zip(self.size, self.dilation, strict=True))
 
 
-def slide(x: Array, window: Window, kernel: Array | None = None) -> Array:
+def slid(x: Array, slide: Slide, kernel: Array | None = None) -> Array:
     """What a window gives, (batch, out, *places)."""
-    if window.kind == "transposed":
+    if slide.kind == "transposed":
         assert kernel is not None
-        return crop(spread(x, window, kernel), window.pads)
-    padded = pad(x, window.pads, window.fill)
-    if window.kind == "pad":
+        return crop(spread(x, slide, kernel), slide.pads)
+    padded = pad(x, slide.pads, slide.fill)
+    if slide.kind == "pad":
         return padded
-    if window.kind == "conv":
+    if slide.kind == "conv":
         assert kernel is not None
-        return _correlate(padded, window, kernel)
-    taps = _taps(padded, window)
-    if window.kind == "max":
+        return _correlate(padded, slide, kernel)
+    taps = _taps(padded, slide)
+    if slide.kind == "max":
         return functools.reduce(np.maximum, taps)
     total = functools.reduce(np.add, taps)
-    mean: Array = total / _counts(x.shape[2:], window)
+    mean: Array = total / _counts(x.shape[2:], slide)
     return mean
 
 
@@ -103,27 +103,27 @@ def _at(places: Iterable[slice | int]) -> tuple[slice | int, ...]:
     return (slice(None), slice(None), *places)
 
 
-def _taps(padded: Array, window: Window) -> Iterator[Array]:
+def _taps(padded: Array, slide: Slide) -> Iterator[Array]:
     """For each place of the window, what lies under it at every step."""
     counts = [
         max(0, (n - span) // s + 1)  # a window larger than what it slides over has no place
-        for n, span, s in zip(padded.shape[2:], window.span, window.stride, strict=True)
+        for n, span, s in zip(padded.shape[2:], slide.span, slide.stride, strict=True)
     ]
-    for tap in itertools.product(*map(range, window.size)):
+    for tap in itertools.product(*map(range, slide.size)):
         yield padded[
             _at(
                 slice(t * d, t * d + max(0, (count - 1) * s + 1), s)
-                for t, d, s, count in zip(tap, window.dilation, window.stride, counts, strict=True)
+                for t, d, s, count in zip(tap, slide.dilation, slide.stride, counts, strict=True)
             )
         ]
 
 
-def _correlate(padded: Array, window: Window, kernel: Array) -> Array:
+def _correlate(padded: Array, slide: Slide, kernel: Array) -> Array:
     out, inner = kernel.shape[:2]
-    groups = window.groups
+    groups = slide.groups
     weights = kernel.reshape(groups, out // groups, inner, -1)
     result: Array | None = None
-    for i, under in enumerate(_taps(padded, window)):
+    for i, under in enumerate(_taps(padded, slide)):
         batch, _, *places = under.shape
         columns = under.reshape(batch, groups, inner, -1)
         product = np.matmul(weights[None, ..., i], columns)
@@ -133,37 +133,37 @@ def _correlate(padded: Array, window: Window, kernel: Array) -> Array:
     return result.reshape(shape)
 
 
-def spread(x: Array, window: Window, kernel: Array) -> Array:
+def spread(x: Array, slide: Slide, kernel: Array) -> Array:
     """The whole result of a transposed convolution, before anything is cut off."""
     batch, channels, *places = x.shape
-    groups = window.groups
+    groups = slide.groups
     inner, out = kernel.shape[:2]
     weights = kernel.reshape(groups, inner // groups, out, -1)
     columns = x.reshape(batch, groups, channels // groups, -1)
     whole = [
-        (n - 1) * s + span for n, s, span in zip(places, window.stride, window.span, strict=True)
+        (n - 1) * s + span for n, s, span in zip(places, slide.stride, slide.span, strict=True)
     ]
     result = np.zeros((batch, groups * out, *whole))
-    for i, tap in enumerate(itertools.product(*map(range, window.size))):
+    for i, tap in enumerate(itertools.product(*map(range, slide.size))):
         product = np.matmul(weights[None, ..., i].swapaxes(-1, -2), columns)
         at = tuple(
             slice(t * d, t * d + (n - 1) * s + 1, s)
-            for t, d, n, s in zip(tap, window.dilation, places, window.stride, strict=True)
+            for t, d, n, s in zip(tap, slide.dilation, places, slide.stride, strict=True)
         )
         result[_at(at)] += product.reshape(batch, groups * out, *places)
     return result
 
 
-def _counts(space: Sequence[int], window: Window) -> Array | float:
-    if window.counted == "all":
-        return float(np.prod(window.size))
-    border = window.border if window.counted == "padded" else tuple((0, 0) for _ in space)
+def _counts(space: Sequence[int], slide: Slide) -> Array | float:
+    if slide.counted == "all":
+        return float(np.prod(slide.size))
+    border = slide.border if slide.counted == "padded" else tuple((0, 0) for _ in space)
     counts: Array | float = 1.0
     for axis, n in enumerate(space):
-        (before, after), (more, most) = window.pads[axis], border[axis]
-        span, step, dilation = window.span[axis], window.stride[axis], window.dilation[axis]
+        (before, after), (more, most) = slide.pads[axis], border[axis]
+        span, step, dilation = slide.span[axis], slide.stride[axis], slide.dilation[axis]
         starts = np.arange((n + before + after - span) // step + 1) * step - before
-        taps = starts[:, None] + dilation * np.arange(window.size[axis])
+        taps = starts[:, None] + dilation * np.arange(slide.size[axis])
         inside = ((taps >= -more) & (taps < n + most)).sum(1)
         shape = [-1 if i == axis else 1 for i in range(len(space))]
         counts = counts * inside.reshape(shape)
@@ -173,9 +173,7 @@ def _counts(space: Sequence[int], window: Window) -> Array | float:
 # --- reading a window off a value -----------------------------------------------------------------
 
 
-def read_off(
-    values: Sequence[Array], x: Array, guess: Window, kernel: Array | None
-) -> Window | None:
+def read_off(values: Sequence[Array], x: Array, guess: Slide, kernel: Array | None) -> Slide | None:
     """The window that gives one of `values` from `x`: strides, pads, dilation, fill, count.
 
     Args:
@@ -195,12 +193,12 @@ def read_off(
         made: dict[Pads, Array] = {}
         for value in values:
             for one in _look_up(value, x, tried, kernel, made):
-                if _equal(slide(x, one, kernel), value):
+                if _equal(slid(x, one, kernel), value):
                     return one
     return None
 
 
-def _variants(guess: Window) -> Iterator[Window]:
+def _variants(guess: Slide) -> Iterator[Slide]:
     """Windows of other dilations, fillings and counts, the guess first."""
     fills: dict[str, tuple[Fill, ...]] = {
         "conv": (0.0, "reflect", "edge", "symmetric", "wrap"),
@@ -219,8 +217,8 @@ def _variants(guess: Window) -> Iterator[Window]:
 
 
 def _look_up(
-    value: Array, x: Array, tried: Window, kernel: Array | None, made: dict[Pads, Array]
-) -> Iterator[Window]:
+    value: Array, x: Array, tried: Slide, kernel: Array | None, made: dict[Pads, Array]
+) -> Iterator[Slide]:
     """Windows with the strides and pads at which a value's first places are found.
 
     Args:
@@ -243,7 +241,7 @@ def _look_up(
     counted = "all" if tried.counted == "padded" else tried.counted
     everywhere = replace(tried, pads=ample, stride=(1,) * len(space), counted=counted)
     if ample not in made:
-        made[ample] = slide(near, everywhere, kernel)
+        made[ample] = slid(near, everywhere, kernel)
     values = made[ample]
     wanted = value[_at(slice(n) for n in corner)]
     inner_only = tried.counted == "padded"
@@ -283,8 +281,8 @@ def _places(
     scale = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0))
     bound = 1e-6 * scale
     target = wanted[_at(slice(m, m + 1) for m in middle)]
-    apart = np.abs(values - target)
-    starts = np.argwhere(apart.max(axis=(0, 1)) <= bound)
+    distance = np.abs(values - target)
+    starts = np.argwhere(distance.max(axis=(0, 1)) <= bound)
     for at in starts[:_STARTS]:
         options = [
             list(_strides(values, wanted, middle, tuple(at), axis, guess[axis], bound))
@@ -333,7 +331,7 @@ def _strides(
             yield stride
 
 
-def _read_transposed(value: Array, x: Array, guess: Window, kernel: Array | None) -> Window | None:
+def _read_transposed(value: Array, x: Array, guess: Slide, kernel: Array | None) -> Slide | None:
     assert kernel is not None
     rank = len(guess.size)
     for stride in dict.fromkeys([guess.stride, *((s,) * rank for s in (2, 1, 3, 4))]):

@@ -14,9 +14,13 @@ from parity.diagnosis.causes._curves import Curve, recognise
 from parity.diagnosis.causes._sources import is_bound, near, unchanging
 from parity.diagnosis.causes._substitution import (
     Inside,
-    as_it_is,
+    alone,
+    fits,
+    in_candidate,
     inside_candidate,
     inside_reference,
+    on_side,
+    with_value,
 )
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
@@ -24,6 +28,7 @@ from parity.tape import Array, Op, Replay, Tape
 
 _SAMPLE = 512
 _MOST_OPS = 40  # more are not one layer's activation, but a loop
+_DEPTH = 9  # operations that compute one activation
 _PAIRS = 60  # of values between which an activation is looked for
 
 _CUT_OFF = ("hardtanh", "relu6")  # clips, of which the other model may have one at other bounds
@@ -45,38 +50,33 @@ def activation_kind(case: Case) -> Iterator[Explanation]:
     a, b = recognise(x, ours), recognise(x, theirs)
     if a is None or b is None or a.alike(b):
         return
-    kind, parameters = _stated(a, b)
-    ((name, (was, now)),) = parameters.items()
-    keywords = {
-        "leaky-slope": ("alpha", "slope", "negative_slope"),
-        "gelu-variant": ("approximate",),
-    }
-    edit = None
-    if kind == "leaky-slope":
-        edit = Edit((), keywords[kind], repr(was))
+    kind, (name, pair) = _stated(a, b)
+    text = f"{b.name.split()[0]} with {name} {pair[1]}; the reference has {pair[0]}"
+    if kind == "activation-kind" and name == "kind":
+        text = f"{pair[1]} in place of {pair[0]}"
+    slopes = ("alpha", "slope", "negative_slope")
     yield Explanation(
         kind,
-        f"{b.name.split()[0]} with {name} {now}; the reference has {was}"
-        if name != "kind" or kind == "gelu-variant"
-        else f"{now} in place of {was}",
-        lambda trial: b(_input(case, trial)),
-        lambda trial: a(_input(case, trial)),
-        parameters,
-        edit,
+        text,
+        lambda trial: b(_input(trial)),
+        lambda trial: a(_input(trial)),
+        {name: pair},
+        Edit((), slopes, repr(pair[0])) if kind == "leaky-slope" else None,
     )
 
 
-def _stated(a: Curve, b: Curve) -> tuple[str, dict[str, tuple[object, object]]]:
+def _stated(a: Curve, b: Curve) -> tuple[str, tuple[str, tuple[object, object]]]:
+    """The cause of two curves, and the parameter that differs."""
     gelu = [curve.name.split() for curve in (a, b)]
     if gelu[0][0] == gelu[1][0] == "gelu":
-        return "gelu-variant", {"kind": (gelu[0][1], gelu[1][1])}
-    if a.name == b.name == "leaky_relu":
-        return "leaky-slope", {"slope": (a.slope, b.slope)}
-    if a.name == b.name and a.name.startswith("hard_"):
-        return "hard-sigmoid-slope", {"slope": (a.slope, b.slope)}
-    if a.name == b.name:
-        return "activation-kind", {"alpha": (a.slope or 1.0, b.slope or 1.0)}
-    return "activation-kind", {"kind": (a.name, b.name)}
+        return "gelu-variant", ("kind", (gelu[0][1], gelu[1][1]))
+    if a.name != b.name:
+        return "activation-kind", ("kind", (a.name, b.name))
+    if a.name == "leaky_relu":
+        return "leaky-slope", ("slope", (a.slope, b.slope))
+    if a.name.startswith("hard_"):
+        return "hard-sigmoid-slope", ("slope", (a.slope, b.slope))
+    return "activation-kind", ("alpha", (a.slope or 1.0, b.slope or 1.0))
 
 
 def sample_of(case: Case) -> tuple[Array, Array, Array] | None:
@@ -90,13 +90,13 @@ def sample_of(case: Case) -> tuple[Array, Array, Array] | None:
     trials = [first, case.wide]
     some = _some(first.x.size)
     return (
-        np.concatenate([_input(case, trial).ravel()[some] for trial in trials]),
+        np.concatenate([_input(trial).ravel()[some] for trial in trials]),
         np.concatenate([trial.reference.ravel()[some] for trial in trials]),
         np.concatenate([trial.candidate.ravel()[some] for trial in trials]),
     )
 
 
-def _input(case: Case, trial: Trial) -> Array:
+def _input(trial: Trial) -> Array:
     """What enters, in the shape of the end: a flatten may lie between."""
     return trial.x.reshape(trial.reference.shape)
 
@@ -112,26 +112,7 @@ def activation_missing(case: Case) -> Iterator[Explanation]:
     Looks like: values below zero where there should be none, or unbounded ones.
     Proof: the reference's own operations without the activation give the candidate's value.
     """
-    if len(case.reference.ops) > _MOST_OPS:
-        return
-    for curve, before, after in _curves(case, case.reference, case.reference_values):
-        without = _without(case.reference_values, before, after)
-        if _gives(case.run_reference(case.first.given, without(case.first)), case.first.candidate):
-            moved = _is_as_often(case, curve, of_candidate=True)
-            near_it = not moved and _is_near(inside_candidate(case), curve)
-            yield Explanation(
-                "activation-missing",
-                f"{curve.name} is applied further on, the reference applies it here"
-                if moved
-                else f"one {curve.name} fewer here than the reference applies"
-                if near_it
-                else f"no {curve.name} here, which the reference applies"
-                + _of_no_effect(curve, inside_candidate(case)),
-                lambda trial, without=without: case.run_reference(trial.given, without(trial)),  # type: ignore[misc]
-                parameters={"activation": (curve.name, None)},
-                unproved=_as_many(case, curve, before, True) if near_it else "",
-            )
-            return
+    return _left_out(case, of_candidate=True)
 
 
 @cause("activation-extra", tier=0, enclosures=True)
@@ -141,27 +122,51 @@ def activation_extra(case: Case) -> Iterator[Explanation]:
     Looks like: no values below zero, or none beyond 1, where the reference has some.
     Proof: the candidate's own operations without the activation give the reference's value.
     """
-    if len(case.candidate.ops) > _MOST_OPS:
+    return _left_out(case, of_candidate=False)
+
+
+def _left_out(case: Case, of_candidate: bool) -> Iterator[Explanation]:
+    """An activation that one side applies and the other lacks.
+
+    Args:
+        of_candidate: whether it is the candidate that lacks it.
+    """
+    side = case.reference if of_candidate else case.candidate
+    if len(side.ops) > _MOST_OPS:
         return
-    for curve, before, after in _curves(case, case.candidate, case.candidate_values):
-        without = _without(case.candidate_values, before, after)
-        if _gives(case.run_candidate(case.first.given, without(case.first)), case.first.reference):
-            moved = _is_as_often(case, curve, of_candidate=False)
-            near_it = not moved and _is_near(inside_reference(case), curve)
+    other = inside_candidate(case) if of_candidate else inside_reference(case)
+    values = case.reference_values if of_candidate else case.candidate_values
+    replaced = with_value if of_candidate else in_candidate
+    wanted = case.first.candidate if of_candidate else case.first.reference
+    for curve, before, after in _curves(case, side, values):
+        predict = replaced(case, after, alone, before)
+        if fits(predict, case.first, wanted):
+            further = _is_as_often(case, curve, of_candidate)
+            near_it = not further and _is_near(other, curve)
+            text = _in_words(curve, of_candidate, further, near_it)
+            if not further and not near_it:
+                text += _of_no_effect(curve, other)
             yield Explanation(
-                "activation-extra",
-                f"{curve.name} is applied here, the reference applies it further on"
-                if moved
-                else f"one {curve.name} more here than the reference applies"
-                if near_it
-                else f"{curve.name} is applied, the reference has no activation here"
-                + _of_no_effect(curve, inside_reference(case)),
-                as_it_is,
-                lambda trial, without=without: case.run_candidate(trial.given, without(trial)),  # type: ignore[misc]
-                {"activation": (None, curve.name)},
-                unproved=_as_many(case, curve, before, False) if near_it else "",
+                "activation-missing" if of_candidate else "activation-extra",
+                text,
+                *on_side(predict, not of_candidate),
+                {"activation": (curve.name, None) if of_candidate else (None, curve.name)},
+                unproved=_as_many(case, curve, before, of_candidate) if near_it else "",
             )
             return
+
+
+def _in_words(curve: Curve, missing: bool, further: bool, near_it: bool) -> str:
+    name = curve.name
+    if further and missing:
+        return f"{name} is applied further on, the reference applies it here"
+    if further:
+        return f"{name} is applied here, the reference applies it further on"
+    if near_it:
+        return f"one {name} {'fewer' if missing else 'more'} here than the reference applies"
+    if missing:
+        return f"no {name} here, which the reference applies"
+    return f"{name} is applied, the reference has no activation here"
 
 
 def _as_many(case: Case, curve: Curve, value: int, of_candidate: bool) -> str:
@@ -266,25 +271,17 @@ def _is_curve(curve: Curve, x: Array, y: Array) -> bool:
     return found is not None and found.alike(curve)
 
 
+Values = Callable[[Mapping[int, Array], Sequence[int]], list[Array]]
+
+
 def curves_of(case: Case, view: RegionView, values: Values) -> list[Curve]:
     """The known curves in a region."""
     return [curve for curve, _, _ in _curves(case, view, values)]
 
 
-Values = Callable[[Mapping[int, Array], Sequence[int]], list[Array]]
-
-
-def _without(values: Values, before: int, after: int) -> Callable[[Trial], dict[int, Array]]:
-    return lambda trial: {after: values(trial.given, [before])[0]}
-
-
-def _gives(found: Array, wanted: Array) -> bool:
-    return found.shape == wanted.shape and bool(np.allclose(found, wanted, 1e-5, 1e-7))
-
-
 def _curves(case: Case, view: RegionView, values: Values) -> Iterator[tuple[Curve, int, int]]:
-    """Pairs of values of a region of which the second is a known curve of the first."""
-    pairs = list(_candidates(view))[:_PAIRS]
+    """Pairs of values of a region, the second of which is a known curve of the first."""
+    pairs = list(_pairs(view.tape, {op.index: op for op in view.ops}))[:_PAIRS]
     if not pairs:
         return
     ids = sorted({value for pair in pairs for value in pair})
@@ -300,11 +297,6 @@ def _curves(case: Case, view: RegionView, values: Values) -> Iterator[tuple[Curv
         curve = recognise(x, y)
         if curve is not None:
             yield curve, before, after
-
-
-def _candidates(view: RegionView) -> Iterator[tuple[int, int]]:
-    """Values with another of the same shape on which they depend, the nearest first."""
-    yield from _pairs(view.tape, {op.index: op for op in view.ops})
 
 
 def _pairs(tape: Tape, inside: Mapping[int, Op]) -> Iterator[tuple[int, int]]:
@@ -325,14 +317,10 @@ def _pairs(tape: Tape, inside: Mapping[int, Op]) -> Iterator[tuple[int, int]]:
 def _behind(op: Op, inside: Mapping[int, Op]) -> Iterator[int]:
     """Values that an operation is computed from, within a few operations."""
     made = {value: other for other in inside.values() for value in other.outputs}
-    seen: list[int] = []
-    stack = [(value, 0) for value in op.inputs]
-    while stack:
-        value, depth = stack.pop(0)
-        if value in seen:
-            continue
-        seen.append(value)
-        maker = made.get(value)
-        if maker is not None and depth < 8:
-            stack.extend((one, depth + 1) for one in maker.inputs)
+    seen: dict[int, None] = {}
+    level: dict[int, None] = dict.fromkeys(op.inputs)
+    for _ in range(_DEPTH):
+        seen.update(level)
+        behind = (one for value in level if value in made for one in made[value].inputs)
+        level = {value: None for value in behind if value not in seen}
     yield from seen

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._attested import computes
+from parity.diagnosis.causes._context import maps_elementwise
 from parity.diagnosis.causes._masks import HIDDEN, is_mask_of, masks_of
+from parity.diagnosis.causes._weights import gives, with_leaves
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView, plain_kind
-from parity.tape import Array, Tape
-from parity.walk_once import Once
+from parity.diagnosis.view import RegionView
+from parity.operations import MULTIPLICATIONS, SOFTMAXES
+from parity.tape import Array, Op, Tape
 
 _STEPS_BACK = 12
 
@@ -40,32 +43,27 @@ def attention_scale(case: Case) -> Iterator[Explanation]:
     width = _contracted(case.reference.tape, case.entering[0])
     if width is None or first.candidate.shape != first.reference.shape:
         return
-    x = first.x.reshape(first.reference.shape)
-    for form, solve in ((_scaled, _factor), (_softmax_scaled, _factor_in_softmax)):
-        ours, theirs = solve(x, first.reference), solve(x, first.candidate)
-        if ours is None or theirs is None or abs(theirs - ours) <= 1e-6 * abs(ours):
+    x, usual = first.x.reshape(first.reference.shape), width**-0.5
+    for form, solve in ((np.multiply, _factor), (_softmax_scaled, _factor_in_softmax)):
+        a, b = solve(x, first.reference), solve(x, first.candidate)
+        if a is None or b is None or abs(b - a) <= 1e-6 * abs(a):
             continue
-        usual = width**-0.5
-        if not np.isclose([ours, theirs, theirs / ours, ours / theirs], usual, 1e-3).any():
+        if not np.isclose([a, b, b / a, a / b], usual, 1e-3).any():
             continue  # any other factor is a temperature
         yield Explanation(
             "attention-scale",
-            f"scores times {theirs:.6g}, the reference's times {ours:.6g}"
-            f"; 1 / sqrt({width}) is {width**-0.5:.6g}",
-            _of_scores(form, theirs),
-            _of_scores(form, ours),
-            {"scale": (ours, theirs)},
+            f"scores times {b:.6g}, the reference's times {a:.6g}"
+            f"; 1 / sqrt({width}) is {usual:.6g}",
+            partial(_of_scores, form, b),
+            partial(_of_scores, form, a),
+            {"scale": (a, b)},
             cost=-1,
         )
         return
 
 
-def _of_scores(form: Callable[[Array, float], Array], factor: float) -> Predict:
-    return lambda trial: form(trial.x.reshape(trial.reference.shape), factor)
-
-
-def _scaled(x: Array, factor: float) -> Array:
-    return x * factor
+def _of_scores(form: Callable[[Array, float], Array], factor: float, trial: Trial) -> Array:
+    return form(trial.x.reshape(trial.reference.shape), factor)
 
 
 def _softmax_scaled(x: Array, factor: float) -> Array:
@@ -133,18 +131,16 @@ def mask_missing(case: Case) -> Iterator[Explanation]:
     Proof: the reference's own operations with nothing masked give the candidate's value.
     """
     for values in _unmasked(case):
-        found = case.run_reference(case.first.given, values)
-        if not same_numbers(found, case.first.candidate):
+        predict = with_leaves(case, values)
+        if not gives(case, predict):
             continue
-        attends = any("softmax" in kind for kind in case.reference.kinds) or any(
-            "softmax" in op.kind.lower() for op in case.reference.readers(2)
-        )
+        attends = _softmaxes((*case.reference.ops, *case.reference.readers(2)))
         tiny = _tiny_mask(case) if attends else None
         if tiny is not None:
             yield Explanation(
                 "attention-mask-value",
                 f"what is masked gets {tiny:g} added, which does not hide it",
-                lambda trial, values=values: case.run_reference(trial.given, values),  # type: ignore[misc]
+                predict,
                 parameters={"value": (-np.inf, tiny)},
             )
             return
@@ -154,12 +150,16 @@ def mask_missing(case: Case) -> Iterator[Explanation]:
             "what the reference masks before the softmax is not masked there, but behind it"
             if later
             else "what the reference masks here is not masked",
-            lambda trial, values=values: case.run_reference(trial.given, values),  # type: ignore[misc]
+            predict,
             parameters={"masked": (True, False)},
             unproved=_masked_before(case),
             cost=1 if attends else 0,  # a number too small to hide anything is a mask, too
         )
         return
+
+
+def _softmaxes(ops: Iterable[Op]) -> bool:
+    return any(op.word in SOFTMAXES for op in ops)
 
 
 def _masked_before(case: Case) -> str:
@@ -177,24 +177,25 @@ def _masked_before(case: Case) -> str:
 def _masks_behind(case: Case) -> bool:
     """Whether what the candidate's softmax gives is multiplied by a mask, or filled by one."""
     tape, run = case.candidate.tape, case.repaired.side.run
-    softmaxes = (op for op in tape.ops if "softmax" in op.kind.lower() and not op.static)
+    softmaxes = (op for op in tape.ops if op.word in SOFTMAXES and not op.static)
     ends = {case.candidate.end, *(v for op in case.candidate.ops for v in op.outputs)}
     for op in softmaxes:
         if ends.isdisjoint((*op.inputs, *op.outputs)):
             continue
-        todo = Once(op.outputs)
-        for value in todo:
-            for index in tape.consumers[value]:
-                reader = tape.ops[index]
-                if reader.role == "move" and len(reader.inputs) == 1:
-                    todo.add(reader.outputs)
-                others = (v for v in reader.inputs if not tape.is_live(v))
-                if any(tape.values[v].size > 1 and is_mask_of(run.array(v)) for v in others):
-                    return True
+        readers = (
+            reader
+            for value in op.outputs
+            for _, reader in tape.graph.readers(
+                value, lambda one: one.role == "move" and len(one.inputs) == 1
+            )
+        )
+        others = (v for reader in readers for v in reader.inputs if not tape.is_live(v))
+        if any(tape.values[v].size > 1 and is_mask_of(run.array(v)) for v in others):
+            return True
     return False
 
 
-def _unmasked(case: Case) -> Iterator[Mapping[int, Array]]:
+def _unmasked(case: Case) -> Iterator[dict[int, Array]]:
     """Values for the reference's masks that mask nothing."""
     masks = masks_of(case, case.reference)
     for choice in (1, 0):
@@ -211,7 +212,7 @@ def _unmasked(case: Case) -> Iterator[Mapping[int, Array]]:
 
 
 def _multiplies(view: RegionView, value: int) -> bool:
-    return any("mul" in plain_kind(op) for op in view.ops if value in op.inputs)
+    return any(op.word in MULTIPLICATIONS for op in view.ops if value in op.inputs)
 
 
 def _tiny_mask(case: Case) -> float | None:
@@ -245,48 +246,47 @@ def mask_value(case: Case) -> Iterator[Explanation]:
         with another the candidate's, or their softmax the probabilities.
     """
     first = case.first
-    if len(first.inputs) != 1 or first.x.shape != first.reference.shape or first.x.ndim < 2:
+    if not maps_elementwise(case) or first.x.ndim < 2:
         return
-    if first.candidate.shape != first.reference.shape:
-        return
-    through = any("softmax" in kind for kind in (*case.reference.kinds, *case.candidate.kinds))
+    through = _softmaxes((*case.reference.ops, *case.candidate.ops))
     hidden = _hidden(first, through)
     if not hidden.any() or hidden.all() or first.x.min() <= HIDDEN:
         return
-    ours = _put(first.x, first.reference, hidden, through)
-    theirs = _put(first.x, first.candidate, hidden, through)
-    if ours is None or theirs is None or ours == theirs:
+    reference = _masking(first.x, first.reference, hidden, through)
+    candidate = _masking(first.x, first.candidate, hidden, through)
+    if (
+        reference is None
+        or candidate is None
+        or reference == candidate
+        or reference.hides
+        and candidate.hides
+    ):
         return
-    if min(ours.value, theirs.value) > HIDDEN and not through:
-        attends = any("softmax" in op.kind.lower() for op in case.reference.readers(2))
-        if not attends or max(ours.value, theirs.value) > 0:
+    if not through and min(reference.value, candidate.value) > HIDDEN:
+        if max(reference.value, candidate.value) > 0 or not _softmaxes(case.reference.readers(2)):
             return
-    if ours.hides and theirs.hides:
-        return
-    missing = [one.adds and not one.value for one in (ours, theirs)]
-    words = (
-        (
-            "what the reference masks here is not masked",
-            "some is masked here that the reference does not mask",
-        )[missing[0]]
-        if any(missing)
-        else f"scores that are masked are {theirs.told}, the reference's {ours.told}"
-    )
+    masked = reference.masks, candidate.masks
+    missing = not all(masked)
+    summary = f"scores that are masked are {candidate}, the reference's {reference}"
+    if missing:
+        summary = (
+            "what the reference masks here is not masked"
+            if reference.masks
+            else "some is masked here that the reference does not mask"
+        )
     yield Explanation(
-        "attention-mask-missing" if any(missing) else "attention-mask-value",
-        words,
-        _masked(theirs, hidden, through),
-        _masked(ours, hidden, through),
-        parameters={"masked": (not missing[0], not missing[1])}
-        if any(missing)
-        else {"value": (ours.value, theirs.value)},
-        cost=1 if any(missing) else 0,
+        "attention-mask-missing" if missing else "attention-mask-value",
+        summary,
+        partial(_masked, candidate, hidden, through),
+        partial(_masked, reference, hidden, through),
+        {"masked": masked} if missing else {"value": (reference.value, candidate.value)},
+        cost=1 if missing else 0,
     )
 
 
 @dataclass(frozen=True)
-class Put:
-    """What is done to the scores that are masked: a number added to them, or put for them."""
+class Masking:
+    """What is done to the scores that are masked: a number is added to them, or replaces them."""
 
     adds: bool
     value: float
@@ -294,13 +294,16 @@ class Put:
     def __call__(self, x: Array) -> Array:
         return x + self.value if self.adds else np.full_like(x, self.value)
 
+    def __str__(self) -> str:
+        return f"{'given' if self.adds else 'set to'} {self.value:g}"
+
+    @property
+    def masks(self) -> bool:
+        return not self.adds or bool(self.value)
+
     @property
     def hides(self) -> bool:
         return self.value <= HIDDEN
-
-    @property
-    def told(self) -> str:
-        return f"{'given' if self.adds else 'set to'} {self.value:g}"
 
 
 def _hidden(trial: Trial, through: bool) -> Array:
@@ -311,10 +314,10 @@ def _hidden(trial: Trial, through: bool) -> Array:
     return found
 
 
-def _put(x: Array, found: Array, hidden: Array, through: bool) -> Put | None:
-    """What makes a side's value of the scores."""
+def _masking(x: Array, found: Array, hidden: Array, through: bool) -> Masking | None:
+    """What makes a side's value of the scores, through a softmax or not."""
     if through and not found[hidden].any():
-        return Put(False, -np.inf)
+        return Masking(False, -np.inf)
     if through:
         found = np.log(found)
         shift = np.where(hidden, 0.0, found - x).sum(axis=-1, keepdims=True)
@@ -322,17 +325,10 @@ def _put(x: Array, found: Array, hidden: Array, through: bool) -> Put | None:
     for adds, numbers in ((False, found[hidden]), (True, (found - x)[hidden])):
         value = float(np.median(numbers))
         if (numbers == value).all() or np.ptp(numbers - value) <= 1e-6 * max(1.0, abs(value)):
-            return Put(adds, plain(value) if abs(value) > 1e-12 else 0.0)
+            return Masking(adds, plain(value) if abs(value) > 1e-12 else 0.0)
     return None
 
 
-def _masked(put: Put, hidden: Array, through: bool) -> Predict:
-    def predict(trial: Trial) -> Array:
-        scores = np.where(hidden, put(trial.x), trial.x)
-        return softmax(scores) if through else scores
-
-    return predict
-
-
-def same_numbers(found: Array, wanted: Array) -> bool:
-    return found.shape == wanted.shape and bool(np.allclose(found, wanted, 1e-5, 1e-7))
+def _masked(masking: Masking, hidden: Array, through: bool, trial: Trial) -> Array:
+    scores = np.where(hidden, masking(trial.x), trial.x)
+    return softmax(scores) if through else scores

@@ -13,8 +13,9 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
 from parity.diagnosis.causes._attested import other_scale
+from parity.diagnosis.causes._norm_changes import edit_of, in_words
 from parity.diagnosis.causes._weights import held
-from parity.diagnosis.causes.norm import edit_of, forms_of, vectors_of
+from parity.diagnosis.causes.norm import forms_of, vectors_of
 from parity.diagnosis.normalisation import (
     Affine,
     Form,
@@ -83,12 +84,9 @@ class _Roles:
 def _by_running_statistics(
     case: Case, ours: Affine, roles: _Roles, theirs: Affine
 ) -> Iterator[Explanation]:
-    kinds = (*case.reference.kinds, *case.candidate.kinds)
-    named = "batch normalisation" if any("batchnorm" in one for one in kinds) else _BY_STORED
+    ops = (*case.reference.computing, *case.candidate.computing)
+    named = "batch normalisation" if any(op.word == "batch_norm" for op in ops) else _BY_STORED
     for kind, found, stated in _changes_of_running(roles, theirs):
-        words = "; ".join(
-            f"{name} {pair[1]}, the reference {pair[0]}" for name, pair in stated.items()
-        )
         idle = _idle(case, tuple(stated)) if kind == "norm-affine-missing" else ""
         if idle:
             yield Explanation(
@@ -97,7 +95,7 @@ def _by_running_statistics(
             continue
         yield Explanation(
             kind,
-            f"{named} with {words}",
+            f"{named} with {in_words(stated)}",
             of_form(case, found),
             of_form(case, ours),
             stated,

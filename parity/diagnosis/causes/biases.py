@@ -16,10 +16,11 @@ from parity.diagnosis.causes._attested import (
     part_of,
     times_added,
 )
-from parity.diagnosis.causes._substitution import as_it_is, fits
 from parity.diagnosis.causes._weights import gives, held, same, with_leaves
+from parity.diagnosis.causes.combinators import first_that_fits, fix
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
+from parity.operations import NORMS
 from parity.tape import Array
 
 _FEW = 24  # operations of a region in which a bias is all that is amiss
@@ -38,7 +39,7 @@ def bias(case: Case) -> Iterator[Explanation]:
     Looks like: a difference that does not depend on the input and is the same for every sample.
     Proof: the reference with its bias set to zero, or to twice itself, gives the candidate's value.
     """
-    if any("norm" in kind for kind in case.reference.kinds):
+    if any(op.word in NORMS for op in case.reference.computing):
         return
     tape = case.reference.tape
     for leaf in held(case, as_candidate=False):
@@ -113,26 +114,31 @@ def bias_in_addition(case: Case) -> Iterator[Explanation]:
     Looks like: a difference that does not depend on the input and is the same for every sample.
     Proof: the candidate with that bias set to zero gives the reference's value.
     """
-    if any("norm" in kind for kind in case.candidate.kinds) or len(case.candidate.computing) > _FEW:
+    ops = case.candidate.computing
+    if len(ops) > _FEW or any(op.word in NORMS for op in ops):
         return
     biases = sum(is_bias(leaf) for leaf in held(case, as_candidate=False))
     added = [leaf for leaf in held(case, as_candidate=True) if is_bias(leaf) and leaf.array.any()]
     if len(added) <= biases:
         return
     known = [one.ravel() for one in _held(case)]
-    for leaf in added:
-        if not is_added(case.candidate, leaf) or any(_holds(one, leaf.array) for one in known):
-            continue  # that is a bias added twice
-        fixed = _candidate_with(case, {leaf.id: 0.0 * leaf.array})
-        if fits(fixed, case.first, case.first.reference):
-            named = _named(case.candidate, leaf, "the bias ")
-            if _adds_zeros(case, leaf, as_candidate=False):
-                summary = f"{named} is read in place of zeros"
-                yield Explanation("weight-values", summary, as_it_is, fixed)
-                return
-            summary = f"{named} is added; the reference adds none"
-            yield Explanation("bias-missing", summary, as_it_is, fixed, {"bias": (0, 1)})
-            return
+    # one that the reference holds as well is a bias added twice
+    others = (leaf for leaf in added if not any(_holds(one, leaf.array) for one in known))
+    yield from first_that_fits(
+        case, (_superfluous(case, leaf) for leaf in others if is_added(case.candidate, leaf))
+    )
+
+
+def _superfluous(case: Case, leaf: LeafView) -> Explanation:
+    zeros = {leaf.id: 0.0 * leaf.array}
+    name = _named(case.candidate, leaf, "the bias ")
+    kind, text, pair = "bias-missing", f"{name} is added; the reference adds none", (0, 1)
+    parameters = {"bias": pair}
+    if _adds_zeros(case, leaf, as_candidate=False):
+        kind, text, parameters = "weight-values", f"{name} is read in place of zeros", {}
+    return fix(
+        lambda trial: case.run_candidate(trial.given, zeros), kind, text, parameters=parameters
+    )
 
 
 def _holds(whole: Array, part: Array) -> bool:
@@ -148,10 +154,6 @@ def _holds(whole: Array, part: Array) -> bool:
     return bool((nearest <= 1e-7 * np.abs(wanted).max()).all())
 
 
-def _candidate_with(case: Case, leaves: dict[int, Array]) -> Predict:
-    return lambda trial: case.run_candidate(trial.given, leaves)
-
-
 @cause("bias-doubled")
 def bias_added_again(case: Case) -> Iterator[Explanation]:
     """A bias that what came before holds already is added once more.
@@ -164,23 +166,24 @@ def bias_added_again(case: Case) -> Iterator[Explanation]:
     if len(entering) != 1:
         return
     root = entering[0]
+    yield from first_that_fits(case, _added_again(case, root))
+
+
+def _added_again(case: Case, root: int) -> Iterator[Explanation]:
     known = _held(case)
     for leaf in case.candidate.leaves:
         if not is_bias(leaf) or not is_added(case.candidate, leaf):
             continue
         if not any(same(leaf.array.ravel(), one.ravel()) for one in known):
             continue
+        name = _named(case.candidate, leaf, "the bias ")
         for axis in _axes_of_length(case.first.given[root], leaf.array.size):
-            predict = _plus(case, root, axis, leaf.array.ravel())
-            if gives(case, predict):
-                named = _named(case.candidate, leaf, "the bias ")
-                yield Explanation(
-                    "bias-doubled",
-                    f"{named} is added once more than the reference adds it",
-                    predict,
-                    parameters={"bias": (1, 2)},
-                )
-                return
+            yield Explanation(
+                "bias-doubled",
+                f"{name} is added once more than the reference adds it",
+                _plus(case, root, axis, leaf.array.ravel()),
+                parameters={"bias": (1, 2)},
+            )
 
 
 def is_bias(leaf: LeafView) -> bool:

@@ -9,8 +9,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
-from parity.diagnosis.causes._context import makers
-from parity.diagnosis.causes._sites import is_transposed
+from parity.diagnosis.causes._context import makers, moves_only
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
 
@@ -25,25 +24,27 @@ def cut_elsewhere(case: Case) -> Iterator[Explanation]:
     Proof: the same number of pixels, cut from the candidate's place, is the candidate's value, and
         from the reference's the reference's.
     """
-    if not any(is_transposed(op) for op in makers(case, as_candidate=False)):
+    tape = case.reference.tape
+    before = (tape.adapter.TRAITS.window(op, tape) for op in makers(case, as_candidate=False))
+    if not any(window is not None and window.transposed for window in before):
         return
     starts = cuts(case)
     if starts is None or starts[0] == starts[1]:
         return
-    ours, theirs = starts
+    reference, candidate = starts
     yield Explanation(
         "transposed-conv-crop",
-        f"cut from {theirs} on, the reference from {ours}",
-        _cut(theirs),
-        _cut(ours),
-        {"start": (ours, theirs)},
+        f"cut from {candidate} on, the reference from {reference}",
+        _cut(candidate),
+        _cut(reference),
+        {"start": (reference, candidate)},
     )
 
 
 def cuts(case: Case) -> tuple[Places, Places] | None:
-    """Where both sides cut their value out of what enters; None where one is no such part."""
+    """Where both sides cut their value out of what is read; None where one is no such part."""
     first = case.first
-    if case.reference.computing or case.candidate.computing:
+    if not moves_only(case):
         return None
     if first.x.ndim != first.reference.ndim or first.reference.shape != first.candidate.shape:
         return None
@@ -54,8 +55,8 @@ def cuts(case: Case) -> tuple[Places, Places] | None:
         return found.reshape(array.shape)
 
     trial = case.probe(case.redrawn(counted))
-    ours, theirs = (_start(trial.x, value) for value in (trial.reference, trial.candidate))
-    return (ours, theirs) if ours is not None and theirs is not None else None
+    reference, candidate = (_start(trial.x, value) for value in (trial.reference, trial.candidate))
+    return (reference, candidate) if reference is not None and candidate is not None else None
 
 
 def _start(x: Array, part: Array) -> Places | None:

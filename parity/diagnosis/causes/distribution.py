@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +17,9 @@ from parity.diagnosis.causes._reduced import changes
 from parity.diagnosis.causes._substitution import (
     Inside,
     alone,
-    as_it_is,
     close,
     computes,
     constants_before,
-    fits,
     in_candidate,
     inside_candidate,
     inside_reference,
@@ -28,7 +27,8 @@ from parity.diagnosis.causes._substitution import (
     rounded,
     with_value,
 )
-from parity.diagnosis.view import plain_kind
+from parity.diagnosis.causes.combinators import first_that_fits, fix
+from parity.operations import DIVISIONS, LOGARITHMS
 from parity.tape import Array, Op
 
 _OF_NORMALS = (math.log(2 * math.pi), 2 * math.pi, math.sqrt(2 * math.pi))
@@ -36,7 +36,8 @@ _LATER = 3
 _TO_THE_END = 8  # operations after an action was squashed, at most
 _SCALED = 4  # scales of a region that are tried
 _SAMPLE = 256
-_LOGARITHMS = ("log", "softplus")  # 2 (log 2 - u - softplus(-2 u)) is the correction too
+_ALSO_AN_ACTIVATION = -0.5  # reported in place of the activation that it is too
+_SCALING = DIVISIONS | {"multiply", "multiply_add"}
 _BENDING = 1e-4  # absolute: an epsilon in the correction is smaller where tanh bends
 
 
@@ -72,20 +73,21 @@ def scale_parameterisation(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations with the other function of the same raw value give the
         candidate's value.
     """
-    for value, source, name in itertools.islice(_read_as_scales(case), _SCALED):
-        for other, form in SCALES.items():
-            predict = with_value(case, value, form, source)
-            wrong = other == name or not computes(case.candidate, other)
-            if wrong or not fits(predict, case.first, case.first.candidate):
-                continue
-            yield Explanation(
+    return first_that_fits(
+        case,
+        (
+            Explanation(
                 "scale-parameterisation",
                 f"the scale is {other} of what the network gives; the reference's is {name}",
-                predict,
+                with_value(case, value, form, source),
                 parameters={"scale": (name, other)},
-                cost=-0.5,  # told in place of an activation, which it also is
+                cost=_ALSO_AN_ACTIVATION,
             )
-            return
+            for value, source, name in itertools.islice(_read_as_scales(case), _SCALED)
+            for other, form in SCALES.items()
+            if other != name and computes(case.candidate, other)
+        ),
+    )
 
 
 def _read_as_scales(case: Case) -> Iterator[tuple[int, int, str]]:
@@ -122,12 +124,11 @@ def _scales(case: Case, value: int) -> bool:
     for op in tape.ops[max(tape.values[value].op, 0) :]:
         if reached.isdisjoint(op.inputs):
             continue
-        kind = op.kind.lower()
         others = [one for one in op.inputs if one not in reached]
         live = [one for one in others if case.reference.tape.is_live(one)]
-        if ("mul" in kind and "mat" not in kind or "div" in kind) and live:
+        if op.word in _SCALING and live:
             return True
-        if plain_kind(op) == "exp":
+        if op.word == "exp":
             return False  # a scale's logarithm, which has bounds and forms of its own
         reached.update(op.outputs)
         count += op.role != "move"
@@ -144,22 +145,21 @@ def squash_missing(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations without the squashing function give the candidate's value.
     """
     ours = inside_reference(case)
-    for value in ours.computed:
-        for source in ours.sources(value):
-            if source not in ours.arrays or ours.array(source).shape != ours.array(value).shape:
-                continue
-            if not is_of(np.tanh, ours.array(source), ours.array(value)):
-                continue
-            predict = with_value(case, value, alone, source)
-            if _bounds_an_action(case, value) and fits(predict, case.first, case.first.candidate):
-                yield Explanation(
-                    "squash-missing",
-                    "the action is not squashed; the reference squashes it by tanh",
-                    predict,
-                    parameters={"squash": ("tanh", "none")},
-                    cost=-0.5,  # told in place of an activation, which it also is
-                )
-                return
+    return first_that_fits(
+        case,
+        (
+            Explanation(
+                "squash-missing",
+                "the action is not squashed; the reference squashes it by tanh",
+                with_value(case, value, alone, source),
+                parameters={"squash": ("tanh", "none")},
+                cost=_ALSO_AN_ACTIVATION,
+            )
+            for value, source in ours.derived()
+            if is_of(np.tanh, ours.array(source), ours.array(value))
+            and _bounds_an_action(case, value)
+        ),
+    )
 
 
 def _bounds_an_action(case: Case, value: int) -> bool:
@@ -182,9 +182,7 @@ def _is_affine(case: Case, op: Op, reached: set[int]) -> bool:
     """Whether an operation scales and shifts each element, or each feature, by constants."""
     tape, run = case.reference.tape, case.repaired.reference.run
     live = [one for one in op.inputs if one in reached]
-    if len(live) != 1 or any(
-        case.reference.tape.is_live(one) for one in op.inputs if one != live[0]
-    ):
+    if len(live) != 1 or any(tape.is_live(one) for one in op.inputs if one != live[0]):
         return False
     x, y = run.array(live[0]), run.array(op.outputs[0])
     if x.size != y.size or tape.values[op.outputs[0]].shape[-1:] != x.shape[-1:] or not x.ndim:
@@ -212,22 +210,16 @@ def log_prob_reduction(case: Case) -> Iterator[Explanation]:
             continue
         words = "the components' log-probabilities"
         if change.kind == one.kind:
-            yield Explanation(
-                "log-prob-reduction",
-                f"{words} are reduced over axis {change.named[1]}; "
-                f"the reference reduces them over axis {change.named[0]}",
-                change.predict,
-                parameters={"axis": change.named},
-            )
-            continue
-        missing = change.kind == "none"
-        told = f"{words} are not added up" if missing else f"the {change.kind} of {words}"
-        yield Explanation(
-            "log-prob-reduction",
-            f"{told}; the reference takes their {one.kind}",
-            change.predict,
-            parameters={"kind": (one.kind, change.kind)},
-        )
+            ours, theirs = change.named
+            text = f"{words} are reduced over axis {theirs}; the reference reduces them over axis"
+            text += f" {ours}"
+            parameters: dict[str, tuple[Any, Any]] = {"axis": change.named}
+        else:
+            now = f"the {change.kind} of {words}"
+            now = f"{words} are not added up" if change.kind == "none" else now
+            text = f"{now}; the reference takes their {one.kind}"
+            parameters = {"kind": (one.kind, change.kind)}
+        yield Explanation("log-prob-reduction", text, change.predict, parameters=parameters)
 
 
 @cause("log-prob-correction")
@@ -241,23 +233,24 @@ def log_prob_correction(case: Case) -> Iterator[Explanation]:
     """
     ours, theirs = inside_reference(case), inside_candidate(case)
     mine = list(_corrections(ours))
-    yield from _unscaled(case, ours)
+    yield from first_that_fits(case, _unscaled(case, ours))
     if mine:
         read = [one for one in ours.entering if any(one in ours.sources(made) for made in mine)]
-        yield from _left_out(case, ours, mine)
-        yield from _of_another(case, ours, read)
-        yield from _clamped(case, ours, theirs, read)
-    for value in _after(theirs, list(_corrections(theirs))):
-        mended = in_candidate(case, value, np.zeros_like)
-        if fits(mended, case.first, case.first.reference):
-            yield Explanation(
+        yield from first_that_fits(case, _left_out(case, ours, mine))
+        yield from first_that_fits(case, _of_another(case, read))
+        yield from first_that_fits(case, _clamped(case, ours, theirs, read))
+    yield from first_that_fits(
+        case,
+        (
+            fix(
+                in_candidate(case, value, np.zeros_like),
                 "log-prob-correction",
                 "the log-probability is corrected for tanh; the reference's is not",
-                as_it_is,
-                mended,
-                {"correction": ("none", "log(1 - tanh(x)^2)")},
+                parameters={"correction": ("none", "log(1 - tanh(x)^2)")},
             )
-            return
+            for value in _after(theirs, list(_corrections(theirs)))
+        ),
+    )
 
 
 # log(1 - tanh(u)^2) of a value before tanh, or after it
@@ -272,17 +265,16 @@ def _corrections(inside: Inside) -> Iterator[int]:
 
     Only of what takes a logarithm: a few zeros and one other number are in proportion to anything.
     """
-    if not any(word in kind for kind in inside.view.kinds for word in _LOGARITHMS):
+    # 2 (log 2 - u - softplus(-2 u)) is the correction too
+    if not any(op.word in LOGARITHMS | {"softplus"} for op in inside.view.computing):
         return
-    for value in inside.computed:
-        sources = inside.sources(value)
-        for source in inside.values:
-            if source not in sources or inside.array(source).shape != inside.array(value).shape:
-                continue
-            u, made = inside.array(source), inside.array(value)
+    found = set()
+    for value, source in inside.derived():
+        u, made = inside.array(source), inside.array(value)
+        if value not in found and u.shape == made.shape:
             if any(_corrects(form, u, made) for form in _STRETCHES):
+                found.add(value)
                 yield value
-                break
 
 
 def _corrects(form: Callable[[Array], Array], u: Array, made: Array) -> bool:
@@ -310,39 +302,31 @@ def _after(inside: Inside, corrections: list[int]) -> Iterator[int]:
 
 def _left_out(case: Case, ours: Inside, corrections: list[int]) -> Iterator[Explanation]:
     for value in _after(ours, corrections):
-        predict = with_value(case, value, np.zeros_like)
-        if fits(predict, case.first, case.first.candidate):
-            yield Explanation(
-                "log-prob-correction",
-                "the log-probability of the squashed action is not corrected; the reference's is",
-                predict,
-                parameters={"correction": ("log(1 - tanh(x)^2)", "none")},
-            )
-            return
+        yield Explanation(
+            "log-prob-correction",
+            "the log-probability of the squashed action is not corrected; the reference's is",
+            with_value(case, value, np.zeros_like),
+            parameters={"correction": ("log(1 - tanh(x)^2)", "none")},
+        )
 
 
 def _unscaled(case: Case, ours: Inside) -> Iterator[Explanation]:
     """The action is scaled after tanh, and the slope 1 - tanh(x)^2 is not."""
-    if not any("log" in plain_kind(op) for op in case.reference.readers(_LATER)):
+    if not any(op.word in LOGARITHMS for op in case.reference.readers(_LATER)):
         return
-    for value in ours.computed:
-        slope = ours.array(value)
-        for source in ours.values:
-            x = ours.array(source)
-            if source not in ours.sources(value) or x.shape != slope.shape or not x.all():
-                continue
-            factor = float(np.median(slope / x))
-            if not close(factor * x, slope) or not 0 < x.max() <= 1 or abs(factor - 1) < 1e-6:
-                continue
-            predict = with_value(case, value, alone, source)
-            if _is_slope(case, source) and fits(predict, case.first, case.first.candidate):
-                yield Explanation(
-                    "log-prob-correction",
-                    f"the correction lacks the scale of the action, {factor:g}",
-                    predict,
-                    parameters={"scale": (rounded(factor), 1.0)},
-                )
-                return
+    for value, source in ours.derived():
+        slope, x = ours.array(value), ours.array(source)
+        if x.shape != slope.shape or not x.all() or not 0 < x.max() <= 1:
+            continue
+        factor = float(np.median(slope / x))
+        if abs(factor - 1) < 1e-6 or not close(factor * x, slope) or not _is_slope(case, source):
+            continue
+        yield Explanation(
+            "log-prob-correction",
+            f"the correction lacks the scale of the action, {factor:g}",
+            with_value(case, value, alone, source),
+            parameters={"scale": (rounded(factor), 1.0)},
+        )
 
 
 def _is_slope(case: Case, value: int) -> bool:
@@ -358,43 +342,31 @@ def _is_slope(case: Case, value: int) -> bool:
     return False
 
 
-def _of_another(case: Case, ours: Inside, read: list[int]) -> Iterator[Explanation]:
+def _of_another(case: Case, read: list[int]) -> Iterator[Explanation]:
     shapes = case.reference.tape.values
-    for value in read:
-        for other in case.partners.values():
-            predict = with_value(case, value, alone, other)
-            if other == value or shapes[other].shape != shapes[value].shape:
-                continue
-            if fits(predict, case.first, case.first.candidate):
-                yield Explanation(
-                    "log-prob-correction",
-                    "the correction for tanh is taken of another value than the squashed action, "
-                    "such as the scaled one",
-                    predict,
-                    parameters={"correction of": ("squashed action", "another value")},
-                )
-                return
+    for value, other in itertools.product(read, case.partners.values()):
+        if other != value and shapes[other].shape == shapes[value].shape:
+            yield Explanation(
+                "log-prob-correction",
+                "the correction for tanh is taken of another value than the squashed action, "
+                "such as the scaled one",
+                with_value(case, value, alone, other),
+                parameters={"correction of": ("squashed action", "another value")},
+            )
 
 
 def _clamped(case: Case, ours: Inside, theirs: Inside, read: list[int]) -> Iterator[Explanation]:
     """The candidate goes back from an action that was clamped: larger values are lost."""
-    for value in read:
-        u = ours.array(value)
-        for other in theirs.computed:
-            found = theirs.array(other)
-            if found.size != u.size or not found.size:
-                continue
-            limit = float(np.abs(found).max())
-            if not 0 < limit < np.abs(u).max():
-                continue
-            predict = with_value(case, value, partial(np.clip, a_min=-limit, a_max=limit))
-            if fits(predict, case.first, case.first.candidate):
-                bound = rounded(math.tanh(limit))
-                text = f"the value before tanh is had back from an action clamped to {bound:g}"
-                yield Explanation(
-                    "log-prob-correction",
-                    f"{text}; the reference keeps the value",
-                    predict,
-                    parameters={"clamp": (None, bound)},
-                )
-                return
+    for value, other in itertools.product(read, theirs.computed):
+        u, found = ours.array(value), theirs.array(other)
+        limit = float(np.abs(found).max(initial=0.0))
+        if found.size != u.size or not 0 < limit < np.abs(u).max():
+            continue
+        bound = rounded(math.tanh(limit))
+        yield Explanation(
+            "log-prob-correction",
+            f"the value before tanh is recovered from an action clamped to {bound:g}; the "
+            "reference keeps the value",
+            with_value(case, value, partial(np.clip, a_min=-limit, a_max=limit)),
+            parameters={"clamp": (None, bound)},
+        )

@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Edit, Explanation, Predict, cause
-from parity.diagnosis.causes._reduced import Reduction, changes
+from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes._reduced import Reduction, axis_edit, changes
 from parity.diagnosis.causes._substitution import (
     MISFITS,
     Inside,
@@ -28,6 +28,8 @@ from parity.diagnosis.causes._substitution import (
     static_ops,
     with_value,
 )
+from parity.diagnosis.causes._weights import with_leaves
+from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.view import RegionView
 from parity.tape import Array
 
@@ -60,14 +62,13 @@ def expectation_axis(case: Case) -> Iterator[Explanation]:
         if change.kind != one.kind or not is_weighted(case, one):
             continue
         ours, theirs = change.named
-        wanted = in_candidate_layout(case, one.source, one.axes)
         yield Explanation(
             "expectation-axis",
             f"the expectation is summed over axis {theirs}; the reference sums over the atoms, "
             f"axis {ours}",
             change.predict,
             parameters={"axis": (ours, theirs)},
-            edit=Edit(("sum", "reduce_sum"), ("axis", "dim"), repr(wanted), 1),
+            edit=axis_edit(case, one),
         )
 
 
@@ -80,16 +81,17 @@ def expectation_over_another_axis(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on the probabilities with the two axes exchanged give the
         candidate's value; the support is weighed along one of them.
     """
-    ours = inside_reference(case)
+    return first_that_fits(case, _exchanged_axes(case, inside_reference(case)))
+
+
+def _exchanged_axes(case: Case, ours: Inside) -> Iterator[Explanation]:
     for value in ours.entering:
         x = ours.array(value)
         if x.ndim < 2 or is_probabilities(x) is None:
             continue
         for first, second in itertools.combinations(range(x.ndim), 2):
             weighed = _weighed(ours, x, (first, second))
-            exchange = partial(np.swapaxes, axis1=first, axis2=second)
-            predict = with_value(case, value, exchange)
-            if weighed is None or not fits(predict, case.first, case.first.candidate):
+            if weighed is None:
                 continue
             other = first + second - weighed
             axes = spell((weighed,), x.ndim), in_candidate_layout(case, value, (other,))
@@ -97,10 +99,9 @@ def expectation_over_another_axis(case: Case) -> Iterator[Explanation]:
                 "expectation-axis",
                 f"the expectation is summed over axis {axes[1]}; the reference sums over axis "
                 f"{axes[0]}",
-                predict,
+                with_value(case, value, partial(np.swapaxes, axis1=first, axis2=second)),
                 parameters={"axis": axes},
             )
-            return
 
 
 def _weighed(ours: Inside, x: Array, axes: tuple[int, int]) -> int | None:
@@ -133,26 +134,18 @@ def support(case: Case) -> Iterator[Explanation]:
     for value in read_constants(ours)[:_FEW]:
         z = ours.array(value)
         ends = progression(z)
-        if ends is None or _fraction_steps(z) is not None:
-            continue
-        if not _weighs_probabilities(case, value):
+        if ends is None or _fraction_steps(z) is not None or not _weighs_probabilities(case, value):
             continue
         theirs = _range(case, value)
         if theirs is None:
             continue
-        theirs = _as_written(case, value, theirs)
         range_ = rounded(ends[0]), rounded(ends[1])
-        if np.allclose(theirs, ends[::-1], 1e-5):
-            kind = "support-order"
-            summary = f"the support runs from {theirs[0]:g} to {theirs[1]:g}; the reference's runs "
-            summary += f"from {range_[0]:g} to {range_[1]:g}"
-        else:
-            kind = "support-range"
-            summary = f"the support reaches from {theirs[0]:g} to {theirs[1]:g}; the reference's "
-            summary += f"from {range_[0]:g} to {range_[1]:g}"
+        is_reversed = np.allclose(theirs, ends[::-1], 1e-5)
+        verb = "runs" if is_reversed else "reaches"
         yield Explanation(
-            kind,
-            f"{summary} ({z.size} atoms)",
+            "support-order" if is_reversed else "support-range",
+            f"the support {verb} from {theirs[0]:g} to {theirs[1]:g}; the reference's "
+            f"{'runs ' if is_reversed else ''}from {range_[0]:g} to {range_[1]:g} ({z.size} atoms)",
             _with_range(case, value, *theirs),
             parameters={"range": (range_, theirs)},
         )
@@ -162,16 +155,14 @@ def _weighs_probabilities(case: Case, support: int) -> bool:
     """Whether a constant is read together with probabilities over as many atoms."""
     tape, run = case.reference.tape, case.repaired.reference.run
     count = tape.values[support].size
-    for op in case.reference.ops:
-        if support not in op.inputs:
-            continue
-        for value in op.inputs:
-            shape = tape.values[value].shape
-            if value != support and count in shape:
-                for axis in (i for i, length in enumerate(shape) if length == count):
-                    if is_probabilities(run.array(value), (axis,)) is not None:
-                        return True
-    return False
+    return any(
+        value != support and is_probabilities(run.array(value), (axis,)) is not None
+        for op in case.reference.ops
+        if support in op.inputs
+        for value in op.inputs
+        for axis, length in enumerate(tape.values[value].shape)
+        if length == count
+    )
 
 
 def _atoms(like: Array, low: float, high: float) -> Array:
@@ -195,18 +186,12 @@ def _range(case: Case, value: int) -> tuple[float, float] | None:
         return None
     matrix = np.stack([(low - zero).ravel(), (high - zero).ravel()], 1)
     found, *_ = np.linalg.lstsq(matrix, (first.candidate - zero).ravel(), rcond=None)
+    scale = float(np.abs(found).max())
     ends = float(found[0]), float(found[1])
     if ends[0] == ends[1] or not fits(_with_range(case, value, *ends), first, first.candidate):
         return None
-    return ends
-
-
-def _as_written(case: Case, value: int, ends: tuple[float, float]) -> tuple[float, float]:
-    low, high = ends
-    scale = max(abs(low), abs(high))
-    low = 0.0 if abs(low) < 1e-6 * scale else low
-    high = 0.0 if abs(high) < 1e-6 * scale else high
-    return rounded(low), rounded(high)
+    first_atom, last_atom = (rounded(one) if abs(one) >= 1e-6 * scale else 0.0 for one in ends)
+    return first_atom, last_atom
 
 
 @cause("atoms-actions-order")
@@ -217,24 +202,21 @@ def atoms_actions_order(case: Case) -> Iterator[Explanation]:
     Proof: the reference's head, its outputs reordered from (actions, atoms) to (atoms, actions),
         gives the candidate's value.
     """
-    ours = inside_reference(case)
+    return first_that_fits(case, _split_the_other_way(case, inside_reference(case)))
+
+
+def _split_the_other_way(case: Case, ours: Inside) -> Iterator[Explanation]:
     for value in ours.entering:
         flat = ours.array(value)
-        if flat.ndim < 2:
-            continue
-        for actions, atoms, probable in _splits(case, flat.shape[-1]):
+        for actions, atoms, probable in _splits(case, flat.shape[-1]) if flat.ndim > 1 else ():
             if not (probable or flat.ndim == 2):
                 continue  # groups of features, of which a mean is taken
-            form = partial(_resplit, actions=actions, atoms=atoms)
-            predict = with_value(case, value, form)
-            if fits(predict, case.first, case.first.candidate):
-                yield Explanation(
-                    "atoms-actions-order",
-                    _split_in_words(actions, atoms, probable),
-                    predict,
-                    parameters={"order": (("actions", "atoms"), ("atoms", "actions"))},
-                )
-                return
+            yield Explanation(
+                "atoms-actions-order",
+                _split_in_words(actions, atoms, probable),
+                with_value(case, value, partial(_resplit, actions=actions, atoms=atoms)),
+                parameters={"order": (("actions", "atoms"), ("atoms", "actions"))},
+            )
 
 
 def _split_in_words(actions: int, atoms: int, probable: bool) -> str:
@@ -295,50 +277,45 @@ def quantile_fractions(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations with the candidate's fractions in the place of its own give
         the candidate's value.
     """
-    ours, other = inside_reference(case), inside_candidate(case)
-    theirs = [other.array(value) for value in read_constants(other)[:_FEW]]
-    mine = [(value, ours.array(value)) for value in read_constants(ours)[:_FEW]]
-    for leaf in case.reference.leaves:
-        mine.append((leaf.id, leaf.array))
-    theirs += [leaf.array for leaf in case.candidate.leaves]
-    # an embedding of fractions alone is computed before any input is read
-    mine += [(value, ours.array(value)) for value in _computed_before(case.reference)]
-    theirs += [other.array(value) for value in _computed_before(case.candidate)]
-    tried = set()
-    for value, array in mine:
+    yield from first_that_fits(case, _other_fractions(case))
+    yield from first_that_fits(case, _complement(case, inside_reference(case)))
+
+
+def _other_fractions(case: Case) -> Iterator[Explanation]:
+    mine = dict(_constants(inside_reference(case)))
+    theirs = [array for _, array in _constants(inside_candidate(case))]
+    for value, array in mine.items():
         fractions = _fractions(array)
-        if fractions is None or value in tried:
+        if fractions is None:
             continue
-        tried.add(value)
         for another in theirs:
             others = _fractions(another)
             if others is None or others.size != fractions.size or another.size != array.size:
                 continue
-            predict = _replacing(case, value, another.reshape(array.shape))
-            if np.allclose(others, fractions, 1e-6) or not fits(
-                predict, case.first, case.first.candidate
-            ):
+            if np.allclose(others, fractions, 1e-6):
                 continue
             named = _spelt(fractions), _spelt(others)
             yield Explanation(
                 "quantile-fractions",
                 f"the fractions of the {fractions.size} quantiles are {named[1]}; the reference's "
                 f"are {named[0]}",
-                predict,
+                with_leaves(case, {value: another.reshape(array.shape)}),
                 parameters={"fractions": named},
             )
-            return
-    yield from _complement(case)
+
+
+def _constants(inside: Inside) -> Iterator[tuple[int, Array]]:
+    """What a region reads besides its inputs, and of what that is made."""
+    yield from ((value, inside.array(value)) for value in read_constants(inside)[:_FEW])
+    yield from ((leaf.id, leaf.array) for leaf in inside.view.leaves)
+    # an embedding of fractions alone is computed before any input is read
+    yield from ((value, inside.array(value)) for value in _computed_before(inside.view))
 
 
 def _computed_before(view: RegionView) -> list[int]:
     """Vectors that operations make which no input reaches."""
     values = (value for op in static_ops(view) for value in op.outputs)
     return [v for v in values if 2 < view.tape.values[v].size == max(view.tape.values[v].shape)]
-
-
-def _replacing(case: Case, value: int, array: Array) -> Predict:
-    return lambda trial: case.run_reference(trial.given, {value: array})
 
 
 def _fraction_steps(array: Array) -> float | None:
@@ -374,25 +351,20 @@ def _spelt(fractions: Array) -> str:
     return "i / n" if abs(offset) < 1e-3 else f"(i + {offset:g}) / n"
 
 
-def _complement(case: Case) -> Iterator[Explanation]:
-    """Fractions that come in as an input, of which the candidate takes 1 - tau."""
-    ours = inside_reference(case)
+def _complement(case: Case, ours: Inside) -> Iterator[Explanation]:
+    """Fractions that are an input of the model, of which the candidate takes 1 - tau."""
     tape = case.reference.tape
     for value in ours.entering:
         tau = ours.array(value)
         if tape.producer(tape.before_moves(value)) is not None:
             continue  # computed, as a gate is
-        if not tau.size or tau.min() <= 0 or tau.max() >= 1 or is_probabilities(tau):
-            continue
-        predict = with_value(case, value, _one_minus)
-        if fits(predict, case.first, case.first.candidate):
+        if tau.size and 0 < tau.min() and tau.max() < 1 and not is_probabilities(tau):
             yield Explanation(
                 "quantile-fractions",
                 "the fractions are taken as 1 - tau; the reference takes tau",
-                predict,
+                with_value(case, value, _one_minus),
                 parameters={"fractions": ("tau", "1 - tau")},
             )
-            return
 
 
 def _one_minus(tau: Array) -> Array:

@@ -9,19 +9,18 @@ from functools import partial
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, cause, of_x
+from parity.diagnosis.causes import Explanation, Predict, as_it_is, cause, of_x
 from parity.diagnosis.causes._substitution import (
     Inside,
     alone,
-    as_it_is,
     close,
-    fits,
     in_candidate,
     inside_candidate,
     inside_reference,
     rounded,
     with_value,
 )
+from parity.diagnosis.causes.combinators import all_that_fit, fix
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.draws.units import origins
@@ -65,38 +64,36 @@ def dropout(case: Case) -> Iterator[Explanation]:
     yield from _of_masks(case)
     ours = _dropout(inside_reference(case)) if _draws(case.reference) else None
     theirs = _dropout(inside_candidate(case)) if _draws(case.candidate) else None
+    yield from all_that_fit(case, _of_rates(case, ours, theirs))
+
+
+def _of_rates(case: Case, ours: Dropout | None, theirs: Dropout | None) -> Iterator[Explanation]:
     if theirs is not None and ours is None:
-        mended = in_candidate(case, theirs.value, alone, theirs.source)
-        if fits(mended, case.first, case.first.reference):
-            yield Explanation(
-                "dropout-active",
-                f"dropout of {theirs.rate:g} is active here; the reference has none here",
-                as_it_is,
-                mended,
-                {"rate": (0.0, theirs.rate)},
-                evidence=(theirs.text,),
-            )
+        yield fix(
+            in_candidate(case, theirs.value, alone, theirs.source),
+            "dropout-active",
+            f"dropout of {theirs.rate:g} is active here; the reference has none here",
+            parameters={"rate": (0.0, theirs.rate)},
+            evidence=(theirs.text,),
+        )
     elif ours is not None and theirs is None:
-        predict = with_value(case, ours.value, alone, ours.source)
-        if fits(predict, case.first, case.first.candidate):
-            yield Explanation(
-                "dropout-active",
-                f"no dropout is active here; the reference drops {ours.rate:g} here",
-                predict,
-                parameters={"rate": (ours.rate, 0.0)},
-                evidence=(ours.text,),
-            )
+        yield Explanation(
+            "dropout-active",
+            f"no dropout is active here; the reference drops {ours.rate:g} here",
+            with_value(case, ours.value, alone, ours.source),
+            parameters={"rate": (ours.rate, 0.0)},
+            evidence=(ours.text,),
+        )
     elif ours is not None and theirs is not None and not np.isclose(ours.rate, theirs.rate, 1e-3):
         masked = _with_mask_of(case, ours, theirs)
-        if masked is not None and fits(masked, case.first, case.first.reference):
-            yield Explanation(
+        if masked is not None:
+            yield fix(
+                masked,
                 "dropout-rate",
                 f"dropout drops {theirs.rate:g}; the reference drops {ours.rate:g}",
-                as_it_is,
-                masked,
-                {"rate": (ours.rate, theirs.rate)},
+                parameters={"rate": (ours.rate, theirs.rate)},
                 evidence=(theirs.text,),
-                unproved=_MASKS,  # the reference's mask in the candidate is the answer put in
+                unproved=_MASKS,  # the reference's mask in the candidate is the answer itself
             )
 
 
@@ -162,19 +159,16 @@ def _draws(view: RegionView) -> bool:
     """Whether random numbers are drawn there, or read: draws that are paired lie before it."""
     noise = origins(view.tape).noise
     return any(
-        op.role == "random" or "dropout" in op.kind.lower() or not noise.isdisjoint(op.inputs)
+        op.role == "random" or op.word == "dropout" or not noise.isdisjoint(op.inputs)
         for op in view.ops
     )
 
 
 def _dropout(inside: Inside) -> Dropout | None:
-    for value in inside.computed:
-        for source in inside.sources(value):
-            if source not in inside.arrays:
-                continue
-            found = _rate(inside.array(source), inside.array(value))
-            if found is not None:
-                return Dropout(source, value, *found)
+    for value, source in inside.derived():
+        found = _rate(inside.array(source), inside.array(value))
+        if found is not None:
+            return Dropout(source, value, *found)
     return None
 
 

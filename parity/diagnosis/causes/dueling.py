@@ -9,20 +9,27 @@ from functools import partial
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Edit, Explanation, cause
-from parity.diagnosis.causes._reduced import Reduction, changes, reduce, reductions, without
+from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes._reduced import (
+    Reduction,
+    axis_edit,
+    changes,
+    reduce,
+    reductions,
+    without,
+)
 from parity.diagnosis.causes._substitution import (
     Axes,
     Inside,
     fits,
-    in_candidate_layout,
     inside_candidate,
     inside_reference,
     on_side,
     subsets,
 )
+from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView, plain_kind
+from parity.diagnosis.view import RegionView
 from parity.tape import Array, Replay, Tape
 
 _LATER = 3  # operations after the region in which value and advantages may be added
@@ -102,7 +109,7 @@ def dueling_mean(case: Case) -> Iterator[Explanation]:
                 f"axis {ours}",
                 change.predict,
                 parameters={"axis": (ours, theirs)},
-                edit=_axis_edit(case, one),
+                edit=axis_edit(case, one),
             )
         else:
             yield Explanation(
@@ -112,11 +119,6 @@ def dueling_mean(case: Case) -> Iterator[Explanation]:
                 change.predict,
                 parameters={"kind": (one.kind, change.kind)},
             )
-
-
-def _axis_edit(case: Case, one: Reduction) -> Edit:
-    wanted = in_candidate_layout(case, one.source, one.axes)
-    return Edit(("mean", "reduce_mean"), ("axis", "dim"), repr(wanted), 1)
 
 
 @cause("dueling-not-centered", enclosures=True)
@@ -149,7 +151,7 @@ def _takes_a_mean(view: RegionView, size: int) -> str:
     for op in view.readers(_LATER):
         for value in op.inputs:
             made = tape.producer(tape.before_moves(value))
-            if made is None or plain_kind(made) not in ("mean", "sum"):
+            if made is None or made.word not in ("mean", "sum"):
                 continue
             if any(tape.values[source].size == size for source in made.inputs):
                 return f"the other model computes {made.kind} there as well"
@@ -167,33 +169,28 @@ def dueling_wrong_tensor(case: Case) -> Iterator[Explanation]:
     """
     ours, theirs = inside_reference(case), inside_candidate(case)
     heads = (
-        _Head(ours, case.repaired.reference.run, case.reference_values, case.run_reference),
-        _Head(theirs, case.repaired.side.run, case.candidate_values, case.run_candidate),
+        _Head(case, False, ours, case.reference_values, case.run_reference),
+        _Head(case, True, theirs, case.candidate_values, case.run_candidate),
     )
     others = tuple(dict.fromkeys((*ours.entering, *case.partners.values())))
-    for number, head in enumerate(heads):
+    for head in heads:
         for one in reductions(head.inside):
-            if not _centres(head.inside.view, head.whole, one):
+            if not _centres(head.inside.view, head.inside.base, one) or head.is_idle(one):
                 continue
-            wanted = case.first.reference if number else case.first.candidate
-            if fits(partial(_uncentred, head, one), case.first, wanted):
-                continue  # nothing is taken off, or the mean of what is centred already
-            for other in head.inside.entering if number else others:
-                if other == one.source or other in head.inside.sources(one.source):
-                    continue
-                yield from _mean_of(case, head, one, other, mended=bool(number))
-            if number:  # a value that the reference alone reads
-                for other in _values_beside(case, head.inside.view.tape.values[one.source].size):
-                    yield from _mean_of(case, head, one, other, mended=True, read=False)
-
-
-def _values_beside(case: Case, actions: int) -> Iterator[int]:
-    """What enters the reference's region and has fewer numbers than there are advantages.
-
-    As many may be the advantages themselves, whose own mean is over another axis, say.
-    """
-    tape = case.reference.tape
-    yield from (value for value in case.entering if tape.values[value].size < actions)
+            made_of = head.inside.sources(one.source) | {one.source}
+            for other in theirs.entering if head.of_candidate else others:
+                if other not in made_of:
+                    x = head.inside.view.tape.values[other].shape
+                    found = _mean_of(head, one, other, x, head.values)
+                    yield from first_that_fits(case, found)
+            if head.of_candidate:  # a value that the reference alone reads
+                actions = theirs.view.tape.values[one.source].size
+                for other in ours.entering:
+                    value = case.reference.tape.values[other]
+                    # as many may be the advantages, whose own mean is over another axis, say
+                    if value.size < actions:
+                        found = _mean_of(head, one, other, value.shape, case.reference_values)
+                        yield from first_that_fits(case, found)
 
 
 Values = Callable[[Mapping[int, Array], Collection[int]], list[Array]]
@@ -203,66 +200,61 @@ Values = Callable[[Mapping[int, Array], Collection[int]], list[Array]]
 class _Head:
     """The side that centres the advantages."""
 
+    case: Case
+    of_candidate: bool
     inside: Inside
-    whole: Replay
     values: Values
     run: Callable[[Mapping[int, Array], Mapping[int, Array]], Array]
 
+    def is_idle(self, one: Reduction) -> bool:
+        """Whether without the centre it gives the same as the other side: it was centred before."""
+        first = self.case.first
+        wanted = first.reference if self.of_candidate else first.candidate
+
+        def without(trial: Trial) -> Array:
+            (centre,) = self.values(trial.given, [one.value])
+            return self.run(trial.given, {one.value: np.zeros_like(centre)})
+
+        return fits(without, first, wanted)
+
+    def with_mean(
+        self, one: Reduction, other: int, axes: Axes, values: Values, trial: Trial
+    ) -> Array:
+        """With the mean of another tensor in the place of that of the advantages."""
+        (x,) = values(trial.given, [other])
+        return self.run(trial.given, {one.value: reduce(x, one.kind, axes, True)})
+
+    def with_centred(self, one: Reduction, other: int, axes: Axes, trial: Trial) -> Array:
+        """With the other tensor centred, and the advantages as they are."""
+        x, centre = self.values(trial.given, [other, one.value])
+        centred = x - reduce(x, one.kind, axes, True)
+        return self.run(trial.given, {one.value: np.zeros_like(centre), other: centred})
+
+    def claim(self, predict: Predict, parameter: str, text: str) -> Explanation:
+        """The explanation that the other side does something else than centre the advantages."""
+        right = "the advantages are centred by their own"
+        told, pair = (text, right), ("advantages", "value")
+        if self.of_candidate:
+            told, pair = (right, text), ("value", "advantages")
+        return Explanation(
+            "dueling-wrong-tensor",
+            f"{told[0]}; in the reference {told[1]}",
+            *on_side(predict, self.of_candidate),
+            {parameter: pair},
+        )
+
 
 def _mean_of(
-    case: Case, head: _Head, one: Reduction, other: int, mended: bool, read: bool = True
+    head: _Head, one: Reduction, other: int, shape: tuple[int, ...], values: Values
 ) -> Iterator[Explanation]:
     """The mean of another tensor taken off, or taken off that tensor, over whichever axes fit.
 
     Args:
-        mended: whether it is the candidate that centres the advantages, so that the change of it
-            is to give the reference's value.
-        read: whether the head reads the other tensor; else it is a value of the reference's.
+        values: reads the other tensor: on the side of the head, or else on the reference's.
     """
-    values = head.values if read else case.reference_values
-    shape = (head.inside.view if read else case.reference).tape.values[other].shape
-    wanted = case.first.reference if mended else case.first.candidate
     for axes in subsets(len(shape)):
-        for predict, names, told in (
-            (
-                partial(_other_mean, head, values, one, other, axes),
-                ("centre of", "value"),
-                f"the {one.kind} of another tensor {shape} is taken off",
-            ),
-            (
-                partial(_other_centred, head, one, other, axes),
-                ("centred", "value"),
-                "the value is centred",
-            ),
-        ):
-            if (names[0] == "centred" and not read) or not fits(predict, case.first, wanted):
-                continue
-            parameter, wrong = names
-            right = "the advantages are centred by their own"
-            yield Explanation(
-                "dueling-wrong-tensor",
-                f"{right}; in the reference {told}"
-                if mended
-                else f"{told}; in the reference {right}",
-                *on_side(predict, mended),
-                {parameter: (wrong, "advantages") if mended else ("advantages", wrong)},
-            )
-            return
-
-
-def _uncentred(head: _Head, one: Reduction, trial: Trial) -> Array:
-    (centre,) = head.values(trial.given, [one.value])
-    return head.run(trial.given, {one.value: np.zeros_like(centre)})
-
-
-def _other_mean(
-    head: _Head, values: Values, one: Reduction, other: int, axes: Axes, trial: Trial
-) -> Array:
-    (x,) = values(trial.given, [other])
-    return head.run(trial.given, {one.value: reduce(x, one.kind, axes, True)})
-
-
-def _other_centred(head: _Head, one: Reduction, other: int, axes: Axes, trial: Trial) -> Array:
-    x, centre = head.values(trial.given, [other, one.value])
-    centred = x - reduce(x, one.kind, axes, True)
-    return head.run(trial.given, {one.value: np.zeros_like(centre), other: centred})
+        mean = f"the {one.kind} of another tensor {shape} is taken off"
+        yield head.claim(partial(head.with_mean, one, other, axes, values), "centre of", mean)
+        if values == head.values:
+            centred = partial(head.with_centred, one, other, axes)
+            yield head.claim(centred, "centred", "the value is centred")

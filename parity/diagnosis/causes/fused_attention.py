@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -10,9 +11,11 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes.attention import same_numbers, softmax
+from parity.diagnosis.causes._substitution import close
+from parity.diagnosis.causes.attention import softmax
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
+from parity.operations import PRODUCTS
 from parity.tape import Array
 
 # --- attention as a whole -------------------------------------------------------------------------
@@ -25,13 +28,13 @@ class Attention:
     Attributes:
         roles: which inputs are query, key and value.
         steps: the axis of steps in all of them; the last axis is the features'.
-        turned: whether the result has its steps there too, not before the features.
+        moved_back: whether the result has its steps there too, and not before the features.
         fill: what is added to the scores of steps to come: 0 for none, -inf for a causal mask.
     """
 
-    roles: tuple[int, int, int]
+    roles: tuple[int, ...]
     steps: int
-    turned: bool
+    moved_back: bool
     scale: float
     fill: float
 
@@ -39,7 +42,7 @@ class Attention:
         scores, value = self.scores(inputs)
         scores = np.where(np.tri(*scores.shape[-2:]) > 0, scores, scores + self.fill)
         found = softmax(scores) @ value
-        return np.moveaxis(found, -2, self.steps) if self.turned else found
+        return np.moveaxis(found, -2, self.steps) if self.moved_back else found
 
     def scores(self, inputs: tuple[Array, ...]) -> tuple[Array, Array]:
         """The scaled scores before any mask, and the values."""
@@ -54,7 +57,7 @@ class Attention:
         shape = (*scores.shape[:-1], value.shape[-1])
         if found.size != np.prod(shape):
             return None
-        if self.turned:
+        if self.moved_back:
             moved = found.reshape(np.moveaxis(np.empty(shape), -2, self.steps).shape)
             found = np.moveaxis(moved, self.steps, -2)
         found = found.reshape(shape)
@@ -74,26 +77,26 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
 
     Looks like: as if scaled twice, or not at all; steps that see what is yet to come.
     Proof: softmax(scale * query key^T) value, with or without the causal mask, is what each side
-        computes of the query, key and value that enter.
+        computes of the query, key and value.
     """
     first = case.first
-    kinds_there = (*case.reference.kinds, *case.candidate.kinds)
-    if not any(word in kind for kind in kinds_there for word in _PRODUCTS):
+    if not any(op.word in _ATTENDING for op in (*case.reference.ops, *case.candidate.ops)):
         return
     for entering in (_as_read, _before_moves):
         if len(entering(first)) != 3:
             continue
-        ours = next(_attentions(entering(first), first.reference), None)
-        theirs = next(_attentions(entering(first), first.candidate), None)
-        if ours is None or theirs is None or ours == theirs:
+        reference = next(_attentions(entering(first), first.reference), None)
+        candidate = next(_attentions(entering(first), first.candidate), None)
+        if reference is None or candidate is None or reference == candidate:
             continue
-        if replace(theirs, scale=ours.scale, fill=ours.fill) == ours:
-            yield _attention_explained(ours, theirs, entering)
+        if replace(candidate, scale=reference.scale, fill=reference.fill) == reference:
+            yield _attention_explained(reference, candidate, entering)
             return
 
 
 _MOST_SCORES = 1 << 24
-_PRODUCTS = ("mm", "matmul", "attention", "einsum")
+Pair = tuple[bool | float, bool | float]
+_ATTENDING = PRODUCTS | {"attention"}
 
 
 def _as_read(trial: Trial) -> tuple[Array, ...]:
@@ -105,59 +108,55 @@ def _before_moves(trial: Trial) -> tuple[Array, ...]:
 
 
 def _attention_explained(
-    ours: Attention, theirs: Attention, entering: Callable[[Trial], tuple[Array, ...]]
+    reference: Attention, candidate: Attention, entering: Callable[[Trial], tuple[Array, ...]]
 ) -> Explanation:
-    kinds: list[str] = []
-    words: list[str] = []
-    changed: dict[str, tuple[bool | float, bool | float]] = {}
-    if ours.fill != theirs.fill and 0.0 in (ours.fill, theirs.fill):
-        kinds.append("attention-mask-missing")
-        changed["masked"] = (ours.fill < 0, theirs.fill < 0)
-        words.append("a causal mask, the reference has none" if theirs.fill else "no causal mask")
-    elif ours.fill != theirs.fill:
-        kinds.append("attention-mask-value")
-        changed["value"] = (ours.fill, theirs.fill)
-        words.append(f"scores of steps to come are given {theirs.fill:g}, not {ours.fill:g}")
-    if ours.scale != theirs.scale:
-        kinds.append("attention-scale")
-        changed["scale"] = (ours.scale, theirs.scale)
-        words.append(f"scores times {theirs.scale:.6g}, the reference's times {ours.scale:.6g}")
+    changed: list[tuple[str, str, Pair, str]] = []  # cause, parameter, of both sides, in words
+    if reference.fill != candidate.fill and 0.0 in (reference.fill, candidate.fill):
+        words = "a causal mask, the reference has none" if candidate.fill else "no causal mask"
+        changed.append(
+            ("attention-mask-missing", "masked", (reference.fill < 0, candidate.fill < 0), words)
+        )
+    elif reference.fill != candidate.fill:
+        words = f"scores of steps to come are given {candidate.fill:g}, not {reference.fill:g}"
+        changed.append(("attention-mask-value", "value", (reference.fill, candidate.fill), words))
+    if reference.scale != candidate.scale:
+        words = f"scores times {candidate.scale:.6g}, the reference's times {reference.scale:.6g}"
+        changed.append(("attention-scale", "scale", (reference.scale, candidate.scale), words))
+    kinds, names, pairs, texts = zip(*changed, strict=True)
     return Explanation(
         kinds[0],
-        "; ".join(words),
-        lambda trial: theirs(entering(trial)).reshape(trial.candidate.shape),
-        lambda trial: ours(entering(trial)).reshape(trial.reference.shape),
-        changed,
+        "; ".join(texts),
+        lambda trial: candidate(entering(trial)).reshape(trial.candidate.shape),
+        lambda trial: reference(entering(trial)).reshape(trial.reference.shape),
+        dict(zip(names, pairs, strict=True)),
         cost=len(changed) - 1,
     )
 
 
 def _attentions(inputs: tuple[Array, ...], found: Array) -> Iterator[Attention]:
     """What gives a value of three inputs."""
-    for a, b, c in itertools.permutations(range(3)):
-        query, key, value = inputs[a], inputs[b], inputs[c]
-        if not query.ndim == key.ndim == value.ndim >= 2 or key.shape[:-1] != value.shape[:-1]:
+    for one in _shaped(inputs):
+        for tried in (one, replace(one, fill=-np.inf), one.fitted(inputs, found)):
+            if tried is not None and _gives(tried(inputs), found):
+                yield tried
+
+
+def _shaped(inputs: tuple[Array, ...]) -> Iterator[Attention]:
+    """Attentions without masks that the shapes of three inputs allow."""
+    for roles in itertools.permutations(range(3)):
+        query, key, value = (inputs[role].shape for role in roles)
+        rank = len(query)
+        if not rank == len(key) == len(value) >= 2 or key[:-1] != value[:-1]:
             continue
-        if query.shape[-1] != key.shape[-1]:
-            continue
-        # the scale that is usual, and none: what else there is, is a temperature
-        scales = (query.shape[-1] ** -0.5, 1.0)
-        axes = {query.ndim - 2, *range(max(1, query.ndim - 2))}
-        for steps, turned in itertools.product(axes, (True, False)):
-            if (
-                query.shape[:steps] + query.shape[steps + 1 :]
-                != key.shape[:steps] + key.shape[steps + 1 :]
-            ):
+        for steps in {rank - 2, *range(max(1, rank - 2))}:
+            if query[:steps] + query[steps + 1 :] != key[:steps] + key[steps + 1 :]:
                 continue
-            if query.size // query.shape[-1] * key.shape[steps] > _MOST_SCORES:
+            if math.prod(query[:-1]) * key[steps] > _MOST_SCORES:
                 continue  # rows of a batch, say: no attention is made of so many
-            for scale in scales:
-                plainly = Attention((a, b, c), steps, turned, scale, 0.0)
-                causal = replace(plainly, fill=-np.inf)
-                for one in (plainly, causal, plainly.fitted(inputs, found)):
-                    if one is not None and _gives(one(inputs), found):
-                        yield one
+            # the scale that is usual, and none: what else there is, is a temperature
+            for moved_back, scale in itertools.product((True, False), (query[-1] ** -0.5, 1.0)):
+                yield Attention(roles, steps, moved_back, scale, 0.0)
 
 
 def _gives(predicted: Array, found: Array) -> bool:
-    return predicted.size == found.size and same_numbers(predicted.reshape(found.shape), found)
+    return predicted.size == found.size and close(predicted.reshape(found.shape), found)

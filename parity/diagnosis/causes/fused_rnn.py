@@ -5,15 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._curves import sigmoid
-from parity.diagnosis.causes._gates import layers_of, real, same
+from parity.diagnosis.causes._gates import layers_of, real
+from parity.diagnosis.causes._substitution import close
 from parity.diagnosis.causes.activation import curves_of
-from parity.diagnosis.causes.recurrent import reset_told, told
+from parity.diagnosis.causes.combinators import first_that_fits
+from parity.diagnosis.causes.recurrent import curve_name, reset_explanation
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView
 from parity.tape import Array
@@ -33,7 +37,7 @@ class Lstm:
     Attributes:
         kernel, own: (4 * units, inputs) and (4 * units, units), in the order input, forget, cell,
             output, and (4 * units,).
-        steps: the axis of the steps in what enters.
+        steps: the axis of the steps in what is read.
     """
 
     kernel: Array
@@ -68,7 +72,7 @@ class Gru:
     Attributes:
         kernel, own: (3 * units, inputs) and (3 * units, units), the gates before the new state.
         bias, own_bias: (3 * units,); the second is in the product with the state.
-        steps: the axis of the steps in what enters.
+        steps: the axis of the steps in what is read.
         reset: which of the two gates resets; the other one keeps.
         keeps: whether an open gate keeps the state, or takes the new one.
         after: whether the reset comes after the product with the recurrent weights.
@@ -90,22 +94,22 @@ class Gru:
         h = np.zeros((sequence.shape[1], units))
         found = []
         for step in sequence:
-            ours = step @ self.kernel.T + self.bias
+            reference = step @ self.kernel.T + self.bias
             own = h @ self.own.T + self.own_bias
-            gates = np.split(sigmoid((ours + own)[:, : 2 * units]), 2, axis=-1)
+            gates = np.split(sigmoid((reference + own)[:, : 2 * units]), 2, axis=-1)
             reset, gate = gates[self.reset], gates[1 - self.reset]
             if self.after:
                 own_new = reset * own[:, 2 * units :]
             else:
                 own_new = (reset * h) @ self.own[2 * units :].T + self.own_bias[2 * units :]
-            new = np.tanh(ours[:, 2 * units :] + own_new)
+            new = np.tanh(reference[:, 2 * units :] + own_new)
             kept = gate if self.keeps else 1 - gate
             h = kept * h + (1 - kept) * new
             found.append(h)
         return np.stack(found)
 
 
-Layer = Lstm | Gru
+Layer = TypeVar("Layer", Lstm, Gru)
 Form = Callable[[Array], Array]  # from the states of all steps to what a value holds
 
 
@@ -130,29 +134,30 @@ def lstm_as_a_whole(case: Case) -> Iterator[Explanation]:
 
     Looks like: states that agree at the first step only (not carried), or at none.
     Proof: an LSTM of the reference's weights gives the reference's states; with one thing changed,
-        put in their place in the reference, it gives the candidate's value.
+        substituted for them in the reference, it gives the candidate's value.
     """
-    for layer, value, form in _layers(case, _weights_of_lstm(case)):
-        assert isinstance(layer, Lstm)
-        for kind, summary, parameters, changed in _changed(case, layer):
-            predict = _through(case, changed, value, form)
-            if same(predict(case.first), case.first.candidate):
-                yield Explanation(kind, summary, predict, parameters=parameters)
-                return
-        return
+    for layer, value, form in itertools.islice(_layers(case, _lstms(case)), 1):
+        proposals = (
+            Explanation(
+                kind, summary, partial(_through, case, one, value, form), parameters=parameters
+            )
+            for kind, summary, parameters, one in _changed(case, layer)
+        )
+        yield from first_that_fits(case, proposals)
 
 
 def _changed(case: Case, layer: Lstm) -> Iterator[tuple[str, str, Parameters, Lstm]]:
+    """The layer with one thing changed: cause, summary and parameters with it."""
     for curve in dict.fromkeys(curves_of(case, case.candidate, case.candidate_values)):
         yield (
             "recurrent-activation",
-            f"the gates go through {told(curve)}, the reference's through sigmoid",
+            f"the gates go through {curve_name(curve)}, the reference's through sigmoid",
             {"kind": ("sigmoid", curve.name)},
             replace(layer, gate=curve),
         )
         yield (
             "recurrent-activation",
-            f"the state goes through {told(curve)}, the reference's through tanh",
+            f"the state goes through {curve_name(curve)}, the reference's through tanh",
             {"kind": ("tanh", curve.name)},
             replace(layer, state=curve),
         )
@@ -176,20 +181,18 @@ def gru_as_a_whole(case: Case) -> Iterator[Explanation]:
     """A whole GRU resets its state on the other side of the product with the recurrent weights.
 
     Looks like: with a recurrent bias wrong from the first step on, without one from the second.
-    Proof: a GRU of the reference's weights gives the reference's states; with the reset moved, put
-        in their place in the reference, it gives the candidate's value.
+    Proof: a GRU of the reference's weights gives the reference's states; with the reset moved,
+        substituted for them in the reference, it gives the candidate's value.
     """
-    for layer, value, form in _layers(case, _weights_of_gru(case)):
-        assert isinstance(layer, Gru)
-        for moved in _biases_joined(layer):
-            predict = _through(case, replace(moved, after=not layer.after), value, form)
-            if same(predict(case.first), case.first.candidate):
-                yield reset_told(*_words(layer.after), predict)
-                return
-
-
-def _words(after: bool) -> tuple[str, str]:
-    return ("after", "before") if after else ("before", "after")
+    proposals = (
+        reset_explanation(
+            layer.after,
+            partial(_through, case, replace(moved, after=not layer.after), value, form),
+        )
+        for layer, value, form in _layers(case, _grus(case))
+        for moved in _biases_joined(layer)
+    )
+    yield from first_that_fits(case, proposals)
 
 
 def _biases_joined(layer: Gru) -> Iterator[Gru]:
@@ -212,14 +215,14 @@ def _layers(case: Case, proposed: Iterator[Layer]) -> Iterator[tuple[Layer, int,
             continue
         if x.size // x.shape[-1] * layer.own.shape[1] > _MOST_NUMBERS:
             return
-        # the first steps tell most of them apart
+        # the first steps distinguish most of them
         state = layer(np.moveaxis(np.moveaxis(x, layer.steps, 0)[: at + 1], 0, layer.steps))[-1]
         if not any(_near(part, state) for part in early):
             continue
         states = layer(x)
         for form in _FORMS:
             for value, array in arrays.items():
-                if same(array, form(states)):
+                if close(array, form(states)):
                     yield layer, value, form
 
 
@@ -245,23 +248,21 @@ def _parts_at(array: Array, at: int) -> list[Array]:
 
 
 def _near(part: Array, state: Array) -> bool:
-    """Whether two arrays are the same; the first number tells most of them apart."""
+    """Whether two arrays are the same; the first number distinguishes most of them."""
     if part.shape != state.shape or abs(part.flat[0] - state.flat[0]) > 1e-4:
         return False
-    return same(part, state)
+    return close(part, state)
 
 
-def _through(case: Case, layer: Layer, value: int, form: Form) -> Predict:
-    def predict(trial: Trial) -> Array:
-        return case.run_reference(trial.given, {value: form(layer(trial.x))})
-
-    return predict
+def _through(case: Case, layer: Layer, value: int, form: Form, trial: Trial) -> Array:
+    """The reference's operations with a layer's states in the place of one of its values."""
+    return case.run_reference(trial.given, {value: form(layer(trial.x))})
 
 
 # --- weights --------------------------------------------------------------------------------------
 
 
-def _weights_of_lstm(case: Case) -> Iterator[Layer]:
+def _lstms(case: Case) -> Iterator[Lstm]:
     leaves = case.reference.leaves
     for units in (units for count, units in layers_of(leaves) if count == 4):
         biases = _rows(leaves, 4 * units)
@@ -270,7 +271,7 @@ def _weights_of_lstm(case: Case) -> Iterator[Layer]:
             yield from (Lstm(kernel, own, bias, steps) for steps in (1, 0))
 
 
-def _weights_of_gru(case: Case) -> Iterator[Layer]:
+def _grus(case: Case) -> Iterator[Gru]:
     """However the weights are held: all gates in one, or the new state by itself."""
     leaves = case.reference.leaves
     for count, units in layers_of(leaves):
@@ -313,7 +314,7 @@ def _rows(leaves: Sequence[LeafView], width: int) -> list[Array]:
 
 
 def _tall(leaves: Sequence[LeafView], rows: int) -> list[Array]:
-    """Matrices of so many rows, turned where they have as many columns."""
+    """Matrices of so many rows, transposed where they have as many columns."""
     arrays = _different(leaf.array for leaf in leaves if real(leaf) and leaf.array.ndim == 2)
     upright = [a for a in arrays if a.shape[0] == rows]
     return upright + [a.T for a in arrays if a.shape[1] == rows]

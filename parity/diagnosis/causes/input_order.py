@@ -1,4 +1,4 @@
-"""What enters is taken apart in another order: heads, halves, rows and columns, channels."""
+"""What is read is split in another order: heads, halves, rows and columns, channels."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._context import (
-    LAST_FIRST,
     Reorder,
     attends,
+    channel_axis,
     exchanges_places,
     near_images,
+    spatial_axes,
 )
-from parity.diagnosis.causes._weights import changes, gives, is_kernel, same
+from parity.diagnosis.causes._weights import changes, gives, kernel_layout, same
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.tape import Array
@@ -28,7 +29,7 @@ _FEW = 24  # ways to split an axis that are tried
 
 @cause("head-split-order", "weight-not-transposed", "rope-pairing", "spatial-swap", "channel-order")
 def entering_arranged(case: Case) -> Iterator[Explanation]:
-    """What enters is taken apart in another order: heads, halves, rows and columns, channels.
+    """What is read is split in another order: heads, halves, rows and columns, channels.
 
     Looks like: attention scores of the right shape and size that have nothing in common with the
         reference's.
@@ -37,13 +38,13 @@ def entering_arranged(case: Case) -> Iterator[Explanation]:
     """
     if all(op.role == "move" for op in case.reference.ops):
         return
-    fed = case.first.given
-    floating = [root for root in fed if fed[root].dtype.kind == "f" and fed[root].ndim > 1]
+    given = case.first.given
+    floating = [root for root in given if given[root].dtype.kind == "f" and given[root].ndim > 1]
     if not floating:
         return
     groups = [tuple(floating)] + [(root,) for root in floating if len(floating) > 1]
     for roots in groups:
-        for kind, text, reorder in _reorders(case, [fed[root] for root in roots]):
+        for kind, text, reorder in _reorders(case, [given[root] for root in roots]):
             predict = _reordered(case, roots, reorder)
             if gives(case, predict):
                 yield Explanation(kind, text, predict, cost=1.0)
@@ -51,7 +52,7 @@ def entering_arranged(case: Case) -> Iterator[Explanation]:
 
 
 def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reorder]]:
-    """Orders in which what enters may have been read instead."""
+    """Orders in which what is read may have been read instead."""
     widths = {array.shape[-1] for array in arrays}
     if len(widths) == 1 and (attends(case) or arrays[0].ndim > 2):
         for rows, columns in _tables(case, widths.pop()):
@@ -72,9 +73,7 @@ def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reord
     if len(arrays) > 1 or arrays[0].ndim < 4 or not near_images(case):
         return
     x = arrays[0]
-    last = case.reference.tape.framework in LAST_FIRST
-    space = range(1, x.ndim - 1) if last else range(2, x.ndim)
-    for first, second in itertools.combinations(space, 2):
+    for first, second in itertools.combinations(spatial_axes(case.reference, x.ndim), 2):
         if x.shape[first] == x.shape[second]:
             kernels = exchanged_kernels(case)
             if kernels:  # the same, but for the layout of what comes out
@@ -86,24 +85,30 @@ def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reord
             yield "spatial-swap", text, _exchange(first, second)
     if changes(case):
         return  # the channels of a weight
-    channels = x.ndim - 1 if last else 1
+    channels = channel_axis(case.reference, x.ndim)
     yield "channel-order", f"axis {channels} of {x.shape} runs backwards", _backwards(channels)
 
 
 def exchanged_kernels(case: Case) -> dict[int, str]:
     """The reference's kernels whose rows and columns the candidate's own exchange, and names."""
     found = {}
-    for ours in case.reference.leaves:
-        if ours.array.ndim != 4 or not is_kernel(case.reference, ours.id):
-            continue
-        for theirs in case.candidate.leaves:
-            if theirs.array.ndim != 4 or not is_kernel(case.candidate, theirs.id):
-                continue
-            mine, other = _places_last(case.reference, ours), _places_last(case.candidate, theirs)
-            if mine.shape != other.swapaxes(2, 3).shape or same(mine, other):
-                continue
-            if same(mine, np.ascontiguousarray(other.swapaxes(2, 3))):
-                found[ours.id] = ours.name or theirs.name or f"constant of {ours.array.shape}"
+    reference, candidate = _kernels(case.reference), _kernels(case.candidate)
+    for (leaf, kernel), (other, there) in itertools.product(reference, candidate):
+        exchanged = np.ascontiguousarray(there.swapaxes(2, 3))
+        if not same(kernel, there) and same(kernel, exchanged):
+            found[leaf.id] = leaf.name or other.name or f"constant of {leaf.array.shape}"
+    return found
+
+
+def _kernels(view: RegionView) -> list[tuple[LeafView, Array]]:
+    """A region's kernels over images, with their places last and the longer other axis first."""
+    found = []
+    for leaf in view.leaves:
+        layout = kernel_layout(view, leaf.id)
+        if len(layout) == 4:
+            array = leaf.array.transpose(layout)
+            array = array if array.shape[0] >= array.shape[1] else array.swapaxes(0, 1)
+            found.append((leaf, np.ascontiguousarray(array)))
     return found
 
 
@@ -119,14 +124,14 @@ def kernels_exchanged(case: Case) -> Iterator[Explanation]:
     kernels = exchanged_kernels(case)
     if not kernels or len(case.reference.value.shape) != 4:
         return
-    first = case.reference.tape.framework in LAST_FIRST
-    places = (0, 1) if first else (2, 3)
     leaves = {
-        leaf.id: np.ascontiguousarray(leaf.array.swapaxes(*places))
+        leaf.id: np.ascontiguousarray(
+            leaf.array.swapaxes(*kernel_layout(case.reference, leaf.id)[2:])
+        )
         for leaf in case.reference.leaves
         if leaf.id in kernels
     }
-    for laid in (None, (1, 2) if first else (2, 3)):
+    for laid in (None, spatial_axes(case.reference, 4)):
         predict = partial(_with_kernels, case, leaves, laid)
         if gives(case, predict):
             text = f"height and width of {', '.join(kernels.values())} are exchanged"
@@ -135,30 +140,22 @@ def kernels_exchanged(case: Case) -> Iterator[Explanation]:
 
 
 def _with_kernels(
-    case: Case, leaves: dict[int, Array], laid: tuple[int, int] | None, trial: Trial
+    case: Case, leaves: dict[int, Array], laid: tuple[int, ...] | None, trial: Trial
 ) -> Array:
     found = case.run_reference(trial.given, leaves)
     return found if laid is None else np.ascontiguousarray(found.swapaxes(*laid))
 
 
-def _places_last(view: RegionView, leaf: LeafView) -> Array:
-    """A kernel with its places last, and the longer of its other axes first."""
-    first = view.tape.framework in LAST_FIRST
-    array = leaf.array.transpose(2, 3, 0, 1) if first else leaf.array
-    array = array if array.shape[0] >= array.shape[1] else array.swapaxes(0, 1)
-    return np.ascontiguousarray(array)
-
-
 def _split(case: Case, width: int, rows: int, columns: int) -> str:
-    """How the last axis is taken apart on both sides, as far as their values show it."""
-    ours, theirs = _parts(case.reference, width), _parts(case.candidate, width)
-    if (rows, columns) in ours and (columns, rows) in theirs:
+    """How the last axis is split on both sides, as far as their values show it."""
+    reference, candidate = _parts(case.reference, width), _parts(case.candidate, width)
+    if (rows, columns) in reference and (columns, rows) in candidate:
         return f"the last axis is split as {(columns, rows)}, not as {(rows, columns)}"
-    if ours and not theirs:
-        first = _first(ours, rows, columns)
+    if reference and not candidate:
+        first = _first(reference, rows, columns)
         return f"the last axis, which the reference regroups as {first}, is not regrouped"
-    if theirs and not ours:
-        first = _first(theirs, columns, rows)
+    if candidate and not reference:
+        first = _first(candidate, columns, rows)
         return f"the last axis is regrouped as {first}, which the reference does not do"
     return f"the last axis is read as {(columns, rows)}, column by column"
 
@@ -170,7 +167,7 @@ def _first(parts: list[tuple[int, int]], rows: int, columns: int) -> tuple[int, 
 
 
 def _parts(view: RegionView, width: int) -> list[tuple[int, int]]:
-    """The tables in which a region's values show a width taken apart, in the order of the flow."""
+    """The tables in which a region's values show a width split, in the order of the flow."""
     found = []
     for value in dict.fromkeys(v for op in view.ops for v in (*op.inputs, *op.outputs)):
         shape = view.tape.values[value].shape
@@ -248,10 +245,10 @@ def halves_for_neighbours(case: Case) -> Iterator[Explanation]:
         return
     x = case.first.given[roots[0]]
     taken = case.probe({roots[0]: np.arange(x.size, dtype=np.float64).reshape(x.shape)})
-    ours, theirs = (_taken(one, x.size) for one in (taken.reference, taken.candidate))
-    if ours is None or theirs is None or ours == theirs:
+    reference, candidate = (_taken(one, x.size) for one in (taken.reference, taken.candidate))
+    if reference is None or candidate is None or reference == candidate:
         return
-    (start, step, width), (start_now, step_now, width_now) = ours, theirs
+    (start, step, width), (start_now, step_now, width_now) = reference, candidate
     if {step, step_now} != {1, 2} or width != width_now:
         return
     names = {1: "a half", 2: "every other entry"}

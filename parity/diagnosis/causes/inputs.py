@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from parity.diagnosis.causes._context import role_of_axis
 from parity.diagnosis.causes._substitution import (
     Inside,
     close,
-    fits,
     in_candidate_layout,
     inside_candidate,
     inside_reference,
@@ -24,11 +24,11 @@ from parity.diagnosis.causes._substitution import (
     with_value,
 )
 from parity.diagnosis.causes._weights import changes
+from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.region import Region
-from parity.diagnosis.view import plain_kind
+from parity.operations import NORMS, PRODUCTS
 from parity.tape import Array, Tape
 
-_LAYERS = ("mm", "mv", "matmul", "batchmatmulv2", "linear", "linearfunction", "norm", "einsum")
 _PREPARED = 4  # operations between an input and what is made of it beforehand
 _FEW = 6  # that are rolled by any number
 _PARTS = 16  # channels or frames, at most
@@ -46,7 +46,7 @@ def from_input(tape: Tape, value: int) -> bool:
             return False
         if any(_is_trained(tape, one) for one in op.inputs):  # a layer, not a preparation
             return False
-        if plain_kind(op).endswith(_LAYERS):
+        if op.word in PRODUCTS | NORMS:
             return False
         value = live[0]
         op = tape.producer(value)
@@ -70,34 +70,38 @@ def input_order(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on its input with the channels reordered give the candidate's
         value.
     """
-    ours = inside_reference(case)
-    for value in ours.entering if not changes(case) else ():
+    if not changes(case):
+        yield from first_that_fits(case, _reordered(case, inside_reference(case)))
+
+
+def _reordered(case: Case, ours: Inside) -> Iterator[Explanation]:
+    for value in ours.entering:
         x = ours.array(value)
         if x.ndim < 3 or not from_input(case.reference.tape, value):
             continue  # features and flags have no frames
         for axis in range(1, x.ndim):
             count = x.shape[axis]
-            if not 2 <= count <= _PARTS:
-                continue
-            for name, order in _orders(count):
-                predict = with_value(case, value, partial(np.take, indices=order, axis=axis))
-                if not fits(predict, case.first, case.first.candidate):
-                    continue
+            for name, order in _orders(count) if 2 <= count <= _PARTS else ():
                 mine, theirs = spell((axis,), x.ndim), in_candidate_layout(case, value, (axis,))
-                kind, parts = "axis-order", f"the {count} entries of the input's axis {theirs}"
-                if _stacks(case, value, axis):
-                    colours = x.ndim == 4 and count == 3
-                    kind = "input-channel-order" if colours else "frame-order"
-                    parts = "channels" if colours else "frames"
-                    parts = f"the {count} {parts} of the input, axis {theirs},"
+                kind, parts = _parts(case, value, axis, theirs)
                 yield Explanation(
                     kind,
                     f"{parts} are {name} against the reference's",
-                    predict,
+                    with_value(case, value, partial(np.take, indices=order, axis=axis)),
                     parameters={"order": (tuple(range(count)), order), "axis": (mine, theirs)},
-                    cost=-0.5,  # told in place of a layout, which it also is
+                    cost=-0.5,  # reported in place of a layout, which it also is
                 )
-                return
+
+
+def _parts(case: Case, value: int, axis: int, named: object) -> tuple[str, str]:
+    """The cause, and what an axis of an input holds in words."""
+    shape = case.reference.tape.values[value].shape
+    count = shape[axis]
+    if not _stacks(case, value, axis):
+        return "axis-order", f"the {count} entries of the input's axis {named}"
+    if len(shape) == 4 and count == 3:
+        return "input-channel-order", f"the {count} channels of the input, axis {named},"
+    return "frame-order", f"the {count} frames of the input, axis {named},"
 
 
 def _stacks(case: Case, value: int, axis: int) -> bool:
@@ -137,7 +141,7 @@ class Affine:
     offset: Array
 
     @property
-    def alike(self) -> bool:
+    def is_single(self) -> bool:
         return self.scale.size == 1
 
     @property
@@ -168,77 +172,83 @@ def input_scale(case: Case) -> Iterator[Explanation]:
     if len(ours.entering) != 1 or not from_input(case.reference.tape, ours.entering[0]):
         return
     value = ours.entering[0]
-    pairs = [one for one, partner in case.partners.items() if partner == value]
+    partners = [one for one, partner in case.partners.items() if partner == value]
     if not theirs.view.ops:
-        pairs = [case.candidate.end]
-    if len(pairs) != 1:
+        partners = [case.candidate.end]
+    pair = case.repaired.pairs.get(partners[0]) if len(partners) == 1 else None
+    if pair is None:
         return
-    x = ours.array(value)
-    mine, other = _made(ours, value), _made(theirs, pairs[0])
-    pair = case.repaired.pairs.get(pairs[0])
-    if mine is None or other is None or pair is None:
-        return
-    shape = theirs.array(pairs[0]).shape
+    mine, other = _made(ours, value), _made(theirs, partners[0])
+    shape = theirs.array(partners[0]).shape
     if np.broadcast_shapes(np.shape(other.scale), np.shape(other.offset), shape) != shape:
         return  # a single number that a row is made of
+    x = ours.array(value)
     scale, offset = (
         pair.order.revert(np.broadcast_to(one, shape), x.shape)
         for one in (other.scale, other.offset)
     )
-    form = partial(_made_up, mine=mine, scale=scale, offset=offset)
-    predict = with_value(case, value, form)
-    if close(form(x), x) or not fits(predict, case.first, case.first.candidate):
+    form = partial(_compensated, mine=mine, scale=scale, offset=offset)
+    if close(form(x), x):
         return
-    is_input = case.reference.tape.producer(case.reference.tape.before_moves(value)) is None
-    what = "the input" if is_input else "what is made of the input alone"
-    if value in case.repaired.drawing.origins[0].noise:
-        what = "the noise"
-    is_shifted = mine.offset.any() or other.offset.any()
-    if mine.alike and other.alike and not is_shifted:
-        scales = rounded(float(mine.scale.ravel()[0])), rounded(float(other.scale.ravel()[0]))
-        yield Explanation(
-            "input-scale",
-            f"{what} is {_multiplied(scales[1])}; the reference's is {_multiplied(scales[0])}",
-            predict,
-            parameters={"scale": scales},
-            cost=0.6,  # a norm of the input is told as a norm
-        )
-        return
-    means, stds = (mine.mean, other.mean), (mine.std, other.std)
-    text = (
-        f"{what} is normalised with mean {_short(means[1])} and deviation {_short(stds[1])}; "
-        f"the reference's with {_short(means[0])} and {_short(stds[0])}"
+    kind, text, parameters = _stated(mine, other)
+    yield from first_that_fits(
+        case,
+        [
+            Explanation(
+                kind,
+                f"{_subject(case, value)} is {text}",
+                with_value(case, value, form),
+                parameters=parameters,
+                cost=0.6,  # a norm of the input is reported as a norm
+            )
+        ],
     )
-    if all(np.allclose(one, 1.0) for one in stds):
-        less = [f"less {_short(one)}" if np.any(one) else "used as it is" for one in means]
-        text = f"{what} is {less[1]}; the reference's is {less[0]}"
-    if not is_shifted:  # a mean may have been taken off before
-        text = f"{what} is divided by {_short(stds[1])}; the reference's by {_short(stds[0])}"
-    both = {"mean": means, "std": stds}
+
+
+def _subject(case: Case, value: int) -> str:
+    tape = case.reference.tape
+    if value in case.repaired.drawing.origins[0].noise:
+        return "the noise"
+    is_input = tape.producer(tape.before_moves(value)) is None
+    return "the input" if is_input else "what is made of the input alone"
+
+
+def _stated(mine: Affine, other: Affine) -> tuple[str, str, dict[str, tuple[Any, Any]]]:
+    """The cause, what the candidate does to its input and the reference does, and parameters."""
+    means, stds = (mine.mean, other.mean), (mine.std, other.std)
+    if not (mine.offset.any() or other.offset.any()):  # a mean may have been taken off before
+        if mine.is_single and other.is_single:
+            scales = rounded(float(mine.scale.ravel()[0])), rounded(float(other.scale.ravel()[0]))
+            text = f"{_multiplied(scales[1])}; the reference's is {_multiplied(scales[0])}"
+            return "input-scale", text, {"scale": scales}
+        text = f"divided by {_short(stds[1])}; the reference's by {_short(stds[0])}"
+        return "input-normalisation", text, {"std": stds}
     if any(np.min(one) < 0 for one in stds):  # 1 - x, which is no normalisation
         factors = _numbers(mine.scale), _numbers(other.scale)
         added = _numbers(mine.offset), _numbers(other.offset)
         text = (
-            f"{what} is multiplied by {_short(factors[1])}, and {_short(added[1])} added; "
+            f"multiplied by {_short(factors[1])}, and {_short(added[1])} added; "
             f"the reference's by {_short(factors[0])}, and {_short(added[0])}"
         )
-        both = {"scale": factors, "offset": added}
-    yield Explanation(
-        "input-normalisation",
-        text,
-        predict,
-        parameters=both if is_shifted else {"std": stds},
-        cost=0.6,
-    )
+        return "input-normalisation", text, {"scale": factors, "offset": added}
+    if all(np.allclose(one, 1.0) for one in stds):
+        less = [f"less {_short(one)}" if np.any(one) else "used as it is" for one in means]
+        text = f"{less[1]}; the reference's is {less[0]}"
+    else:
+        text = (
+            f"normalised with mean {_short(means[1])} and deviation {_short(stds[1])}; "
+            f"the reference's with {_short(means[0])} and {_short(stds[0])}"
+        )
+    return "input-normalisation", text, {"mean": means, "std": stds}
 
 
-def _made_up(x: Array, mine: Affine, scale: Array, offset: Array) -> Array:
+def _compensated(x: Array, mine: Affine, scale: Array, offset: Array) -> Array:
     """The input of which the reference makes what the candidate makes of x."""
     result: Array = (scale * x + offset - mine.offset) / mine.scale
     return result
 
 
-def _made(inside: Inside, value: int) -> Affine | None:
+def _made(inside: Inside, value: int) -> Affine:
     """The scale and offset of the last value that is the input scaled and shifted."""
     found = Affine(np.ones(1), np.zeros(1))
     x = inside.array(value)

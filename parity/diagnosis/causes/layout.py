@@ -23,23 +23,21 @@ from parity.diagnosis.causes._context import (
     flattened,
     is_image,
     makers,
+    moves_only,
     near_images,
     permutations,
     reshapes_images,
     role_of_axis,
-    spatial,
+    spatial_axes,
 )
 from parity.diagnosis.causes.input_order import exchanged_kernels
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import plain_kind
+from parity.operations import CONVOLUTIONS, PADS, SOFTMAXES
 from parity.tape import Array
 
-_SHUFFLES = {
-    *("pixelshuffle", "pixelunshuffle", "depthtospace", "spacetodepth"),
-    *("depth2space", "space2depth"),
-}
+_SHUFFLES = {"depth_to_space", "space_to_depth"}
 _MOST_PARTS = 8
-_JOINS = {"cat", "concat", "concatv2", "concatenate", "stack", "pack", "hstack", "joinaxis"}
+_JOINS = {"concatenate", "stack"}
 
 
 @cause(
@@ -47,7 +45,7 @@ _JOINS = {"cat", "concat", "concatv2", "concatenate", "stack", "pack", "hstack",
     *("head-split-order", "flatten-order", "rope-pairing", "axis-order"),
 )
 def value_arranged(case: Case) -> Iterator[Explanation]:
-    """A value holds the right numbers in the wrong order.
+    """A value holds the right values in the wrong order.
 
     Looks like: the same smallest, largest and mean number on both sides, in other places.
     Proof: the reference's value, split, transposed and merged in one way or with one axis in
@@ -71,8 +69,7 @@ def value_arranged(case: Case) -> Iterator[Explanation]:
 
 def _may_be_an_index(case: Case) -> str:
     """Why an order of what was computed is not proved; what was only moved has no other index."""
-    moves_only = not case.reference.computing and not case.candidate.computing
-    if moves_only or not holds_two_numbers(case.first.reference):
+    if moves_only(case) or not holds_two_numbers(case.first.reference):
         return ""
     return "it holds but two numbers: another index gives what another order gives"
 
@@ -81,7 +78,7 @@ def _may_be_an_axis(case: Case) -> str:
     """Why it is not sure that axes were exchanged: a softmax moves its own axis to the end."""
     end = case.candidate.tape.producer(case.candidate.end)
     for op in case.candidate.readers(1):
-        if end is not None and end.role == "move" and "softmax" in plain_kind(op):
+        if end is not None and end.role == "move" and op.word in SOFTMAXES:
             if op.site.source == end.site.source:
                 return f"{op.kind} on the same line moves its axis there: it may be over another"
     return ""
@@ -92,8 +89,8 @@ def _order(case: Case) -> Arrangement | AxisOrder | None:
     first = case.first
     if first.reference.shape != first.candidate.shape or not _same_bag(first):
         return None
-    for fed in (_distinct(case, _starts(case)), _distinct(case, first.given)):
-        trial = case.probe(fed)
+    for given in (_distinct(case, _starts(case)), _distinct(case, first.given)):
+        trial = case.probe(given)
         found = arrangement(trial.reference, trial.candidate)
         if found is not None:
             return found
@@ -101,19 +98,19 @@ def _order(case: Case) -> Arrangement | AxisOrder | None:
 
 
 def _starts(case: Case) -> dict[int, Array]:
-    """What enters either side, each by itself, even where one is computed from another."""
+    """What either side reads, each by itself, even where one is computed from another."""
     tape = case.reference.tape
     values = (*case.entering, *case.partners.values())
     starts = list(dict.fromkeys(tape.before_moves(value) for value in values))
     return dict(zip(starts, case.reference_values(case.first.given, starts), strict=True))
 
 
-def _distinct(case: Case, fed: Mapping[int, Array]) -> dict[int, Array]:
-    """Positive numbers, no two alike, in place of what is fed."""
+def _distinct(case: Case, given: Mapping[int, Array]) -> dict[int, Array]:
+    """Positive numbers, no two alike, in place of what is given."""
     random = np.random.default_rng(0)
     return {
         root: random.uniform(0.5, 1.5, x.shape) if x.dtype.kind == "f" else x
-        for root, x in fed.items()
+        for root, x in given.items()
     }
 
 
@@ -127,91 +124,106 @@ def _same_bag(trial: Trial) -> bool:
 
 def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None:
     """An order's name by what it is done to."""
-    shape = case.first.reference.shape
-    kinds = {plain_kind(op) for view in (case.reference, case.candidate) for op in view.ops}
-    if kinds & _SHUFFLES or reshapes_images(case):
+    words = {op.word for view in (case.reference, case.candidate) for op in view.ops}
+    if words & _SHUFFLES or reshapes_images(case):
         return (
             "pixel-shuffle-order",
-            f"pixels and channels are taken apart in another order: {order}",
+            f"pixels and channels are split in another order: {order}",
         )
     if isinstance(order, AxisOrder):
-        if kinds & _JOINS and len(case.entering) > 1 and _is_of_parts(case, order):
-            axis = case.candidate_axis(order.axis)
-            return "concat-order", f"the parts are joined in another order along axis {axis}"
-        if order.interleaves and _is_last(order.axis, shape) and attends(case):
-            return "rope-pairing", f"pairs of neighbours for pairs across halves: {order}"
-        role = role_of_axis(case, case.reference.end, order.axis)
-        is_place = is_image(case, shape) and order.axis in spatial(case)
-        if role == "places" or (is_place and not role):
-            if any("pad" in kind for kind in kinds):
-                return None  # moved by the zeros on the other side
-            return "axis-order", f"of the image, {order.said}"
-        features = of_index(np.array(order.order), (len(order.order),))
-        if features is not None and len(features.fine) > 1 and len(shape) <= 3:
-            if flattened(case):
-                return "flatten-order", f"the features are flattened in another order: {features}"
-            if attends(case):
-                return "head-split-order", f"axis {order.axis} is taken apart otherwise: {features}"
-        if role == "channels":
-            return "channel-order", f"the channels' {order}"
-        if order.axis not in _channel_axes(case, shape):
-            return None
-        return "axis-order" if attends(case) else "channel-order", order.said
-    if order.turned:  # no split of an axis and no transposition turns one round
+        return _axis_order_named(case, order, words)
+    shape = case.first.reference.shape
+    if order.flipped:  # no split of an axis and no transposition reverses one
         same = order.fine == shape and order.axes == tuple(range(len(shape)))
-        return ("axis-order", f"axes {order.turned} are in reverse order") if same else None
-    exchanged = _axes_exchanged(order, shape)
-    if is_image(case, shape):
-        if exchanged <= set(spatial(case)):
-            kernels = exchanged_kernels(case)
-            if kernels:
-                return (
-                    "spatial-swap",
-                    f"height and width of {', '.join(kernels.values())} are exchanged",
-                )
-            if not exchanges_places(case):
-                return None
-            return "spatial-swap", f"height and width are exchanged: {order}"
-        if flattened(case):
-            return "flatten-order", f"the features are flattened in another order: {order}"
-        return "channel-order", f"the channels are split and joined in another order: {order}"
+        return ("axis-order", f"axes {order.flipped} are in reverse order") if same else None
+    if is_image(case, shape) and _axes_exchanged(order, shape) <= _places(case):
+        return _swap_named(case, order)
     if flattened(case):
         return "flatten-order", f"the features are flattened in another order: {order}"
-    moves_only = not case.reference.computing and not case.candidate.computing
-    if moves_only and all(x.ndim < len(shape) for x in case.first.given.values()):
-        if len(shape) == 3 and exchanged == {1, 2} and shape[1] == shape[2]:
-            return "weight-not-transposed", f"a matrix of {shape[1:]} for each sample is transposed"
-        return "head-split-order", f"{_taken_apart(case)} taken apart otherwise: {order}"
-    if len(shape) - 1 in exchanged and len(exchanged) < len(shape):
-        return None  # two whole axes: what is transposed is no split of heads
-    if attends(case) and _ends_in_parts(order, shape):
-        return "head-split-order", f"heads and their features are taken apart otherwise: {order}"
-    if attends(case) or max((x.ndim for x in case.first.given.values()), default=0) > len(shape):
-        return "head-split-order", f"axes are taken apart or joined in another order: {order}"
+    if is_image(case, shape):
+        return "channel-order", f"the channels are split and joined in another order: {order}"
+    return _split_named(case, order)
+
+
+def _axis_order_named(case: Case, order: AxisOrder, words: set[str]) -> tuple[str, str] | None:
+    shape = case.first.reference.shape
+    if words & _JOINS and len(case.entering) > 1 and _is_of_parts(case, order):
+        axis = case.candidate_axis(order.axis)
+        return "concat-order", f"the parts are joined in another order along axis {axis}"
+    if order.interleaves and order.axis == len(shape) - 1 and attends(case):
+        return "rope-pairing", f"pairs of neighbours for pairs across halves: {order}"
+    role = role_of_axis(case, case.reference.end, order.axis)
+    is_place = is_image(case, shape) and order.axis in _places(case)
+    if role == "places" or (is_place and not role):
+        if words & PADS:
+            return None  # moved by the zeros on the other side
+        return "axis-order", f"of the image, {order.sentence}"
+    features = of_index(np.array(order.order), (len(order.order),))
+    if features is not None and len(features.fine) > 1 and len(shape) <= 3:
+        if flattened(case):
+            return "flatten-order", f"the features are flattened in another order: {features}"
+        if attends(case):
+            return "head-split-order", f"axis {order.axis} is split otherwise: {features}"
+    if role == "channels":
+        return "channel-order", f"the channels' {order}"
+    if order.axis not in _channel_axes(case, shape):
+        return None
+    return "axis-order" if attends(case) else "channel-order", order.sentence
+
+
+def _swap_named(case: Case, order: Arrangement) -> tuple[str, str] | None:
+    """Of places of an image that are exchanged: by kernels, or by an operation."""
+    kernels = exchanged_kernels(case)
+    if kernels:
+        return "spatial-swap", f"height and width of {', '.join(kernels.values())} are exchanged"
+    if exchanges_places(case):
+        return "spatial-swap", f"height and width are exchanged: {order}"
     return None
 
 
+def _split_named(case: Case, order: Arrangement) -> tuple[str, str] | None:
+    """Of axes that are split or joined, as into heads."""
+    shape = case.first.reference.shape
+    exchanged = _axes_exchanged(order, shape)
+    largest = max((x.ndim for x in case.first.given.values()), default=0)
+    if moves_only(case) and largest < len(shape):
+        if len(shape) == 3 and exchanged == {1, 2} and shape[1] == shape[2]:
+            return "weight-not-transposed", f"a matrix of {shape[1:]} for each sample is transposed"
+        return "head-split-order", f"{_split_axis(case)} split otherwise: {order}"
+    if len(shape) - 1 in exchanged and len(exchanged) < len(shape):
+        return None  # two whole axes: what is transposed is no split of heads
+    if attends(case) and _ends_in_parts(order, shape):
+        return "head-split-order", f"heads and their features are split otherwise: {order}"
+    if attends(case) or largest > len(shape):
+        return "head-split-order", f"axes are split or joined in another order: {order}"
+    return None
+
+
+def _places(case: Case) -> set[int]:
+    return set(spatial_axes(case.reference, len(case.first.reference.shape)))
+
+
 def _ends_in_parts(order: Arrangement, shape: tuple[int, ...]) -> bool:
-    """Whether an order takes the last axis apart: into heads, with their features."""
+    """Whether an order splits the last axis: into heads, with their features."""
     return order.axes[-1] != len(order.axes) - 1 and order.fine[-1] != shape[-1]
 
 
-def _taken_apart(case: Case) -> str:
-    """Which axis of what is fed two sides of moves take apart in different ways, in words."""
-    told = "what enters is"
-    fed = case.first.given
-    roots = [root for root in fed if fed[root].dtype.kind == "f"]
+def _split_axis(case: Case) -> str:
+    """Which axis of what is read two sides of moves split in different ways, in words."""
+    unknown = "what is read is"
+    given = case.first.given
+    roots = [root for root in given if given[root].dtype.kind == "f"]
     if len(roots) != 1:
-        return told
-    shape = fed[roots[0]].shape
+        return unknown
+    shape = given[roots[0]].shape
     differ = []
     for axis, length in enumerate(shape):
         steps: Array = np.arange(length, dtype=np.float64)
         steps = steps.reshape([-1 if i == axis else 1 for i in range(len(shape))])
-        trial = case.probe({**fed, roots[0]: np.array(np.broadcast_to(steps, shape))})
+        trial = case.probe({**given, roots[0]: np.array(np.broadcast_to(steps, shape))})
         if not np.array_equal(trial.reference, trial.candidate):
             differ.append(axis)
-    return f"axis {differ[0]} of {shape} is" if len(differ) == 1 else told
+    return f"axis {differ[0]} of {shape} is" if len(differ) == 1 else unknown
 
 
 def _is_of_parts(case: Case, order: AxisOrder) -> bool:
@@ -225,7 +237,7 @@ def _is_of_parts(case: Case, order: AxisOrder) -> bool:
         starts <= joined
         for view, starts in sides
         for op in view.ops
-        if plain_kind(op) in _JOINS
+        if op.word in _JOINS
         for joined in _starts_of_parts([view.tape.values[v].shape for v in op.inputs], length)
     )
 
@@ -251,8 +263,8 @@ def _channel_axes(case: Case, shape: tuple[int, ...]) -> set[int]:
     last = len(shape) - 1
     if last < 2 or not near_images(case):
         return {last}
-    if any("conv" in plain_kind(op) for op in case.reference.readers()):
-        return {1, last} - set(spatial(case))
+    if any(op.word in CONVOLUTIONS for op in case.reference.readers()):
+        return {1, last} - _places(case)
     return {1, last} if last > 2 or _is_sequence(case) else {last}
 
 
@@ -261,12 +273,8 @@ def _is_sequence(case: Case) -> bool:
     tape = case.reference.tape
     near = (*case.reference.ops, *case.reference.readers(3), *makers(case, False))
     return any(
-        "conv" in plain_kind(op) and len(tape.values[op.outputs[0]].shape) == 3 for op in near
+        op.word in CONVOLUTIONS and len(tape.values[op.outputs[0]].shape) == 3 for op in near
     )
-
-
-def _is_last(axis: int, shape: tuple[int, ...]) -> bool:
-    return axis == len(shape) - 1
 
 
 def _axes_exchanged(order: Arrangement, shape: tuple[int, ...]) -> set[int]:

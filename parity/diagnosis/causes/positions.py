@@ -9,11 +9,10 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._substitution import static_ops
-from parity.diagnosis.view import plain_kind
+from parity.operations import LOOK_UPS
 from parity.tape import Array
 
 _SHOWN = 6
-_LOOK_UPS = ("gather", "embed", "index", "take", "lookup", "onehot")
 
 # --- positions ------------------------------------------------------------------------------------
 
@@ -33,38 +32,40 @@ def position_ids(case: Case) -> Iterator[Explanation]:
         return
     for join, part in ((np.add, np.subtract), (np.multiply, np.divide)):
         with np.errstate(all="ignore"):
-            ours, theirs = part(first.reference, first.x), part(first.candidate, first.x)
-        if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
+            reference, candidate = part(first.reference, first.x), part(first.candidate, first.x)
+        if not (np.isfinite(reference).all() and np.isfinite(candidate).all()):
             continue
         for table in _tables(case, first.x.shape[-1]):
-            rows = _rows(table, ours), _rows(table, theirs)
+            rows = _rows(table, reference), _rows(table, candidate)
             if rows[0] is None or rows[1] is None or np.array_equal(rows[0], rows[1]):
                 continue
-            told = _moved_rows(case, table, rows[0], theirs)
-            told = told or _whole_table(case, table, rows[0], rows[1])
-            if not (told or _are_counted(rows[0], rows[1]) or _are_looked_up(case)):
+            reordered = _moved_rows(case, table, rows[0], candidate)
+            reordered = reordered or _whole_table(case, table, rows[0], rows[1])
+            if not (reordered or _are_counted(rows[0], rows[1]) or _are_looked_up(case)):
                 continue  # the rows of a bias have no positions
-            yield _positions(join, table[rows[0]], table[rows[1]], rows[0], rows[1], told)
+            yield _positions(join, table[rows[0]], table[rows[1]], rows[0], rows[1], reordered)
             return
-        shifted = _continued(ours, theirs)
+        shifted = _continued(reference, candidate)
         if shifted is not None:
             by, predicted = shifted
             shape = first.x.shape
             start = np.broadcast_to(np.arange(shape[-2]), shape[:-1])
-            yield _positions(join, ours, predicted, start, start + by)
+            yield _positions(join, reference, predicted, start, start + by)
             return
 
 
-def _are_counted(ours: Array, theirs: Array) -> bool:
+def _are_counted(reference: Array, candidate: Array) -> bool:
     """Whether rows stand for steps from some number on, and another number on the other side."""
-    steps = np.diff(ours, axis=-1)
-    return ours.shape[-1] > 1 and bool((steps == 1).all()) and np.ptp(theirs - ours) == 0
+    steps = np.diff(reference, axis=-1)
+    return (
+        reference.shape[-1] > 1 and bool((steps == 1).all()) and np.ptp(candidate - reference) == 0
+    )
 
 
 def _are_looked_up(case: Case) -> bool:
     """Whether a side reads rows by whole numbers; slices and turns are no look-up."""
     return any(
-        any(word in plain_kind(op) for word in _LOOK_UPS)
+        op.word in LOOK_UPS
         for view in (case.reference, case.candidate)
         for op in (*view.ops, *static_ops(view))
     )
@@ -72,11 +73,11 @@ def _are_looked_up(case: Case) -> bool:
 
 def _positions(
     join: Callable[[Array, Array], Array],
-    ours: Array,
-    theirs: Array,
+    reference: Array,
+    candidate: Array,
     was: Array,
     now: Array,
-    told: str = "",
+    reordered: str = "",
 ) -> Explanation:
     by = np.unique(now - was)
     parameters = {"position": (int(was.flat[0]), int(now.flat[0]))} if by.size == 1 else {}
@@ -86,10 +87,10 @@ def _positions(
         else _in_words(was, now)
     )
     return Explanation(
-        "axis-order" if told else "position-ids",
-        told or words,
-        lambda trial: join(trial.x, theirs),
-        lambda trial: join(trial.x, ours),
+        "axis-order" if reordered else "position-ids",
+        reordered or words,
+        lambda trial: join(trial.x, candidate),
+        lambda trial: join(trial.x, reference),
         parameters,
         cost=-1,
     )
@@ -153,7 +154,7 @@ def _tables(case: Case, width: int) -> Iterator[Array]:
 def _rows(table: Array, found: Array) -> Array | None:
     """Which rows of a table an array is made of; None if it is not."""
     flat = found.reshape(-1, found.shape[-1])
-    # the sums of rows tell them apart; what is found is compared as a whole
+    # the sums of rows distinguish them; what is found is compared as a whole
     weights = np.random.default_rng(0).standard_normal(table.shape[1])
     keys, wanted = table @ weights, flat @ weights
     order = np.argsort(keys)
@@ -167,20 +168,20 @@ def _rows(table: Array, found: Array) -> Array | None:
     return result
 
 
-def _continued(ours: Array, theirs: Array) -> tuple[int, Array] | None:
+def _continued(reference: Array, candidate: Array) -> tuple[int, Array] | None:
     """By how many steps the second, of waves over the steps, is the first moved on."""
-    if ours.shape[-2] < 3 or np.allclose(ours, theirs, rtol=1e-5):
+    if reference.shape[-2] < 3 or np.allclose(reference, candidate, rtol=1e-5):
         return None
     for by in (1, -1, 2, -2):
-        moved = ours if by > 0 else np.flip(ours, -2)
+        moved = reference if by > 0 else np.flip(reference, -2)
         for _ in range(abs(by)):
             following = _next(moved)
             if following is None:
                 return None
             moved = np.concatenate([moved[..., 1:, :], following[..., None, :]], axis=-2)
         moved = moved if by > 0 else np.flip(moved, -2)
-        if np.allclose(moved, theirs, rtol=1e-5, atol=1e-6):
-            return by, theirs
+        if np.allclose(moved, candidate, rtol=1e-5, atol=1e-6):
+            return by, candidate
     return None
 
 

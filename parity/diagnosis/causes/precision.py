@@ -6,7 +6,7 @@ casts to float16 or bfloat16 on the way, and in float64 the models agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -19,12 +19,12 @@ _MOST = 0.02  # relative: two digits are the fewest that anyone leaves
 _LEAST = 3e-7  # what is closer is the same number in float32
 
 
-def _plus(x: Array, constant: float) -> Array:
-    return x + constant
+def _plus(x: Array, shape: tuple[int, ...], constant: float) -> Array:
+    return x.reshape(shape) + constant
 
 
-def _times(x: Array, constant: float) -> Array:
-    return x * constant
+def _times(x: Array, shape: tuple[int, ...], constant: float) -> Array:
+    return x.reshape(shape) * constant
 
 
 @cause("constant-precision")
@@ -45,26 +45,20 @@ def constant_precision(case: Case) -> Iterator[Explanation]:
         ours, theirs = solve(x, first.reference), solve(x, first.candidate)
         if ours is None or theirs is None or not _LEAST < abs(theirs / ours - 1) < _MOST:
             continue
-        for one, other, sign in ((ours, theirs, "candidate"), (theirs, ours, "reference")):
+        for one, other, side in ((ours, theirs, "candidate"), (theirs, ours, "reference")):
             how = _rounded_to(one, other)
             if how is None:
                 continue
             a, b = plain(ours), plain(theirs)
             yield Explanation(
                 "constant-precision",
-                f"the constant is {b:.9g}, the reference's {a:.9g}: the {sign}'s has {how}",
-                of_x(_shaped(form, x.shape), b),
-                of_x(_shaped(form, x.shape), a),
+                f"the constant is {b:.9g}, the reference's {a:.9g}: the {side}'s has {how}",
+                of_x(form, x.shape, b),
+                of_x(form, x.shape, a),
                 {"constant": (a, b)},
                 cost=-1,
             )
             return
-
-
-def _shaped(
-    form: Callable[[Array, float], Array], shape: tuple[int, ...]
-) -> Callable[[Array, float], Array]:
-    return lambda x, constant: form(x.reshape(shape), constant)
 
 
 def _offset(x: Array, y: Array) -> float | None:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._gates import of_a_recurrent_layer, same, step_axes
-from parity.diagnosis.causes._substitution import on_side
+from parity.diagnosis.causes._context import maps_elementwise
+from parity.diagnosis.causes._gates import of_a_recurrent_layer, step_axes
+from parity.diagnosis.causes._masks import is_zero_one
+from parity.diagnosis.causes._sides import CaseSide, sides
+from parity.diagnosis.causes._weights import gives, with_leaves
+from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
+from parity.operations import FILLED, PRODUCTS
 from parity.tape import Array, Op, Tape
 from parity.walk_once import Once
 
-_PRODUCTS = ("mm", "matmul", "linear")
 _HELD = ("parameter", "buffer", "constant")  # what a model holds, and is not computed
 
 # --- direction ------------------------------------------------------------------------------------
@@ -24,30 +28,30 @@ _HELD = ("parameter", "buffer", "constant")  # what a model holds, and is not co
 
 @cause("direction")
 def direction(case: Case) -> Iterator[Explanation]:
-    """States are in the other order of steps: not turned back after a backward pass, or turned.
+    """States are in the reverse order of steps: not reversed again after a backward pass, say.
 
     Looks like: sequences that agree when one of them is read from its end.
-    Proof: the reference's value with its steps turned round is the candidate's, and what enters are
-        a recurrent layer's states. Steps are where one place of the input reaches several.
+    Proof: the reference's value with its steps reversed is the candidate's, and what is read are a
+        recurrent layer's states. Steps are where one place of the input reaches several.
     """
-    first = case.first
-    if first.reference.ndim != 3 or first.reference.shape != first.candidate.shape:
-        return
-    if not of_a_recurrent_layer(case):
+    shape = case.first.reference.shape
+    if len(shape) != 3 or shape != case.first.candidate.shape or not of_a_recurrent_layer(case):
         return
     for axis in (0, 1):
-        turned = np.flip(first.reference, axis)
-        if first.reference.shape[axis] > 1 and same(turned, first.candidate):
-            if axis not in step_axes(case):
-                continue  # samples the other way round
+        predict = partial(_reversed, axis)
+        if shape[axis] > 1 and gives(case, predict) and axis in step_axes(case):
             yield Explanation(
                 "direction",
                 f"the steps (axis {case.candidate_axis(axis)}) are in the other direction",
-                lambda trial, axis=axis: np.flip(trial.reference, axis),  # type: ignore[misc]
+                predict,
                 parameters={"direction": ("forwards", "backwards")},
                 cost=-1,
             )
             return
+
+
+def _reversed(axis: int, trial: Trial) -> Array:
+    return np.flip(trial.reference, axis)
 
 
 # --- state ----------------------------------------------------------------------------------------
@@ -62,27 +66,17 @@ def state_dropped(case: Case) -> Iterator[Explanation]:
     """
     if not of_a_recurrent_layer(case):
         return
-    tape = case.reference.tape
-    for leaf in case.reference.leaves:
-        if leaf.array.dtype.kind != "f" or leaf.array.size < 2 or not leaf.array.any():
-            continue
-        if not _is_state(tape, leaf.id):
-            continue
-        zeros = {leaf.id: np.zeros_like(leaf.array)}
-        if same(case.run_reference(case.first.given, zeros), case.first.candidate):
-            yield Explanation(
-                "state-not-carried",
-                "the candidate starts from a state of zeros, "
-                f"the reference from one of {leaf.array.shape}",
-                lambda trial, zeros=zeros: case.run_reference(trial.given, zeros),  # type: ignore[misc]
-                parameters={"carried": (True, False)},
-                cost=-1,
-            )
-            return
+    states = (
+        leaf.id
+        for leaf in case.reference.leaves
+        if leaf.array.dtype.kind == "f" and leaf.array.size > 1 and leaf.array.any()
+        if _is_state(case.reference.tape, leaf.id)
+    )
+    yield from first_that_fits(case, (_without(case, state, "from") for state in states))
 
 
 @cause("state-not-carried")
-def state_not_handed_on(case: Case) -> Iterator[Explanation]:
+def state_not_passed_on(case: Case) -> Iterator[Explanation]:
     """A recurrent layer starts from zero where the reference goes on from its last state.
 
     Looks like: a sequence in parts whose first part agrees.
@@ -90,25 +84,28 @@ def state_not_handed_on(case: Case) -> Iterator[Explanation]:
         a state if it comes of the same weights as what is made of it.
     """
     here = _up_to_matrices(case.reference)
-    for value in case.entering:
-        if not _is_between_readers(case.reference.tape, value, here) or _goes_on(case, value):
-            continue
-        if not _is_read_besides(case.reference, value):
-            continue  # a gate, which lives within one step
-        if _steps_behind(case.candidate) > _steps_behind(case.reference):
-            continue  # the candidate's first step, of what another step of the reference's reads
-        zero = partial(_with_zero, case, value)
-        if same(zero(case.first), case.first.candidate):
-            shape = case.reference.tape.values[value].shape
-            yield Explanation(
-                "state-not-carried",
-                "the candidate starts from a state of zeros, "
-                f"the reference goes on from one of {shape}",
-                zero,
-                parameters={"carried": (True, False)},
-                cost=-1,
-            )
-            return
+    states = (
+        value
+        for value in case.entering
+        if _is_between_readers(case.reference.tape, value, here)
+        and not _goes_on(case, value)
+        # a gate lives within one step
+        and _is_read_besides(case.reference, value)
+        # the candidate's first step may be of what another step of the reference's reads
+        and _steps_behind(case.candidate) <= _steps_behind(case.reference)
+    )
+    yield from first_that_fits(case, (_without(case, state, "goes on from") for state in states))
+
+
+def _without(case: Case, state: int, starts: str) -> Explanation:
+    shape = case.reference.tape.values[state].shape
+    return Explanation(
+        "state-not-carried",
+        f"the candidate starts from a state of zeros, the reference {starts} one of {shape}",
+        with_leaves(case, {state: np.zeros(shape)}),
+        parameters={"carried": (True, False)},
+        cost=-1,
+    )
 
 
 def _steps_behind(view: RegionView) -> int:
@@ -118,13 +115,8 @@ def _steps_behind(view: RegionView) -> int:
     return max((len(readers & made) for readers in tape.graph.readers_of_matrices), default=0)
 
 
-def _with_zero(case: Case, value: int, trial: Trial) -> Array:
-    shape = case.reference.tape.values[value].shape
-    return case.run_reference(trial.given, {value: np.zeros(shape)})
-
-
 def _goes_on(case: Case, value: int) -> bool:
-    """Whether the candidate goes on from a state: a kernel reads it that what it is made of met.
+    """Whether the candidate goes on from a state: a kernel reads it that it was computed with.
 
     Or it comes to the end with no kernel on the way. Then a term is missing, and not the state.
     """
@@ -136,7 +128,7 @@ def _goes_on(case: Case, value: int) -> bool:
     for at in todo:
         for index in set(tape.consumers[at]) & leading:
             op = tape.ops[index]
-            if "like" in op.kind.lower():  # of zeros_like only the shape is read
+            if op.word in FILLED:
                 continue
             kernels = [some for some in tape.graph.readers_of_matrices if index in some]
             if kernels:
@@ -156,33 +148,27 @@ def _is_one(a: Array, b: Array) -> bool:
     return a.shape == b.shape and bool(np.allclose(a, b, 1e-9, 1e-12))
 
 
+def _reading(tape: Tape) -> set[int]:
+    """The operations that read matrices."""
+    return set[int]().union(*tape.graph.readers_of_matrices)
+
+
+def _first_readers(view: RegionView, start: int, avoiding: set[int]) -> set[int]:
+    """The first operations behind a value that read matrices, past all but those to be avoided."""
+    reading = _reading(view.tape)
+    walk = view.tape.graph.readers(start, lambda op: op.index not in reading | avoiding)
+    return {op.index for _, op in walk} & reading
+
+
 def _is_read_besides(view: RegionView, value: int) -> bool:
     """Whether a matrix meets a value, or what is made of it, without what the region computes."""
-    tape, inside = view.tape, {op.index for op in view.ops}
-    reading = set[int]().union(*tape.graph.readers_of_matrices)
-    todo = Once([value])
-    for one in todo:
-        for index in tape.consumers[one]:
-            if index in reading:
-                return True
-            if index not in inside:
-                todo.add(tape.ops[index].outputs)
-    return False
+    return bool(_first_readers(view, value, {op.index for op in view.ops}))
 
 
 def _up_to_matrices(view: RegionView) -> set[int]:
     """The operations that read matrices in a region, and the first behind it that do."""
-    tape = view.tape
-    reading = set[int]().union(*tape.graph.readers_of_matrices)
-    found = {op.index for op in view.ops} & reading
-    todo = Once([view.end])
-    for value in todo:
-        for index in tape.consumers[value]:
-            if index in reading:
-                found.add(index)
-            else:
-                todo.add(tape.ops[index].outputs)
-    return found
+    inside = {op.index for op in view.ops}
+    return inside & _reading(view.tape) | _first_readers(view, view.end, set())
 
 
 def _is_between_readers(tape: Tape, value: int, here: set[int]) -> bool:
@@ -204,13 +190,10 @@ def _is_between_readers(tape: Tape, value: int, here: set[int]) -> bool:
 
 def _is_held(tape: Tape, value: int) -> bool:
     """Whether a value is what the model holds, moved or joined: a first state is made of more."""
-    todo = Once([value])
-    for at in todo:
-        op = tape.producer(at)
-        if op is None and tape.values[at].kind not in _HELD or op and op.role != "move":
-            return False
-        todo.add(op.inputs if op is not None else ())
-    return True
+    return all(
+        tape.values[at].kind in _HELD if op is None else op.role == "move"
+        for at, op in tape.graph.backward([value], lambda _, op: op.role == "move")
+    )
 
 
 def _narrowest(tape: Tape, readers: frozenset[int]) -> int:
@@ -231,42 +214,33 @@ def _is_state(tape: Tape, leaf: int) -> bool:
     shape = tape.values[leaf].shape
     if len(shape) == 2 and max(shape) in (3 * min(shape), 4 * min(shape)):
         return False
-    products: list[bool] = []
-    values: list[int] = [leaf]
-    seen: set[int] = set()
-    while values:
-        value = values.pop()
-        for index in tape.consumers[value]:
-            op = tape.ops[index]
-            if op.role == "move":
-                values.extend(one for one in op.outputs if one not in seen)
-                seen.update(op.outputs)
-            elif any(word in op.kind.lower() for word in _PRODUCTS):
-                products.append(op.static and _comes_back(tape, op, value))
-    return bool(products) and all(products)
+    products = [
+        (op, value)
+        for value, op in tape.graph.readers(leaf, lambda op: op.role == "move")
+        if op.word in PRODUCTS
+    ]
+    return bool(products) and all(op.static and _comes_back(tape, op, v) for op, v in products)
 
 
 def _comes_back(tape: Tape, product: Op, state: int) -> bool:
     """Whether what a product gives meets its matrix again, and no other on the way.
 
-    A first input's does not: the next input is none of its. Of a single step it cannot be told.
+    A first input's does not: the next input is none of its. Of a single step it cannot be known.
     """
-    kernels = Once(tape.before_moves(one) for one in product.inputs if one != state)
-    again: set[int] = set()
-    for kernel in kernels:
-        for index in tape.consumers[kernel]:
-            if tape.ops[index].role == "move" and tape.ops[index].static:
-                kernels.add(tape.ops[index].outputs)
-            elif index != product.index and not tape.ops[index].static:
-                again.add(index)
-    made = Once(product.outputs)
-    for value in made:
-        for index in tape.consumers[value]:
-            if index in again:
-                return True
-            if not any(word in tape.ops[index].kind.lower() for word in _PRODUCTS):
-                made.add(tape.ops[index].outputs)
-    return not again
+    again = {
+        op.index
+        for kernel in (tape.before_moves(one) for one in product.inputs if one != state)
+        for _, op in tape.graph.readers(kernel, lambda op: op.role == "move" and op.static)
+        if op is not product and not op.static
+    }
+    made = (
+        op.index
+        for value in product.outputs
+        for _, op in tape.graph.readers(
+            value, lambda op: op.index not in again and op.word not in PRODUCTS
+        )
+    )
+    return not again or not again.isdisjoint(made)
 
 
 # --- masks ----------------------------------------------------------------------------------------
@@ -277,18 +251,16 @@ def other_steps_masked(case: Case) -> Iterator[Explanation]:
     """Other steps of the sequences are masked: by another count of lengths.
 
     Looks like: zeros where the reference has numbers, and the other way round, in whole steps.
-    Proof: what enters times a mask of 0 and 1 by sequence and step is the reference's value, times
+    Proof: what is read times a mask of 0 and 1 by sequence and step is the reference's value, times
         another such mask the candidate's.
     """
     first = case.first
-    if len(first.inputs) != 1 or first.x.ndim < 3 or first.x.shape != first.reference.shape:
+    if not maps_elementwise(case) or first.x.ndim < 3 or not first.x.all():
         return
-    if first.candidate.shape != first.x.shape or not first.x.all():
+    factors = [one / first.x for one in (first.reference, first.candidate)]
+    if not all(_masks_steps(one) for one in factors):
         return
-    ours, theirs = (one / first.x for one in (first.reference, first.candidate))
-    if not all(_is_mask_of_steps(one) for one in (ours, theirs)):
-        return
-    masks = [one[..., 0].astype(bool) for one in (ours, theirs)]
+    masks = [one[..., 0].astype(bool) for one in factors]
     kept = [int(mask.sum()) for mask in masks]
     row = int((masks[0] != masks[1]).reshape(len(masks[0]), -1).any(1).argmax())
     steps = tuple(tuple(mask[row].ravel().nonzero()[0].tolist()) for mask in masks)
@@ -296,11 +268,15 @@ def other_steps_masked(case: Case) -> Iterator[Explanation]:
         "sequence-mask",
         f"{kept[1]} of {masks[0].size} steps are kept, the reference keeps {kept[0]}; of sequence "
         f"{row} the steps {steps[1]}, the reference {steps[0]}",
-        lambda trial: trial.x * theirs,
-        lambda trial: trial.x * ours,
+        lambda trial: trial.x * factors[1],
+        lambda trial: trial.x * factors[0],
         {"steps": (steps[0], steps[1])},
         cost=-1,
     )
+
+
+def _masks_steps(ratio: Array) -> bool:
+    return bool(((ratio == 0) | (ratio == 1)).all() and (ratio == ratio[..., :1]).all())
 
 
 @cause("sequence-mask", enclosures=True)
@@ -310,58 +286,39 @@ def state_kept_in_the_padding(case: Case) -> Iterator[Explanation]:
     Looks like: the longest sequences agree, the shorter ones do not.
     Proof: the one side's own operations with its mask of 0 and 1 open give the other side's value.
     """
-    if not of_a_recurrent_layer(case):
-        return
-    first = case.first
-    sides = (
-        (case.reference, case.entering, case.run_reference, first.candidate),
-        (case.candidate, case.candidate_entering, case.run_candidate, first.reference),
-    )
-    for number, (view, entering, run, wanted) in enumerate(sides):
-        if len(entering) < 2 and not case.whole:
+    if of_a_recurrent_layer(case):
+        yield from first_that_fits(case, _without_masks(case))
+
+
+def _without_masks(case: Case) -> Iterator[Explanation]:
+    for side in sides(case):
+        if len(side.entering) < 2 and not case.whole:
             continue  # no choice between two states
-        for opened in _opened(case, view):
-            if same(run(first.given, opened), wanted):
-                unmasked = partial(_with_leaves, run, opened)
-                yield Explanation(
-                    "sequence-mask",
-                    "the state in the padding is kept, the reference's is not"
-                    if number
-                    else "the state in the padding is not kept, the reference's is",
-                    *on_side(unmasked, bool(number)),
-                    {"masked": (number == 0, number == 1)},
-                    cost=-1,
-                )
-                return
+        kept = ("is not", "is") if side.is_candidate else ("is", "is not")
+        for opened in _opened(side):
+            found = Explanation(
+                "sequence-mask",
+                f"the state in the padding {kept[1]} kept, the reference's {kept[0]}",
+                partial(_with_values, side, opened),
+                parameters={"masked": (not side.is_candidate, side.is_candidate)},
+                cost=-1,
+            )
+            yield side.changed(found)
 
 
-def _opened(case: Case, view: RegionView) -> Iterator[dict[int, Array]]:
+def _opened(side: CaseSide) -> Iterator[dict[int, Array]]:
     """Masks that let all pass: those held by the model, else those made of what it holds."""
-    tape, repaired = view.tape, case.repaired
-    side = repaired.reference if view is case.reference else repaired.side
-    read = dict.fromkeys(v for op in view.ops if not op.static for v in op.inputs)
-    made = {v: side.run.array(v) for v in read if not tape.is_live(v) and tape.values[v].size > 1}
-    held = {leaf.id: leaf.array for leaf in view.leaves}
+    tape, run = side.view.tape, side.model.run
+    read = dict.fromkeys(v for op in side.view.ops if not op.static for v in op.inputs)
+    made = {v: run.array(v) for v in read if not tape.is_live(v) and tape.values[v].size > 1}
+    held = {leaf.id: leaf.array for leaf in side.view.leaves}
     for arrays in (held, made):
-        masks = {value: array for value, array in arrays.items() if _is_mask(array)}
+        masks = {value: array for value, array in arrays.items() if is_zero_one(array)}
         if masks:
             for choice in (1, 0):
                 yield {value: np.full_like(array, choice) for value, array in masks.items()}
             return
 
 
-def _is_mask(array: Array) -> bool:
-    """Whether an array holds zeros and ones, and both."""
-    return array.size > 1 and set(np.unique(array).tolist()) == {0, 1}
-
-
-def _with_leaves(
-    run: Callable[[Mapping[int, Array], Mapping[int, Array]], Array],
-    leaves: Mapping[int, Array],
-    trial: Trial,
-) -> Array:
-    return run(trial.given, leaves)
-
-
-def _is_mask_of_steps(ratio: Array) -> bool:
-    return bool(((ratio == 0) | (ratio == 1)).all() and (ratio == ratio[..., :1]).all())
+def _with_values(side: CaseSide, values: dict[int, Array], trial: Trial) -> Array:
+    return side.run(trial.given, values)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Edit, Explanation, cause
+from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._arrange import holds_two_numbers
-from parity.diagnosis.causes._reduced import Change, by_count, changes, mixed
-from parity.diagnosis.causes._substitution import in_candidate_layout, spell
+from parity.diagnosis.causes._reduced import Change, axis_edit, by_count, changes, mixed
+from parity.diagnosis.causes._substitution import spell
 from parity.diagnosis.causes.distribution import is_log_probability
 from parity.diagnosis.causes.distributional import is_weighted
 from parity.diagnosis.causes.dueling import centres_advantages
@@ -46,8 +46,8 @@ def reduction(case: Case) -> Iterator[Explanation]:
         )
     kinds = by_count(case)
     if kinds is not None:
-        factor = float(case.first.x.size // case.first.reference.size)
-        factor = factor if kinds[1] == "sum" else 1 / factor
+        ratio = float(case.first.x.size // case.first.reference.size)
+        factor = ratio if kinds[1] == "sum" else 1 / ratio
         yield Explanation(
             "reduction-kind",
             f"the {kinds[1]} is taken; the reference takes the {kinds[0]}",
@@ -64,38 +64,27 @@ def _of_two_numbers(case: Case, source: int) -> str:
 
 
 def _explanation(case: Case, change: Change) -> Explanation:
-    one = change.reduction
-    ours, theirs = change.named
+    one, (ours, theirs) = change.reduction, change.named
     over = "" if ours == () else f" over axis {ours}"
-    if change.kind == "none":
-        return Explanation(
-            "reduction-missing",
-            f"what the reference takes the {one.kind} of{over} is not reduced",
-            change.predict,
-            parameters={"kind": (one.kind, "none")},
-            cost=_PLAIN,
-        )
     if change.kind == one.kind:
-        wanted = in_candidate_layout(case, one.source, one.axes)
         return Explanation(
             "reduction-axis",
             f"{one.kind} over axis {theirs}; the reference takes it over axis {ours}",
             change.predict,
             parameters={"axis": (ours, theirs)},
-            edit=Edit(
-                (one.kind, f"reduce_{one.kind}", f"a{one.kind}"),
-                ("axis", "dim"),
-                repr(wanted),
-                position=1,
-                adds=False,
-            ),
+            edit=axis_edit(case, one, adds=False),
             cost=_PLAIN,
         )
+    missing = change.kind == "none"
+    if missing:
+        text = f"what the reference takes the {one.kind} of{over} is not reduced"
+    elif ours in ((), theirs):
+        text = f"the {change.kind}{over}; the reference takes the {one.kind}"
+    else:
+        text = f"the {change.kind} over axis {theirs}; the reference takes the {one.kind}{over}"
     return Explanation(
-        "reduction-kind",
-        f"the {change.kind} over axis {theirs}; the reference takes the {one.kind}{over}"
-        if ours not in ((), theirs)
-        else f"the {change.kind}{over}; the reference takes the {one.kind}",
+        "reduction-missing" if missing else "reduction-kind",
+        text,
         change.predict,
         parameters={"kind": (one.kind, change.kind)},
         cost=_PLAIN,

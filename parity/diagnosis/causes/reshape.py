@@ -7,17 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, cause
-from parity.diagnosis.causes._arrange import (
-    AxisOrder,
-    arrangement,
-)
-from parity.diagnosis.causes._context import Reorder
+from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._arrange import AxisOrder, arrangement
+from parity.diagnosis.causes._substitution import with_value
 from parity.diagnosis.causes._weights import gives
-from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.matching.axis_order import Order
-from parity.tape import Array
 
 
 @cause("flatten-order", "head-split-order")
@@ -25,30 +20,30 @@ def moved_otherwise(case: Case) -> Iterator[Explanation]:
     """What a region computes with is reshaped or transposed otherwise before.
 
     Looks like: tokens that hold numbers of several channels, where they should hold one place's.
-    Proof: the reference's operations on what enters, moved as the candidate moves it, give the
+    Proof: the reference's operations on what is read, moved as the candidate moves it, give the
         candidate's value.
     """
-    ours, theirs = _moved(case.reference), _moved(case.candidate)
-    for value, root in ours.items():
+    reference, candidate = _moved(case.reference), _moved(case.candidate)
+    for value, root in reference.items():
         partner = case.reference.tape.before_moves(root)
         array = case.first.given.get(partner)
         if array is None or array.size < 2:
             continue
         places = {partner: np.arange(array.size, dtype=np.float64).reshape(array.shape)}
-        (mine,) = case.reference_values({**case.first.given, **places}, [value])
-        for other in theirs:
-            if case.candidate.tape.values[other].shape != mine.shape:
+        (own,) = case.reference_values({**case.first.given, **places}, [value])
+        for other in candidate:
+            if case.candidate.tape.values[other].shape != own.shape:
                 continue
             (index,) = case.candidate_values({**case.first.given, **places}, [other])
-            order = None if np.array_equal(mine, index) else arrangement(mine, index)
-            flat = mine.ndim < array.ndim
+            order = None if np.array_equal(own, index) else arrangement(own, index)
+            flat = own.ndim < array.ndim
             if order is None or (isinstance(order, AxisOrder) and not flat):
-                continue  # no axis is taken apart
-            predict = _in_order(case, value, order)
+                continue  # no axis is split
+            predict = with_value(case, value, order)
             if gives(case, predict):
                 yield Explanation(
                     "flatten-order" if flat else "head-split-order",
-                    f"{array.shape} is made {mine.shape} in another order: {order}",
+                    f"{array.shape} is made {own.shape} in another order: {order}",
                     predict,
                 )
                 return
@@ -61,20 +56,12 @@ def _moved(view: RegionView) -> dict[int, int]:
     return {value: view.tape.before_moves(value) for value in read}
 
 
-def _in_order(case: Case, value: int, order: Reorder) -> Predict:
-    def predict(trial: Trial) -> Array:
-        (array,) = case.reference_values(trial.given, [value])
-        return case.run_reference(trial.given, {value: order(array)})
-
-    return predict
-
-
-# --- values that enter ----------------------------------------------------------------------------
+# --- values that are read -------------------------------------------------------------------------
 
 
 @cause("flatten-order", "head-split-order")
 def read_as_it_lies(case: Case) -> Iterator[Explanation]:
-    """What enters lies in another order on the candidate's side, and is read as if it did not.
+    """What is read lies in another order on the candidate's side, and is read as if it did not.
 
     Looks like: a dense layer after a flatten whose result has nothing in common with the
         reference's, from equal weights and equal images.
@@ -87,18 +74,18 @@ def read_as_it_lies(case: Case) -> Iterator[Explanation]:
         if value in case.repaired.pairs and not case.repaired.pairs[value].order.identity
     }
     for value, pair in pairs.items():
-        theirs = case.candidate.tape.values[value].shape
+        candidate = case.candidate.tape.values[value].shape
         for entering in case.entering:
             tape = case.reference.tape
-            ours = tape.values[entering].shape
+            reference = tape.values[entering].shape
             if tape.before_moves(entering) != tape.before_moves(pair.reference):
                 continue  # another value altogether
-            if len(pair.order.fine) == len(ours):
+            if len(pair.order.fine) == len(reference):
                 continue  # transposed, and not flattened
-            predict = _laid_as(case, pair.reference, pair.order, entering)
-            if ours != theirs or not gives(case, predict):
+            predict = with_value(case, entering, pair.order.apply, pair.reference)
+            if reference != candidate or not gives(case, predict):
                 continue
-            kind = "flatten-order" if len(ours) == 2 else "head-split-order"
+            kind = "flatten-order" if len(reference) == 2 else "head-split-order"
             rows = case.reference.tape.values[pair.reference].shape
             letters = _letters(pair.order, True), _letters(pair.order, False)
             yield Explanation(
@@ -108,14 +95,6 @@ def read_as_it_lies(case: Case) -> Iterator[Explanation]:
                 parameters={"order": letters},
             )
             return
-
-
-def _laid_as(case: Case, partner: int, order: Order, entering: int) -> Predict:
-    def predict(trial: Trial) -> Array:
-        value = case.reference_values(trial.given, [partner])[0]
-        return case.run_reference({**trial.given, entering: order.apply(value)})
-
-    return predict
 
 
 def _letters(order: Order, straight: bool) -> str:

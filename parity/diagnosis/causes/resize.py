@@ -10,14 +10,15 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, cause
+from parity.diagnosis.causes._context import spatial_axes
 from parity.diagnosis.causes.crops import cuts
 from parity.diagnosis.trial import Trial
+from parity.operations import POOLS, RESIZES
 from parity.tape import Array
 
 _FEW = 4  # images and channels that are looked at first
 _CUBIC = {"cubic": -0.75, "cubic (a = -0.5)": -0.5}
 _COORDINATES = ("half-pixel", "asymmetric", "align-corners")
-_RESIZES = ("resize", "upsampl", "interpol", "sampler", "unpool", "linear", "nearest")
 _ROUNDINGS = ("floor", "half down", "half up", "ceil")
 _TO_THE_NEAREST = "to the nearest"  # where no sample lies half way
 _USUAL = {  # of nearest neighbours
@@ -59,7 +60,7 @@ def resized(case: Case) -> Iterator[Explanation]:
     x, end = case.first.x, case.first.reference
     if x.ndim not in (3, 4, 5) or x.ndim != end.ndim or end.shape != case.first.candidate.shape:
         return
-    axes = _space(case, x)
+    axes = spatial_axes(case.reference, x.ndim)
     if x.shape == end.shape or any(
         x.shape[axis] != end.shape[axis] for axis in range(x.ndim) if axis not in axes
     ):
@@ -68,13 +69,13 @@ def resized(case: Case) -> Iterator[Explanation]:
         return  # a part of an image, whose nearest pixels are its own
     if not (all(x.shape[axis] <= end.shape[axis] for axis in axes) or _resizes(case)):
         return  # a mean over all pixels, or one of them that was chosen
-    ours, theirs = (
+    reference, candidate = (
         [one for one in _all() if _fits(one, x, value, axes)]
         for value in (end, case.first.candidate)
     )
-    if not ours or not theirs:
+    if not reference or not candidate:
         return
-    pairs = itertools.product(ours, theirs)
+    pairs = itertools.product(reference, candidate)
     a, b = (_as_far_as_seen(one, x, end, axes) for one in min(pairs, key=lambda p: _unlike(*p)))
     if a == b:
         return
@@ -86,7 +87,7 @@ def resized(case: Case) -> Iterator[Explanation]:
         named.pop("rounding", None)
     else:
         kind = "resize-rounding" if a.rounding != b.rounding else "resize-coordinates"
-    alike = [_of_one_method(a, ours), _of_one_method(b, theirs)]
+    alike = [_of_one_method(a, reference), _of_one_method(b, candidate)]
     if kind == "resize-method":  # of formulas that give the same, none is stated
         named = {
             name: pair
@@ -99,7 +100,7 @@ def resized(case: Case) -> Iterator[Explanation]:
         kind,
         f"{b}; the reference is {a}"
         if kind != "resize-method"
-        else f"{_told(alike[1])}; the reference is {_told(alike[0])}",
+        else f"{_in_words(alike[1])}; the reference is {_in_words(alike[0])}",
         _predict(b, axes),
         _predict(a, axes),
         parameters,
@@ -110,8 +111,8 @@ def resized(case: Case) -> Iterator[Explanation]:
 
 def _resizes(case: Case) -> bool:
     """Whether a side has an operation that may resize: one named so, a pool, or a table."""
-    kinds = (*case.reference.kinds, *case.candidate.kinds)
-    if any(word in kind for kind in kinds for word in (*_RESIZES, "pool")):
+    ops = (*case.reference.computing, *case.candidate.computing)
+    if any(op.word in RESIZES | POOLS for op in ops):
         return True
     tables = [one for view in (case.reference, case.candidate) for one in view.leaves]
     return any(one.array.ndim > 1 and one.array.dtype.kind == "f" for one in tables)
@@ -121,11 +122,11 @@ def _of_one_method(one: Resize, fitting: Sequence[Resize]) -> list[Resize]:
     return [other for other in fitting if other.method == one.method]
 
 
-def _told(alike: Sequence[Resize]) -> str:
+def _in_words(alike: Sequence[Resize]) -> str:
     """Formulas of one method that give the same at these sizes."""
     if len(alike) < 3:
         return " or ".join(map(str, alike))
-    return f"{alike[0].method} (at coordinates that cannot be told apart at these sizes)"
+    return f"{alike[0].method} (at coordinates that cannot be distinguished at these sizes)"
 
 
 def _as_far_as_seen(one: Resize, x: Array, end: Array, axes: tuple[int, ...]) -> Resize:
@@ -141,14 +142,9 @@ def _as_far_as_seen(one: Resize, x: Array, end: Array, axes: tuple[int, ...]) ->
 
 def _pooled(case: Case) -> str:
     """Why nothing may be resized: the average of two neighbours is what lies between them."""
-    kinds = (*case.reference.kinds, *case.candidate.kinds)
-    pools = [kind for kind in kinds if "pool" in kind.lower()]
+    ops = (*case.reference.computing, *case.candidate.computing)
+    pools = [op.kind for op in ops if op.word in POOLS]
     return f"{pools[0]} is computed there, which gives the same at some sizes" if pools else ""
-
-
-def _space(case: Case, x: Array) -> tuple[int, ...]:
-    last = case.reference.tape.framework in ("tensorflow", "keras")
-    return tuple(range(1, x.ndim - 1)) if last else tuple(range(2, x.ndim))
 
 
 def _all() -> Iterator[Resize]:

@@ -11,15 +11,16 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._context import moved_on
+from parity.diagnosis.causes._substitution import with_value
 from parity.diagnosis.causes._weights import gives
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView, plain_kind
+from parity.diagnosis.view import RegionView
 from parity.tape import Array, Op
 
-_JOINS = {"cat", "concat", "concatv2", "concatenate", "hstack", "vstack"}
 _TRIED = 4  # places of the first number, should others be equal to it
 
 Shifts = Mapping[int, int]
+Proposal = tuple[Shifts, Shifts, Predict]  # the reference's, the candidate's, what they give
 
 
 @dataclass(frozen=True)
@@ -45,32 +46,52 @@ def rolled_otherwise(case: Case) -> Iterator[Explanation]:
     Proof: one side rolls, or joins two slices in the other order. The reference's operations with
         the candidate's shift in the place of their own give the candidate's value.
     """
-    ours, theirs = _rolls(case, case.reference), _rolls(case, case.candidate)
-    if ours:
-        others: list[Shifts] = [roll.shifts for roll in theirs]
-        for mine in ours:
-            for shifts in [one for other in others for one in _laid(mine, other)] or [{}]:
-                predict = _with_shift(case, mine, shifts)
-                if shifts != mine.shifts and gives(case, predict):
-                    yield _told(mine.shifts, shifts or _behind(case.candidate), predict)
-                    return
-    for shifts in [roll.shifts for roll in theirs] if not ours else []:
-        for predict in _rolled(case, shifts):
-            if gives(case, predict):
-                yield _told(_behind(case.reference), shifts, predict)
-                return
+    reference, candidate = _rolls(case, case.reference), _rolls(case, case.candidate)
+    others = [roll.shifts for roll in candidate]
+    proposals = _other_shifts(case, reference, others) if reference else _added(case, others)
+    found = next((one for one in proposals if gives(case, one[2])), None)
+    if found is not None:
+        own, other, predict = found
+        own = own or _behind(case.reference)
+        yield _explanation(own, other or _behind(case.candidate), predict)
 
 
-def _told(ours: Shifts, theirs: Shifts, predict: Predict) -> Explanation:
-    if not theirs:
-        text = f"what the reference shifts {_spelt(ours)} is not shifted"
-    elif not ours:
-        text = f"shifted {_spelt(theirs)}; the reference does not shift"
-    elif tuple(ours) == tuple(theirs):
-        text = f"shifted {_spelt(theirs)}; the reference by {_short(tuple(ours.values()))}"
+def _other_shifts(
+    case: Case, rolls: Sequence[Roll], others: Sequence[Shifts]
+) -> Iterator[Proposal]:
+    """The reference's rolls by the candidate's places, or by none where it does not roll."""
+    for roll in rolls:
+        for shifts in [one for other in others for one in _laid(roll, other)] or [{}]:
+            if shifts != roll.shifts:
+                rolled = with_value(case, roll.made, partial(_roll, shifts), roll.source)
+                yield roll.shifts, shifts, rolled
+
+
+def _added(case: Case, others: Sequence[Shifts]) -> Iterator[Proposal]:
+    """A roll that the candidate has more: of the end, or of what is read."""
+    for shifts in others:
+        rank = max(shifts) + 1
+        if len(case.reference.value.shape) >= rank:
+            yield {}, shifts, partial(_end_rolled, shifts)
+        for root, array in case.first.given.items():
+            if array.ndim >= rank:
+                yield {}, shifts, with_value(case, root, partial(_roll, shifts))
+
+
+def _end_rolled(shifts: Shifts, trial: Trial) -> Array:
+    return _roll(shifts, trial.reference)
+
+
+def _explanation(reference: Shifts, candidate: Shifts, predict: Predict) -> Explanation:
+    if not candidate:
+        text = f"what the reference shifts {_spelt(reference)} is not shifted"
+    elif not reference:
+        text = f"shifted {_spelt(candidate)}; the reference does not shift"
+    elif tuple(reference) == tuple(candidate):
+        text = f"shifted {_spelt(candidate)}; the reference by {_short(tuple(reference.values()))}"
     else:
-        text = f"shifted {_spelt(theirs)}; the reference {_spelt(ours)}"
-    sides = tuple(ours.values()), tuple(theirs.values())
+        text = f"shifted {_spelt(candidate)}; the reference {_spelt(reference)}"
+    sides = tuple(reference.values()), tuple(candidate.values())
     parameters = {"shift": (_short(sides[0] or (0,)), _short(sides[1] or (0,)))}
     return Explanation("roll-shift", text, predict, parameters=parameters, cost=-1.0)
 
@@ -87,36 +108,14 @@ def _short(numbers: Sequence[int]) -> int | tuple[int, ...]:
     return numbers[0] if len(numbers) == 1 else tuple(numbers)
 
 
-def _laid(mine: Roll, theirs: Shifts) -> Iterator[Shifts]:
+def _laid(roll: Roll, candidate: Shifts) -> Iterator[Shifts]:
     """The candidate's shifts along the reference's axes: channels may lie elsewhere."""
-    if len(theirs) == len(mine.shifts):
-        yield dict(zip(mine.shifts, theirs.values(), strict=True))
-    yield theirs
+    if len(candidate) == len(roll.shifts):
+        yield dict(zip(roll.shifts, candidate.values(), strict=True))
+    yield candidate
 
 
-def _with_shift(case: Case, roll: Roll, shifts: Shifts) -> Predict:
-    def predict(trial: Trial) -> Array:
-        (source,) = case.reference_values(trial.given, [roll.source])
-        return case.run_reference({**trial.given, roll.made: _roll(source, shifts)})
-
-    return predict
-
-
-def _rolled(case: Case, shifts: Shifts) -> Iterator[Predict]:
-    """Predictions of a roll that the candidate has more: of the end, or of what enters."""
-    rank = max(shifts) + 1
-    if len(case.reference.value.shape) >= rank:
-        yield lambda trial: _roll(trial.reference, shifts)
-    for root in case.first.given:
-        if case.first.given[root].ndim >= rank:
-            yield partial(_fed_rolled, case, root, shifts)
-
-
-def _fed_rolled(case: Case, root: int, shifts: Shifts, trial: Trial) -> Array:
-    return case.run_reference({**trial.given, root: _roll(trial.given[root], shifts)})
-
-
-def _roll(array: Array, shifts: Shifts) -> Array:
+def _roll(shifts: Shifts, array: Array) -> Array:
     rank = array.ndim
     if any(axis >= rank for axis in shifts):
         return array
@@ -142,10 +141,10 @@ def _rolls(case: Case, view: RegionView) -> list[Roll]:
 
 def _source(view: RegionView, op: Op) -> int | None:
     """What an operation rolls, or may: of slices that are joined what all are of."""
-    kind, tape = plain_kind(op), view.tape
-    if kind == "roll":
+    tape = view.tape
+    if op.word == "roll":
         return op.inputs[0]
-    if kind not in _JOINS:
+    if op.word != "concatenate":
         return None
     parts = [v for v in op.inputs if tape.values[v].shape]
     makers = [tape.producer(v) for v in parts]
@@ -179,6 +178,6 @@ def _shifts(source: Array, made: Array) -> Shifts | None:
             places = -start % length
             if places:
                 shifts[axis] = places if 2 * places <= length else places - length
-        if shifts and np.array_equal(_roll(source, shifts), made):
+        if shifts and np.array_equal(_roll(shifts, source), made):
             return shifts
     return None

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Edit, Explanation, Predict, cause, of_x
+from parity.diagnosis.causes import Edit, Explanation, Predict, as_it_is, cause, of_x
 from parity.diagnosis.causes._substitution import (
+    Axes,
     Inside,
     alone,
-    as_it_is,
     close,
-    fits,
     in_candidate,
     inside_candidate,
     inside_reference,
     is_probabilities,
     shortest,
     spell,
+    subsets,
     sums_to_one,
     with_value,
 )
+from parity.diagnosis.causes.combinators import first_that_fits, other_parameter
+from parity.operations import EXPONENTIALS, SOFTMAXES
 from parity.tape import Array
-
-Axes = tuple[int, ...]
 
 
 def softmax(x: Array, axes: Axes) -> Array:
@@ -45,7 +44,8 @@ def log_softmax(x: Array, axes: Axes) -> Array:
     return result
 
 
-_HIDDEN = -1e6  # the logarithm of the probability of what is masked
+_HIDDEN = -1e6  # the logarithm of the probability of a masked element
+_COMPUTING = SOFTMAXES | EXPONENTIALS | {"cross_entropy"}  # the operations that compute a softmax
 FORMS = {"softmax": softmax, "log_softmax": log_softmax}
 
 
@@ -61,81 +61,73 @@ def softmax_axis(case: Case) -> Iterator[Explanation]:
     x = case.first.x
     if x.shape != case.first.reference.shape or x.ndim < 2:
         return
-    yield from _flat_on_one_side(case)
+    yield from _flattened_on_one_side(case)
     for name, form in FORMS.items():
-        ours = _over(x, case.first.reference, name)
-        theirs = _over(x, case.first.candidate, name) if ours is not None else None
-        if theirs is None and form is softmax:
-            theirs = _of_a_single_entry(case)
-        if ours is None or theirs is None or ours == theirs:
-            continue
-        kind = "softmax-axis" if len(ours) == len(theirs) == 1 else "softmax-flattened"
-        axes = _named(case, ours, False), _named(case, theirs, True)
-        shapes = case.written.shapes
-        other = f" of {shapes[0]}" if shapes[0] != shapes[1] else ""
-        sums = np.exp(case.first.candidate) if form is log_softmax else case.first.candidate
-        totals = sums.sum(axis=ours)
-        yield Explanation(
-            kind,
-            f"{name} over axis {axes[1]} of {shapes[1]}; the reference takes axis {axes[0]}{other}",
-            of_x(form, theirs),
-            of_x(form, ours),
-            {"axis": axes} if axes[0] != axes[1] else {"axis": axes, "shape": shapes},
-            Edit((name,), ("axis", "dim"), repr(_named(case, ours, True)), 1),
-            evidence=(
-                f"over axis {axes[0]} the candidate's probabilities add up to "
-                f"{totals.min():.3g} .. {totals.max():.3g}, not 1",
-            ),
+        yield from other_parameter(
+            case, form, partial(_axes, case, name), partial(_over_other_axes, case, name)
         )
 
 
-def _flat_on_one_side(case: Case) -> Iterator[Explanation]:
+def _axes(case: Case, name: str, x: Array, y: Array) -> Axes | None:
+    found = _over(x, y, name)
+    if found is not None or name != "softmax" or y is not case.first.candidate:
+        return found
+    # over an axis of one entry softmax is 1 throughout: a batch of one, say
+    computed = any(op.word in _COMPUTING for op in case.candidate.computing)
+    return (x.shape.index(1),) if 1 in x.shape and computed and (y == 1.0).all() else None
+
+
+def _over_other_axes(case: Case, name: str, ours: Axes, theirs: Axes) -> Explanation:
+    axes = _named(case, ours, False), _named(case, theirs, True)
+    shapes = case.written.shapes
+    other = f" of {shapes[0]}" if shapes[0] != shapes[1] else ""
+    candidate = case.first.candidate
+    totals = (np.exp(candidate) if name == "log_softmax" else candidate).sum(axis=ours)
+    return Explanation(
+        "softmax-axis" if len(ours) == len(theirs) == 1 else "softmax-flattened",
+        f"{name} over axis {axes[1]} of {shapes[1]}; the reference takes axis {axes[0]}{other}",
+        parameters={"axis": axes} if axes[0] != axes[1] else {"axis": axes, "shape": shapes},
+        edit=Edit((name,), ("axis", "dim"), repr(_named(case, ours, True)), 1),
+        evidence=(
+            f"over axis {axes[0]} the candidate's probabilities add up to "
+            f"{totals.min():.3g} .. {totals.max():.3g}, not 1",
+        ),
+    )
+
+
+def _flattened_on_one_side(case: Case) -> Iterator[Explanation]:
     """The softmax of what only one side has flattened, both in the shape of more axes."""
     order, first = case.order, case.first
     if order is None or len(order.fine) == sum(n > 1 for n in first.x.shape):
         return
-    if not order.identity:
-        return
-    fine = order.fine
-    x, reference, candidate = (
-        one.reshape(fine) for one in (first.x, first.reference, first.candidate)
-    )
-    for name, form in FORMS.items():
-        ours = _over(x, reference, name)
-        theirs = _over(x, candidate, name) if ours is not None else None
-        if ours is None or theirs is None or len(ours) == len(theirs):
-            continue
-        axes = spell(ours, len(fine)), spell(theirs, len(fine))
-        yield Explanation(
-            "softmax-flattened",
-            f"{name} over axis {axes[1]} of {fine}; the reference takes axis {axes[0]}",
-            of_x(_in_shape, form, theirs, fine),
-            of_x(_in_shape, form, ours, fine),
-            {"axis": axes},
-        )
-        return
+    shape = order.fine
+    for name, form in FORMS.items() if order.identity else ():
 
+        def of_flat(x: Array, axes: Axes, form: Callable[..., Array] = form) -> Array:
+            return form(x.reshape(shape), axes).reshape(x.shape)
 
-def _in_shape(x: Array, form: Callable[..., Array], axes: Axes, shape: tuple[int, ...]) -> Array:
-    return form(x.reshape(shape), axes).reshape(x.shape)
+        def claim(ours: Axes, theirs: Axes, name: str = name) -> Explanation:
+            axes = spell(ours, len(shape)), spell(theirs, len(shape))
+            text = f"{name} over axis {axes[1]} of {shape}; the reference takes axis {axes[0]}"
+            return Explanation("softmax-flattened", text, parameters={"axis": axes})
 
+        def solve(x: Array, y: Array, name: str = name) -> Axes | None:
+            return _over(x.reshape(shape), y.reshape(shape), name)
 
-def _of_a_single_entry(case: Case) -> Axes | None:
-    """The first axis with one entry, over which softmax is 1 throughout: a batch of one, say."""
-    shape = case.first.x.shape
-    softmax_there = any("softmax" in kind or kind == "exp" for kind in case.candidate.kinds)
-    if 1 not in shape or not softmax_there or not (case.first.candidate == 1.0).all():
-        return None
-    return (shape.index(1),)
+        for found in other_parameter(case, of_flat, solve, claim):
+            axes = found.parameters["axis"]
+            if isinstance(axes[0], tuple) != isinstance(axes[1], tuple):
+                yield found
+                return
 
 
 def _over(x: Array, y: Array, name: str) -> Axes | None:
     """The axes over which y is softmax of x, or its logarithm; None if it is not."""
-    return next((axes for axes in _sums(y, name) if _is(FORMS[name](x, axes), y)), None)
+    return next((axes for axes in sums(y, name) if close(FORMS[name](x, axes), y)), None)
 
 
-def _sums(y: Array, name: str) -> Iterator[Axes]:
-    """Axes over which numbers, or their exponentials, add up to 1."""
+def sums(y: Array, name: str) -> Iterator[Axes]:
+    """Axes over which values, or their exponentials, add up to 1."""
     if name == "log_softmax" and y.size:
         if y.max() > 0:
             return
@@ -143,24 +135,13 @@ def _sums(y: Array, name: str) -> Iterator[Axes]:
     yield from sums_to_one(y)
 
 
-def _axes(x: Array) -> Iterator[Axes]:
-    """Single axes, the last first; then several."""
-    last_first = range(x.ndim - 1, -1, -1)
-    for count in range(1, x.ndim + 1):
-        yield from itertools.combinations(last_first, count)
-
-
-def _named(case: Case, axes: Axes, as_candidate: bool) -> int | tuple[int, ...]:
+def _named(case: Case, axes: Axes, as_candidate: bool) -> int | Axes:
     """Axes as one writes them: -1 for the last."""
     name = case.candidate_axis if as_candidate else case.reference_axis
     named = [name(axis) for axis in sorted(axes)]
     if len(set(named)) < len(named):  # flattened in the candidate: the reference's are clearer
         return _named(case, axes, False)
     return named[0] if len(named) == 1 else tuple(named)
-
-
-def _is(predicted: Array, actual: Array) -> bool:
-    return predicted.shape == actual.shape and bool(np.allclose(predicted, actual, 1e-5, 1e-7))
 
 
 @cause("log-softmax-vs-softmax", "double-softmax", enclosures=True)
@@ -176,10 +157,10 @@ def log_softmax_for_softmax(case: Case) -> Iterator[Explanation]:
         return
     for ours, theirs in (("softmax", "log_softmax"), ("log_softmax", "softmax")):
         axes = _over(x, case.first.reference, ours)
-        if axes is None or not _is(FORMS[theirs](x, axes), case.first.candidate):
+        if axes is None or not close(FORMS[theirs](x, axes), case.first.candidate):
             continue
         if theirs == "softmax" and _read_by_log_softmax(case, axes):
-            yield _double(of_x(softmax, axes), None, (1, 2))
+            yield _double(of_x(softmax, axes))
             return
         yield Explanation(
             "log-softmax-vs-softmax",
@@ -211,53 +192,58 @@ def softmax_temperature(case: Case) -> Iterator[Explanation]:
     x = case.first.x
     if x.shape != case.first.reference.shape or x.shape != case.first.candidate.shape:
         return
-    for name, form in FORMS.items():
-        for axes in _sums(case.first.reference, name):
-            ours = _temperature(x, case.first.reference, axes, name)
-            theirs = _temperature(x, case.first.candidate, axes, name) if ours else None
-            if ours is None or theirs is None or np.isclose(ours, theirs, 1e-6):
-                continue
-            yield Explanation(
-                "softmax-temperature",
-                f"{name} of the logits over {theirs:g}; the reference divides them by {ours:g}",
-                of_x(_tempered, form, axes, theirs),
-                of_x(_tempered, form, axes, ours),
-                {"temperature": (ours, theirs)},
+    for name in FORMS:
+        for axes in sums(case.first.reference, name):
+            found = list(
+                other_parameter(
+                    case,
+                    partial(_tempered, name=name, axes=axes),
+                    partial(_temperature, name=name, axes=axes),
+                    partial(_at_another_temperature, name),
+                )
             )
-            return
-    yield from _read_by_softmax(case)
+            yield from found
+            if found:
+                return
+    if _softmax_follows(case):
+        yield from other_parameter(case, np.divide, _divisor, partial(_divided, case))
 
 
-def _read_by_softmax(case: Case) -> Iterator[Explanation]:
-    """The same seen before softmax: logits divided by two temperatures, which softmax reads."""
-    x, run = case.first.x, case.repaired.reference.run
-    square = float(np.vdot(x, x))
-    tape = case.reference.tape
+def _at_another_temperature(name: str, ours: float, theirs: float) -> Explanation:
+    return Explanation(
+        "softmax-temperature",
+        f"{name} of the logits over {theirs:g}; the reference divides them by {ours:g}",
+        parameters={"temperature": (ours, theirs)},
+    )
+
+
+def _divided(case: Case, ours: float, theirs: float) -> Explanation:
+    return Explanation(
+        "softmax-temperature",
+        f"the logits are divided by {theirs:g} before softmax; the reference divides "
+        f"them by {ours:g}",
+        parameters={"temperature": (ours, theirs)},
+        # an attention's scale is one over the root of a length; another is a temperature
+        cost=0.0 if _scales_products(case, (ours, theirs)) else -0.1,
+    )
+
+
+def _softmax_follows(case: Case) -> bool:
+    """Whether what the reference computes here are logits: softmax reads them."""
+    tape, run = case.reference.tape, case.repaired.reference.run
     is_input = bool(case.entering) and tape.producer(tape.before_moves(case.entering[0])) is None
     # what is scaled before a layer is the model's input, and no logits
     steps = 1 if is_input else 2
-    made = [value for op in case.reference.readers(steps) for value in op.outputs]
-    if not square:
-        return
-    logits = case.reference.tape.before_moves(case.reference.end)
-    if not any(_is_softmax_of(run.array(logits), run.array(value)) for value in made):
-        return
-    ours = float(np.vdot(x, case.first.reference)) / square
-    theirs = float(np.vdot(x, case.first.candidate)) / square
-    if min(ours, theirs) <= 0 or np.isclose(ours, theirs, 1e-6):
-        return
-    if close(x * ours, case.first.reference) and close(x * theirs, case.first.candidate):
-        temperatures = _written(1 / ours), _written(1 / theirs)
-        yield Explanation(
-            "softmax-temperature",
-            f"the logits are divided by {temperatures[1]:g} before softmax; the reference divides "
-            f"them by {temperatures[0]:g}",
-            of_x(np.divide, temperatures[1]),
-            of_x(np.divide, temperatures[0]),
-            {"temperature": temperatures},
-            # an attention's scale is one over the root of a length; another is a temperature
-            cost=-0.1 if not _scales_products(case, temperatures) else 0.0,
-        )
+    logits = run.array(tape.before_moves(case.reference.end))
+    made = (value for op in case.reference.readers(steps) for value in op.outputs)
+    return any(_is_softmax_of(logits, run.array(value)) for value in made)
+
+
+def _divisor(x: Array, y: Array) -> float | None:
+    """The positive number by which x is divided in y."""
+    square = float(np.vdot(x, x))
+    factor = float(np.vdot(x, y)) / square if square else 0.0
+    return _written(1 / factor) if factor > 0 and close(x * factor, y) else None
 
 
 def _scales_products(case: Case, temperatures: tuple[float, float]) -> bool:
@@ -275,23 +261,22 @@ def _is_softmax_of(logits: Array, array: Array) -> bool:
     for name, form in FORMS.items():
         masked = array == 0 if name == "softmax" else array < _HIDDEN
         x = np.where(masked, -np.inf, logits.reshape(array.shape))
-        for axes in _sums(array, name):
+        for axes in sums(array, name):
             # where all of a distribution is masked it is even, whatever the logits are
             even = np.ptp(array, axis=axes, keepdims=True) == 0
             hidden = masked | even
             with np.errstate(all="ignore"):
                 found = form(x, axes)
-            if not even.all() and _is(np.where(hidden, 0.0, found), np.where(hidden, 0.0, array)):
+            if not even.all() and close(np.where(hidden, 0.0, found), np.where(hidden, 0.0, array)):
                 return True
     return False
 
 
-def _tempered(x: Array, form: Any, axes: Axes, temperature: float) -> Array:
-    result: Array = form(x / temperature, axes)
-    return result
+def _tempered(x: Array, temperature: float, name: str, axes: Axes) -> Array:
+    return FORMS[name](x / temperature, axes)
 
 
-def _temperature(x: Array, y: Array, axes: Axes, name: str) -> float | None:
+def _temperature(x: Array, y: Array, name: str, axes: Axes) -> float | None:
     """The temperature at which a softmax of x is y: both logarithms are in proportion."""
     with np.errstate(all="ignore"):
         logs = np.log(y) if name == "softmax" else y
@@ -300,13 +285,13 @@ def _temperature(x: Array, y: Array, axes: Axes, name: str) -> float | None:
     centred = x - x.mean(axis=axes, keepdims=True)
     slope = float(np.vdot(centred, logs - logs.mean(axis=axes, keepdims=True)))
     square = float(np.vdot(centred, centred))
-    if slope <= 0 or not square or not _is(_tempered(x, FORMS[name], axes, square / slope), y):
+    if slope <= 0 or not square or not close(_tempered(x, square / slope, name, axes), y):
         return None
     return _written(square / slope)
 
 
 def _written(exact: float) -> float:
-    return shortest(exact, lambda one: abs(one / exact - 1) < 1e-6)
+    return shortest(exact, lambda one: math.isclose(one, exact, rel_tol=1e-6))
 
 
 @cause("double-softmax")
@@ -317,55 +302,47 @@ def double_softmax(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on softmax of its probabilities give the candidate's value;
         or the candidate's, without its second softmax, the reference's.
     """
+    return first_that_fits(case, _once_more_or_less(case))
+
+
+def _once_more_or_less(case: Case) -> Iterator[Explanation]:
     ours, theirs = inside_reference(case), inside_candidate(case)
     for value in ours.values:
         axes = is_probabilities(ours.array(value)) or _softmax_of(ours, value)
-        if axes is None:
-            continue
-        predict = with_value(case, value, partial(softmax, axes=axes))
-        if fits(predict, case.first, case.first.candidate):
-            yield _double(predict, None, (1, 2))
-            return
-    for value in theirs.computed:
-        for source in theirs.sources(value):
-            if source not in theirs.arrays:
-                continue
-            p = theirs.array(source)
-            axes = is_probabilities(p)
-            if axes is None or not close(softmax(p, axes), theirs.array(value)):
-                continue
-            mended = in_candidate(case, value, alone, source)
-            if fits(mended, case.first, case.first.reference):
-                yield _double(as_it_is, mended, (1, 2))
-                return
-    for value in ours.computed:
-        for source in ours.sources(value):
-            axes = is_probabilities(ours.array(source)) if source in ours.arrays else None
-            if axes is None or not close(softmax(ours.array(source), axes), ours.array(value)):
-                continue
-            predict = with_value(case, value, alone, source)
-            if fits(predict, case.first, case.first.candidate):
-                yield _double(predict, None, (2, 1))
-                return
+        if axes is not None:
+            yield _double(with_value(case, value, partial(softmax, axes=axes)))
+    for value, source in _second_softmaxes(theirs):
+        yield _double(as_it_is, in_candidate(case, value, alone, source))
+    for value, source in _second_softmaxes(ours):
+        yield _double(with_value(case, value, alone, source), times=(2, 1))
+
+
+def _second_softmaxes(inside: Inside) -> Iterator[tuple[int, int]]:
+    """Values that are the softmax of probabilities, with these."""
+    for value, source in inside.derived():
+        p = inside.array(source)
+        axes = is_probabilities(p)
+        if axes is not None and close(softmax(p, axes), inside.array(value)):
+            yield value, source
 
 
 def _softmax_of(inside: Inside, value: int) -> Axes | None:
-    """The axes over which the region takes softmax of a value that enters; None if it does not."""
+    """The axes over which the region takes softmax of an input; None if it does not."""
     x = inside.array(value)
-    if value not in inside.entering or not any(
-        word in kind for kind in inside.view.kinds for word in ("softmax", "entropy", "exp")
-    ):
+    words = {op.word for op in inside.view.computing}
+    if value not in inside.entering or words.isdisjoint(_COMPUTING):
         return None
     same = [inside.array(one) for one in inside.computed if inside.array(one).shape == x.shape]
-    for axes in _axes(x):
+    for axes in subsets(x.ndim):
         for made in same:
             if close(softmax(x, axes), made) or close(log_softmax(x, axes), made):
                 return axes
-    fused = any("entropy" in kind for kind in inside.view.kinds)
-    return (min(1, x.ndim - 1),) if fused and x.ndim else None
+    return (min(1, x.ndim - 1),) if "cross_entropy" in words and x.ndim else None
 
 
-def _double(candidate: Predict, reference: Predict | None, times: tuple[int, int]) -> Explanation:
+def _double(
+    candidate: Predict, reference: Predict | None = None, times: tuple[int, int] = (1, 2)
+) -> Explanation:
     words = {1: "once", 2: "twice"}
     return Explanation(
         "double-softmax",

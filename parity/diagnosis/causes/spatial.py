@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Edit, Explanation, Predict, cause
-from parity.diagnosis.causes._sites import COLUMNS, Site, site_of
+from parity.diagnosis.causes import Edit, Explanation, cause
+from parity.diagnosis.causes._context import channel_axis
+from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._substitution import inside_candidate, inside_reference
-from parity.diagnosis.causes._windows import Window, read_off, slide
+from parity.diagnosis.causes._weights import with_leaves
+from parity.diagnosis.causes._window_sites import WindowSite, site_of
+from parity.diagnosis.causes._windows import Slide, read_off, slid
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import plain_kind
-from parity.errors import ReplayError
-from parity.tape import Array, Op
+from parity.tape import Array
 
 _NO_RESULT = np.empty(0)
 
@@ -35,31 +37,30 @@ def windows(case: Case) -> Iterator[Explanation]:
         filling from the reference's input and weights, gives the candidate's value, and with the
         reference's the reference's.
     """
-    sites = site_of(case, False), site_of(case, True)
+    sites = [site_of(side) for side in sides(case)]
     seen: set[tuple[str, int]] = set()
     for source in sites:
         if source is None:
             continue
-        x = _base(case, case.first, source)
-        known = source.window.kind, x.size
+        x = _base(source, case.first)
+        known = source.slide.kind, x.size
         if known in seen:
             continue  # the same input: only what is padded on one side shows more on the other
         seen.add(known)
-        ours = _window_of(case, False, sites[0], source, x, case.first)
-        theirs = _window_of(case, True, sites[1], source, x, case.first) if ours else None
-        told = _told(ours, theirs, sites, x.shape[2:]) if ours and theirs else None
-        if ours is None or theirs is None or told is None:
+        found = [
+            _slide_of(side, site, source, x) for side, site in zip(sides(case), sites, strict=True)
+        ]
+        if found[0] is None or found[1] is None:
             continue
-        kind, summary, parameters, edit = told
-        target = _target(case, sites[0], source, ours, x)
-        yield Explanation(
-            kind,
-            summary,
-            _predict(case, source, target, theirs, source.kernel),
-            _predict(case, source, target, ours, source.kernel),
-            parameters,
-            edit,
+        explained = _difference(found[0], found[1], sites, x.shape[2:])
+        if explained is None:
+            continue
+        target = _target(case, sites[0], source, found[0], x)
+        candidate, reference = (
+            partial(_predicted, case, source, target, slide, source.kernel)
+            for slide in (found[1], found[0])
         )
+        yield replace(explained, candidate=candidate, reference=reference)
         return
 
 
@@ -71,115 +72,140 @@ def groups(case: Case) -> Iterator[Explanation]:
     Proof: the convolution computed anew with the candidate's groups, and the reference's kernel
         repeated (or cut) to fit them, gives the candidate's value.
     """
-    ours, theirs = site_of(case, False), site_of(case, True)
-    if ours is None or theirs is None or ours.kernel is None or theirs.kernel is None:
+    reference, candidate = (site_of(side) for side in sides(case))
+    if (
+        reference is None
+        or candidate is None
+        or reference.kernel is None
+        or candidate.kernel is None
+    ):
         return
-    numbers = ours.window.groups, theirs.window.groups
-    if numbers[0] == numbers[1] or ours.window.kind != "conv" or theirs.window.kind != "conv":
+    numbers = reference.slide.groups, candidate.slide.groups
+    if numbers[0] == numbers[1] or {reference.slide.kind, candidate.slide.kind} != {"conv"}:
         return
-    wide, narrow = sorted((ours.kernel, theirs.kernel), key=lambda k: -k.shape[1])
-    if wide.shape[0] != narrow.shape[0] or wide.shape[1] % narrow.shape[1]:
+    if not _is_repeated(reference.kernel, candidate.kernel):
         return
-    repeats = wide.shape[1] // narrow.shape[1]
-    repeated = np.concatenate([narrow] * repeats, 1)
-    if repeated.shape != wide.shape or not np.allclose(repeated, wide, 1e-6, 1e-9):
-        if not np.allclose(narrow, wide[:, : narrow.shape[1]], 1e-6, 1e-9):
-            return
-    x = _base(case, case.first, ours)
-    window = _window_of(case, False, ours, ours, x, case.first)
-    if window is None:
+    x = _base(reference, case.first)
+    slide = _slide_of(reference.side, reference, reference, x)
+    if slide is None:
         return
-    other = replace(window, groups=numbers[1])
-    target = _target(case, ours, ours, window, x)
+    target = _target(case, reference, reference, slide, x)
+    other = replace(slide, groups=numbers[1])
     yield Explanation(
         "groups",
         f"{numbers[1]} group{'s' * (numbers[1] != 1)} of channels; the reference has {numbers[0]}",
-        _predict(case, ours, target, other, theirs.kernel),
-        _predict(case, ours, target, window, ours.kernel),
+        partial(_predicted, case, reference, target, other, candidate.kernel),
+        partial(_predicted, case, reference, target, slide, reference.kernel),
         {"groups": numbers},
         Edit((), ("groups", "group"), repr(numbers[0])),
     )
 
 
+def _is_repeated(one: Array, other: Array) -> bool:
+    """Whether of two kernels one is the other repeated along its input channels, or begins so."""
+    wide, narrow = sorted((one, other), key=lambda kernel: -kernel.shape[1])
+    repeats, rest = divmod(wide.shape[1], narrow.shape[1])
+    repeated = np.concatenate([narrow] * repeats, 1)
+    if rest or repeated.shape != wide.shape:
+        return False
+    begins = wide[:, : narrow.shape[1]]
+    return np.allclose(repeated, wide, 1e-6, 1e-9) or np.allclose(narrow, begins, 1e-6, 1e-9)
+
+
 # --- what differs ---------------------------------------------------------------------------------
 
-Told = tuple[str, str, dict[str, tuple[Any, Any]], Edit | None]
+Pads = tuple[tuple[int, int], ...]
+Pair = tuple[Any, Any]  # the reference's, the candidate's
+_COUNTED = {
+    "all": "all places of the window",
+    "inside": "those inside the image",
+    "padded": "those inside the padded image",
+}
 
 
-def _told(
-    ours: Window, theirs: Window, sites: Sequence[Site | None], space: Sequence[int]
-) -> Told | None:
-    """What differs between two windows: the cause that says most, with all that goes with it."""
-    shown = [i for i, n in enumerate(space) if n > 1 or ours.size[i] > 1] or [0]
-    parameters: dict[str, tuple[Any, Any]] = {}
-    for name in ("dilation", "stride"):
-        pair = tuple(tuple(getattr(w, name)[i] for i in shown) for w in (ours, theirs))
-        if pair[0] != pair[1]:
-            parameters[name] = pair[0], pair[1]
-    stated = [_stated(w, site, space) for w, site in zip((ours, theirs), sites, strict=True)]
-    pads = tuple(tuple(one[i] for i in shown) for one in stated)
-    places = [_places(w, space) for w in (ours, theirs)]
-    before = [[b for b, _ in w.pads] for w in (ours, theirs)]
+def _difference(
+    reference: Slide, candidate: Slide, sites: Sequence[WindowSite | None], space: Sequence[int]
+) -> Explanation | None:
+    """What differs between two slides: the cause that says most, with all that goes with it."""
+    both = reference, candidate
+    shown = [i for i, n in enumerate(space) if n > 1 or reference.size[i] > 1] or [0]
+    stated = (_stated(one, site, space) for one, site in zip(both, sites, strict=True))
+    padding = _pair(tuple(one[i] for i in shown) for one in stated)
+    steps = {
+        name: _pair(tuple(getattr(one, name)[i] for i in shown) for one in both)
+        for name in ("dilation", "stride")
+    }
+    parameters = {name: pair for name, pair in steps.items() if pair[0] != pair[1]}
     if parameters:
         kind = next(iter(parameters))
-        if pads[0] != pads[1]:
-            parameters["padding"] = pads[0], pads[1]
-        return kind, _line(parameters), parameters, _edit(kind, parameters[kind][0])
+        if padding[0] != padding[1]:
+            parameters["padding"] = padding
+        return _explanation(kind, parameters, edit=_edit(kind, parameters[kind][0]))
+    places = [_places(one, space) for one in both]
+    before = [[b for b, _ in one.pads] for one in both]
     if before[0] != before[1] or places[0] != places[1]:
-        return _told_of_pads(ours, before, places, pads)
-    if ours.fill != theirs.fill:
-        parameters["value"] = _written(ours.fill), _written(theirs.fill)
-        return "padding-value", _line(parameters), parameters, None
-    if ours.counted != theirs.counted:
-        parameters["counted"] = ours.counted, theirs.counted
-        edit = Edit((), ("count_include_pad",), repr(ours.counted != "inside"))
-        names = {
-            "all": "all places of the window",
-            "inside": "those inside the image",
-            "padded": "those inside the padded image",
-        }
-        text = f"divides by {names[theirs.counted]}; the reference by {names[ours.counted]}"
-        return "count-include-pad", text, parameters, edit
+        return _difference_of_pads(reference.kind, before, places, padding)
+    if reference.fill != candidate.fill:
+        return _explanation("padding-value", {"value": _pair(_written(one.fill) for one in both)})
+    if reference.counted != candidate.counted:
+        return _explanation(
+            "count-include-pad",
+            {"counted": (reference.counted, candidate.counted)},
+            f"divides by {_COUNTED[candidate.counted]}; "
+            f"the reference by {_COUNTED[reference.counted]}",
+            Edit((), ("count_include_pad",), repr(reference.counted != "inside")),
+        )
     return None
 
 
-def _told_of_pads(
-    ours: Window, before: Sequence[list[int]], places: Sequence[tuple[int, ...]], pads: Any
-) -> Told:
-    if ours.kind == "transposed":
-        parameters = {"crop": (pads[0], pads[1])}
-        return "transposed-conv-crop", _line(parameters), parameters, None
-    if before[0] == before[1] and ours.kind in ("max", "mean"):
+def _difference_of_pads(
+    kind: str, before: Sequence[list[int]], places: Sequence[Sequence[int]], padding: Pair
+) -> Explanation:
+    if kind == "transposed":
+        return _explanation("transposed-conv-crop", {"crop": padding})
+    if before[0] == before[1] and kind in ("max", "mean"):
         ceil = sum(places[1]) > sum(places[0])
-        text = f"{places[1]} windows; the reference has {places[0]}: "
-        text += (
-            "the last, incomplete one is kept" if ceil else "the last, incomplete one is left out"
+        return _explanation(
+            "pool-ceil",
+            {"ceil": (not ceil, ceil)},
+            f"{places[1]} windows; the reference has {places[0]}: the last, incomplete one is "
+            + ("kept" if ceil else "left out"),
+            Edit((), ("ceil_mode", "cover_all"), repr(not ceil)),
         )
-        parameters = {"ceil": (not ceil, ceil)}
-        return "pool-ceil", text, parameters, Edit((), ("ceil_mode", "cover_all"), repr(not ceil))
-    parameters = {"padding": (pads[0], pads[1])}
-    symmetric = all(b == a for one in pads for b, a in one)
-    kind = "padding-asymmetry" if places[0] == places[1] and not symmetric else "padding-size"
-    return kind, _line(parameters), parameters, None
+    symmetric = all(b == a for one in padding for b, a in one)
+    asymmetric = places[0] == places[1] and not symmetric
+    return _explanation("padding-asymmetry" if asymmetric else "padding-size", {"padding": padding})
 
 
-def _line(parameters: Mapping[str, tuple[Any, Any]]) -> str:
+def _pair(numbers: Iterable[Any]) -> Pair:
+    first, second = numbers
+    return first, second
+
+
+def _explanation(
+    kind: str, parameters: Mapping[str, Pair], summary: str = "", edit: Edit | None = None
+) -> Explanation:
+    """An explanation whose predictions are still to be put in."""
+    return Explanation(kind, summary or _line(parameters), parameters=parameters, edit=edit)
+
+
+def _line(parameters: Mapping[str, Pair]) -> str:
     return "; ".join(f"{name} {b}, the reference's is {a}" for name, (a, b) in parameters.items())
 
 
-def _edit(kind: str, ours: tuple[int, ...]) -> Edit:
+def _edit(kind: str, reference: tuple[int, ...]) -> Edit:
     names = {
         "stride": ("strides", "stride"),
         "dilation": ("dilations", "dilation_rate", "dilate", "dilation"),
     }
-    return Edit((), names[kind], repr(ours[0] if len(set(ours)) == 1 else ours))
+    return Edit((), names[kind], repr(reference[0] if len(set(reference)) == 1 else reference))
 
 
 def _written(fill: float | str) -> float | str:
     return fill if isinstance(fill, str) or np.isfinite(fill) else str(fill)
 
 
-def _places(window: Window, space: Sequence[int]) -> tuple[int, ...]:
+def _places(window: Slide, space: Sequence[int]) -> tuple[int, ...]:
     """How many windows there are, along each axis."""
     if window.kind == "transposed":
         return tuple(
@@ -194,51 +220,45 @@ def _places(window: Window, space: Sequence[int]) -> tuple[int, ...]:
     )
 
 
-def _stated(window: Window, site: Site | None, space: Sequence[int]) -> tuple[tuple[int, int], ...]:
+def _stated(slide: Slide, site: WindowSite | None, space: Sequence[int]) -> Pads:
     """Padding as it was written: what no window reaches is still padding if it is written so."""
-    if window.kind == "transposed":
-        return window.pads
+    if slide.kind == "transposed":
+        return slide.pads
     found = []
-    for axis, (before, after) in enumerate(window.pads):
-        both = window.pads[:axis] + ((before, before),) + window.pads[axis + 1 :]
-        same_count = _places(replace(window, pads=both), space) == _places(window, space)
-        if site is not None and _is_symmetric(site.op) and before > 0 and same_count:
+    for axis, (before, after) in enumerate(slide.pads):
+        both = slide.pads[:axis] + ((before, before),) + slide.pads[axis + 1 :]
+        same_count = _places(replace(slide, pads=both), space) == _places(slide, space)
+        if site is not None and site.pads and before > 0 and same_count:
             found.append((before, before))
         else:
             found.append((before, max(after, 0)))
     return tuple(found)
 
 
-def _is_symmetric(op: Op) -> bool:
-    """Whether an operation is given one number for both sides of an axis."""
-    padding = op.attributes.get("padding", op.attributes.get("pad", op.attributes.get("ph")))
-    numbers = padding if isinstance(padding, list | tuple) else [padding]
-    return any(isinstance(number, int) and number > 0 for number in numbers)
-
-
 # --- what it gives --------------------------------------------------------------------------------
 
 
-def _window_of(
-    case: Case, as_candidate: bool, site: Site | None, source: Site, x: Array, trial: Trial
-) -> Window | None:
-    """A side's window, read off what it gives from the source's input and kernel."""
-    guess = _as_wide(site.window if site else source.window, x.ndim - 2)
+def _slide_of(
+    side: CaseSide, site: WindowSite | None, source: WindowSite, x: Array
+) -> Slide | None:
+    """A side's slide, read off what it gives from the source's input and kernel."""
     guess = replace(
-        guess, kind=source.window.kind, size=source.window.size, groups=source.window.groups
+        _as_wide((site or source).slide, x.ndim - 2),
+        kind=source.slide.kind,
+        size=source.slide.size,
+        groups=source.slide.groups,
     )
-    observed = _observed(case, as_candidate, site, source, trial)
-    values = [one for value in observed if (one := _with_rank(value, x.ndim)) is not None]
-    found = read_off(values, x, guess, source.kernel)
+    fitting = (_with_rank(value, x.ndim) for value in _observed(side, site, source))
+    found = read_off([one for one in fitting if one is not None], x, guess, source.kernel)
     if found is not None or source.kernel is None or not _is_hidden(site):
         return found
-    hidden = [one.array for one in _hidden(case, as_candidate, source)]
+    hidden = [one.array for one in _hidden(side, source)]
     return read_off(hidden, x, guess, source.kernel)
 
 
-def _is_hidden(site: Site | None) -> bool:
+def _is_hidden(site: WindowSite | None) -> bool:
     """Whether a convolution is computed by a product, so that its result is to be looked for."""
-    return site is None or plain_kind(site.op) in COLUMNS
+    return site is None or site.op.word == "columns"
 
 
 @dataclass(frozen=True)
@@ -246,16 +266,16 @@ class _Result:
     """A value that may be a convolution's result; its array has channels first and no bias."""
 
     at: int
-    last: bool
+    channels_last: bool
     bias: Array | None
     array: Array
 
 
-def _hidden(case: Case, as_candidate: bool, source: Site) -> Iterator[_Result]:
+def _hidden(side: CaseSide, source: WindowSite) -> Iterator[_Result]:
     """The values of a side's region with as many channels as the kernel gives."""
     assert source.kernel is not None
-    inside = inside_candidate(case) if as_candidate else inside_reference(case)
-    out, rank = len(source.kernel), len(source.window.size) + 2
+    inside = (inside_candidate if side.is_candidate else inside_reference)(side.case)
+    out, rank = len(source.kernel), len(source.slide.size) + 2
     biases = [leaf.array for leaf in inside.view.leaves if leaf.array.shape == (out,)]
     for value in inside.computed:
         array = inside.array(value)
@@ -268,88 +288,86 @@ def _hidden(case: Case, as_candidate: bool, source: Site) -> Iterator[_Result]:
                 yield _Result(value, last, bias, result - _along_channels(bias, result))
 
 
-def _target(case: Case, site: Site | None, source: Site, window: Window, x: Array) -> Site | None:
-    """Where in the reference's region the window's result stands, to be replaced."""
+def _target(
+    case: Case, site: WindowSite | None, source: WindowSite, slide: Slide, x: Array
+) -> WindowSite | None:
+    """Where in the reference's region the result stands, to be replaced."""
     if site is not None and not _is_hidden(site):
-        return site if site.window.kind == source.window.kind else None
+        return site if site.slide.kind == source.slide.kind else None
     if source.kernel is None:
         return None
-    made = slide(x, window, source.kernel)
-    for one in _hidden(case, False, source):
+    made, reference = slid(x, slide, source.kernel), sides(case)[0]
+    for one in _hidden(reference, source):
         if one.array.shape == made.shape and np.allclose(
             one.array, made, 0, 1e-6 * float(np.abs(made).max())
         ):
-            return replace(source, as_candidate=False, at=one.at, last=one.last, bias=one.bias)
+            return replace(
+                source, side=reference, at=one.at, channels_last=one.channels_last, bias=one.bias
+            )
     return None
 
 
-def _observed(
-    case: Case, as_candidate: bool, site: Site | None, source: Site, trial: Trial
-) -> Iterator[Array]:
+def _observed(side: CaseSide, site: WindowSite | None, source: WindowSite) -> Iterator[Array]:
     """What a side's convolution gives, channels first and without bias: its result, the end."""
-    values = case.candidate_values if as_candidate else case.reference_values
+    case = side.case
     if site is not None:
-        result = values(trial.given, [site.at])[0]
-        if result.ndim == len(site.window.size) + 2:
-            result = _channels_first(result, site.last)
+        (result,) = side.values(case.first.given, [site.at])
+        if result.ndim == len(site.slide.size) + 2:
+            result = _channels_first(result, site.channels_last)
             yield result if site.bias is None else result - _along_channels(site.bias, result)
-    end = trial.candidate if as_candidate else trial.reference
-    last = case.reference.tape.framework in ("tensorflow", "keras")
-    if source.as_candidate and not as_candidate and case.order is not None:
-        end, last = case.order.apply(end), source.last
+    end = side.end(case.first)
+    last = channel_axis(case.reference, end.ndim) == end.ndim - 1
+    if source.side.is_candidate and not side.is_candidate and case.order is not None:
+        end, last = case.order.apply(end), source.channels_last
     if end.ndim < 3:
         return
     end = _channels_first(end, last)
     yield end
-    view = case.candidate if as_candidate else case.reference
-    for leaf in view.leaves:
+    for leaf in side.view.leaves:
         if leaf.array.dtype.kind == "f" and leaf.array.shape == (end.shape[1],):
             yield end - _along_channels(leaf.array, end)
 
 
-def _predict(
-    case: Case, source: Site, target: Site | None, window: Window, kernel: Array | None
-) -> Predict:
-    """Predicts by the reference's operations with its window's result computed anew.
+def _predicted(
+    case: Case,
+    source: WindowSite,
+    target: WindowSite | None,
+    slide: Slide,
+    kernel: Array | None,
+    trial: Trial,
+) -> Array:
+    """What the reference's operations give with the result computed anew.
 
     Args:
         source: whose input and kernel it is computed from.
         target: the reference's; None where other operations compute it, up to the end.
     """
-
-    def predict(trial: Trial) -> Array:
-        result = slide(_base(case, trial, source), window, kernel)
-        if target is None:
-            return _as_end(case, source, result)
-        fitting = _with_rank(result, len(target.window.size) + 2)
-        if fitting is None:
-            return _NO_RESULT
-        if target.bias is not None:
-            fitting = fitting + _along_channels(target.bias, fitting)
-        if target.last:
-            fitting = np.moveaxis(fitting, 1, -1)
-        try:
-            return case.run_reference(trial.given, {target.at: np.ascontiguousarray(fitting)})
-        except ReplayError:  # a size that does not fit
-            return _NO_RESULT
-
-    return predict
+    result = slid(_base(source, trial), slide, kernel)
+    if target is None:
+        return _as_end(source, result)
+    fitting = _with_rank(result, len(target.slide.size) + 2)
+    if fitting is None:
+        return _NO_RESULT
+    if target.bias is not None:
+        fitting = fitting + _along_channels(target.bias, fitting)
+    if target.channels_last:
+        fitting = np.moveaxis(fitting, 1, -1)
+    return with_leaves(case, {target.at: np.ascontiguousarray(fitting)})(trial)
 
 
-def _as_end(case: Case, source: Site, result: Array) -> Array:
+def _as_end(source: WindowSite, result: Array) -> Array:
     """A result as the reference's end, which some other operations compute."""
-    if source.last:
+    if source.channels_last:
         result = np.moveaxis(result, 1, -1)
-    view = case.candidate if source.as_candidate else case.reference
-    if result.size != view.value.size:
+    end = source.side.view.value
+    if result.size != end.size:
         return result
-    result = result.reshape(view.value.shape)
-    return case.as_reference(result) if source.as_candidate else result
+    result = result.reshape(end.shape)
+    return source.side.case.as_reference(result) if source.side.is_candidate else result
 
 
-def _base(case: Case, trial: Trial, site: Site) -> Array:
-    values = case.candidate_values if site.as_candidate else case.reference_values
-    return _channels_first(values(trial.given, [site.base])[0], site.last)
+def _base(site: WindowSite, trial: Trial) -> Array:
+    return _channels_first(site.side.values(trial.given, [site.base])[0], site.channels_last)
 
 
 def _channels_first(array: Array, last: bool) -> Array:
@@ -370,16 +388,16 @@ def _with_rank(array: Array, rank: int) -> Array | None:
     return array.reshape(*array.shape[:2], *array.shape[2 + extra :])
 
 
-def _as_wide(window: Window, rank: int) -> Window:
-    """A window with as many axes of space; further ones are of length 1 and come first."""
+def _as_wide(slide: Slide, rank: int) -> Slide:
+    """A slide with as many axes of space; further ones are of length 1 and come first."""
 
     def fit(numbers: tuple[int, ...]) -> tuple[int, ...]:
         return ((1,) * rank + numbers)[-rank:]
 
     return replace(
-        window,
-        size=fit(window.size),
+        slide,
+        size=fit(slide.size),
         pads=((0, 0),) * rank,
-        stride=fit(window.stride),
-        dilation=fit(window.dilation),
+        stride=fit(slide.stride),
+        dilation=fit(slide.dilation),
     )

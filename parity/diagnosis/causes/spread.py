@@ -12,7 +12,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._attested import other_scale
-from parity.diagnosis.causes.norm import edit_of
+from parity.diagnosis.causes._norm_changes import edit_of, in_words
 from parity.diagnosis.normalisation import plain, same
 from parity.tape import Array
 
@@ -73,25 +73,22 @@ def _between(case: Case, ours: _Spread, theirs: _Spread) -> Explanation | None:
     if ours.centred != theirs.centred:
         return None
     kinds: list[str] = []
-    words: list[str] = []
     parameters: dict[str, tuple[Any, Any]] = {}
     if not _alike(ours.factor, theirs.factor):
         count = int(np.prod([case.first.x.shape[axis] for axis in ours.axes]))
-        ddof = tuple(_ddof(one.factor, count) for one in (ours, theirs))
+        ddof = _ddof(ours.factor, count), _ddof(theirs.factor, count)
         if None in ddof:
             return None
         kinds.append("variance-ddof")
-        parameters["ddof"] = (ddof[0], ddof[1])
-        words.append(f"ddof {ddof[1]}, the reference {ddof[0]}")
+        parameters["ddof"] = ddof
     if not _alike(ours.epsilon, theirs.epsilon):
         kinds.append("norm-epsilon")
         parameters["epsilon"] = (ours.epsilon, theirs.epsilon)
-        words.append(f"epsilon {theirs.epsilon:g}, the reference {ours.epsilon:g}")
     if not kinds:
         return None
     return Explanation(
         kinds[0],
-        f"a variance with {'; '.join(words)}",
+        f"a variance with {in_words(parameters)}",
         theirs.predict,
         ours.predict,
         parameters,

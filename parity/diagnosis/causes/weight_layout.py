@@ -18,7 +18,6 @@ from parity.diagnosis.causes._arrange import (
 )
 from parity.diagnosis.causes._context import (
     CHANNELS_COST,
-    LAST_FIRST,
     flattened,
     permutations,
 )
@@ -27,14 +26,12 @@ from parity.diagnosis.causes._weights import (
     Change,
     axis_of,
     changes,
-    is_kernel,
     is_looked_up,
+    kernel_layout,
     made,
     same,
     with_changes,
 )
-from parity.diagnosis.view import plain_kind
-from parity.tape import Array
 
 # --- weights --------------------------------------------------------------------------------------
 
@@ -44,26 +41,26 @@ from parity.tape import Array
     *("spatial-swap", "depthwise-layout", "flatten-order", "position-ids", "axis-order"),
 )
 def weight_arranged(case: Case) -> Iterator[Explanation]:
-    """A weight holds the right numbers in the wrong order.
+    """A weight holds the right values in the wrong order.
 
     Looks like: a value that has nothing in common with the reference's, from weights with the same
-        numbers. A square weight that was not transposed raises no error, nor does one that was
+        values. A square weight that was not transposed raises no error, nor does one that was
         reshaped where it was to be transposed.
-    Proof: the reference with its own weight transposed, reshaped, turned or reordered gives the
+    Proof: the reference with its own weight transposed, reshaped, flipped or reordered gives the
         candidate's value.
     """
     found = changes(case)
-    told = [_weight_order(case, change) for change in found]
-    if not found or any(one is None for one in told):
+    orders = [_weight_order(case, change) for change in found]
+    if not found or any(one is None for one in orders):
         return
-    kinds = {one[0] for one in told if one}
-    # a weight and its bias in another order of channels: the weight tells
+    kinds = {one[0] for one in orders if one}
+    # a weight and its bias in another order of channels: the weight is what is reported
     kind = next(iter(kinds)) if len(kinds) == 1 else "channel-order"
     if kinds - {kind}:
         return
     yield Explanation(
         kind,
-        "; ".join(dict.fromkeys(one[1] for one in told if one)),
+        "; ".join(dict.fromkeys(one[1] for one in orders if one)),
         with_changes(case, found),
         unproved="; ".join(
             dict.fromkeys(
@@ -87,42 +84,45 @@ def _may_be_other(case: Case, change: Change) -> str:
 
 def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
     """What was done to a weight, and in words."""
-    ours, now = change.leaf.array, change.now
+    weight, now = change.leaf.array, change.now
     computed = made(case.reference, change.leaf.id)
-    if computed.ops and computed.holds(made(case.candidate, change.theirs.id)):
+    if computed.ops and computed.holds(made(case.candidate, change.candidate.id)):
         return _computed_order(case, change)
-    space = _space(case, ours) if is_kernel(case.reference, change.leaf.id) else ()
+    space = kernel_layout(case.reference, change.leaf.id)[2:]
     for count in range(1, len(space) + 1):
         for axes in itertools.combinations(space, count):
-            if same(np.flip(ours, axes), now):
-                return "kernel-flipped", f"{change.name} is turned round along axes {axes}"
-    permuted = next((p for p in permutations(ours.shape) if same(ours.transpose(p), now)), None)
+            if same(np.flip(weight, axes), now):
+                return "kernel-flipped", f"{change.name} is reversed along axes {axes}"
+    permuted = next((p for p in permutations(weight.shape) if same(weight.transpose(p), now)), None)
     if permuted is not None:
         moved = {axis for i, axis in enumerate(permuted) if axis != i}
         if moved <= set(space):
             return "spatial-swap", f"height and width of {change.name} are exchanged"
         kind = "depthwise-layout" if _depthwise(case) else "weight-not-transposed"
-        return kind, f"{change.name} {ours.shape} is read with its axes in the order {permuted}"
-    order = arrangement(ours, now)
+        return (
+            kind,
+            f"{change.name} {weight.shape} is read with its axes in the order {permuted}",
+        )
+    order = arrangement(weight, now)
     if order is None:
         return None
     if isinstance(order, AxisOrder):
         order = replace(order, axis=axis_of(case.reference.tape, change.leaf.id, order.axis))
         if order.axis in space:
-            return "kernel-flipped", f"{change.name}: {order.said}"
+            return "kernel-flipped", f"{change.name}: {order.sentence}"
         features = of_index(np.array(order.order), (len(order.order),))
         if features is not None and len(features.fine) > 1 and _depthwise(case):
             return "depthwise-layout", f"{change.name}: channels and multiples {features}"
         if features is not None and len(features.fine) > 1 and flattened(case):
             return "flatten-order", f"{change.name}: features {features}"
-        return "channel-order", f"{change.name}: {order.said}"
+        return "channel-order", f"{change.name}: {order.sentence}"
     kind = "depthwise-layout" if _depthwise(case) else "weight-reshaped"
     return kind, f"{change.name}: {order}"
 
 
 def _computed_order(case: Case, change: Change) -> tuple[str, str] | None:
     """What is so of a value that equal weights and other positions give."""
-    ours, theirs = (
+    reference, candidate = (
         [
             ends
             for op in static_ops(view)
@@ -137,29 +137,21 @@ def _computed_order(case: Case, change: Change) -> tuple[str, str] | None:
     order = arrangement(change.leaf.array, change.now)
     if not isinstance(order, AxisOrder):
         return None
-    reversed_ = next((ends for ends in theirs if ends[::-1] in ours and ends not in ours), None)
-    if order.backwards and reversed_ is not None:
+    backwards = (ends for ends in candidate if ends[::-1] in reference and ends not in reference)
+    first = next(backwards, None)
+    if order.backwards and first is not None:
         return "position-ids", (
-            f"positions are in reverse order: from {reversed_[0]:g} to {reversed_[1]:g}, the "
-            f"reference's from {reversed_[1]:g} to {reversed_[0]:g}"
+            f"positions are in reverse order: from {first[0]:g} to {first[1]:g}, the "
+            f"reference's from {first[1]:g} to {first[0]:g}"
         )
-    return "axis-order", f"what is computed from {change.name} before any input: {order.said}"
-
-
-def _space(case: Case, weight: Array) -> tuple[int, ...]:
-    """The axes of a kernel that are places."""
-    if weight.ndim < 3:
-        return ()
-    if case.reference.tape.framework in LAST_FIRST:
-        return tuple(range(weight.ndim - 2))
-    return tuple(range(2, weight.ndim))
+    return "axis-order", f"what is computed from {change.name} before any input: {order.sentence}"
 
 
 def _depthwise(case: Case) -> bool:
-    """Whether a convolution works on each channel by itself."""
-    for view in (case.reference, case.candidate):
-        for op in view.computing:
-            groups = op.attributes.get("groups", 1)
-            if "depthwise" in plain_kind(op) or (isinstance(groups, int) and groups > 1):
-                return True
-    return False
+    """Whether a convolution works on each channel, or some of them, by itself."""
+    windows = (
+        view.tape.adapter.TRAITS.window(op, view.tape)
+        for view in (case.reference, case.candidate)
+        for op in view.computing
+    )
+    return any(one is not None and (one.depthwise or one.groups > 1) for one in windows)

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._arrange import holds_two_numbers
 from parity.diagnosis.causes._attested import is_added
 from parity.diagnosis.causes._weights import (
     Change,
     changes,
+    changes_in_words,
     described,
     gives,
     made,
     read_elsewhere,
     same,
-    told_numbers,
     with_changes,
 )
 from parity.diagnosis.causes.biases import is_bias
+from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView
 from parity.matching.axis_order import orders
 from parity.matching.match import Side
 from parity.tape import Array
 
 _FACTOR = 1e6  # no one scales a weight by more
-_MOST_EXCHANGES = 40  # pairs of values; more enter a loop, which is no product of two
+_MOST_EXCHANGES = 40  # pairs of values; a loop reads more, which is no product of two
 
 
 @cause("weight-scale", "weight-precision", "weight-swapped")
@@ -41,14 +44,14 @@ def weight(case: Case) -> Iterator[Explanation]:
         the multiple, the rounded weight, or one of the reference's other weights.
     """
     found = changes(case)
-    told = [one for change in found if (one := _relation(case, change)) is not None]
+    related = [one for change in found if (one := _relation(case, change)) is not None]
     if _is_a_bias_twice(case, found):
         return
-    if not found or len(told) < len(found) or len({kind for kind, *_ in told}) > 1:
+    if not found or len(related) < len(found) or len({kind for kind, *_ in related}) > 1:
         return
-    kind = told[0][0]
-    parameters = {name: pair for _, _, (name, pair) in told[:1]}
-    summary = "; ".join(dict.fromkeys(text for _, text, _ in told))
+    kind = related[0][0]
+    parameters = {name: pair for _, _, (name, pair) in related[:1]}
+    summary = "; ".join(dict.fromkeys(text for _, text, _ in related))
     yield Explanation(kind, summary, with_changes(case, found), parameters=parameters)
 
 
@@ -60,19 +63,19 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
         through what it should have been.
     Proof: the reference's operations with the two values exchanged give the candidate's value.
     """
-    fed = case.first.given
+    given = case.first.given
     tape = case.reference.tape
-    for a, b in itertools.islice(itertools.combinations(fed, 2), _MOST_EXCHANGES):
-        if fed[a].shape != fed[b].shape or np.array_equal(fed[a], fed[b]):
+    for a, b in itertools.islice(itertools.combinations(given, 2), _MOST_EXCHANGES):
+        if given[a].shape != given[b].shape or np.array_equal(given[a], given[b]):
             continue
         makers = tape.producer(a), tape.producer(b)
         if any(op is None or not _with_weight(case, op.inputs) for op in makers):
             continue
-        predict = _exchanged(case, a, b)
+        predict = partial(_exchanged, case, a, b)
         if gives(case, predict):
             yield Explanation(
                 "weight-swapped",
-                f"of two values of {fed[a].shape} one stands in for the other, or they are "
+                f"of two values of {given[a].shape} one stands in for the other, or they are "
                 "exchanged, or the weights that they are made by",
                 predict,
             )
@@ -90,12 +93,12 @@ def weight_values(case: Case) -> Iterator[Explanation]:
         value.
     """
     found = changes(case)
-    if not found or any(_is_mask(change.leaf.array) for change in found):
+    if not found or any(holds_two_numbers(change.leaf.array) for change in found):
         return
     others = ((change, _elsewhere(case, change)) for change in found)
     if any(other is not None and _is_another_layer(case, one, other) for one, other in others):
         return
-    texts = told_numbers(case, found)
+    texts = changes_in_words(case, found)
     if not all(texts):
         return
     yield Explanation(
@@ -111,61 +114,58 @@ def _is_a_bias_twice(case: Case, found: Sequence[Change]) -> bool:
     """Whether a bias is added twice on one side: no one scales a bias by two."""
     if len(found) != 1 or not is_bias(found[0].leaf) or not is_added(case.reference, found[0].leaf):
         return False
-    ours, now = found[0].leaf.array, found[0].now
-    return same(2 * ours, now) or same(ours, 2 * now)
+    array, now = found[0].leaf.array, found[0].now
+    return same(2 * array, now) or same(array, 2 * now)
 
 
 def _read(case: Case, change: Change) -> str:
     """A changed weight in words; equal ones may be computed with before they are read."""
-    ours, theirs = made(case.reference, change.leaf.id), made(case.candidate, change.theirs.id)
-    computed = (ours.ops or theirs.ops) and theirs.holds(ours)
+    reference, candidate = (
+        made(case.reference, change.leaf.id),
+        made(case.candidate, change.candidate.id),
+    )
+    computed = (reference.ops or candidate.ops) and candidate.holds(reference)
     if computed:
         return f"what is computed of {change.name} and read"
     return described(case, change)
 
 
-Told = tuple[str, str, tuple[str, tuple[object, object]]]
+Relation = tuple[str, str, tuple[str, tuple[object, object]]]
 
 
-def _relation(case: Case, change: Change) -> Told | None:
+def _relation(case: Case, change: Change) -> Relation | None:
     """(kind, summary, (parameter, (reference's, candidate's))) of a changed weight."""
-    ours, now = change.leaf.array, change.now
-    factor = float(np.vdot(ours, now) / np.vdot(ours, ours)) if ours.any() else 0.0
-    if 1 / _FACTOR < abs(factor) < _FACTOR and same(factor * ours, now) and not _is_mask(ours):
+    weight, now = change.leaf.array, change.now
+    factor = float(np.vdot(weight, now) / np.vdot(weight, weight)) if weight.any() else 0.0
+    if (
+        1 / _FACTOR < abs(factor) < _FACTOR
+        and same(factor * weight, now)
+        and not holds_two_numbers(weight)
+    ):
         scale = _short(factor)
         return (
             "weight-scale",
             f"{_read(case, change)} is {scale:.6g} times the reference's",
             ("scale", (1.0, scale)),
         )
-    for name, rounded in _rounded(ours):
-        if np.array_equal(rounded, now.astype(np.float32)):
-            return (
-                "weight-precision",
-                f"{_read(case, change)} is rounded to {name}",
-                ("dtype", ("float32", name)),
-            )
-    for name, rounded in _rounded(now):
-        if np.array_equal(rounded, ours.astype(np.float32)):
-            return (
-                "weight-precision",
-                f"{_read(case, change)} is not rounded; the reference's is rounded to {name}",
-                ("dtype", (name, "float32")),
-            )
-    other = _elsewhere(case, change)
-    if other is not None and not _is_another_layer(case, change, other):
+    for array, other, summary, wide_first in (
+        (weight, now, "is rounded to {}", True),
+        (now, weight, "is not rounded; the reference's is rounded to {}", False),
+    ):
+        for name, rounded in _rounded(array):
+            if np.array_equal(rounded, other.astype(np.float32)):
+                dtypes = ("float32", name) if wide_first else (name, "float32")
+                words = f"{_read(case, change)} {summary.format(name)}"
+                return "weight-precision", words, ("dtype", dtypes)
+    leaf = _elsewhere(case, change)
+    if leaf is not None and not _is_another_layer(case, change, leaf):
         return (
             "weight-swapped",
-            f"where the reference reads {described(case, change)}, the numbers of "
-            f"{other.name or 'another weight'} are read",
-            ("weight", (change.name, other.name or "another")),
+            f"where the weight reads {described(case, change)}, the numbers of "
+            f"{leaf.name or 'another weight'} are read",
+            ("weight", (change.name, leaf.name or "another")),
         )
     return None
-
-
-def _is_mask(array: Array) -> bool:
-    """Whether an array holds two numbers only, zero and another."""
-    return len(np.unique(array)) <= 2
 
 
 def _short(number: float) -> float:
@@ -208,10 +208,10 @@ def _is_another_layer(case: Case, change: Change, other: LeafView) -> bool:
 
     Then that weight's layer is an additional one, and the changed weight is where it was.
     """
-    ours, theirs = case.repaired.reference, case.repaired.side
-    if not _readers(theirs, change.leaf.array):
+    reference, candidate = case.repaired.reference, case.repaired.side
+    if not _readers(candidate, change.leaf.array):
         return False
-    return _readers(theirs, other.array) > _readers(ours, other.array)
+    return _readers(candidate, other.array) > _readers(reference, other.array)
 
 
 def _readers(side: Side, array: Array) -> int:
@@ -244,5 +244,5 @@ def _with_weight(case: Case, inputs: tuple[int, ...]) -> bool:
     return False
 
 
-def _exchanged(case: Case, a: int, b: int) -> Predict:
-    return lambda trial: case.run_reference({**trial.given, a: trial.given[b], b: trial.given[a]})
+def _exchanged(case: Case, a: int, b: int, trial: Trial) -> Array:
+    return case.run_reference({**trial.given, a: trial.given[b], b: trial.given[a]})

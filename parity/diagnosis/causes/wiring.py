@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._sources import named, twins
 from parity.diagnosis.causes._substitution import (
     Inside,
-    fits,
     inside_reference,
     with_value,
 )
+from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
+from parity.walk_once import Once
 
 _OTHER = 0.5
 _TRIES = 24  # a region of many operations has no simple wiring to be told
@@ -30,25 +33,26 @@ def wrong_source(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on the value that the candidate reads give the candidate's.
     """
     ours = inside_reference(case)
+    found = list(first_that_fits(case, _read_from_others(case, ours)))
+    for one in found or first_that_fits(case, _exchanged(case, ours)):
+        yield replace(one, unproved=one.unproved or twins(case))
+
+
+def _read_from_others(case: Case, ours: Inside) -> Iterator[Explanation]:
     for value, other in itertools.islice(_others_read(case, ours), _TRIES):
-        shape = ours.array(value).shape
+        right, wrong = _name(case, value), _name(case, other)
+        yield Explanation(
+            "wrong-source",
+            f"the values of {wrong} are read; the reference reads {right}",
+            with_value(case, value, partial(_shaped, shape=ours.array(value).shape), other),
+            parameters={"source": (right, wrong)},
+            unproved=_put_there(case, other),
+            cost=_OTHER if value in ours.entering else 2 * _OTHER,
+        )
 
-        def form(array: Array, shape: tuple[int, ...] = shape) -> Array:
-            return array.reshape(shape)
 
-        predict = with_value(case, value, form, other)
-        if fits(predict, case.first, case.first.candidate):
-            yield Explanation(
-                "wrong-source",
-                f"the numbers of {_told(case, other)} are read; the reference reads "
-                f"{_told(case, value)}",
-                predict,
-                parameters={"source": (_told(case, value), _told(case, other))},
-                unproved=_put_there(case, other) or twins(case),
-                cost=_OTHER if value in ours.entering else 2 * _OTHER,
-            )
-            return
-    yield from _exchanged(case, ours)
+def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
+    return array.reshape(shape)
 
 
 def _put_there(case: Case, other: int) -> str:
@@ -58,7 +62,7 @@ def _put_there(case: Case, other: int) -> str:
     """
     for value, partner in case.partners.items():
         if partner == other and value in case.repaired.injected:
-            return f"the repair of what comes before put {_told(case, other)} there"
+            return f"the repair of what comes before put {_name(case, other)} there"
     return ""
 
 
@@ -78,29 +82,24 @@ def _others_read(case: Case, ours: Inside) -> Iterator[tuple[int, int]]:
 
 
 def _exchanged(case: Case, ours: Inside) -> Iterator[Explanation]:
-    entering = ours.entering[:_SWAPS]
-    for i, first in enumerate(entering):
-        for second in entering[i + 1 :]:
-            if ours.array(first).shape != ours.array(second).shape:
-                continue
-            if _substituted_apart(case, first, second):
-                continue
+    for first, second in itertools.combinations(ours.entering[:_SWAPS], 2):
+        if ours.array(first).shape != ours.array(second).shape:
+            continue
+        if _substituted_apart(case, first, second):
+            continue
 
-            def predict(trial: Trial, first: int = first, second: int = second) -> Array:
-                a, b = case.reference_values(trial.given, (first, second))
-                return case.run_reference(trial.given, {first: b, second: a})
+        def predict(trial: Trial, first: int = first, second: int = second) -> Array:
+            a, b = case.reference_values(trial.given, (first, second))
+            return case.run_reference(trial.given, {first: b, second: a})
 
-            if fits(predict, case.first, case.first.candidate):
-                told = _told(case, first), _told(case, second)
-                yield Explanation(
-                    "wrong-source",
-                    f"{told[0]} and {told[1]} have changed places",
-                    predict,
-                    parameters={"source": (told, told[::-1])},
-                    unproved=twins(case),
-                    cost=_OTHER,
-                )
-                return
+        names = _name(case, first), _name(case, second)
+        yield Explanation(
+            "wrong-source",
+            f"{names[0]} and {names[1]} have changed places",
+            predict,
+            parameters={"source": (names, names[::-1])},
+            cost=_OTHER,
+        )
 
 
 def _substituted_apart(case: Case, first: int, second: int) -> bool:
@@ -119,20 +118,17 @@ def _substituted_apart(case: Case, first: int, second: int) -> bool:
 def _substituted_before(case: Case, value: int) -> set[int]:
     """The repairs that a value of the candidate is made of, the last on each way to it."""
     tape, injected = case.repaired.side.tape, case.repaired.injected
-    found, seen, stack = set(), {value}, [value]
-    while stack:
-        at = stack.pop()
+    found: set[int] = set()
+    waiting = Once([value])
+    for at in waiting:
+        op = tape.producer(at)
         if at in injected:
             found.add(at)
-            continue
-        op = tape.producer(at)
-        for source in op.inputs if op is not None else ():
-            if source not in seen:
-                seen.add(source)
-                stack.append(source)
+        elif op is not None:
+            waiting.add(op.inputs)
     return found
 
 
-def _told(case: Case, value: int) -> str:
+def _name(case: Case, value: int) -> str:
     """A value of the reference in words: its name, or what made it and where."""
     return named(case.reference.tape, value)

@@ -173,8 +173,8 @@ def test_the_whole_loop_is_the_first_enclosure(monkeypatch):
 @pytest.mark.parametrize("last", [True, False])
 def test_the_axis_of_the_steps(monkeypatch, last):
     case = cases_of(monkeypatch, unrolled(last=last), unrolled(last=last, shift=1.0))[0]
-    ((_, axis, states),) = sequences(next(enclosures(case)))
-    assert (axis, states) == (1, () if last else (1,))
+    (found,) = sequences(next(enclosures(case)))
+    assert (found.axis, found.states) == (1, () if last else (1,))
 
 
 def test_a_loop_is_left_by_its_end_only(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from parity.diagnosis.causes._windows import Window, read_off, slide
+from parity.diagnosis.causes._windows import Slide, read_off, slid
 from tests.unit.causes.told import kind, numbers, tensor, told
 
 IMAGES, KERNEL = numbers(3, 4, 12, 14), tensor(numbers(5, 4, 3, 3))
@@ -131,7 +131,7 @@ def test_a_window_is_read_off_what_it_gives(kind_):
         "conv": random.standard_normal((4, 3, 3, 2)),
         "transposed": random.standard_normal((6, 4, 3, 2)),
     }.get(kind_)
-    window = Window(
+    window = Slide(
         kind_,
         (3, 2),
         ((1, 0), (0, 2)),
@@ -141,28 +141,28 @@ def test_a_window_is_read_off_what_it_gives(kind_):
         -np.inf if kind_ == "max" else 0.0,
         "inside" if kind_ == "mean" else "all",
     )
-    guess = Window(kind_, (3, 2), ((0, 0), (0, 0)), (2, 3), (1, 1), window.groups)
-    found = read_off([slide(x, window, kernel)], x, guess, kernel)
+    guess = Slide(kind_, (3, 2), ((0, 0), (0, 0)), (2, 3), (1, 1), window.groups)
+    found = read_off([slid(x, window, kernel)], x, guess, kernel)
     assert found is not None
     assert (found.stride, found.fill, found.counted) == (window.stride, window.fill, window.counted)
     assert [before for before, _ in found.pads] == [1, 0]
-    assert np.allclose(slide(x, found, kernel), slide(x, window, kernel))
+    assert np.allclose(slid(x, found, kernel), slid(x, window, kernel))
 
 
 def test_no_window_is_read_off_other_numbers():
     random = np.random.default_rng(1)
     x = random.standard_normal((2, 3, 11, 13))
-    guess = Window("max", (2, 2), ((0, 0), (0, 0)), (1, 1), (1, 1))
+    guess = Slide("max", (2, 2), ((0, 0), (0, 0)), (1, 1), (1, 1))
     assert read_off([random.standard_normal((2, 3, 10, 12))], x, guess, None) is None
 
 
 def test_convolutions_are_torchs():
     x, kernel = numbers(2, 6, 9, 10), numbers(4, 3, 3, 2)
-    window = Window("conv", (3, 2), ((1, 1), (2, 2)), (2, 1), (2, 3), 2)
+    window = Slide("conv", (3, 2), ((1, 1), (2, 2)), (2, 1), (2, 3), 2)
     expected = F.conv2d(
         tensor(x), tensor(kernel), stride=(2, 1), padding=(1, 2), dilation=(2, 3), groups=2
     )
-    assert np.allclose(slide(x, window, kernel), expected, atol=1e-5)
+    assert np.allclose(slid(x, window, kernel), expected, atol=1e-5)
 
 
 def by_columns(before=(0, 0, 0, 0), **options):

@@ -1,0 +1,60 @@
+"""The two sides of a case in one form, for causes that may change either."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Explanation, as_it_is
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import RegionView
+from parity.matching.match import Side
+from parity.tape import Array
+
+_NONE: Mapping[int, Array] = {}
+
+
+@dataclass(frozen=True)
+class CaseSide:
+    """One side of a case."""
+
+    case: Case
+    is_candidate: bool
+
+    @property
+    def view(self) -> RegionView:
+        return self.case.candidate if self.is_candidate else self.case.reference
+
+    @property
+    def entering(self) -> tuple[int, ...]:
+        return self.case.candidate_entering if self.is_candidate else self.case.entering
+
+    @property
+    def model(self) -> Side:
+        """The whole model that the region is a part of, on the user's inputs."""
+        return self.case.repaired.side if self.is_candidate else self.case.repaired.reference
+
+    def values(self, given: Mapping[int, Array], ids: Collection[int]) -> list[Array]:
+        """Values of the region on a trial's `given`, as they lie there."""
+        case = self.case
+        return (case.candidate_values if self.is_candidate else case.reference_values)(given, ids)
+
+    def run(self, given: Mapping[int, Array], replaced: Mapping[int, Array] = _NONE) -> Array:
+        """What the region gives, in the reference's layout, with values replaced."""
+        case = self.case
+        return (case.run_candidate if self.is_candidate else case.run_reference)(given, replaced)
+
+    def end(self, trial: Trial) -> Array:
+        """What the region gave in a trial."""
+        return trial.candidate if self.is_candidate else trial.reference
+
+    def changed(self, found: Explanation) -> Explanation:
+        """An explanation by this side: with one thing changed it gives the other side's value."""
+        if not self.is_candidate:
+            return found
+        return replace(found, candidate=as_it_is, reference=found.candidate)
+
+
+def sides(case: Case) -> tuple[CaseSide, CaseSide]:
+    return CaseSide(case, False), CaseSide(case, True)

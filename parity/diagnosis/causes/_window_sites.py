@@ -1,0 +1,129 @@
+"""Where a convolution or a pool is in a region, and what its operation says of its windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from parity.diagnosis.causes._context import channel_axis
+from parity.diagnosis.causes._sides import CaseSide
+from parity.diagnosis.causes._windows import Slide
+from parity.operations import PADS
+from parity.tape import Array, Op
+from parity.windows import Window
+
+_KINDS = {
+    "convolution": "conv",
+    "depthwise_convolution": "conv",
+    "columns": "conv",  # a convolution by a product with them
+    "transposed_convolution": "transposed",
+    "max_pool": "max",
+    "average_pool": "mean",
+}
+_CROPS = {"slice", "batch_to_space", "copy"}
+
+
+@dataclass(frozen=True)
+class WindowSite:
+    """One side's convolution or pool.
+
+    Attributes:
+        channels_last: whether channels come last in its input.
+        base: value id of its input before padding.
+        at: value id of its result, after what is cut off it.
+            Of a convolution by columns what gives them: its result is to be looked for.
+        kernel: as `_windows` has it; None for a pool.
+        bias: (out,), of an operation that adds one itself.
+        pads: whether its operation states one padding for both sides of an axis.
+        slide: kind, size, groups, and the rest as far as it is stated.
+    """
+
+    side: CaseSide
+    op: Op
+    channels_last: bool
+    base: int
+    at: int
+    kernel: Array | None
+    bias: Array | None
+    pads: bool
+    slide: Slide
+
+
+def site_of(side: CaseSide) -> WindowSite | None:
+    """The first convolution or pool of a side's region, or its padding if there is none."""
+    op = next((op for op in side.view.ops if op.word in _KINDS), None)
+    if op is not None:
+        window = side.view.tape.adapter.TRAITS.window(op, side.view.tape)
+        return None if window is None else _of_window(side, op, window)
+    op = next((op for op in side.view.ops if op.word in PADS), None)
+    return None if op is None else _of_padding(side, op)
+
+
+def _of_window(side: CaseSide, op: Op, window: Window) -> WindowSite | None:
+    model, geometry = side.model, window.geometry
+    kernel = bias = None
+    size = geometry.kernel
+    if window.weight is not None:
+        if model.tape.is_live(window.weight):
+            return None
+        kernel = window.arranged(model.array(window.weight).astype(np.float64))
+    elif op.word == "columns":
+        kernel = _kernel_of_columns(side, op, window)
+        if kernel is None:
+            return None
+        size = kernel.shape[2:]
+    if window.bias is not None:
+        bias = model.array(window.bias)
+    kind = "transposed" if window.transposed else _KINDS[op.word]
+    pads = ((0, 0),) * len(size)
+    slide = Slide(kind, size, pads, geometry.stride, geometry.dilation, window.groups)
+    base, at = _before_padding(side, window.x), _after_crops(side, op.outputs[0])
+    stated = not geometry.same and any(n > 0 for n in geometry.before)
+    return WindowSite(side, op, window.channels_last, base, at, kernel, bias, stated, slide)
+
+
+def _of_padding(side: CaseSide, op: Op) -> WindowSite | None:
+    end = op.outputs[0]
+    rank = len(side.view.tape.values[end].shape)
+    ones = (1,) * (rank - 2)
+    if not ones:
+        return None
+    slide = Slide("pad", ones, ((0, 0),) * len(ones), ones, ones)
+    last = channel_axis(side.view, rank) == rank - 1
+    base, at = _before_padding(side, end), _after_crops(side, end)
+    return WindowSite(side, op, last, base, at, None, None, False, slide)
+
+
+def _kernel_of_columns(side: CaseSide, op: Op, window: Window) -> Array | None:
+    """The kernel that fits columns: as long as they are, for as many channels as are read."""
+    values = side.view.tape.values
+    shape, columns = values[window.x].shape, values[op.outputs[0]].shape
+    for leaf in side.view.leaves:
+        if leaf.array.ndim != len(shape) or leaf.array.dtype.kind != "f":
+            continue
+        kernel = np.moveaxis(leaf.array, (-1, -2), (0, 1)) if window.channels_last else leaf.array
+        if kernel.shape[1] == shape[window.channel] and kernel[0].size in columns:
+            return kernel.astype(np.float64)
+    return None
+
+
+def _before_padding(side: CaseSide, value: int) -> int:
+    tape, inside = side.view.tape, {op.index for op in side.view.ops}
+    op = tape.producer(value)
+    while op is not None and op.index in inside and op.word in PADS | {"space_to_batch"}:
+        value = op.inputs[0]
+        op = tape.producer(value)
+    return value
+
+
+def _after_crops(side: CaseSide, value: int) -> int:
+    """What is left of a value that nothing else reads, after cuts and copies."""
+    tape, inside = side.view.tape, {op.index for op in side.view.ops}
+    while len(tape.consumers[value]) == 1:
+        op = tape.ops[tape.consumers[value][0]]
+        ranks = {len(tape.values[one].shape) for one in (value, op.outputs[0])}
+        if op.index not in inside or op.word not in _CROPS or len(ranks) > 1:
+            break
+        value = op.outputs[0]
+    return value

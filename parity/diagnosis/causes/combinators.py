@@ -1,0 +1,84 @@
+"""The shapes that nearly all explanations have, so that a cause only declares what it tries.
+
+1. Both sides are one formula of the input with different parameters: `other_parameter`.
+2. A value stands in for another: `Explanation(kind, summary, with_value(case, ...))` where the
+   reference is changed, `fix(in_candidate(case, ...), kind, summary)` where the candidate is fixed.
+3. A weight is another one: `Explanation(kind, summary, with_leaves(case, ...))`.
+
+A cause of the second or third shape lists explanations lazily; `first_that_fits` runs them on the
+user's inputs and keeps the first one that predicts what is there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Explanation, Predict, as_it_is, of_x
+from parity.diagnosis.causes._substitution import close, fits
+from parity.tape import Array
+
+_ROUNDED = 1e-6  # relative: two numbers that were solved for in float64 and differ less are one
+
+T = TypeVar("T")
+Solve = Callable[[Array, Array], T | None]
+
+
+def other_parameter(
+    case: Case,
+    form: Callable[[Array, T], Array],
+    solve: Solve[T],
+    claim: Callable[[T, T], Explanation],
+) -> Iterator[Explanation]:
+    """Both sides compute form(x, parameter) of the largest input, with two parameters.
+
+    Args:
+        form: the formula.
+        solve: the parameter with which the formula gives y of x, None if there is none; `among`
+            makes one of a list of parameters.
+        claim: the explanation in words, of the reference's parameter and the candidate's; its
+            predictions are put in here.
+    """
+    first = case.first
+    ours = solve(first.x, first.reference)
+    theirs = None if ours is None else solve(first.x, first.candidate)
+    if ours is not None and theirs is not None and not _same(ours, theirs):
+        yield replace(claim(ours, theirs), candidate=of_x(form, theirs), reference=of_x(form, ours))
+
+
+def _same(a: object, b: object) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=_ROUNDED)
+    return a == b
+
+
+def among(form: Callable[[Array, T], Array], parameters: Iterable[T]) -> Solve[T]:
+    """Solves for the first of some parameters with which form(x, parameter) is y."""
+    listed = tuple(parameters)
+    return lambda x, y: next((one for one in listed if close(form(x, one), y)), None)
+
+
+def fix(fixed: Predict, kind: str, summary: str, **fields: Any) -> Explanation:
+    """An explanation by the candidate itself: with one thing changed it gives the reference."""
+    return Explanation(kind, summary, as_it_is, fixed, **fields)
+
+
+def first_that_fits(case: Case, proposals: Iterable[Explanation]) -> Iterator[Explanation]:
+    """The first of some explanations that predicts both sides on the user's inputs."""
+    yield from itertools.islice(all_that_fit(case, proposals), 1)
+
+
+def all_that_fit(case: Case, proposals: Iterable[Explanation]) -> Iterator[Explanation]:
+    """The explanations that predict both sides on the user's inputs."""
+    return (one for one in proposals if _predicts(case, one))
+
+
+def _predicts(case: Case, one: Explanation) -> bool:
+    first = case.first
+    if one.reference is not None and not fits(one.reference, first, first.reference):
+        return False
+    return one.candidate is as_it_is or fits(one.candidate, first, first.candidate)
