@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from parity.keeping.leaf import StateRules
+from parity.products import Product, matrix_product
 
 if TYPE_CHECKING:
     from parity.arrays import Array
     from parity.operation import Op
-    from parity.products import Product
     from parity.tape import Tape
     from parity.weights.cell_weights import CellWeights
     from parity.windows import Padding, Window
@@ -69,7 +69,8 @@ class Traits:
         window: how a convolution, a pool or what gives columns goes over its input; None of all
             else, and where its attributes do not say.
         padding: what a padding puts around its input; None of all else, likewise.
-        product: the factors of a product and how they meet; None of all else, likewise.
+        product: the factors of a product and how they meet; None of all else, likewise. The
+            default reads `matmul` and `dense` as they are, without an equation.
         channel_axis: where the channels are in an image of so many axes that an operation reads or
             gives.
         parts: what a tensor that is no plain array is made of, as a sparse one; None for others.
@@ -89,7 +90,7 @@ class Traits:
     weights: WeightRules = field(default_factory=WeightRules)
     window: Callable[[Op, Tape], Window | None] = _none
     padding: Callable[[Op, Tape], Padding | None] = _none
-    product: Callable[[Op, Tape], Product | None] = _none
+    product: Callable[[Op, Tape], Product | None] = matrix_product
     channel_axis: Callable[[Op, int], int] = lambda op, rank: 1
     parts: Callable[[Any], Items | None] = _none
     readable: Callable[[Any], Any] = _itself

@@ -124,6 +124,11 @@ def test_a_recording_replays_and_leaves_the_model_as_it_was() -> None:
 def test_structures_are_compared() -> None:
     same = parity.structure(Reference(), Port(seed=1), inputs=X)
     assert not same.differences, str(same)
+    other = parity.structure(Reference(), Port(Arr.ramp, softmax=0, seed=1), inputs=X)
+    text = str(other)
+    assert "tanh -> relu" in text
+    assert "softmax, over: 4 -> 6" in text
+    assert len(other.differences) == 2
 
 
 @pytest.mark.parametrize("as_source", [False, True], ids=["to it", "from it"])
@@ -132,6 +137,8 @@ def test_weights_are_transferred(as_source: bool) -> None:
     source, target = models[::-1] if as_source else models
     done = parity.transfer(source, target, inputs=X)
     assert done.report is not None and done.report.verdict == "parity", str(done)
+    kernel = "IO -> OI" if as_source else "OI -> IO"
+    assert str(done).count(kernel) == 2, str(done)  # by what the weights do, not by elimination
     given = models[0](torch.from_numpy(X)).detach().numpy()
     assert np.allclose(given, models[1](Arr(X)).data, atol=1e-6)
 
