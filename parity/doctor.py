@@ -1,4 +1,4 @@
-"""`parity doctor`: what can change numbers here: versions, threads, precision, determinism."""
+"""`parity doctor`: what can change values here: versions, threads, precision, determinism."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ WORDS: Mapping[str, str] = {
     # recurrence and attention
     "recurrence": "a whole sequence, or a turn of it",
     "attention": "softmax(q k^T) v in one operation",
-    # moves: the same numbers elsewhere
+    # moves: the same values elsewhere
     "reshape": "",
     "squeeze": "without axes of length 1",
     "expand_dims": "with an axis of length 1",
@@ -151,9 +151,9 @@ WORDS: Mapping[str, str] = {
     "unstack": "into several, without the axis",
     "concatenate": "",
     "stack": "with a new axis",
-    "pad": "numbers put around",
-    "reflect_pad": "mirrored numbers put around",
-    "replicate_pad": "the outermost numbers put around",
+    "pad": "values put around",
+    "reflect_pad": "mirrored values put around",
+    "replicate_pad": "the outermost values put around",
     "flip": "reversed along axes",
     "roll": "shifted along axes, what falls off put in front",
     "repeat": "",

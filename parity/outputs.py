@@ -40,7 +40,7 @@ class Outputs(dict[str, Any]):
     """The tensors of an output structure by path: `"output"` for a single one, else `"state/1"`.
 
     Attributes:
-        others: what holds no numbers, by path: None, strings, members of enums, objects.
+        others: what is not numeric, by path: None, strings, members of enums, objects.
         foreign: paths of tensors of another framework, given as arrays.
         numbers: by path the keys that lead there and are numbers, as ids are: they are values.
         classes: the classes of the user's objects that show their items, and of distributions.
@@ -222,7 +222,7 @@ def _is_text(tensor: Any) -> bool:
 
 
 def _text(leaf: Any) -> Any:
-    """A leaf that holds no numbers; TensorFlow's strings as NumPy's."""
+    """A leaf that is not numeric; TensorFlow's strings as NumPy's."""
     if getattr(getattr(leaf, "dtype", None), "name", "") == "string":
         return np.asarray(leaf.numpy()).astype(bytes)
     return leaf
@@ -278,8 +278,8 @@ def _hidden(
     """Private attributes with numbers that nothing public shows, of a class of the user's.
 
     A number is shown if it is a leaf, or if a property that reads the attribute gives as many.
-    Of what a library's class keeps there, whole numbers and what is no number are its own affair.
-    Whole numbers say how an object works, as public ones do: both objects need not have them. So
+    Of what a library's class keeps there, integers and what is no number are its own affair.
+    Integers say how an object works, as public ones do: both objects need not have them. So
     does what is no number and a method reads.
     """
     attributes = private(thing) if is_users_class(type(thing)) else {}
@@ -348,6 +348,6 @@ def _as_array(thing: Any, is_tensor: Callable[[object], bool]) -> Any:
 
 
 def _size(leaf: Any) -> int:
-    """How many numbers a leaf holds; one if it is no array."""
+    """How many values a leaf holds; one if it is no array."""
     leaf = leaf.array if isinstance(leaf, Foreign) else leaf
     return int(np.prod(tuple(getattr(leaf, "shape", ())), dtype=np.int64))

@@ -40,7 +40,7 @@ class Tape:
         recorded: the values as they were during the run, as the framework's own tensors.
         caveats: what this tape does not show, as sentences for people.
         doubts: why it may not stand for the model at all; with one, nothing is verified.
-        other_outputs: what the model returned that holds no numbers, by name.
+        other_outputs: what the model returned that is not numeric, by name.
         numbers: by name of an output the numbers among the keys of dicts that lead to it.
         classes: of what the model returned, those of the user's objects, by the path to each.
         by_value: names of outputs that the host computed: what they were is all that is known.

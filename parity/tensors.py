@@ -28,7 +28,7 @@ ITSELF = Path()
 
 @dataclasses.dataclass(frozen=True)
 class Foreign:
-    """A tensor of a framework that is not the model's, and its numbers."""
+    """A tensor of a framework that is not the model's, and its values."""
 
     array: Any
     tensor: Any

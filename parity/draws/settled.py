@@ -1,4 +1,4 @@
-"""Draws that are no chance: a fixed seed makes the same numbers whenever the model runs."""
+"""Draws that are no chance: a fixed seed makes the same samples whenever the model runs."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def other_random_state(turn: int) -> Iterator[None]:
 
 
 def same_outputs(one: Tape, other: Tape) -> bool:
-    """Whether two runs of a model gave the same numbers."""
+    """Whether two runs of a model gave the same values."""
     found = [
         {name: tape.adapter.to_numpy(tape.recorded[value]) for name, value in tape.outputs.items()}
         for tape in (one, other)

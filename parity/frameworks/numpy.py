@@ -154,7 +154,7 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
 def _looked_up(
     call: _Call, arguments: Sequence[Native], found: Sequence[Array], results: Sequence[int]
 ) -> list[int]:
-    """Which results are made of whole numbers, as of the rows of a table of weights."""
+    """Which results are made of integers, as of the rows of a table of weights."""
     shuffled = [
         np.roll(array.ravel(), 1).reshape(array.shape) if array.dtype.kind in "biu" else array
         for array in arguments
@@ -163,7 +163,7 @@ def _looked_up(
         return []
     try:
         others = _called(call, shuffled)
-    except NoFloat64:  # whole numbers that have to be in order
+    except NoFloat64:  # integers that have to be in order
         return []
     return [at for at in results if not _equal(found[at], others[at])]
 

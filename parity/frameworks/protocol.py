@@ -42,7 +42,7 @@ class Framework(Adapter, Protocol):
         """
 
     def other_random_state(self, turn: int) -> AbstractContextManager[None]:
-        """Within it a model draws other numbers, at each turn, unless it sets a seed of its own."""
+        """Within it a model draws other samples, at each turn, unless it sets a seed of its own."""
 
     def tensors(self, obj: object) -> list[Tensor]:
         """The parameters and buffers that a model holds, in its own order, each once."""

@@ -363,7 +363,7 @@ def is_foreign(op: Op) -> bool:
 
 
 def versions() -> dict[str, str]:
-    """Versions, and the switches that change numbers."""
+    """Versions, and the switches that change values."""
     keras = sys.modules.get("keras")
     within = tf.config.threading.get_intra_op_parallelism_threads()
     between = tf.config.threading.get_inter_op_parallelism_threads()

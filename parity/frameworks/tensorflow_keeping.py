@@ -200,7 +200,7 @@ def _queue(thing: Any) -> Put:
 
 
 def address(tensor: Native) -> int:
-    """Where a tensor's numbers lie in memory; those of a scalar too."""
+    """Where a tensor's values lie in memory; those of a scalar too."""
     return int(np.frombuffer(tensor, np.uint8).__array_interface__["data"][0])
 
 

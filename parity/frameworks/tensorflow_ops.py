@@ -1,7 +1,7 @@
 """What TensorFlow's operations are: moves or draws, what is a setting, and their float64.
 
 A type's attributes and arguments are read off TensorFlow's own registry. By hand are only the
-lists of what moves numbers, and float64 versions of the kernels that have none.
+lists of what moves values, and float64 versions of the kernels that have none.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SETTINGS = {
         ).split()
     },
 }
-# Attributes that say nothing of the numbers.
+# Attributes that say nothing of the values.
 NOISE = frozenset(
     "Truncate validate_indices validate_shape use_cudnn_on_gpu grad_a grad_b grad_x grad_y "
     "container shared_name config config_proto executor_type _output_shapes _XlaMustCompile".split()

@@ -1,4 +1,4 @@
-"""Tables of ATen operators: which only move numbers, and which need help to run in float64."""
+"""Tables of ATen operators: which only move values, and which need help to run in float64."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def to_numpy(array: Native) -> Array:
         return type_cast(Array, tensor.numpy(force=True))  # conjugate, negative and zero views too
     except RuntimeError as error:
         raise ModelError(
-            f"a {type(array).__name__} holds its numbers where they cannot be read ({error}). "
+            f"a {type(array).__name__} holds its values where they cannot be read ({error}). "
             "Return the tensors that it is made of"
         ) from error
 

@@ -143,7 +143,7 @@ def left_as_it_was(model: object) -> Iterator[None]:
 
 @contextlib.contextmanager
 def other_generators(model: object, turn: int) -> Iterator[None]:
-    """Within it the generators that a model holds draw other numbers, at each turn others."""
+    """Within it the generators that a model holds draw other samples, at each turn others."""
     kept = _of(model)
     kept.move(turn)
     try:

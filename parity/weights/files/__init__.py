@@ -191,7 +191,7 @@ def _identify_zip(path: Path) -> str:
 
 
 def _counters(found: WeightFile) -> tuple[Note, ...]:
-    """Single whole numbers: steps that an optimizer took, batches that a norm has seen."""
+    """Single integers: steps that an optimizer took, batches that a norm has seen."""
     names = tuple(
         name
         for name, entry in found.entries.items()

@@ -130,14 +130,14 @@ def _walk(path: Path, file: Any) -> tuple[dict[str, Any], dict[str, Any]]:
             elif isinstance(item, h5py.Dataset):
                 if item.external or item.is_virtual:
                     raise FileError(
-                        f"{path}: {inner!r} takes its numbers from another file; refused."
+                        f"{path}: {inner!r} takes its values from another file; refused."
                     )
                 datasets[inner] = item
     return {place: datasets[place] for place in sorted(datasets, key=natural)}, groups
 
 
 def _dtype(dataset: Any) -> str | None:
-    """The type of a dataset's numbers; Keras notes one that HDF5 has not in an attribute."""
+    """The type of a dataset's values; Keras notes one that HDF5 has not in an attribute."""
     noted = dataset.attrs.get("dtype")
     if dataset.dtype.kind == "V" and noted in EXTENSIONS:
         return str(noted)
@@ -239,7 +239,7 @@ def write(path: Path, tensors: Mapping[str, Any], like: WeightFile | None, kind:
 
 
 def replace(path: Path, like: WeightFile, tensors: Mapping[str, Any]) -> None:
-    """Exchanges the numbers in a copy of a file; all else stays."""
+    """Exchanges the values in a copy of a file; all else stays."""
     given = as_in(like, tensors)
     with need("h5py").File(path, "r+") as file:
         for name, array in given.items():
