@@ -33,7 +33,7 @@ class Adapter(Protocol):
         """Runs `op` again on `arguments` (one for each of `op.inputs`), without side effects."""
 
     def cast(self, array: Native, precision: Precision) -> Native:
-        """The same values in float64 if they are floating and `precision` says so."""
+        """The same values in float64 if they are floating and `precision` is set."""
 
     def to_numpy(self, array: Native) -> Array:
         """The contents as NumPy; shares memory where it can, so callers must not write to it."""

@@ -40,7 +40,7 @@ def bound(model: Model, inputs: Inputs, flagged: bool = False) -> Arguments:
 
     Args:
         inputs: of any framework's tensors, in the caller's structure.
-        flagged: whether it takes `training` whatever its signature says.
+        flagged: whether it takes `training` whatever its signature.
     """
     given, stated = without_flag(inputs)
     if model.way is not None:
@@ -66,7 +66,7 @@ def bind(function: Callable[..., Any], inputs: Inputs, training: bool = False) -
         training: what an argument of that name is to be, where the function asks for one.
 
     Raises:
-        InputError: the dict's flag says otherwise, and the function does not take it.
+        InputError: the dict's flag is another, and the function does not take it.
     """
     return _with_lists(_flagged(function, *without_flag(inputs), training, name_of(function)))
 
@@ -77,7 +77,7 @@ def _with_lists(arguments: Arguments) -> Arguments:
 
 
 def without_flag(inputs: Inputs) -> tuple[Inputs, bool | None]:
-    """The inputs without a flag `training` of the caller's, and what it says."""
+    """The inputs without a flag `training` of the caller's, and its value."""
     stated = inputs.get(FLAG) if isinstance(inputs, Mapping) else None
     if not isinstance(stated, bool):
         return inputs, None

@@ -1,4 +1,4 @@
-"""Reads off the call stack which layer runs, and which line of the user's.
+"""Reads off the call stack which layer runs, and which of the user's lines.
 
 An operation is reported some fifty frames deep in a framework. Nearly all of them are those of the
 operation before, so what they mean is kept and only the new ones are looked at.

@@ -61,7 +61,7 @@ def items_of(thing: Any) -> list[tuple[Any, Any]] | None:
 
 
 def _beside_items(thing: Any) -> list[tuple[Any, Any]]:
-    """What a container says beside its items: their order, what its keys are, what it makes."""
+    """What a container states beside its items: their order, what its keys are, what it makes."""
     found: list[tuple[Any, Any]] = []
     if isinstance(thing, OrderedDict) and not dataclasses.is_dataclass(thing):
         found.append(("order of keys", Setting(Ordered(tuple(thing)))))

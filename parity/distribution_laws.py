@@ -52,7 +52,7 @@ def are_told_alike(reference: Tape, candidate: Tape) -> bool:
 
 @dataclass(frozen=True)
 class _Alike:
-    """What makes the distributions of two models alike, and what is to be said of it."""
+    """What makes the distributions of two models alike, and what is to be reported of it."""
 
     changes: tuple[_Changes, _Changes]
     doubts: list[str]
@@ -247,7 +247,7 @@ def _made(
 def _rest(
     law: Law, side: _Given, given: set[str], parameters: Mapping[str, _Made]
 ) -> dict[str, _Made]:
-    """What else is given; of a library's distribution not what says the same in other words."""
+    """What else is given; of a library's distribution not what states the same in another way."""
     read = {source for made in parameters.values() for source in made.sources}
     again: set[str] = set()
     for name in given if side.law is not None else ():

@@ -118,7 +118,7 @@ def name_of(obj: object) -> str:
 
 
 def full_name(name: str, framework: str) -> str:
-    """A model's name with its framework, said once."""
+    """A model's name with its framework, once."""
     return name if f"({framework})" in name else f"{name} ({framework})"
 
 

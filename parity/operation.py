@@ -17,7 +17,7 @@ ValueKind = Literal["input", "parameter", "buffer", "constant", "computed"]
 # What an operation does to the values it gets.
 #   compute  new values
 #   move     the same values elsewhere: reshape, transpose, slice, pad, concatenate, cast, copy
-#   random   draws numbers that no other framework draws; `Op.draw` says from what
+#   random   draws numbers that no other framework draws; `Op.draw` has from what
 Role = Literal["compute", "move", "random"]
 
 

@@ -1,6 +1,6 @@
 """What operations are called here, whatever a framework calls its kernels.
 
-An adapter says of each kernel which of these words it is (`WORDS` in its file of words); everything
+An adapter gives each kernel one of these words (`WORDS` in its file of words); everything
 above the adapters reads `Op.word` and no kernel's name. A kernel that is none of them goes by its
 own name in lower case, so that two of one framework still compare.
 """
@@ -51,7 +51,7 @@ WORDS: Mapping[str, str] = {
     "erfc": "1 - erf(x)",
     "maximum": "the larger of x and y",
     "minimum": "the smaller of x and y",
-    "clip": "cut off below and above, as far as its attributes say",
+    "clip": "cut off below and above, as far as its attributes state",
     "clip_min": "cut off below",
     "clip_max": "cut off above",
     "lerp": "x + w * (y - x)",

@@ -29,8 +29,8 @@ from parity.objects import (
     named_by_a_library,
     names_parameters,
     private,
-    says_how,
     shown_beside,
+    states_how,
 )
 from parity.returned_models import Returned, parameters
 from parity.tensors import NUMBERS, Foreign, Path, foreign, is_narrow, parts_of_tensor
@@ -80,11 +80,11 @@ def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
     give their values and row splits, masked arrays their data and their mask.
 
     Of an object what it shows is visited: public attributes, slots, fields, properties and other
-    descriptors of the user's code, what the user's class says of all its objects, the parameters
+    descriptors of the user's code, what the user's class states of all its objects, the parameters
     that a distribution declares (`parameters`, `params`, `arg_constraints`), and properties that
     only return an attribute. Others are not asked: they may be expensive, or draw. A library's
     object that shows no array is a leaf itself, too; of a model its parameters and buffers are
-    leaves. A private attribute is a leaf of another kind where a class of the user's keeps numbers
+    leaves. A private attribute is a leaf of another kind where a user-defined class keeps numbers
     in it that nothing public shows, or that a method may give as they are. A container of the
     user's own class shows its attributes beside its items, a number or a text of such a class too,
     and a tensor the tensors among its attributes.
@@ -275,7 +275,7 @@ _EXACT = 2**53
 def _hidden(
     thing: Any, keys: tuple[Any, ...], found: list[_Leaf], is_tensor: Callable[[object], bool]
 ) -> Iterator[tuple[str, Any]]:
-    """Private attributes with numbers that nothing public shows, of a class of the user's.
+    """Private attributes with numbers that nothing public shows, of a user-defined class.
 
     A number is shown if it is a leaf, or if a property that reads the attribute gives as many.
     Of what a library's class keeps there, integers and what is no number are its own affair.
@@ -307,7 +307,7 @@ def _hidden(
             yield name, Setting(Private(item)) if setting else Private(item)
         elif (held or isinstance(item, _SCALARS)) and methods_from(type(thing), name):
             yield name, Private(_as_array(item, is_tensor))
-        elif not held and says_how(item) and methods_from(type(thing), name):
+        elif not held and states_how(item) and methods_from(type(thing), name):
             yield name, Setting(Private(item))
 
 

@@ -40,7 +40,7 @@ class Product:
 
 
 def matrix_product(op: Op, tape: Tape) -> Product | None:
-    """That of an operation whose word says which factors it has, and that swaps no axes."""
+    """That of an operation whose word states which factors it has, and that swaps no axes."""
     if op.word == "dense" and len(op.inputs) in (2, 3):
         bias = op.inputs[2] if len(op.inputs) == 3 else None
         return Product((op.inputs[0], op.inputs[1]), bias)

@@ -2,7 +2,7 @@
 
 NumPy's functions are replaced while a model is recorded: each gives what it would give, and what it
 drew is kept. In a replay they give the samples that are substituted, transformed as their arguments
-say, so that the arguments are computed and compared like other values.
+state, so that the arguments are computed and compared like other values.
 """
 
 from __future__ import annotations

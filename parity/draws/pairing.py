@@ -307,7 +307,7 @@ def _layouts(reference: tuple[int, ...], candidate: tuple[int, ...]) -> list[Ord
 
 
 def _evidence(found: Match, unit: Unit, choice: Choice, op: Op, run: Replay) -> int:
-    """What follows a draw says for a counterpart; see `Choice`."""
+    """What follows a draw shows of a counterpart; see `Choice`."""
     tape, drawing = found.side.tape, found.drawing
     branch = run.branch()
     branch.replace(unit.value, samples(found, unit, choice, found.reference))

@@ -160,7 +160,7 @@ def bits_of(array: Array) -> float:
 
 def _seeded_by_state(tape: Tape) -> set[int]:
     """Draws by a seed that is made of what a run changes, as a count of its calls, which is put
-    back. A seed is a whole number: what else a draw reads says how it is shaped or distributed.
+    back. A seed is a whole number: what else a draw reads states how it is shaped or distributed.
     """
     held = {value.id for value in tape.values if value.written}
     recorded = Replay(tape, None, tape.recorded)

@@ -46,32 +46,32 @@ def monotone(tape: Tape, run: Replay, unit: Unit, origins: Origins) -> bool:
     """Whether what meets the model's data is a monotone function of one draw and of no other."""
     made = {unit.value}
     chain: set[int] = set()
-    ends: set[int] = set()
+    cuts: set[int] = set()
     for op in tape.ops:
         read = made.intersection(op.inputs)
         if op.index not in tape.used or op.role == "random" or not read:
             continue
         if any(origins.mixed(value) for value in op.outputs):
-            ends |= read
+            cuts |= read
             continue
         if any(one in origins.noise and one not in made for one in op.inputs):
             return False
         chain.add(op.index)
         made.update(op.outputs)
-    ends |= made.intersection(tape.outputs.values())
+    cuts |= made.intersection(tape.outputs.values())
     places = np.linspace(0.002, 0.998, _PLACES)
     try:
         rows = [_at(tape, run, unit, float(p), chain) for p in places]
     except ReplayError:
         return False
-    for end in ends:
-        values = np.array([row.array(end).astype(np.float64).ravel() for row in rows])
+    for cut_value in cuts:
+        values = np.array([row.array(cut_value).astype(np.float64).ravel() for row in rows])
         steps = np.diff(values, axis=0)
         least = 1e-9 * np.abs(values).max()
         rises, falls = (steps >= -least).all(axis=0), (steps <= least).all(axis=0)
         if not bool((rises | falls).all()):
             return False
-    return bool(ends)
+    return bool(cuts)
 
 
 def _at(tape: Tape, run: Replay, unit: Unit, p: float, chain: set[int]) -> Replay:

@@ -2,7 +2,7 @@
 
 A framework is found through `sys.modules`: what the user has not imported is never imported here.
 A new framework is one file and one call of `register`; see docs/adding-a-framework.md. What an
-adapter has to offer is `protocol.Framework`, what it may say of itself besides `traits.Traits`.
+adapter has to offer is `protocol.Framework`, what it may state of itself besides `traits.Traits`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Registered:
     Attributes:
         module: the module that shows that it is in use.
         adapter: the module that is its adapter.
-        aliases: other names by which users say it.
+        aliases: other names that users give it.
         packages: whose code is its own, so that no line of theirs is a user's; default `module`.
         title: how people write it; default its name.
         variables: environment variables that it reads at its start and that may change values.
@@ -112,7 +112,7 @@ def load_adapter(name: str, module: str, adapter: str, install: str) -> Any:
     """Imports an adapter.
 
     Raises:
-        FrameworkMissing: what it is for is not installed; the message says how to.
+        FrameworkMissing: what it is for is not installed; the message states how to.
     """
     __tracebackhide__ = True
     if module not in sys.modules and importlib.util.find_spec(module) is None:

@@ -48,7 +48,7 @@ def import_chainer() -> Any:
                 "chainer",
             )
     importlib.import_module("chainer")
-    _give_stand_in()  # with a shim of the user's own it may have been imported before parity
+    _give_stand_in()  # with the user's own shim it may have been imported before parity
     return sys.modules["chainer"]
 
 

@@ -1,4 +1,4 @@
-"""NumPy callables: only what goes in and comes out can be seen; said to be so."""
+"""NumPy callables: only what goes in and comes out can be seen; reported to be so."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
         return isinstance(thing, layers) and id(thing) not in held.inner
 
     recorder = Recorder(_ADAPTER, is_layer, held.layers, root, separator="/")
-    state.apart(held)
+    state.give_own_memory(held)
     before = state.snapshot(held)
     watcher = Watcher(recorder, before)
 

@@ -37,7 +37,7 @@ _RANDOM = re.compile(
     r"Random(?!.*(GetKey|GetAlg|Dataset|Queue|Generator|Grad))|Multinomial|TruncatedNormal"
     r"|^Stateful(Standard|Uniform)|^StatelessShuffle|CandidateSampler|^RngReadAndSkip"
 )
-# Arguments that say how, not what: constants among them are shown as attributes.
+# Arguments that state how, not what: constants among them are shown as attributes.
 _SETTINGS = {
     **dict.fromkeys(("reduction_indices", "axis", "dim", "split_dim", "dimension"), "axis"),
     **{
@@ -75,7 +75,7 @@ WIDER = {  # the dtypes that float64 replaces
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What TensorFlow's registry says of a type of operation.
+    """What TensorFlow's registry states of a type of operation.
 
     Attributes:
         types: its attributes that are dtypes.

@@ -222,7 +222,7 @@ def snapshot(held: Holdings) -> dict[int, Native]:
     return found
 
 
-def apart(held: Holdings) -> None:
+def give_own_memory(held: Holdings) -> None:
     """Gives scalar variables memory of their own, by which what is read of them is known.
 
     TensorFlow keeps one tensor for all that are 2.5, a constant and what a variable holds alike.
@@ -304,7 +304,7 @@ def eagerly() -> Iterator[list[Any]]:
     """Runs the bodies of `tf.function`s as they were written, and lets errors through as raised.
 
     What is called within it is listed. TensorFlow itself runs a method's translation for graphs
-    once there is one, in a temporary file that is none of the user's.
+    once there is one, in a temporary file that is not the user's.
     """
     called: list[Any] = []
     original = polymorphic_function.Function.__call__

@@ -67,7 +67,7 @@ class Traits:
         state: how what models hold is put back after a run.
         weights: how weights of its layers are named, laid out and stored.
         window: how a convolution, a pool or what gives columns goes over its input; None of all
-            else, and where its attributes do not say.
+            else, and where its attributes do not state it.
         padding: what a padding puts around its input; None of all else, likewise.
         product: the factors of a product and how they meet; None of all else, likewise. The
             default reads `matmul` and `dense` as they are, without an equation.

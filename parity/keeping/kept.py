@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parity.keeping.leaf import CannotPutBack
-from parity.keeping.losses import note_lost, saying_what_is_lost
+from parity.keeping.losses import note_lost, reporting_losses
 from parity.keeping.walk import Path, state_rules, text, walked
 
 _UNUSUAL = 2_654_435_769  # no seed that anybody gives by hand
@@ -64,7 +64,7 @@ class Kept:
             yield
         except CannotPutBack:
             self.lost[text(path)] = None
-        except Exception as error:  # an object of the user's may refuse anything
+        except Exception as error:  # a user's object may refuse anything
             self.lost[f"{text(path)} ({type(error).__name__}: {error})"] = None
 
 
@@ -83,13 +83,13 @@ _now: ContextVar[_Comparison | None] = ContextVar("comparison", default=None)
 def one_comparison() -> Iterator[None]:
     """Within it a model is looked through once, however often it runs."""
     if _now.get() is not None:
-        with saying_what_is_lost():
+        with reporting_losses():
             yield
         return
     comparison = _Comparison()
     token = _now.set(comparison)
     try:
-        with saying_what_is_lost():
+        with reporting_losses():
             yield
     finally:
         _now.reset(token)

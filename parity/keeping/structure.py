@@ -79,7 +79,7 @@ class Structure:
             built: whether the run was a first call that has built something, which stays: weights,
                 layers, and what a library notes of them. What the user's own code keeps is put
                 back, as a flag or a state that the next call begins with.
-            here: whether it has built something in this owner, or in this container of the user's:
+            here: whether it has built something in this owner, or in this container of the user:
                 then what is new stays as well.
         """
         now, items = dict(self.read()), self.before

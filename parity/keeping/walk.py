@@ -159,7 +159,7 @@ class _Walk:
             if not self._waiting:
                 self._waiting, self._further = self._further, self._waiting
             found = self._waiting.popleft()
-            with contextlib.suppress(Exception):  # an object of the user's may refuse anything
+            with contextlib.suppress(Exception):  # a user's object may refuse anything
                 if self._is_wanted is not None and self._is_wanted(found.thing):
                     self.wanted.append((found.path, found.thing))
                 elif not isinstance(found.thing, _PLAIN) and id(found.thing) not in self.seen:
@@ -233,7 +233,7 @@ class _Walk:
         self._later(at, [("", kind)])
 
     def _class(self, at: _Found) -> None:
-        """What a class of the user's holds for all its objects, and what its methods reach."""
+        """What a user-defined class holds for all its objects, and what its methods reach."""
         at = at._replace(owner=at.thing, within=None)
         self._structure(at, of_class(at.thing), ".{}")
         self._later(at, [("", base) for base in at.thing.__bases__])

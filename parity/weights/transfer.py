@@ -17,7 +17,7 @@ from parity.diagnosis.unshared import after_a_transfer
 from parity.errors import FileError, InputError
 from parity.frameworks import load
 from parity.frameworks.invoke import own_arithmetic
-from parity.keeping import lost, saying_what_is_lost
+from parity.keeping import lost, reporting_losses
 from parity.layout_advice import record
 from parity.model import Inputs, Model, lay_out, wrap
 from parity.progress import say
@@ -108,7 +108,7 @@ class Transfer:
 
 
 @own_arithmetic()
-@saying_what_is_lost()
+@reporting_losses()
 def transfer(
     source: Any,
     target: Any,

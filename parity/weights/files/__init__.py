@@ -224,7 +224,7 @@ def write_weights(
     Args:
         path: the file, or the prefix of a TensorFlow checkpoint.
         tensors: arrays by name; numbers of any kind that the format has.
-        format: a key of `FORMATS`; without it, what the path's suffix says, or what `like` is.
+        format: a key of `FORMATS`; without it, by the path's suffix, or what `like` is.
         like: a file with the same names and shapes, of which all but the numbers is kept: order,
             nesting, configs. Must be of the same format; may be the file that is written.
 
@@ -256,7 +256,7 @@ def write_weights(
 
 
 def _format_of(path: Path) -> str | None:
-    """What the suffix says; the longest that fits, as `.weights.h5`."""
+    """The format by the suffix; the longest that fits, as `.weights.h5`."""
     fitting = [
         (len(end), name)
         for name, kind in FORMATS.items()

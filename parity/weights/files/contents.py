@@ -19,7 +19,7 @@ class Entry:
         shape: its sizes.
         dtype: its type as NumPy or `ml_dtypes` calls it: `float32`, `bfloat16`.
         load: reads it: a new array, in the machine's byte order.
-        label: the name that people know it by, where the file's own says less.
+        label: the name that people know it by, where the file's own is less clear.
         shared: the name of an earlier tensor that is the same memory, or "".
         place: where it lies in the file, if not by its name.
     """
