@@ -15,7 +15,7 @@ _losses: ContextVar[_Losses | None] = ContextVar("losses", default=None)
 
 @contextlib.contextmanager
 def reporting_losses() -> Iterator[None]:
-    """Within it `lost` knows what runs have changed for good, and an error that ends it lists that."""
+    """Within it `lost` knows what runs have changed for good; an error that ends it lists that."""
     token = _losses.set({} if (known := _losses.get()) is None else known)
     try:
         yield
