@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from parity import __version__, budget
 from parity.errors import InputError, ParityError, UsageError
+from parity.escape import for_terminal
 from parity.printing import flush, put
 from parity.progress import say
 from parity.report.bar import bar
-from parity.report.escape import for_terminal
 
 if TYPE_CHECKING:
-    from parity.report.result import Report
+    from parity.report.report import Report
 
 EXIT_CODES = {"parity": 0, "diverged": 1, "unverified": 3}
 _USAGE = 2

@@ -28,23 +28,19 @@ from parity.distribution_laws import as_told
 from parity.draws.repeated import joined
 from parity.draws.settled import settle
 from parity.errors import InputError, ReplayError
+from parity.findings import StructuralDifference
 from parity.frameworks import load
 from parity.frameworks.invoke import own_arithmetic
 from parity.keeping import lost, one_comparison, other_generators
 from parity.matching.counts import as_ran, with_counts_as_ran
 from parity.matching.match import Indexed, Match, match
+from parity.measures.heads import paired_heads
+from parity.measures.layers import layer_rows
+from parity.measures.outputs import odd_one_out, output_rows
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
 from parity.progress import Phases
-from parity.report.heads import paired_heads
-from parity.report.layers import layer_rows
-from parity.report.outputs import odd_one_out, output_rows
-from parity.report.result import (
-    Comparison,
-    ModelSummary,
-    Report,
-    StructuralDifference,
-    Structure,
-)
+from parity.report.report import Report
+from parity.result import Comparison, ModelSummary, Structure
 from parity.sampled_explanations import explained_on_samples
 from parity.tape import Replay, Tape
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from parity.baseline.entry import SEVERITY, Entry, Layer
-from parity.report.escape import on_one_line
+from parity.escape import on_one_line
 
 FACTOR = 4.0
 # Rounding below this many halves of float32's last digit is luck: few numbers, or exact ones.

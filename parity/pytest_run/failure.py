@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from parity.report.escape import for_terminal
+from parity.escape import for_terminal
 
 
 class NotParity(pytest.fail.Exception, AssertionError):  # type: ignore[name-defined,misc]

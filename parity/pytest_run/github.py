@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
+from parity.escape import visible
 from parity.pytest_run.summary_data import Place
 from parity.pytest_run.summary_text import Tested, lines
-from parity.report.escape import visible
 
 Line = tuple[str, int]  # file and line
 _MOST = 10  # annotations of one kind; GitHub shows no more of a step

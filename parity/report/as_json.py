@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from parity.findings import Cause, Divergence, Note, StructuralDifference
+from parity.measures.histogram import Spread, spread
 from parity.numerics.difference import Difference
-from parity.report.formula import ByFormula, Held
-from parity.report.heads import Heads
-from parity.report.histogram import Spread, spread
-from parity.report.result import (
+from parity.result import (
     SCHEMA,
-    Cause,
+    ByFormula,
     Comparison,
-    Divergence,
+    Heads,
+    Held,
     LayerRow,
     ModelSummary,
-    Note,
     OutputRow,
-    Report,
-    StructuralDifference,
+    Result,
 )
 from parity.rl.decisions import Decisions
 from parity.tape import Site
@@ -27,7 +25,7 @@ from parity.tape import Site
 SPREADS = 12  # divergences of a comparison whose values are told; a map has up to 4,096 numbers
 
 
-def to_dict(report: Report) -> dict[str, Any]:
+def to_dict(report: Result) -> dict[str, Any]:
     """The report as data that `json.dumps(..., allow_nan=False)` takes."""
     return {
         "schema": SCHEMA,

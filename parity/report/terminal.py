@@ -10,20 +10,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from parity.findings import Divergence, Note, StructuralDifference
 from parity.model import full_name
 from parity.report.folding import folded
 from parity.report.format import WHY_NO_FAULT, effect, relative, share
-from parity.report.formula import formula_lines
-from parity.report.heads import heads_lines
-from parity.report.result import (
-    Comparison,
-    Divergence,
-    Note,
-    Report,
-    StructuralDifference,
-)
 from parity.report.sanitized import names_visible
+from parity.report.sentences import formula_lines, heads_lines
 from parity.report.table import STYLES, layers_table
+from parity.result import Comparison, Result
 from parity.tape import Site
 
 WIDTH = 100
@@ -31,7 +25,7 @@ _LEAVES = 8  # lines for the parameters that differ at one place
 _MANY_STEPS = 15
 
 
-def render(report: Report, color: bool = False, width: int = WIDTH) -> str:
+def render(report: Result, color: bool = False, width: int = WIDTH) -> str:
     """The report as text.
 
     Args:
@@ -53,7 +47,7 @@ def render(report: Report, color: bool = False, width: int = WIDTH) -> str:
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
-def parts(report: Report, width: int = WIDTH) -> Iterator[RenderableType]:
+def parts(report: Result, width: int = WIDTH) -> Iterator[RenderableType]:
     """The report, from its headline to the coverage, for a console of rich's."""
     report = names_visible(report)
     yield _headline(report)
@@ -61,7 +55,7 @@ def parts(report: Report, width: int = WIDTH) -> Iterator[RenderableType]:
         yield from _comparison(report, comparison, width)
 
 
-def _headline(report: Report) -> Text:
+def _headline(report: Result) -> Text:
     text = Text()
     text.append(report.verdict, STYLES[report.verdict])
     names = ", ".join(
@@ -73,7 +67,7 @@ def _headline(report: Report) -> Text:
     return text
 
 
-def _comparison(report: Report, comparison: Comparison, width: int) -> Iterator[RenderableType]:
+def _comparison(report: Result, comparison: Comparison, width: int) -> Iterator[RenderableType]:
     if len(report.comparisons) > 1:
         line = Text("\n")
         line.append(comparison.verdict, STYLES[comparison.verdict])
@@ -107,7 +101,7 @@ def _comparison(report: Report, comparison: Comparison, width: int) -> Iterator[
 
 
 def _divergence(
-    report: Report, comparison: Comparison, number: int, divergence: Divergence
+    report: Result, comparison: Comparison, number: int, divergence: Divergence
 ) -> RenderableType:
     head = Text(f"\n{number}. ", "bold red")
     if divergence.reference.op.lower() == divergence.candidate.op.lower():

@@ -11,7 +11,7 @@ import pytest
 
 import parity
 from parity.errors import FileError
-from parity.report.escape import visible
+from parity.escape import visible
 from parity.report.format import WHY_NO_FAULT
 from parity.report.html.render import render
 from tests.html import sample

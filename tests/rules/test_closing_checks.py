@@ -17,7 +17,7 @@ import torch
 import parity
 from parity.diagnosis.classify import Kind
 from parity.numerics.accounting import ACCOUNTED, allowance, excess
-from parity.report.result import Report
+from parity.report.report import Report
 from tests.rules.pairs import FIRST, SECOND, X, compare, draw, network, weights
 
 

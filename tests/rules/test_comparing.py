@@ -13,8 +13,8 @@ from parity.diagnosis import locate as locating
 from parity.diagnosis import verdict as judging
 from parity.matching import match as matching
 from parity.matching.axis_order import Order
+from parity.measures import outputs
 from parity.numerics import difference
-from parity.report import outputs
 
 from .pairs import FIRST, SQUARE, X, compare, network, sites, weights
 

@@ -17,7 +17,7 @@ import parity
 from parity import outputs
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.preprocessing import plain
-from parity.report.result import Comparison
+from parity.result import Comparison
 
 tf = pytest.importorskip("tensorflow")
 

@@ -16,8 +16,9 @@ import pytest
 
 import parity
 from parity import cli
-from parity.report.atomic import write_json
-from parity.report.result import LeafDifference, Report
+from parity.atomic import write_json
+from parity.findings import LeafDifference
+from parity.report.report import Report
 from parity.report.table import _shared
 from parity.report.terminal import render
 

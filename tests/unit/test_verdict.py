@@ -10,7 +10,7 @@ import pytest
 
 import parity
 from parity.errors import InputError, ModelError
-from parity.report.result import Report
+from parity.report.report import Report
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import parity
-from parity.report.result import Report
+from parity.report.report import Report
 from tests.scenarios.pair import chainer
 
 tf = pytest.importorskip("tensorflow")

@@ -19,11 +19,11 @@ from jinja2 import Environment, PackageLoader, TemplateError
 from markupsafe import Markup
 
 from parity import __version__
+from parity.atomic import write_whole
 from parity.errors import FileError
-from parity.report.atomic import write_whole
-from parity.report.escape import visible
+from parity.escape import visible
 from parity.report.html.view import page
-from parity.report.result import SCHEMA
+from parity.result import SCHEMA
 from parity.safe_json import parsed
 
 # After / :: _ [ and a point, but for that of net.py

@@ -13,9 +13,10 @@ from typing import Any
 from parity.model import full_name as name_in_full
 from parity.report.folding import Fold, folded
 from parity.report.format import WHY_NO_FAULT, effect, number, relative, share, short
-from parity.report.heads import Heads, Trunk, heads_lines
 from parity.report.html import drawing
 from parity.report.html.ids import Ids
+from parity.report.sentences import heads_lines
+from parity.result import Heads, Trunk
 
 Data = Mapping[str, Any]
 

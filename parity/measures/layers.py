@@ -10,7 +10,7 @@ import numpy as np
 from parity.matching.match import Match, Side
 from parity.matching.source_layout import Written
 from parity.numerics.difference import Difference, measure, relative_difference
-from parity.report.result import LayerRow
+from parity.result import LayerRow
 from parity.tape import Op, Replay, Tape
 
 
