@@ -122,6 +122,7 @@ class Divergence:
     reference_region: tuple[Site, ...] = ()
     candidate_region: tuple[Site, ...] = ()
     shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    order: str = ""
     leaves: tuple[LeafDifference, ...] = ()
     met: bool = True
     random: tuple[bool, bool] = (False, False)
@@ -131,7 +132,6 @@ class Divergence:
     output_before: float | None = None
     output_after: float | None = None
     times: int = 1
-    order: str = ""
     capture: Capture | None = field(default=None, repr=False, compare=False)
 
 

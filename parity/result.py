@@ -65,9 +65,9 @@ class LayerRow:
     order: str
     difference: Difference | None
     verdict: str
+    rounding: float | None = None
     local: float | None = None
     inherited: float | None = None
-    rounding: float | None = None
 
     @property
     def amplified(self) -> float | None:
@@ -216,12 +216,12 @@ class Comparison:
     divergences: tuple[Divergence, ...]
     notes: tuple[Note, ...]
     caveats: tuple[str, ...]
+    structure: tuple[StructuralDifference, ...]
     layers: tuple[LayerRow, ...]
     outputs: tuple[OutputRow, ...]
+    heads: tuple[Heads, Heads]
+    by_formula: ByFormula | None
     coverage: Coverage
-    structure: tuple[StructuralDifference, ...] = ()
-    by_formula: ByFormula | None = None
-    heads: tuple[Heads, Heads] = (Heads(()), Heads(()))
     final_values: Mapping[str, Array] = field(default_factory=dict, repr=False, compare=False)
 
 

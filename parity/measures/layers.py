@@ -105,11 +105,11 @@ class _Table:
             str(order or ""),
             difference,
             verdict,
-            self.local.get(b),
-            max((self.totals.get(value, 0.0) for value in self.entering[b]), default=0.0),
-            # behind a parting the candidate's float64 values are repaired, what it ran is not
-            _rounding(self.repaired.reference, a)
+            # after a divergence the candidate's float64 values are repaired, what it ran is not
+            rounding=_rounding(self.repaired.reference, a)
             + (0.0 if verdict in ("diverged", "inherited") else _rounding(self.repaired.side, b)),
+            local=self.local.get(b),
+            inherited=max((self.totals.get(value, 0.0) for value in self.entering[b]), default=0.0),
         )
 
 
