@@ -34,7 +34,8 @@ precision or multiple, nor a gate of a cell that one of them joins. Transfer the
 (`parity.transfer`), or compare what the models are made of (`parity.structure`).
 
 Each cause is a function of `parity/diagnosis/causes/`, and its text here is that function's
-docstring. The pairs named are in `tests/gallery/`; the reports are public issues that they follow.
+docstring. The pairs named are in `benchmarks/corpus/gallery/`; the reports are public issues
+that they follow.
 This page is written by `python -m benchmarks.causes --write docs/causes.md`.
 """
 
@@ -45,9 +46,9 @@ def page() -> str:
 
 
 def _families() -> Iterator[str]:
+    from benchmarks.corpus.gallery.__main__ import load
+    from benchmarks.corpus.gallery.entry import ENTRIES
     from parity.diagnosis.causes import FAMILIES, causes
-    from tests.gallery.__main__ import load
-    from tests.gallery.entry import ENTRIES
 
     load()
     for family in FAMILIES:

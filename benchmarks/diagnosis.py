@@ -76,8 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _names(part: str) -> list[str]:
-    from tests.gallery.__main__ import load
-    from tests.gallery.entry import ENTRIES
+    from benchmarks.corpus.gallery.__main__ import load
+    from benchmarks.corpus.gallery.entry import ENTRIES
 
     load()
     return [e.name for e in ENTRIES.values() if part in e.name or part in e.family]
@@ -93,9 +93,9 @@ def _run(jobs: Sequence[tuple[str, int]], processes: int) -> Iterator[Row]:
 
 
 def _judge(job: tuple[str, int]) -> Row:
-    from tests.gallery.__main__ import load
-    from tests.gallery.check import check
-    from tests.gallery.entry import ENTRIES
+    from benchmarks.corpus.gallery.__main__ import load
+    from benchmarks.corpus.gallery.check import check
+    from benchmarks.corpus.gallery.entry import ENTRIES
 
     load()
     name, seed = job
@@ -138,7 +138,7 @@ def _tables(rows: Sequence[Row]) -> Iterator[str]:
         yield f"| {' | '.join(map(str, cells))} |"
     short = [row for row in rows if row.short or row.error]
     if short:
-        yield "\nShort of what is expected (`python -m tests.gallery --only NAME`):\n"
+        yield "\nShort of what is expected (`python -m benchmarks.corpus.gallery --only NAME`):\n"
     for row in short:
         told = (row.error or row.told).replace("\n", "; ")
         yield f"- `{row.name}`, seed {row.seed}: {told}"

@@ -24,8 +24,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from tests.pairs.cases import built, case_of_seed, compare, placed
-from tests.pairs.faults import FAULTS, causes
+from benchmarks.corpus.pairs.cases import built, case_of_seed, compare, placed
+from benchmarks.corpus.pairs.faults import FAULTS, causes
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.scenarios import c51, layered, nature_dqn
-from tests.scenarios.pair import Pair
+from benchmarks.corpus.scenarios import c51, layered, nature_dqn
+from benchmarks.corpus.scenarios.pair import Pair
 
 Judge = Callable[[Any], bool]
 COMMAND = "python -m benchmarks.scenarios --write docs/scenarios.md"

@@ -48,7 +48,7 @@ from parity.tape import Replay, Tape
 # locating, judging, plain runs and replays of both, measuring layers.
 _OF_REFERENCE = (1.0, 2.0)
 _OF_CANDIDATE = (1.0, 4.0, 0.5, 0.5, 3.0, 2.0)
-_OF_A_PARTING = (1.0, 2.0)  # to locate, to explain
+_OF_A_MISMATCH = (1.0, 2.0)  # to locate, to explain
 
 
 @own_arithmetic()
@@ -258,19 +258,19 @@ def _judged(
 
     def reached(count: int, share: float) -> None:
         expected = count / (share or 1.0)  # as many in the rest as up to here
-        phases.reach(share, _OF_A_PARTING[0] * expected, _OF_A_PARTING[1] * expected)
+        phases.reach(share, _OF_A_MISMATCH[0] * expected, _OF_A_MISMATCH[1] * expected)
 
     weights = unshared(matched, outputs.traced)
     if weights is not None:
-        partings, repaired = [weights], matched
+        mismatches, repaired = [weights], matched
     else:
-        partings, repaired = locate(matched, outputs.traced, reached)
-    begin(f"explaining {candidate.model}", judging, _OF_A_PARTING[1] * len(partings))
-    explained = phases.operations(len(partings))
+        mismatches, repaired = locate(matched, outputs.traced, reached)
+    begin(f"explaining {candidate.model}", judging, _OF_A_MISMATCH[1] * len(mismatches))
+    explained = phases.operations(len(mismatches))
     verdict = judge(
         matched,
         repaired,
-        partings,
+        mismatches,
         outputs.pairs,
         problems,
         explained,
@@ -299,9 +299,11 @@ def _on_fresh_samples(
     if found is None:
         return matched, repaired, verdict
     if found.apart is not None:
-        partings, fixed = locate(found.apart, outputs.traced)
+        mismatches, fixed = locate(found.apart, outputs.traced)
         problems = [*outputs.problems, *outputs.beside.unverified]
-        other = judge(found.apart, fixed, partings, outputs.pairs, problems, beside=outputs.beside)
+        other = judge(
+            found.apart, fixed, mismatches, outputs.pairs, problems, beside=outputs.beside
+        )
         if other.verdict != "parity":
             return found.apart, fixed, other
     # what differs on fresh samples and could not be located is unverified there

@@ -12,12 +12,12 @@ import numpy as np
 import tensorflow as tf
 import torch
 
+from benchmarks.corpus.scenarios.pair import Pair
 from benchmarks.verdict import methods
 from benchmarks.verdict.clean.subject import Clean
 from benchmarks.verdict.inputs import draw
 from benchmarks.verdict.planted import DIRECTIONS, Planted
 from parity.tape import Tape
-from tests.scenarios.pair import Pair
 
 # One rounding of float32: what a fault's effect on the outputs must exceed to be asked for.
 ROUNDING = 2.0**-24

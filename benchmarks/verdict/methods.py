@@ -26,12 +26,12 @@ import numpy as np
 import torch
 from torch._dynamo.utils import same
 
+from benchmarks.corpus.scenarios.pair import Pair
 from parity.diagnosis.locate import locate
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.frameworks import load
 from parity.matching.match import Indexed, match
 from parity.tape import Site, Tape
-from tests.scenarios.pair import Pair
 
 logging.getLogger("torch._dynamo.utils").setLevel(logging.CRITICAL)
 CRADLE_RATE = 1.0
@@ -80,11 +80,11 @@ def run(pair: Pair) -> Run:
     reference, candidate = record(pair, False), record(pair, True)
     side = Indexed(reference, reference.replay("float64"))
     outputs, _ = pair_outputs(reference, candidate)
-    partings, repaired = locate(match(side, candidate), outputs)
+    mismatches, repaired = locate(match(side, candidate), outputs)
     partners = {b: (found.reference, found.order) for b, found in repaired.pairs.items()}
-    for parting in partings:
-        if parting.values is not None and parting.order is not None:
-            partners[parting.values[1]] = (parting.values[0], parting.order)
+    for mismatch in mismatches:
+        if mismatch.values is not None and mismatch.order is not None:
+            partners[mismatch.values[1]] = (mismatch.values[0], mismatch.order)
     compared, layers = [], []
     for output in outputs:
         ours, theirs = tensor(reference, output.reference), tensor(candidate, output.candidate)

@@ -17,7 +17,7 @@ from keras import layers
 from torch import nn
 from torch.nn import functional as torch_f
 
-from tests.scenarios.pair import Side, chainer, image_side
+from benchmarks.corpus.scenarios.pair import Side, chainer, image_side
 
 from .clean.layers import loaded
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.corpus.scenarios.pair import Pair, Side, image_pair, place_of, tagged_lines
 from benchmarks.verdict import network
 from benchmarks.verdict.network import Numbers
-from tests.scenarios.pair import Pair, Side, image_pair, place_of, tagged_lines
 
 from .clean import deep
 

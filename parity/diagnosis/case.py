@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from parity.diagnosis.region import Parting, Region
+from parity.diagnosis.region import Mismatch, Region
 from parity.diagnosis.trial import DRAWS, LAST_DRAWS, Trial, exchanged
 from parity.diagnosis.view import made_from, moves_between, view_of
 from parity.errors import ReplayError
@@ -42,17 +42,17 @@ class Case:
         candidate: Region,
         ends: tuple[int, int],
         order: Order | None,
-        handed_on: Pair | None = None,
+        passed_on: Pair | None = None,
     ) -> None:
-        """`handed_on` is as in a `Parting`."""
+        """`passed_on` is as in a `Mismatch`."""
         self.repaired = repaired
         self.order = order
-        self._handed_on = handed_on
+        self._passed_on = passed_on
         self._runs: tuple[Replay, ...] = (repaired.reference.run, repaired.side.run)
         self.reference = view_of(reference, ends[0], self._runs[0])
         self.candidate = view_of(candidate, ends[1], self._runs[1])
         self.entering = tuple(v for v in reference.boundary() if _floating(self._runs[0], v))
-        read = candidate.boundary() if handed_on is None else (handed_on.candidate,)
+        read = candidate.boundary() if passed_on is None else (passed_on.candidate,)
         self.candidate_entering = tuple(v for v in read if _floating(self._runs[1], v))
         self._exact, self._exact_cut = self._exact_partners(reference, candidate)
         self._trials: list[Trial | None] = []
@@ -74,8 +74,8 @@ class Case:
     @cached_property
     def _pairs(self) -> Mapping[int, Pair]:
         """The candidate's values with their partners as they are before the repair."""
-        pairs, handed_on = self.repaired.pairs, self._handed_on
-        return pairs if handed_on is None else {**pairs, handed_on.candidate: handed_on}
+        pairs, passed_on = self.repaired.pairs, self._passed_on
+        return pairs if passed_on is None else {**pairs, passed_on.candidate: passed_on}
 
     def _as_read(self, value: int) -> int:
         if value in self.entering:
@@ -212,7 +212,7 @@ class Case:
         return None
 
     def redrawn(self, draw: Callable[[Array], Array]) -> dict[int, Array]:
-        """What enters, drawn anew, by the ids of a trial's `fed`; integers stay.
+        """What enters, drawn anew, by the ids of a trial's `given`; integers stay.
 
         Values that are equal, as x and 1 * x, are one: they get one draw.
         """
@@ -235,26 +235,26 @@ class Case:
         return self.probe(self.redrawn(lambda one: _SPREAD * random.standard_normal(one.shape)))
 
     def probe(self, fed: Mapping[int, Array], number: int = 0) -> Trial:
-        """What both regions make of inputs of the asker's, by the ids of a trial's `fed`."""
+        """What both regions make of inputs of the asker's, by the ids of a trial's `given`."""
         ours = self._replay(0, fed)
         inputs = tuple(ours.array(value) for value in self.entering)
         reference = _as_floats(ours.array(self.reference.end))
         return Trial(number, fed, inputs, reference, _as_floats(self.run_candidate(fed)))
 
     def reference_values(self, fed: Mapping[int, Array], values: Collection[int]) -> list[Array]:
-        """Values of the reference's region on a trial's `fed`."""
+        """Values of the reference's region on a trial's `given`."""
         run = self._replay(0, fed)
         return [run.array(value) for value in values]
 
     def candidate_values(self, fed: Mapping[int, Array], values: Collection[int]) -> list[Array]:
-        """Values of the candidate's region on a trial's `fed`, as they lie there."""
+        """Values of the candidate's region on a trial's `given`, as they lie there."""
         run = self._replay(1, fed)
         return [run.array(value) for value in values]
 
     def run_reference(
         self, fed: Mapping[int, Array], leaves: Mapping[int, Array] = _NO_ARRAYS
     ) -> Array:
-        """What the reference's region makes of a trial's `fed`, with leaves replaced."""
+        """What the reference's region makes of a trial's `given`, with leaves replaced."""
         return self._replay(0, fed, leaves).array(self.reference.end)
 
     def run_candidate(
@@ -310,7 +310,7 @@ class Case:
     def replays(
         self, fed: Mapping[int, Array], precision: Precision = "float64"
     ) -> tuple[Replay, Replay]:
-        """Both regions run on a trial's `fed`, in float64 or in the precision of the recording."""
+        """Both regions run on a trial's `given`, in float64 or as recorded."""
         return self._replay(0, fed, precision=precision), self._replay(1, fed, precision=precision)
 
     def ends(self, ours: Replay, theirs: Replay) -> tuple[Array, Array]:
@@ -388,31 +388,31 @@ class Case:
 
 def case_of(
     repaired: Match,
-    parting: Parting,
+    mismatch: Mismatch,
     ends: tuple[int, int] | None = None,
     same_inputs: bool = False,
 ) -> Case | None:
-    """A parting as a case; None where there is nothing to compute on one of the sides.
+    """A mismatch as a case; None where there is nothing to compute on one of the sides.
 
     Args:
-        ends: the outputs in which it shows, for a parting after which nothing meets.
+        ends: the outputs in which it shows, for a mismatch after which nothing meets.
         same_inputs: whether it is none where the regions read other values; nothing runs then.
     """
-    values = parting.values or ends
+    values = mismatch.values or ends
     if values is None:
         return None
     runs = repaired.reference.run, repaired.side.run
     if any(run.array(end).dtype.kind == "c" for run, end in zip(runs, values, strict=True)):
         return None  # no cause knows complex numbers
-    order = parting.order
+    order = mismatch.order
     if order is None:
         shapes = (
             repaired.reference.tape.values[values[0]].shape,
             repaired.side.tape.values[values[1]].shape,
         )
         order = next(iter(orders(*shapes)), None)
-    sides = parting.reference, parting.candidate
-    case = Case(repaired, *sides, values, order, parting.handed_on)
+    sides = mismatch.reference, mismatch.candidate
+    case = Case(repaired, *sides, values, order, mismatch.passed_on)
     if same_inputs and not case.same_inputs:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What kind of difference a parting is: a divergence, or one of those that are none.
+"""What kind of difference a mismatch is: a divergence, or one of those that are none.
 
 rounding            shrinks with the precision: ill-conditioned operations, no other formula
 constant-precision  one float32 rounding of a constant or parameter explains it
@@ -28,7 +28,7 @@ from parity.diagnosis.divergent_draws import (
     other_distributions,
     same_distribution,
 )
-from parity.diagnosis.region import OutputPair, Parting, Region
+from parity.diagnosis.region import Mismatch, OutputPair, Region
 from parity.diagnosis.stress_inputs import amplified
 from parity.errors import ReplayError
 from parity.matching.match import Match
@@ -42,7 +42,7 @@ from parity.tape import Array, Op, Tape
 
 @dataclass(frozen=True)
 class Kind:
-    """The kind of a parting, and what is to be said of it besides.
+    """The kind of a mismatch, and what is to be said of it besides.
 
     Attributes:
         name: `"divergence"`, or one of the kinds above.
@@ -64,65 +64,65 @@ _UNSEEN = 2.0**-15
 _LOST = "float32 loses where 1 is added to small numbers, and no float64 tells"
 
 
-def classify(repaired: Match, parting: Parting, outputs: Sequence[OutputPair] = ()) -> Kind:
-    """The kind of a parting.
+def classify(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair] = ()) -> Kind:
+    """The kind of a mismatch.
 
     Args:
-        repaired: the match in which every parting is repaired, so that all that enters its
+        repaired: the match in which every mismatch is repaired, so that all that enters its
             operations is the reference's.
     """
-    if any(parting.random):
-        told = of_draws(repaired, parting)
+    if any(mismatch.random):
+        told = of_draws(repaired, mismatch)
         if told is not None:
             return Kind(*told)
-    kind = _deterministic(repaired, parting, outputs)
+    kind = _deterministic(repaired, mismatch, outputs)
     if kind.name == "divergence":
-        law = one_law(repaired, parting)
+        law = one_law(repaired, mismatch)
         if law:
             return Kind("random", law)
-        unpaired = same_distribution(repaired, parting) or not_sure(repaired, parting, outputs)
+        unpaired = same_distribution(repaired, mismatch) or not_sure(repaired, mismatch, outputs)
         if unpaired:
             return Kind("unpaired-random", unpaired)
     if kind == Kind("divergence"):
-        return Kind("divergence", other_distributions(repaired, parting))
+        return Kind("divergence", other_distributions(repaired, mismatch))
     return kind
 
 
-def _deterministic(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -> Kind:
+def _deterministic(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]) -> Kind:
     """The kind where the draws are paired, if there are any: they are values like others then."""
-    if parting.values is None:
+    if mismatch.values is None:
         return Kind("divergence")
-    if _fell_back(repaired, parting):
-        return _without_float64(repaired, parting)
-    ops = [(side.tape, op) for side in (parting.reference, parting.candidate) for op in side.ops]
+    if _fell_back(repaired, mismatch):
+        return _without_float64(repaired, mismatch)
+    ops = [(side.tape, op) for side in (mismatch.reference, mismatch.candidate) for op in side.ops]
     baked = any(tape.is_baked(op) for tape, op in ops)
     rounded = any(op.index in tape.rounded_ops for tape, op in ops)
-    if baked and parting.explained < parting.residual <= _OF_THE_HOST:
+    if baked and mismatch.explained < mismatch.residual <= _OF_THE_HOST:
         return Kind("host-read")
-    if parting.residual <= parting.explained:
+    if mismatch.residual <= mismatch.explained:
         # numbers that the host made stay as they were, and say nothing on other inputs
-        detail = "" if baked or rounded else amplified(repaired, parting, outputs)
+        detail = "" if baked or rounded else amplified(repaired, mismatch, outputs)
         if detail:
             return Kind("divergence", detail, elsewhere=True)
-        other = other_parameters(repaired, parting)
+        other = other_parameters(repaired, mismatch)
         if other:
             return Kind("parameter-differs", other)
-        return Kind("low-precision" if _low(parting) else "constant-precision")
-    if _is_of_another_length(repaired, parting):
+        return Kind("low-precision" if _low(mismatch) else "constant-precision")
+    if _is_of_another_length(repaired, mismatch):
         return Kind("other-length")
-    working = _in_working_precision(repaired, parting)
-    if is_rounding(parting.residual, working):
+    working = _in_working_precision(repaired, mismatch)
+    if is_rounding(mismatch.residual, working):
         return Kind("rounding", f"in the working precision it is {working:.1e} of its size")
     return Kind("divergence")
 
 
-def _fell_back(repaired: Match, parting: Parting) -> bool:
-    return any(_has_fallback(repaired, parting, side) for side in (0, 1))
+def _fell_back(repaired: Match, mismatch: Mismatch) -> bool:
+    return any(_has_fallback(repaired, mismatch, side) for side in (0, 1))
 
 
-def _has_fallback(repaired: Match, parting: Parting, side: int) -> bool:
+def _has_fallback(repaired: Match, mismatch: Mismatch, side: int) -> bool:
     run = (repaired.reference.run, repaired.side.run)[side]
-    region = (parting.reference, parting.candidate)[side]
+    region = (mismatch.reference, mismatch.candidate)[side]
     return any(op in run.fallbacks for op in region.ops)
 
 
@@ -131,9 +131,9 @@ def _is_another(tape: Tape, op: Op) -> bool:
     return tape.kernels.get(op.index) is False
 
 
-def _without_float64(repaired: Match, parting: Parting) -> Kind:
+def _without_float64(repaired: Match, mismatch: Mismatch) -> Kind:
     """Judged against what rounding does to these operations, if that can be measured."""
-    case = case_of(repaired, parting, same_inputs=True)
+    case = case_of(repaired, mismatch, same_inputs=True)
     if case is None:
         return Kind("no-float64")
     tape = repaired.reference.tape
@@ -148,12 +148,12 @@ def _without_float64(repaired: Match, parting: Parting) -> Kind:
         return tape.adapter.to_numpy(tape.recorded[value])
 
     recorded = {value: recorded_array(value) for value in case.roots}
-    weights = {leaf: recorded_array(leaf) for leaf in parting.reference.leaves()}
+    weights = {leaf: recorded_array(leaf) for leaf in mismatch.reference.leaves()}
     random = np.random.default_rng(0)
     inputs = [recorded]
     for _ in range(_INDEPENDENT_INPUTS - 1):
         inputs.append({value: _others(array, random) for value, array in recorded.items()})
-    wide = [side for side in (0, 1) if not _has_fallback(repaired, parting, side)]
+    wide = [side for side in (0, 1) if not _has_fallback(repaired, mismatch, side)]
 
     def own(arrays: dict[int, Array]) -> float:
         """The rounding of the side that has float64."""
@@ -180,7 +180,7 @@ def _without_float64(repaired: Match, parting: Parting) -> Kind:
         )
     if any(
         _is_another(side.tape, op)
-        for side in (parting.reference, parting.candidate)
+        for side in (mismatch.reference, mismatch.candidate)
         for op in side.ops
     ):
         return Kind("no-float64")  # it may lose single elements, which count for nothing here
@@ -205,37 +205,37 @@ def _others(array: Array, random: np.random.Generator) -> Array:
     return random.normal(array.mean(), array.std() or 1.0, array.shape).astype(array.dtype)
 
 
-def _low(parting: Parting) -> bool:
+def _low(mismatch: Mismatch) -> bool:
     return any(
         region.tape.values[leaf].dtype in UNITS and region.tape.values[leaf].dtype != "float32"
-        for region in (parting.reference, parting.candidate)
+        for region in (mismatch.reference, mismatch.candidate)
         for leaf in region.leaves()
     )
 
 
-def _is_of_another_length(repaired: Match, parting: Parting) -> bool:
+def _is_of_another_length(repaired: Match, mismatch: Mismatch) -> bool:
     """Whether rounding decides how many numbers there are, as of those above a limit."""
-    assert parting.values is not None
-    ours = repaired.reference.array(parting.values[0]).size, repaired.reference.tape
-    theirs = repaired.side.array(parting.values[1]).size, repaired.side.tape
+    assert mismatch.values is not None
+    ours = repaired.reference.array(mismatch.values[0]).size, repaired.reference.tape
+    theirs = repaired.side.array(mismatch.values[1]).size, repaired.side.tape
     return any(
         size != tape.values[value].size
-        for (size, tape), value in zip((ours, theirs), parting.values, strict=True)
+        for (size, tape), value in zip((ours, theirs), mismatch.values, strict=True)
     )
 
 
-def _in_working_precision(repaired: Match, parting: Parting) -> float:
+def _in_working_precision(repaired: Match, mismatch: Mismatch) -> float:
     """What the candidate's operations leave when they get the reference's recorded bits."""
-    assert parting.values is not None and parting.order is not None
-    tape, value = repaired.reference.tape, parting.values[0]
+    assert mismatch.values is not None and mismatch.order is not None
+    tape, value = repaired.reference.tape, mismatch.values[0]
     recorded = tape.adapter.to_numpy(tape.recorded[value])
     exact = repaired.reference.array(value)
     return working_residual(
-        (parting.order.apply(recorded), parting.order.apply(exact)),
-        parting.candidate.tape,
-        recorded_inputs(repaired, parting.candidate),
-        parting.candidate.ops,
-        parting.values[1],
+        (mismatch.order.apply(recorded), mismatch.order.apply(exact)),
+        mismatch.candidate.tape,
+        recorded_inputs(repaired, mismatch.candidate),
+        mismatch.candidate.ops,
+        mismatch.values[1],
     )
 
 

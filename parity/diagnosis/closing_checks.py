@@ -30,7 +30,7 @@ from parity.diagnosis.output_rounding import (
     exact_outputs,
 )
 from parity.diagnosis.regimes import lost_in_float64, moved_outputs, precision_decides
-from parity.diagnosis.region import Leaf, OutputPair, Parting
+from parity.diagnosis.region import Leaf, Mismatch, OutputPair
 from parity.diagnosis.replay_check import Outputs, PlainRun, tape_doubts
 from parity.diagnosis.stored_noise import stored_beside_draws
 from parity.diagnosis.stored_results import stored_leaves, stored_results
@@ -171,7 +171,7 @@ def unaccounted(
     matched: Match,
     repaired: Match,
     pairs: Sequence[OutputPair],
-    noted: Sequence[tuple[Parting, str]],
+    noted: Sequence[tuple[Mismatch, str]],
     plain: tuple[PlainRun, PlainRun],
 ) -> tuple[list[Unaccounted], float]:
     """The outputs that differ by more than is accounted for, the worst first.
@@ -197,10 +197,10 @@ def unaccounted(
         single = [one for one in compared if not in_half_precision(repaired, one.pair)]
         return exceeding(_as_moved(matched, single), own, _SURE), 0.0
     substituted = {
-        parting.values[1]: parting.order.apply(matched.reference.array(parting.values[0]))
-        for parting, kind in noted
-        if parting.values is not None and parting.order is not None
-        if _is_of_its_kind(repaired, parting, kind)
+        mismatch.values[1]: mismatch.order.apply(matched.reference.array(mismatch.values[0]))
+        for mismatch, kind in noted
+        if mismatch.values is not None and mismatch.order is not None
+        if _is_of_its_kind(repaired, mismatch, kind)
     }
     if not substituted:
         return _not_hidden(matched, compared, found, own), 0.0
@@ -281,27 +281,27 @@ _NOTED = 2.0
 _DRAWS = 8  # of another rounding; what moves in none of them is exact
 
 
-def _is_of_its_kind(repaired: Match, parting: Parting, kind: str) -> bool:
+def _is_of_its_kind(repaired: Match, mismatch: Mismatch, kind: str) -> bool:
     """Whether each element by itself differs by no more than the kind of a note allows.
 
     The kind was found by the values as a whole, in which a small element counts for nothing.
     """
     if kind == "null-distribution":
         return False  # without float64 the outputs as they ran are all there is to go by
-    if parting.leaves and all(_is_rounded(repaired, leaf) for leaf in parting.leaves):
+    if mismatch.leaves and all(_is_rounded(repaired, leaf) for leaf in mismatch.leaves):
         return True  # as a support whose middle is zero but for the rounding of its ends
-    limit = CUT if kind == "rounding" else _NOTED * max(U32, parting.explained)
-    case = None if kind == "random" else case_of(repaired, parting)
-    if parting.values is None:
+    limit = CUT if kind == "rounding" else _NOTED * max(U32, mismatch.explained)
+    case = None if kind == "random" else case_of(repaired, mismatch)
+    if mismatch.values is None:
         return True
     if case is None:  # of complex numbers nothing is known by element
-        return repaired.reference.array(parting.values[0]).dtype.kind != "c"
-    tape, value = repaired.reference.tape, parting.values[0]
+        return repaired.reference.array(mismatch.values[0]).dtype.kind != "c"
+    tape, value = repaired.reference.tape, mismatch.values[0]
     recorded = Replay(tape, None, tape.recorded).array(value)
     first = case.first
     if recorded.shape != first.reference.shape:
         return True
-    if kind == "low-precision" and _is_of_narrow_leaves(repaired, parting, case):
+    if kind == "low-precision" and _is_of_narrow_leaves(repaired, mismatch, case):
         return True
     error = rounding(recorded, repaired.reference.array(value))
     if not elementwise(first.reference, first.candidate, error) <= limit:
@@ -313,7 +313,7 @@ def _is_of_its_kind(repaired: Match, parting: Parting, kind: str) -> bool:
     return elementwise(first.reference, first.candidate, error, moved) <= limit
 
 
-def _is_of_narrow_leaves(repaired: Match, parting: Parting, case: Case) -> bool:
+def _is_of_narrow_leaves(repaired: Match, mismatch: Mismatch, case: Case) -> bool:
     """Whether no element differs by more than another rounding of the narrow leaves moves it.
 
     Where large terms cancel that is more than an element's float32 rounding makes likely, which is
@@ -322,8 +322,8 @@ def _is_of_narrow_leaves(repaired: Match, parting: Parting, case: Case) -> bool:
     first, random = case.first, np.random.default_rng(0)
     most = np.zeros(first.reference.shape)
     sides = (
-        (repaired.reference, case.run_reference, [leaf.reference for leaf in parting.leaves]),
-        (repaired.side, case.run_candidate, [leaf.candidate for leaf in parting.leaves]),
+        (repaired.reference, case.run_reference, [leaf.reference for leaf in mismatch.leaves]),
+        (repaired.side, case.run_candidate, [leaf.candidate for leaf in mismatch.leaves]),
     )
     for run, replay, leaves in sides:
         dtypes = {leaf: run.tape.values[leaf].dtype for leaf in leaves if leaf is not None}
@@ -335,7 +335,7 @@ def _is_of_narrow_leaves(repaired: Match, parting: Parting, case: Case) -> bool:
                 for leaf, dtype in dtypes.items()
             }
             try:
-                step = replay(first.fed, moved) - replay(first.fed)
+                step = replay(first.given, moved) - replay(first.given)
             except ParityError:  # moved numbers are outside what an operation takes
                 return False
             np.fmax(most, np.abs(step), out=most)

@@ -24,13 +24,13 @@ class Ends(Scene):
     """What may end the region in which outputs part.
 
     Attributes:
-        handed_on: the reference's and the candidate's values that have a partner, and may be where
+        passed_on: the reference's and the candidate's values that have a partner, and may be where
             the other side has another value all the same; see `where_one_hands_on`.
     """
 
     def __init__(self, found: Match, apart: Sequence[OutputPair]) -> None:
         super().__init__(found, apart)
-        self.handed_on: tuple[list[int], list[int]] = [], []
+        self.passed_on: tuple[list[int], list[int]] = [], []
 
     def candidates(self) -> list[tuple[int, int]]:
         """Pairs of values that could end the region, the smallest regions first."""
@@ -68,13 +68,13 @@ class Ends(Scene):
         walks = self.reference, self.candidate
         made = [[v for v, depth in walk.depth.items() if depth <= _CHANGES] for walk in walks]
         ends = [pair.reference for pair in self.apart], [pair.candidate for pair in self.apart]
-        self.handed_on = (
+        self.passed_on = (
             self._values_handed_on(walks[0], ends[0]),
             self._values_handed_on(walks[1], ends[1]),
         )
         pairs = [
-            *itertools.product(self.handed_on[0], made[1]),
-            *itertools.product(made[0], self.handed_on[1]),
+            *itertools.product(self.passed_on[0], made[1]),
+            *itertools.product(made[0], self.passed_on[1]),
         ]
         values = self.reference.side.tape.values, self.candidate.side.tape.values
         fitting = [

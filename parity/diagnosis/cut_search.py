@@ -14,8 +14,8 @@ from parity.budget import check
 from parity.diagnosis.cut_candidates import TRIES, Ends, root
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import (
+    Mismatch,
     OutputPair,
-    Parting,
     Region,
     descendants,
     only_moves,
@@ -43,7 +43,7 @@ class Search(Ends):
         self._splits = iter(range(_SPLITS)) if splits is None else splits
         self._doubted: tuple[int, int, Order, bool] | None = None  # the first that was put off
 
-    def meeting_place(self) -> tuple[Parting, Match] | None:
+    def meeting_place(self) -> tuple[Mismatch, Match] | None:
         """The smallest pair of regions after which the models go on as one.
 
         Where the outputs part all the same, it may be that one side changes what the other hands on
@@ -64,7 +64,7 @@ class Search(Ends):
         """How many values have a partner after a repair that had none."""
         return sum(p.same for value, p in repaired.pairs.items() if value not in self.found.pairs)
 
-    def _first_meeting(self) -> tuple[Parting, Match] | None:
+    def _first_meeting(self) -> tuple[Mismatch, Match] | None:
         """The smallest pair of regions after which something meets again."""
         ends = [(pair.reference, pair.candidate) for pair in self.apart if self._one_size(pair)]
         for a, b in itertools.chain(itertools.islice(self.candidates(), TRIES), ends):
@@ -88,8 +88,8 @@ class Search(Ends):
 
     def _meet(
         self, a: int, b: int, order: Order, again: bool, doubt: bool = True
-    ) -> tuple[Parting, Match] | None:
-        """The parting that two values end, if the models go on as one after them.
+    ) -> tuple[Mismatch, Match] | None:
+        """The mismatch that two values end, if the models go on as one after them.
 
         Args:
             again: whether they are partners already, in another order of axes; that order must
@@ -101,10 +101,10 @@ class Search(Ends):
         if tried is None:
             return None
         repaired, sure = tried
-        handed_on = self.found.pairs.get(b) if b in self.handed_on[1] else None
-        if not sure and (a in self.handed_on[0] or b in self.handed_on[1]):
+        passed_on = self.found.pairs.get(b) if b in self.passed_on[1] else None
+        if not sure and (a in self.passed_on[0] or b in self.passed_on[1]):
             return None
-        if a in self.handed_on[0]:
+        if a in self.passed_on[0]:
             regions = Region(self.reference.side.tape, (), None), self.region(self.candidate, b)
         else:
             regions = self.regions(a, b, itself=again)
@@ -127,8 +127,8 @@ class Search(Ends):
         explained = self.explained(ours, a, theirs, b, gap)
         leaves = tuple(self.differing_leaves(ours, theirs))
         ends = (a, b)  # `_try` saw later values reconverge
-        parting = Parting(ours, theirs, ends, order, gap, True, explained, leaves, handed_on)
-        return parting, repaired
+        mismatch = Mismatch(ours, theirs, ends, order, gap, True, explained, leaves, passed_on)
+        return mismatch, repaired
 
     def _gap(self, a: int, b: int, order: Order) -> float:
         """How far the candidate's `b` is from the reference's `a`."""
@@ -147,7 +147,7 @@ class Search(Ends):
 
     def _first_of_several(
         self, ours: Region, a: int, theirs: Region, b: int, depth: int = 1
-    ) -> tuple[Parting, Match] | None:
+    ) -> tuple[Mismatch, Match] | None:
         """The first of consecutive differences, after none of which anything meets.
 
         Two faults one after the other look like one region. They are two where the regions go
@@ -194,9 +194,9 @@ class Search(Ends):
                 continue
             repaired.pairs[other] = Pair(first, other, order, 0.0)
             explained = self.explained(small[0], first, small[1], other, gap)
-            met = reconverges_later(repaired, other)
+            reconverges = reconverges_later(repaired, other)
             ends = (first, other)
-            return Parting(*small, ends, order, gap, met, explained, leaves), repaired
+            return Mismatch(*small, ends, order, gap, reconverges, explained, leaves), repaired
         return None
 
     def _try(self, a: int, b: int, array: Array, order: Order | None) -> tuple[Match, bool] | None:
@@ -215,12 +215,12 @@ class Search(Ends):
         after_a = descendants(self.found.reference.tape, a)
         after_b = descendants(self.candidate.side.tape, b) | {b}
         outputs = {pair.candidate: pair.reference for pair in self.apart}
-        met = sure = False
+        reconverges = sure = False
         left = _PATIENCE
         lent: set[int] = set()  # made of values that came near and were replaced: no proof
 
         def watch(match: Match, op: Op) -> bool:
-            nonlocal met, sure, left
+            nonlocal reconverges, sure, left
             left -= op.role != "move"
             for value in op.outputs:
                 pair = match.pairs.get(value)
@@ -239,17 +239,17 @@ class Search(Ends):
                 if not self._is_read(pair):
                     continue
                 if pair.reference in after_a and match.side.informative(value):
-                    met = True
+                    reconverges = True
                     ends = outputs.get(value) == pair.reference
                     sure = sure or ends or self._reads_its_own(match, op, after_b)
-            return met or left > 0
+            return reconverges or left > 0
 
         fresh = self._with(b, array, watch)
         if fresh is None:
             return None
         if outputs.get(b) == a or self._reaches_output_by_moves(a, b):
-            met = sure = True
-        return (fresh, sure) if met else None
+            reconverges = sure = True
+        return (fresh, sure) if reconverges else None
 
     def _may_lie(self, known: Pair, a: int, order: Order) -> bool:
         """Whether a partner may lie in an order of axes: what is near lies in its own alone."""

@@ -10,7 +10,7 @@ from parity.diagnosis.case import case_of
 from parity.diagnosis.explain import Explained, explain
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.proof import Proofs
-from parity.diagnosis.region import Parting
+from parity.diagnosis.region import Mismatch
 from parity.diagnosis.suggested_fix import suggest
 from parity.errors import ReplayError
 from parity.findings import Capture, Cause, Guess
@@ -34,17 +34,17 @@ class Diagnosis:
     order: str = ""
 
 
-def diagnose(proofs: Proofs, parting: Parting) -> Diagnosis:
+def diagnose(proofs: Proofs, mismatch: Mismatch) -> Diagnosis:
     """Explains a divergence.
 
     Args:
-        proofs: knows the models and their outputs; a parting after which nothing reconverges is
+        proofs: knows the models and their outputs; a mismatch after which nothing reconverges is
             explained at the first output.
     """
     repaired, outputs = proofs.repaired, proofs.outputs
     apart = [pair for pair in outputs if not output_matches(repaired, pair)]
     ends = next(((pair.reference, pair.candidate) for pair in apart or outputs), None)
-    case = case_of(repaired, parting, ends)
+    case = case_of(repaired, mismatch, ends)
     if case is None:
         return Diagnosis()
     first = case.first
@@ -53,8 +53,8 @@ def diagnose(proofs: Proofs, parting: Parting) -> Diagnosis:
         written = [case.written.as_reference(array) for array in written]
     seen = Diagnosis(
         capture=Capture(first.inputs, *written),
-        shapes=case.written.shapes if parting.values else None,
-        order=str(case.written.order or "") if parting.order else "",
+        shapes=case.written.shapes if mismatch.values else None,
+        order=str(case.written.order or "") if mismatch.order else "",
     )
     found = explain(case)
     if found is None:
@@ -62,8 +62,8 @@ def diagnose(proofs: Proofs, parting: Parting) -> Diagnosis:
     told = found.explanation
     if not isinstance(found, Explained):
         return replace(seen, closest=Guess(told.kind, told.summary, found.share))
-    site = parting.candidate.entry.site if parting.candidate.entry else None
-    doubt = proofs.doubt(parting, found)
+    site = mismatch.candidate.entry.site if mismatch.candidate.entry else None
+    doubt = proofs.doubt(mismatch, found)
     return replace(
         seen,
         cause=Cause(
@@ -72,7 +72,7 @@ def diagnose(proofs: Proofs, parting: Parting) -> Diagnosis:
             parameters=dict(told.parameters),
             confirmed=not doubt,
             unproved=doubt,
-            residual_before=parting.residual,
+            residual_before=mismatch.residual,
             residual_after=found.after,
             inputs=found.inputs,
             evidence=told.evidence,
@@ -82,17 +82,17 @@ def diagnose(proofs: Proofs, parting: Parting) -> Diagnosis:
     )
 
 
-def repaired_alone(proofs: Proofs, parting: Parting) -> tuple[float | None, float | None]:
-    """How far the outputs are apart on the same draws, and with one parting alone repaired.
+def repaired_alone(proofs: Proofs, mismatch: Mismatch) -> tuple[float | None, float | None]:
+    """How far the outputs are apart on the same draws, and with one mismatch alone repaired.
 
     Returns:
         The largest relative differences over the outputs, in float64; None where there is nothing
         to be subtracted, or an operation does not take what is put in.
     """
-    if parting.values is None or parting.order is None:
+    if mismatch.values is None or mismatch.order is None:
         return None, None
-    a, b = parting.values
-    array = parting.order.apply(proofs.matched.reference.array(a))
+    a, b = mismatch.values
+    array = mismatch.order.apply(proofs.matched.reference.array(a))
     try:
         fixed = proofs.with_value(b, array)
     except ReplayError:  # outside what an operation takes

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.diagnosis.case import Case, case_of
-from parity.diagnosis.region import Leaf, Parting
+from parity.diagnosis.region import Leaf, Mismatch
 from parity.errors import ReplayError
 from parity.matching.axis_order import orders
 from parity.matching.fingerprint import SAME
@@ -49,16 +49,16 @@ class _Other:
         return f"{self.name} differs {amount}{where}: {a:.7g} and {b:.7g}"
 
 
-def other_parameters(repaired: Match, parting: Parting) -> str:
+def other_parameters(repaired: Match, mismatch: Mismatch) -> str:
     """Which parameters or constants make two values part though they are no roundings; "" if none.
 
     A parameter is told if the candidate, given the reference's in its place, gives the reference's
     value: where a norm is folded into a weight, it does not.
     """
-    found = [other for leaf in parting.leaves if (other := _other(repaired, leaf)) is not None]
+    found = [other for leaf in mismatch.leaves if (other := _other(repaired, leaf)) is not None]
     if not any(other.far for other in found):
         return ""
-    case = case_of(repaired, parting)
+    case = case_of(repaired, mismatch)
     if case is None or not _makes_up(case, {other.leaf: other.ours for other in found}):
         return ""
     told = "; ".join(other.told for other in found if other.far)
@@ -94,7 +94,7 @@ def _makes_up(case: Case, leaves: Mapping[int, Array]) -> bool:
     """Whether the candidate with these numbers gives the reference's value."""
     first = case.first
     try:
-        left = residual(first.reference, case.run_candidate(first.fed, leaves))
+        left = residual(first.reference, case.run_candidate(first.given, leaves))
     except ReplayError:
         return False
     return left <= max(SAME, _PART * first.gap)

@@ -15,7 +15,7 @@ from parity.diagnosis.deduplicate import merge
 from parity.diagnosis.diagnose import Diagnosis, diagnose, repaired_alone
 from parity.diagnosis.joint_repair import Finding, without_effect, without_proof
 from parity.diagnosis.proof import Proofs
-from parity.diagnosis.region import Leaf, Parting, Region
+from parity.diagnosis.region import Leaf, Mismatch, Region
 from parity.diagnosis.sample_order import without_sorted
 from parity.diagnosis.unshared import cause_of
 from parity.findings import Divergence, LeafDifference, Note
@@ -25,8 +25,8 @@ from parity.tape import Site, Tape
 _ALIKE = 3  # divergences at one pair of sites that are each explained
 
 
-def sites_of(parting: Parting) -> tuple[Site, Site]:
-    return site_of(parting.reference), site_of(parting.candidate)
+def sites_of(mismatch: Mismatch) -> tuple[Site, Site]:
+    return site_of(mismatch.reference), site_of(mismatch.candidate)
 
 
 def site_of(region: Region) -> Site:
@@ -35,9 +35,9 @@ def site_of(region: Region) -> Site:
 
 def explained(
     proofs: Proofs,
-    faults: Sequence[tuple[Parting, str]],
+    faults: Sequence[tuple[Mismatch, str]],
     progress: Callable[..., Any] | None = None,
-) -> tuple[list[Divergence], list[tuple[Parting, Note]]]:
+) -> tuple[list[Divergence], list[tuple[Mismatch, Note]]]:
     """The divergences, explained; and those that change nothing on these inputs, as notes.
 
     The rest of many at one pair of sites is like the first few. What the budget is spent for before
@@ -48,19 +48,19 @@ def explained(
         progress: called after each.
     """
     found: dict[tuple[Site, Site], list[Finding]] = {}
-    idle: list[tuple[Parting, Note]] = []
+    idle: list[tuple[Mismatch, Note]] = []
     matched, repaired = proofs.matched, proofs.repaired
-    told = without_sorted(matched, repaired, [parting for parting, _ in faults], proofs.outputs)
-    for parting, detail in faults:
-        if not any(parting is one for one in told):
+    told = without_sorted(matched, repaired, [mismatch for mismatch, _ in faults], proofs.outputs)
+    for mismatch, detail in faults:
+        if not any(mismatch is one for one in told):
             continue
-        if len(faults) > 1 and without_effect(proofs, parting):
-            idle.append((parting, Note("no-effect", *sites_of(parting), parting.residual)))
+        if len(faults) > 1 and without_effect(proofs, mismatch):
+            idle.append((mismatch, Note("no-effect", *sites_of(mismatch), mismatch.residual)))
             continue
-        here = found.setdefault(sites_of(parting), [])
+        here = found.setdefault(sites_of(mismatch), [])
         spent = budget.EXPLANATIONS in budget.current().missed
         if len(here) < (1 if spent else _ALIKE):
-            here.append(Finding(parting, _within_budget(proofs, parting, detail)))
+            here.append(Finding(mismatch, _within_budget(proofs, mismatch, detail)))
         else:
             last = here[-1].divergence
             here[-1] = replace(here[-1], divergence=replace(last, times=last.times + 1))
@@ -69,33 +69,33 @@ def explained(
     return merge(without_proof([one for here in found.values() for one in here])), idle
 
 
-def _within_budget(proofs: Proofs, parting: Parting, detail: str) -> Divergence:
+def _within_budget(proofs: Proofs, mismatch: Mismatch, detail: str) -> Divergence:
     """A divergence, explained if that takes no more than what is left of the budget."""
-    if parting.unshared:
-        return _divergence(proofs, parting, detail, Diagnosis(cause_of(parting)), (None, None))
+    if mismatch.unshared:
+        return _divergence(proofs, mismatch, detail, Diagnosis(cause_of(mismatch)), (None, None))
     left, missed = budget.current(), budget.EXPLANATIONS
     try:
-        if not left.holds(_needed(proofs, parting)):
+        if not left.holds(_needed(proofs, mismatch)):
             missed = budget.MEMORY
         else:
             with budget.until(budget.EXPLAINING):
-                effect = repaired_alone(proofs, parting)
-                return _divergence(proofs, parting, detail, diagnose(proofs, parting), effect)
+                effect = repaired_alone(proofs, mismatch)
+                return _divergence(proofs, mismatch, detail, diagnose(proofs, mismatch), effect)
     except budget.Spent:
         pass
     left.miss(missed)
     detail = "; ".join(filter(None, (detail, budget.NOT_EXPLAINED)))
-    return _divergence(proofs, parting, detail, Diagnosis(), (None, None))
+    return _divergence(proofs, mismatch, detail, Diagnosis(), (None, None))
 
 
 _COPIES = 96  # of what a region computes, as measured: generated inputs, predictions, the proof
 
 
-def _needed(proofs: Proofs, parting: Parting) -> float:
+def _needed(proofs: Proofs, mismatch: Mismatch) -> float:
     """About how many bytes the explanation of a divergence takes."""
     sides = (
-        (parting.reference, proofs.matched.reference.tape),
-        (parting.candidate, proofs.matched.side.tape),
+        (mismatch.reference, proofs.matched.reference.tape),
+        (mismatch.candidate, proofs.matched.side.tape),
     )
     sizes = [tape.values[v].size for region, tape in sides for v in region.made]
     return 8.0 * _COPIES * max(sizes, default=0)
@@ -103,25 +103,25 @@ def _needed(proofs: Proofs, parting: Parting) -> float:
 
 def _divergence(
     proofs: Proofs,
-    parting: Parting,
+    mismatch: Mismatch,
     detail: str,
     diagnosis: Diagnosis,
     effect: tuple[float | None, float | None],
 ) -> Divergence:
-    reference, candidate = sites_of(parting)
+    reference, candidate = sites_of(mismatch)
     before, after = effect
     matched = proofs.matched
     return Divergence(
         reference=reference,
         candidate=candidate,
-        residual=parting.residual,
-        reference_region=_distinct(parting.reference),
-        candidate_region=_distinct(parting.candidate),
-        shapes=diagnosis.shapes or _shapes(matched, parting),
+        residual=mismatch.residual,
+        reference_region=_distinct(mismatch.reference),
+        candidate_region=_distinct(mismatch.candidate),
+        shapes=diagnosis.shapes or _shapes(matched, mismatch),
         order=diagnosis.order,
-        leaves=tuple(dict.fromkeys(_leaf(matched, leaf) for leaf in parting.leaves)),
-        met=parting.met,
-        random=parting.random,
+        leaves=tuple(dict.fromkeys(_leaf(matched, leaf) for leaf in mismatch.leaves)),
+        met=mismatch.reconverges,
+        random=mismatch.random,
         detail=detail,
         cause=diagnosis.cause,
         closest=diagnosis.closest,
@@ -131,10 +131,10 @@ def _divergence(
     )
 
 
-def _shapes(matched: Match, parting: Parting) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    if parting.values is None:
+def _shapes(matched: Match, mismatch: Mismatch) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    if mismatch.values is None:
         return None
-    a, b = parting.values
+    a, b = mismatch.values
     return matched.reference.tape.values[a].shape, matched.side.tape.values[b].shape
 
 

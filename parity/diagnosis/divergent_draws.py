@@ -13,7 +13,7 @@ from parity.diagnosis.elementwise_noise import (
     output_differs_by_element,
 )
 from parity.diagnosis.outputs import output_matches
-from parity.diagnosis.region import OutputPair, Parting, Region
+from parity.diagnosis.region import Mismatch, OutputPair, Region
 from parity.diagnosis.same_distribution import Distributed, distributed
 from parity.draws.draw import Draw
 from parity.draws.families import between
@@ -33,15 +33,15 @@ _NEXT_TO_NOTHING = 1e-3  # relative, that noises of nearly one law are apart
 _OFF = 2e-6  # of probability, by which the laws of two noises may differ
 
 
-def of_draws(repaired: Match, parting: Parting) -> tuple[str, str] | None:
+def of_draws(repaired: Match, mismatch: Mismatch) -> tuple[str, str] | None:
     """The kind of a divergence in whose operations random numbers are drawn, with a sentence.
 
     Returns:
         None where the draws are paired: then it is judged as any other.
     """
     drawing = repaired.drawing
-    ours = _inside(parting.reference, drawing.reference)
-    theirs = _inside(parting.candidate, list(drawing.candidate.values()))
+    ours = _inside(mismatch.reference, drawing.reference)
+    theirs = _inside(mismatch.candidate, list(drawing.candidate.values()))
     free = [unit for unit in ours if unit in drawing.free]
     left = [unit for unit in theirs if unit.value not in drawing.chosen]
     shared = next(((a, b) for a in free for b in left if _is_shared(a, b)), None)
@@ -51,7 +51,7 @@ def of_draws(repaired: Match, parting: Parting) -> tuple[str, str] | None:
             f"the reference draws {a.size} numbers, {a}; the candidate {b.size}, {b}: one of them "
             f"uses the same noise several times. {_DO}"
         )
-    lost = [*parting.reference.tape.lost_draws, *parting.candidate.tape.lost_draws]
+    lost = [*mismatch.reference.tape.lost_draws, *mismatch.candidate.tape.lost_draws]
     if lost:
         return "unpaired-random", lost[0]
     unsure = next(_unsure(repaired, theirs), None)
@@ -74,7 +74,7 @@ def of_draws(repaired: Match, parting: Parting) -> tuple[str, str] | None:
     return "one-draws", told
 
 
-def not_sure(repaired: Match, parting: Parting, outputs: Sequence[OutputPair] = ()) -> str:
+def not_sure(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair] = ()) -> str:
     """What is said of a divergence that reads draws which may not be each other's counterparts.
 
     The samples may have to be put in otherwise: for another draw, in another order, or as those of
@@ -83,7 +83,7 @@ def not_sure(repaired: Match, parting: Parting, outputs: Sequence[OutputPair] = 
     drawing = repaired.drawing
     if not drawing.candidate:
         return ""
-    read = _draws_behind(repaired, parting) & drawing.chosen.keys()
+    read = _draws_behind(repaired, mismatch) & drawing.chosen.keys()
     odd = [*drawing.free, *drawing.unpaired]
     unsure = [
         one
@@ -92,7 +92,7 @@ def not_sure(repaired: Match, parting: Parting, outputs: Sequence[OutputPair] = 
         or one not in repaired.draws  # a kernel with other parameters
         or (drawing.chosen[one].evidence < 2 and (odd or _may_be_another(repaired, one)))
     ]
-    if not unsure or not odd and differ_by_element(repaired, parting, outputs):
+    if not unsure or not odd and differ_by_element(repaired, mismatch, outputs):
         return ""
     unit = drawing.candidate[unsure[0]]
     if odd:
@@ -108,7 +108,7 @@ def not_sure(repaired: Match, parting: Parting, outputs: Sequence[OutputPair] = 
 
 
 def behind_unsure_draws(
-    matched: Match, repaired: Match, outputs: Sequence[OutputPair], partings: Sequence[Parting]
+    matched: Match, repaired: Match, outputs: Sequence[OutputPair], mismatches: Sequence[Mismatch]
 ) -> str:
     """What is said where all that differs in the outputs hangs on draws that nothing speaks for.
 
@@ -128,7 +128,7 @@ def behind_unsure_draws(
         return ""
     if any(output_differs_by_element(matched, pair) for pair in apart):
         return ""
-    if _is_of_another_law(matched, repaired, outputs, partings):
+    if _is_of_another_law(matched, repaired, outputs, mismatches):
         return ""
     unit = drawing.candidate[min(unsure)]
     return (
@@ -143,7 +143,7 @@ def one_in_law(
     repaired: Match,
     outputs: Sequence[OutputPair],
     divergences: Sequence[Divergence],
-    partings: Sequence[Parting],
+    mismatches: Sequence[Mismatch],
     laws: Callable[[], Distributed | None],
 ) -> str:
     """What is said of divergences that may be none in what the outputs are drawn from.
@@ -157,11 +157,11 @@ def one_in_law(
     if not divergences or not (drawing.reference or drawing.candidate):
         return ""
     if drawing.free or drawing.unpaired:  # what is behind them is on other samples
-        if not all(_is_behind_noise(matched, one) for one in partings):
+        if not all(_is_behind_noise(matched, one) for one in mismatches):
             return ""
-    elif len(divergences) == 1 and not all(_takes_noise(matched, one) for one in partings):
+    elif len(divergences) == 1 and not all(_takes_noise(matched, one) for one in mismatches):
         return ""
-    if _is_of_another_law(matched, repaired, outputs, partings):
+    if _is_of_another_law(matched, repaired, outputs, mismatches):
         return ""
     if any(one.cause is not None and one.cause.confirmed for one in divergences):
         return ""
@@ -174,35 +174,35 @@ def one_in_law(
     if seen is None or seen.differ:
         return ""
     sites = " and ".join(dict.fromkeys(one.candidate.described for one in divergences[:2]))
-    why = "may read noise otherwise" if len(partings) == 1 else "may make up for each other"
+    why = "may read noise otherwise" if len(mismatches) == 1 else "may make up for each other"
     return f"{sites} differ{'s' * (len(divergences) == 1)} and {why}: {seen}. {_DO}"
 
 
 def _is_of_another_law(
-    matched: Match, repaired: Match, outputs: Sequence[OutputPair], partings: Sequence[Parting]
+    matched: Match, repaired: Match, outputs: Sequence[OutputPair], mismatches: Sequence[Mismatch]
 ) -> bool:
     """Whether the only place that differs gives another law, seen element by element.
 
     Nothing makes up for it: with the reference's value there all that follows agrees.
     """
-    return len(partings) == 1 and (
-        differ_by_element(matched, partings[0], outputs)
+    return len(mismatches) == 1 and (
+        differ_by_element(matched, mismatches[0], outputs)
         or noise_differs_by_element(matched, repaired)
     )
 
 
-def _is_behind_noise(matched: Match, parting: Parting) -> bool:
+def _is_behind_noise(matched: Match, mismatch: Mismatch) -> bool:
     """Whether noise enters a divergence or is drawn in it, in one of the models."""
-    sides = zip((parting.reference, parting.candidate), matched.drawing.origins, strict=True)
+    sides = zip((mismatch.reference, mismatch.candidate), matched.drawing.origins, strict=True)
     return any(
         not origins.noise.isdisjoint([*region.boundary(), *region.made])
         for region, origins in sides
     )
 
 
-def _takes_noise(matched: Match, parting: Parting) -> bool:
+def _takes_noise(matched: Match, mismatch: Mismatch) -> bool:
     """Whether noise alone, not mixed with the model's data, enters a divergence in both models."""
-    sides = zip((parting.reference, parting.candidate), matched.drawing.origins, strict=True)
+    sides = zip((mismatch.reference, mismatch.candidate), matched.drawing.origins, strict=True)
     return all(
         any(value in noise.noise and not noise.mixed(value) for value in region.boundary())
         for region, noise in sides
@@ -236,11 +236,11 @@ def _may_be_another(repaired: Match, value: int) -> bool:
     )
 
 
-def _draws_behind(repaired: Match, parting: Parting) -> set[int]:
+def _draws_behind(repaired: Match, mismatch: Mismatch) -> set[int]:
     """The candidate's draws of which the operations read what is made of noise alone."""
     drawing, tape = repaired.drawing, repaired.side.tape
     noise = drawing.origins[1].noise - drawing.origins[1].data | drawing.candidate.keys()
-    stack = [value for op in parting.candidate.ops for value in (*op.inputs, *op.outputs)]
+    stack = [value for op in mismatch.candidate.ops for value in (*op.inputs, *op.outputs)]
     seen = set(stack)
     while stack:
         op = tape.producer(stack.pop())
@@ -266,24 +266,24 @@ def _unsure(repaired: Match, units: Sequence[Unit]) -> Iterator[tuple[Unit, Unit
             yield choice.reference, unit
 
 
-def one_law(repaired: Match, parting: Parting) -> str:
+def one_law(repaired: Match, mismatch: Mismatch) -> str:
     """What is said of noise that differs by next to nothing, as by an epsilon in a logarithm.
 
     How far a sample is off is measured in probability: by the law where the candidate draws by a
     known one, else by how many samples lie between.
     """
-    if parting.values is None or parting.order is None or parting.residual > _NEXT_TO_NOTHING:
+    if mismatch.values is None or mismatch.order is None or mismatch.residual > _NEXT_TO_NOTHING:
         return ""
-    a, b = parting.values
+    a, b = mismatch.values
     unit = repaired.drawing.candidate.get(b)
     if not _is_noise(repaired, a, b, drawn=True) or (unit is not None and b not in repaired.draws):
         return ""
-    drawn = parting.order.apply(repaired.reference.array(a)).astype(np.float64).ravel()
+    drawn = mismatch.order.apply(repaired.reference.array(a)).astype(np.float64).ravel()
     if unit is not None:
         off = between(unit.draw, drawn, repaired.draws[b].ravel())
     else:
         own = repaired.side.run.branch()  # in the repaired run the value is the reference's
-        for op in parting.candidate.ops:
+        for op in mismatch.candidate.ops:
             if op.role != "random":
                 repaired.side.tape.step(op, own)
         off = _off_by_samples(drawn, own.array(b).astype(np.float64).ravel())
@@ -302,13 +302,13 @@ def _off_by_samples(drawn: Array, other: Array) -> float:
     return float(np.max(np.abs(drawn - other) * density))
 
 
-def same_distribution(repaired: Match, parting: Parting) -> str:
+def same_distribution(repaired: Match, mismatch: Mismatch) -> str:
     """What is said of noise made otherwise of the same draws, as by a sine where the other has a
     cosine: equal in distribution as far as many samples show. "" where a difference shows.
     """
-    if parting.values is None or not _is_noise(repaired, *parting.values):
+    if mismatch.values is None or not _is_noise(repaired, *mismatch.values):
         return ""
-    seen = distributed(repaired, [OutputPair("noise", *parting.values)])
+    seen = distributed(repaired, [OutputPair("noise", *mismatch.values)])
     if seen is None or seen.differ:
         return ""
     return f"the same draws are made into noise in another way. {seen}. {_DO}"
@@ -342,10 +342,10 @@ def _meant(repaired: Match, a: Unit, b: Unit) -> tuple[Draw | None, Draw | None]
     )
 
 
-def other_distributions(repaired: Match, parting: Parting) -> str:
+def other_distributions(repaired: Match, mismatch: Mismatch) -> str:
     """What is to be said of a divergence where the models draw from different distributions."""
     drawing = repaired.drawing
-    for unit in _inside(parting.candidate, list(drawing.candidate.values())):
+    for unit in _inside(mismatch.candidate, list(drawing.candidate.values())):
         choice = drawing.chosen.get(unit.value)
         if choice is None or alike(choice.reference.draw, unit.draw):
             continue

@@ -12,7 +12,7 @@ from itertools import islice
 
 import numpy as np
 
-from parity.diagnosis.region import OutputPair, Parting
+from parity.diagnosis.region import Mismatch, OutputPair
 from parity.draws.draw import Draw, generator
 from parity.draws.families import FAMILIES, known
 from parity.draws.units import Origins, Unit
@@ -26,19 +26,19 @@ _LEAST = 0.01  # of them
 _APART = 1e-6  # of an element's spread: what no rounding of constants leaves
 
 
-def differ_by_element(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -> bool:
+def differ_by_element(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]) -> bool:
     """Whether what parts is seen to have another law in some element, whatever is paired."""
-    if parting.values is None or parting.order is None:
+    if mismatch.values is None or mismatch.order is None:
         return False
     drawing = repaired.drawing
     # what is no output may be the counterpart of something else, or lie in another order
-    if parting.values not in [(one.reference, one.candidate) for one in outputs]:
-        if not parting.met or not len(drawing.reference) == len(drawing.candidate) == 1:
+    if mismatch.values not in [(one.reference, one.candidate) for one in outputs]:
+        if not mismatch.reconverges or not len(drawing.reference) == len(drawing.candidate) == 1:
             return False
-        if repaired.reference.array(parting.values[0]).dtype.kind != "f":
+        if repaired.reference.array(mismatch.values[0]).dtype.kind != "f":
             return False  # places: what is taken modulo may be one law whatever it was before
-    regions = parting.reference.ops, parting.candidate.ops
-    return _differ(repaired, parting.values, parting.order.apply, regions)
+    regions = mismatch.reference.ops, mismatch.candidate.ops
+    return _differ(repaired, mismatch.values, mismatch.order.apply, regions)
 
 
 def output_differs_by_element(found: Match, pair: OutputPair) -> bool:

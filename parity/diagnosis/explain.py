@@ -202,7 +202,7 @@ def _unproved(case: Case, proposed: Explanation, generated: bool) -> str:
     decision = _decides(case)
     if decision:
         return f"it is seen through {decision} alone: what else decides alike would do as well"
-    if generated or not case.first.fed:  # where no input reaches, all inputs are one
+    if generated or not case.first.given:  # where no input reaches, all inputs are one
         return ""
     return "it holds on your inputs, and no others could be generated here"
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.regimes import lost_in_float64, moved_outputs
-from parity.diagnosis.region import OutputPair, Parting
+from parity.diagnosis.region import Mismatch, OutputPair
 from parity.findings import Divergence
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
@@ -82,12 +82,12 @@ def no_repair_shows(
     matched: Match,
     outputs: Sequence[OutputPair],
     divergences: Sequence[Divergence],
-    partings: Sequence[Parting],
+    mismatches: Sequence[Mismatch],
 ) -> float | None:
     """How far outputs are apart that rounding accounts for, where no repair brings them nearer.
 
     Args:
-        partings: where the divergences are.
+        mismatches: where the divergences are.
 
     Returns:
         The largest residual; None where some element differs by more than the rounding of both
@@ -109,16 +109,18 @@ def no_repair_shows(
     sizes = [one.output_before for one in nearer if one.output_before is not None]
     if any(size > UNITS["float32"] for size in sizes):
         return None
-    if nearer and _together(matched, outputs, partings) < _FAR_NEARER * max(sizes):
+    if nearer and _together(matched, outputs, mismatches) < _FAR_NEARER * max(sizes):
         return None
     return _accounted(matched, outputs, 1.0)
 
 
-def _together(matched: Match, outputs: Sequence[OutputPair], partings: Sequence[Parting]) -> float:
-    """The largest residual of the outputs with the reference's values at all of the partings."""
+def _together(
+    matched: Match, outputs: Sequence[OutputPair], mismatches: Sequence[Mismatch]
+) -> float:
+    """The largest residual of the outputs with the reference's values at all of the mismatches."""
     repaired = {
         one.values[1]: one.order.apply(matched.reference.array(one.values[0]))
-        for one in partings
+        for one in mismatches
         if one.values is not None and one.order is not None
     }
     run = matched.side.tape.replay("float64", {**matched.given, **repaired})

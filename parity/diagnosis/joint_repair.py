@@ -15,7 +15,7 @@ import numpy as np
 
 from parity.diagnosis.deduplicate import is_weak
 from parity.diagnosis.proof import Proofs
-from parity.diagnosis.region import Parting, Region, ancestors
+from parity.diagnosis.region import Mismatch, Region, ancestors
 from parity.errors import ReplayError
 from parity.findings import Cause, Divergence
 from parity.matching.fingerprint import SAME
@@ -33,7 +33,7 @@ _MUCH_MORE = 1.5  # where it is one cause at several places: without one of them
 class Finding:
     """A divergence, and the place that it was found at."""
 
-    parting: Parting
+    mismatch: Mismatch
     divergence: Divergence
 
     @cached_property
@@ -49,7 +49,7 @@ class Finding:
     @cached_property
     def behind(self) -> set[int]:
         """The candidate's values that what enters is made of, and what enters."""
-        region = self.parting.candidate
+        region = self.mismatch.candidate
         entering = set(region.boundary())
         made = ancestors(region.tape, list(entering))
         return entering | {value for index in made for value in region.tape.ops[index].outputs}
@@ -57,30 +57,30 @@ class Finding:
     @cached_property
     def formula(self) -> set[int]:
         """The candidate's values of one formula with the place; see `_formula`."""
-        values = self.parting.values
-        return set() if values is None else _formula(self.parting.candidate.tape, values[1])
+        values = self.mismatch.values
+        return set() if values is None else _formula(self.mismatch.candidate.tape, values[1])
 
 
-def without_effect(proofs: Proofs, parting: Parting) -> bool:
+def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
     """Whether nothing changes by a divergence on these inputs, as in rows that nobody reads.
 
     Everything else repaired, the outputs are the same with the candidate's own value as with the
     reference's. Such a pair may not even belong together. Where the candidate's operations no
     longer give another value, what was repaired lies among them, and nothing is known.
     """
-    if parting.values is None:
+    if mismatch.values is None:
         return False
-    end, run = parting.values[1], proofs.repaired.side.run
+    end, run = mismatch.values[1], proofs.repaired.side.run
     tape = proofs.repaired.side.tape
     producer, ends = tape.producer(end), {pair.candidate for pair in proofs.outputs}
     is_read = any(end in op.inputs for op in tape.ops if op.index in tape.used)
     if producer is None or end in ends or not is_read:
         return False
-    faint = min(U32, parting.residual / _FARTHER)  # what constants leave of something else
+    faint = min(U32, mismatch.residual / _FARTHER)  # what constants leave of something else
     own, other, changed = run.branch(), run.branch(), {end}
-    region = {op.index for op in parting.candidate.ops}
+    region = {op.index for op in mismatch.candidate.ops}
     try:
-        for index in sorted(region | tape.static_before(parting.candidate.ops)):
+        for index in sorted(region | tape.static_before(mismatch.candidate.ops)):
             tape.step(tape.ops[index], other)
         alone = other.array(end)
         if not _apart(run.array(end), alone) > SAME:
@@ -163,20 +163,20 @@ def _of_another_repair(at: int, findings: Sequence[Finding]) -> str:
     here = findings[at]
     if here.divergence.cause is None or not here.divergence.cause.confirmed:
         return ""
-    entering = set(here.parting.candidate.boundary())
+    entering = set(here.mismatch.candidate.boundary())
     rearranges = here.divergence.cause.kind.endswith(_REARRANGEMENTS)
     behind = here.behind if rearranges or is_weak(here.divergence) else entering
     for one in findings:
         cause = one.divergence.cause
         if one is here or (cause is not None and cause.confirmed) or one.told == here.told:
             continue
-        repaired = one.parting.values
+        repaired = one.mismatch.values
         if not entering.isdisjoint(one.formula) or (repaired and repaired[1] in behind):
             return (
                 f"{_name(one.divergence)} before it diverges without an explanation: the two may "
                 "be one"
             )
-        end = here.parting.values
+        end = here.mismatch.values
         if rearranges and end and end[1] in one.behind:
             return (
                 f"{_name(one.divergence)} behind it diverges without an explanation: what is in "

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 
 from parity import budget
 from parity.diagnosis.cut_search import Search
-from parity.diagnosis.near_matches import near_pairs, parting_of_near
+from parity.diagnosis.near_matches import mismatch_of_near, near_pairs
 from parity.diagnosis.outputs import output_matches
-from parity.diagnosis.region import OutputPair, Parting
+from parity.diagnosis.region import Mismatch, OutputPair
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
@@ -24,7 +24,7 @@ def locate(
     found: Match,
     outputs: Sequence[OutputPair],
     reached: Callable[[int, float], None] = lambda count, share: None,
-) -> tuple[list[Parting], Match]:
+) -> tuple[list[Mismatch], Match]:
     """All places where the candidate parts from the reference, in the order of the data flow.
 
     Args:
@@ -43,9 +43,9 @@ def locate(
         apart = places.apart(outputs)
         if apart or places.any_near():
             budget.current().miss(budget.PLACES)
-        if apart and not places.partings:
-            places.partings.append(Search(found, apart).up_to_the_outputs())
-    return sorted(places.partings, key=_place), places.found
+        if apart and not places.mismatches:
+            places.mismatches.append(Search(found, apart).up_to_the_outputs())
+    return sorted(places.mismatches, key=_place), places.found
 
 
 class _Places:
@@ -53,12 +53,12 @@ class _Places:
 
     Attributes:
         found: the match in which all of them are repaired.
-        partings: the places.
+        mismatches: the places.
     """
 
     def __init__(self, found: Match) -> None:
         self.found = found
-        self.partings: list[Parting] = []
+        self.mismatches: list[Mismatch] = []
         self._given_up: set[str] = set()
         self._looked_at: set[int] = set()
 
@@ -81,12 +81,12 @@ class _Places:
             search = Search(self.found, apart)
             step = search.meeting_place()
             if step is None:
-                self.partings.append(search.up_to_the_outputs())
+                self.mismatches.append(search.up_to_the_outputs())
                 self._given_up.update(pair.name for pair in apart)
                 continue
-            parting, self.found = step
-            self.partings.append(parting)
-            reached(len(self.partings), _share_before(parting))
+            mismatch, self.found = step
+            self.mismatches.append(mismatch)
+            reached(len(self.mismatches), _share_before(mismatch))
 
     def any_near(self) -> bool:
         """Whether there may be small differences that were not looked at."""
@@ -101,9 +101,9 @@ class _Places:
             pair = near.pop(0)
             if pair.candidate in self._looked_at:
                 continue
-            parting, repaired = parting_of_near(search, pair)
+            mismatch, repaired = mismatch_of_near(search, pair)
             self._looked_at.add(pair.candidate)  # not before: the budget may end while it is
-            self.partings.append(parting)
+            self.mismatches.append(mismatch)
             if repaired is not self.found:
                 self.found = repaired
                 near = near_pairs(self.found, outputs)
@@ -116,11 +116,11 @@ def _same_numbers(found: Match, pair: OutputPair) -> bool:
     return ours.size == theirs.size and residual(ours.ravel(), theirs.ravel()) <= SAME
 
 
-def _share_before(parting: Parting) -> float:
-    region = parting.candidate
+def _share_before(mismatch: Mismatch) -> float:
+    region = mismatch.candidate
     return (region.ops[-1].index + 1) / len(region.tape.ops) if region.ops else 0.0
 
 
-def _place(parting: Parting) -> tuple[int, int]:
-    ours, theirs = parting.reference.entry, parting.candidate.entry
+def _place(mismatch: Mismatch) -> tuple[int, int]:
+    ours, theirs = mismatch.reference.entry, mismatch.candidate.entry
     return (theirs.index if theirs else 10**9, ours.index if ours else 10**9)

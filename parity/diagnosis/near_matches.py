@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parity.diagnosis.cut_search import Search, reconverges_later
-from parity.diagnosis.region import OutputPair, Parting, ancestors, descendants
+from parity.diagnosis.region import Mismatch, OutputPair, ancestors, descendants
 from parity.matching.match import Match, Pair
 from parity.numerics.difference import residual
 
@@ -25,7 +25,7 @@ def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
     return sorted(near, key=lambda pair: tape.values[pair.candidate].op)
 
 
-def parting_of_near(search: Search, pair: Pair) -> tuple[Parting, Match]:
+def mismatch_of_near(search: Search, pair: Pair) -> tuple[Mismatch, Match]:
     """What makes a pair differ a little; looked into further if rounding does not explain it.
 
     Args:
@@ -33,7 +33,7 @@ def parting_of_near(search: Search, pair: Pair) -> tuple[Parting, Match]:
             as the program is.
 
     Returns:
-        The parting; and the match, which is another one where a larger difference was repaired.
+        The mismatch; and the match, which is another one where a larger difference was repaired.
     """
     found = search.found
     ours, theirs = search.regions(pair.reference, pair.candidate)
@@ -45,9 +45,11 @@ def parting_of_near(search: Search, pair: Pair) -> tuple[Parting, Match]:
             return step
     leaves = tuple(search.differing_leaves(ours, theirs))
     ends_ = (pair.reference, pair.candidate)
-    met = reconverges_later(found, pair.candidate)  # near values go on as the reference's
-    parting = Parting(ours, theirs, ends_, pair.order, pair.residual, met, explained, leaves)
-    return parting, found
+    reconverges = reconverges_later(found, pair.candidate)  # near values go on as the reference's
+    mismatch = Mismatch(
+        ours, theirs, ends_, pair.order, pair.residual, reconverges, explained, leaves
+    )
+    return mismatch, found
 
 
 def _without_look_alikes(found: Match, near: Sequence[Pair]) -> list[Pair]:

@@ -31,7 +31,7 @@ def output_verdicts(
     Args:
         matched: the models as they are.
         verdict: of the comparison. What is not known of an output is as unverified as that.
-        ends: the candidate's values that end a parting, with its kind.
+        ends: the candidate's values that end a mismatch, with its kind.
         apart: names of outputs that differ in shape, or in where they are NaN or infinite.
     """
     if verdict == "parity":
@@ -142,7 +142,7 @@ def _gap(matched: Match, pair: OutputPair, run: Replay) -> float:
 
 
 def _kinds(matched: Match, value: int, ends: Mapping[int, str]) -> set[str]:
-    """Kinds of the partings that an output is made behind."""
+    """Kinds of the mismatches that an output is made behind."""
     tape = matched.side.tape
     behind = {one for index in ancestors(tape, [value]) for one in tape.ops[index].outputs}
     return {kind for end, kind in ends.items() if end in behind}

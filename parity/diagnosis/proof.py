@@ -15,7 +15,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.explain import Explained
 from parity.diagnosis.outputs import output_matches
-from parity.diagnosis.region import OutputPair, Parting, ancestors, descendants
+from parity.diagnosis.region import Mismatch, OutputPair, ancestors, descendants
 from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
@@ -34,7 +34,7 @@ class Proofs:
     Attributes:
         matched: the match as the models are.
         repaired: the match in which every divergence is repaired.
-        partings: all places where the models differ, with those that are only noted.
+        mismatches: all places where the models differ, with those that are only noted.
         outputs: of the models.
     """
 
@@ -42,12 +42,12 @@ class Proofs:
         self,
         matched: Match,
         repaired: Match,
-        partings: Sequence[Parting],
+        mismatches: Sequence[Mismatch],
         outputs: Sequence[OutputPair],
     ) -> None:
         self.matched = matched
         self.repaired = repaired
-        self.partings = partings
+        self.mismatches = mismatches
         self.outputs = outputs
 
     @property
@@ -65,7 +65,7 @@ class Proofs:
         """The reference's random draws, by the candidate's values that are their counterparts."""
         return {**self.matched.draws, **self.repaired.draws} | {
             one.values[1]: one.order.apply(self.matched.reference.array(one.values[0]))
-            for one in self.partings
+            for one in self.mismatches
             if all(one.random) and one.values is not None and one.order is not None
         }
 
@@ -78,17 +78,17 @@ class Proofs:
         """That with an array in the place of a value; what it depends on draws no other samples."""
         return self.tape.replay("float64", {**self.draws, value: array}, self.drawn)
 
-    def doubt(self, parting: Parting, found: Explained) -> str:
+    def doubt(self, mismatch: Mismatch, found: Explained) -> str:
         """Why a cause that holds in its region is not confirmed; "" where it is.
 
         Args:
-            parting: what it explains.
+            mismatch: what it explains.
             found: the explanation that holds, on the user's inputs and on others.
         """
         if found.unproved:
             return found.unproved
         case = found.case
-        if parting.values is None:  # it is an output: nothing depends on it
+        if mismatch.values is None:  # it is an output: nothing depends on it
             different = sum(not output_matches(self.repaired, pair) for pair in self.outputs)
             return f"{different} outputs differ, and it explains one" if different > 1 else ""
         if case.order is None:
@@ -101,12 +101,14 @@ class Proofs:
         try:
             wanted = case.order.apply(case.first.reference)
             return self._unmet(
-                parting, case, fix.astype(now.dtype, copy=False), wanted, _share(found)
+                mismatch, case, fix.astype(now.dtype, copy=False), wanted, _share(found)
             )
         except ReplayError:
             return "the candidate does not run on with the fix alone"
 
-    def _unmet(self, parting: Parting, case: Case, fix: Array, wanted: Array, share: float) -> str:
+    def _unmet(
+        self, mismatch: Mismatch, case: Case, fix: Array, wanted: Array, share: float
+    ) -> str:
         """What does not reconverge with a fix in the place of the end of a case; "" if all does.
 
         Args:
@@ -114,7 +116,7 @@ class Proofs:
             share: of the difference at the place itself that rounded constants leave.
         """
         end = case.candidate.end
-        scope = list(self._scope(parting, case))
+        scope = list(self._scope(mismatch, case))
         if not scope:
             return ""
         fixed = self.with_value(end, fix)
@@ -141,15 +143,15 @@ class Proofs:
                 return f"with the fix alone, {self._named(value)} still differs ({gap:.1e})"
         return ""
 
-    def _scope(self, parting: Parting, case: Case) -> Iterator[int]:
+    def _scope(self, mismatch: Mismatch, case: Case) -> Iterator[int]:
         """What must reconverge: what is made of the place, and of no other divergence."""
-        if parting.values is None:
+        if mismatch.values is None:
             return
         end = case.candidate.end
         behind = {v for index in ancestors(self.tape, [end]) for v in self.tape.ops[index].inputs}
         inside = {value for op in case.candidate.ops for value in op.outputs if value in behind}
-        made = (descendants(self.tape, end) | descendants(self.tape, parting.values[1])) - {end}
-        others = [one for one in self.partings if one is not parting and one.residual > SAME]
+        made = (descendants(self.tape, end) | descendants(self.tape, mismatch.values[1])) - {end}
+        others = [one for one in self.mismatches if one is not mismatch and one.residual > SAME]
         ends = {
             value
             for one in others
@@ -164,9 +166,9 @@ class Proofs:
             if value in pairs and (value in outputs or read and side.informative(value)):
                 yield value
 
-    def _is_noted(self, parting: Parting) -> bool:
+    def _is_noted(self, mismatch: Mismatch) -> bool:
         """Whether a place is one of rounded constants: it hides nothing of another difference."""
-        return not any(parting.random) and parting.residual <= max(parting.explained, _ROUNDING)
+        return not any(mismatch.random) and mismatch.residual <= max(mismatch.explained, _ROUNDING)
 
     def _gap(self, value: int, run: Replay) -> float:
         pair = self.repaired.pairs[value]

@@ -84,7 +84,7 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Parting:
+class Mismatch:
     """A pair of regions at which the two models part, and the values that end them.
 
     Attributes:
@@ -92,8 +92,9 @@ class Parting:
         residual: of the candidate's value, computed from the reference's inputs, in float64.
         explained: how much of it float32 rounding of the region's constants explains.
         leaves: parameters and constants entering the region that differ.
-        met: whether later values reconverge once the reference's value is substituted, as measured.
-        handed_on: the partner that the candidate's value has by itself: what the reference changes
+        reconverges: whether later values agree once the reference's value is substituted, as
+            measured.
+        passed_on: the partner that the candidate's value has by itself: what the reference changes
             before others read it, the candidate hands on as it is.
         unshared: how many weights each model has, where they share none; else 0.
     """
@@ -103,10 +104,10 @@ class Parting:
     values: tuple[int, int] | None
     order: Order | None
     residual: float
-    met: bool
+    reconverges: bool
     explained: float = 0.0
     leaves: tuple[Leaf, ...] = ()
-    handed_on: Pair | None = None
+    passed_on: Pair | None = None
     unshared: int = 0
 
     @property
@@ -284,7 +285,7 @@ class Scene:
                     return Region(tape, region.ops, tape.ops[index])
         return region
 
-    def up_to_the_outputs(self, with_leaves: bool = True) -> Parting:
+    def up_to_the_outputs(self, with_leaves: bool = True) -> Mismatch:
         """The whole of what parts, where nothing later meets."""
         ours = self.region(self.reference, *(pair.reference for pair in self.apart))
         theirs = self.region(self.candidate, *(pair.candidate for pair in self.apart))
@@ -295,7 +296,7 @@ class Scene:
             if a.shape == b.shape:
                 gap = residual(a, b)
         leaves = tuple(self.differing_leaves(ours, theirs)) if with_leaves else ()
-        return Parting(ours, theirs, None, None, gap, False, 0.0, leaves)
+        return Mismatch(ours, theirs, None, None, gap, False, 0.0, leaves)
 
     def explained(self, ours: Region, a: int, theirs: Region, b: int, gap: float) -> float:
         """How much of what two values are apart the rounding of constants explains."""

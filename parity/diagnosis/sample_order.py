@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from parity.diagnosis.region import OutputPair, Parting
+from parity.diagnosis.region import Mismatch, OutputPair
 from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
@@ -24,39 +24,39 @@ _STEP = 1e-6  # so little that what is sorted by its numbers stays in order
 
 
 def without_sorted(
-    matched: Match, repaired: Match, partings: Sequence[Parting], outputs: Sequence[OutputPair]
-) -> list[Parting]:
-    """The partings but those that are only another order of the samples, made or undone.
+    matched: Match, repaired: Match, mismatches: Sequence[Mismatch], outputs: Sequence[OutputPair]
+) -> list[Mismatch]:
+    """The mismatches but those that are only another order of the samples, made or undone.
 
     A sample is followed by changing it, nothing put in. Where both models give it in one place of
     the outputs, values that hold the same samples in other places are no fault; nor is what puts
-    them back. All partings are kept where nothing else would be left to be told, or where the
+    them back. All mismatches are kept where nothing else would be left to be told, or where the
     models agree but for rounding.
 
     Args:
         matched: the match as the models are.
-        repaired: the match in which every parting is repaired.
-        partings: that are divergences.
+        repaired: the match in which every mismatch is repaired.
+        mismatches: that are divergences.
     """
     try:
-        order = _in_another_order(matched, repaired, partings, outputs)
+        order = _in_another_order(matched, repaired, mismatches, outputs)
     except ReplayError:  # outside what an operation takes
         order = []
-    kept = [parting for parting in partings if not any(parting is one for one in order)]
-    return kept or [*partings]
+    kept = [mismatch for mismatch in mismatches if not any(mismatch is one for one in order)]
+    return kept or [*mismatches]
 
 
 def _in_another_order(
-    matched: Match, repaired: Match, partings: Sequence[Parting], outputs: Sequence[OutputPair]
-) -> list[Parting]:
-    if len(partings) < 2:
+    matched: Match, repaired: Match, mismatches: Sequence[Mismatch], outputs: Sequence[OutputPair]
+) -> list[Mismatch]:
+    if len(mismatches) < 2:
         return []
     own = matched.side.tape.replay("float64", matched.given)
     moved = [
-        parting
-        for parting in partings
-        if _only_order(matched, parting, own)
-        or _only_order(matched, parting, _fed_by_the_reference(repaired, own, parting))
+        mismatch
+        for mismatch in mismatches
+        if _only_order(matched, mismatch, own)
+        or _only_order(matched, mismatch, _fed_by_the_reference(repaired, own, mismatch))
     ]
     if not moved or not _apart(matched, own, outputs):
         return []
@@ -66,16 +66,16 @@ def _in_another_order(
     return [one for one in moved if _makes_or_undoes_an_order(followed, repaired, one)]
 
 
-def _only_order(matched: Match, parting: Parting, run: Replay) -> bool:
-    """Whether a parting's value in the candidate is the reference's, its samples in another order.
+def _only_order(matched: Match, mismatch: Mismatch, run: Replay) -> bool:
+    """Whether a mismatch's value in the candidate is the reference's, its samples in another order.
 
     Args:
         run: of the candidate.
     """
-    if parting.values is None or parting.order is None:
+    if mismatch.values is None or mismatch.order is None:
         return False
-    ours = np.squeeze(parting.order.apply(matched.reference.array(parting.values[0])))
-    theirs = np.squeeze(run.array(parting.values[1]))
+    ours = np.squeeze(mismatch.order.apply(matched.reference.array(mismatch.values[0])))
+    theirs = np.squeeze(run.array(mismatch.values[1]))
     if ours.shape != theirs.shape or not ours.ndim or residual(ours, theirs) <= SAME:
         return False
     return residual(_sorted(ours), _sorted(theirs)) <= SAME
@@ -89,9 +89,9 @@ def _sorted(array: Array) -> Array:
     return np.asarray(rows[order])
 
 
-def _fed_by_the_reference(repaired: Match, own: Replay, parting: Parting) -> Replay:
-    """The candidate's operations of a parting on what enters them once all before is repaired."""
-    region = parting.candidate
+def _fed_by_the_reference(repaired: Match, own: Replay, mismatch: Mismatch) -> Replay:
+    """The candidate's operations of a mismatch on what enters them once all before is repaired."""
+    region = mismatch.candidate
     entering = {value: repaired.side.array(value) for value in region.boundary()}
     return own.tape.replay("float64", entering, own, only={op.index for op in region.ops})
 
@@ -147,14 +147,14 @@ def _come_out_alike(followed: Sequence[Changed], outputs: Sequence[OutputPair]) 
 
 
 def _makes_or_undoes_an_order(
-    followed: Sequence[Changed], repaired: Match, parting: Parting
+    followed: Sequence[Changed], repaired: Match, mismatch: Mismatch
 ) -> bool:
-    """Whether samples are in other places in a parting's values, or in what it reads."""
-    assert parting.values is not None
-    apart = _pass_apart(followed, *parting.values)
+    """Whether samples are in other places in a mismatch's values, or in what it reads."""
+    assert mismatch.values is not None
+    apart = _pass_apart(followed, *mismatch.values)
     if apart is not False:
         return bool(apart)
-    read = [repaired.pairs.get(value) for value in parting.candidate.boundary()]
+    read = [repaired.pairs.get(value) for value in mismatch.candidate.boundary()]
     return any(pair and _pass_apart(followed, pair.reference, pair.candidate) for pair in read)
 
 

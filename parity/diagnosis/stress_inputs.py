@@ -15,7 +15,7 @@ import numpy as np
 from parity.diagnosis.case import Case, case_of
 from parity.diagnosis.enlarged_regions import enclosures
 from parity.diagnosis.outputs import in_reference_layout
-from parity.diagnosis.region import OutputPair, Parting, descendants
+from parity.diagnosis.region import Mismatch, OutputPair, descendants
 from parity.errors import ReplayError
 from parity.matching.match import Match
 from parity.numerics.difference import residual
@@ -40,7 +40,7 @@ _STEPS = 16
 _JUMP = 100.0
 
 
-def amplified(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) -> str:
+def amplified(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]) -> str:
     """On which inputs a difference outgrows what rounding explains; "" if on none.
 
     Args:
@@ -50,7 +50,7 @@ def amplified(repaired: Match, parting: Parting, outputs: Sequence[OutputPair]) 
     inputs the two models meet again soon after: what ends the regions then only looks alike, as
     x / 6 + 0.5 and its clipped value do on small inputs.
     """
-    case = case_of(repaired, parting, same_inputs=True)
+    case = case_of(repaired, mismatch, same_inputs=True)
     if case is None:
         return ""
     found = _grows(case, outputs)

@@ -20,14 +20,14 @@ class Trial:
 
     Attributes:
         number: 0 for the user's inputs, 1 and more for generated ones.
-        fed: what enters, by the reference's value id; see `Case.run_reference`.
+        given: what enters, by the reference's value id; see `Case.run_reference`.
         inputs: the floating arrays that enter the reference's region, as it reads them.
         reference: what the reference's region makes of them.
         candidate: what the candidate's makes of them, laid out as the reference's value.
     """
 
     number: int
-    fed: Mapping[int, Array]
+    given: Mapping[int, Array]
     inputs: tuple[Array, ...]
     reference: Array
     candidate: Array
@@ -40,8 +40,8 @@ class Trial:
     def differs_from(self, other: Trial) -> bool:
         """Whether it has other inputs than another trial: what is not redrawn proves nothing."""
         return any(
-            not np.array_equal(array, other.fed[value], equal_nan=array.dtype.kind == "f")
-            for value, array in self.fed.items()
+            not np.array_equal(array, other.given[value], equal_nan=array.dtype.kind == "f")
+            for value, array in self.given.items()
         )
 
     @cached_property

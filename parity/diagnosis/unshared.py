@@ -14,7 +14,7 @@ import numpy as np
 
 from parity.budget import check
 from parity.diagnosis.outputs import output_matches
-from parity.diagnosis.region import OutputPair, Parting, Scene
+from parity.diagnosis.region import Mismatch, OutputPair, Scene
 from parity.findings import Cause, Divergence
 from parity.matching.axis_order import orders
 from parity.matching.match import Match, Side
@@ -33,7 +33,7 @@ _STEP = 104729 * 7  # shares no factor with usual lengths, so that every axis va
 _ALIKE = 0.9  # cosine of two weights of which one may be the other; of others it is near zero
 
 
-def unshared(matched: Match, outputs: Sequence[OutputPair]) -> Parting | None:
+def unshared(matched: Match, outputs: Sequence[OutputPair]) -> Mismatch | None:
     """The one place to tell of models that share no weights; None where they share some.
 
     So it is where outputs part, both models have several weight matrices, of as many numbers, no
@@ -57,21 +57,21 @@ def unshared(matched: Match, outputs: Sequence[OutputPair]) -> Parting | None:
     made = (value for value in _made_with(sides[1].tape, theirs) if value in matched.pairs)
     if any(map(matched.side.informative, made)):
         return None
-    parting = Scene(matched, apart).up_to_the_outputs(with_leaves=False)
-    return replace(parting, unshared=len(ours))
+    mismatch = Scene(matched, apart).up_to_the_outputs(with_leaves=False)
+    return replace(mismatch, unshared=len(ours))
 
 
-def cause_of(parting: Parting) -> Cause:
+def cause_of(mismatch: Mismatch) -> Cause:
     """What is told of models that share no weights."""
-    names = parting.reference.tape.model, parting.candidate.tape.model
+    names = mismatch.reference.tape.model, mismatch.candidate.tape.model
     return Cause(
         kind=UNSHARED,
-        summary=f"the weights differ: none of the {parting.unshared} weight matrices of {names[0]} "
-        f"is in {names[1]}. {_ADVICE}",
+        summary=f"the weights differ: none of the {mismatch.unshared} weight matrices of "
+        f"{names[0]} is in {names[1]}. {_ADVICE}",
         parameters={},
         confirmed=False,
-        residual_before=parting.residual,
-        residual_after=parting.residual,
+        residual_before=mismatch.residual,
+        residual_after=mismatch.residual,
         inputs=1,
         unproved="models without shared weights cannot be compared by what they compute",
     )

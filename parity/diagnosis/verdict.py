@@ -28,7 +28,7 @@ from parity.diagnosis.low_precision import (
 )
 from parity.diagnosis.outputs import output_matches, output_verdicts
 from parity.diagnosis.proof import Proofs
-from parity.diagnosis.region import OutputPair, Parting
+from parity.diagnosis.region import Mismatch, OutputPair
 from parity.diagnosis.same_distribution import Distributed, distributed
 from parity.diagnosis.shape_mismatch import shape_reason
 from parity.diagnosis.vacuous import vacuous
@@ -53,7 +53,7 @@ class Verdict:
         reasons: why it is not parity, in the user's words, the first the most important.
         divergences: root causes in the order of the data flow.
         notes: what is told without being an alarm.
-        ends: the candidate's values that end a parting, with its kind.
+        ends: the candidate's values that end a mismatch, with its kind.
         outputs: the verdict on each output by itself, by name.
         noted: what the notes are of, with its kind, where it was found between operations.
     """
@@ -65,13 +65,13 @@ class Verdict:
     coverage: Coverage
     ends: Mapping[int, str]
     outputs: Mapping[str, str]
-    noted: tuple[tuple[Parting, str], ...] = ()
+    noted: tuple[tuple[Mismatch, str], ...] = ()
 
 
 def judge(
     matched: Match,
     repaired: Match,
-    partings: Sequence[Parting],
+    mismatches: Sequence[Mismatch],
     outputs: Sequence[OutputPair],
     structure: Sequence[str],
     progress: Callable[..., Any] | None = None,
@@ -81,17 +81,17 @@ def judge(
 
     Args:
         matched: the match as the models are.
-        repaired: the match after every parting was repaired.
+        repaired: the match after every mismatch was repaired.
         structure: outputs that have no counterpart.
-        progress: called after each parting that was explained.
+        progress: called after each mismatch that was explained.
         beside: what the outputs that are on no tape came to.
     """
     laws = partial(distributed, matched, outputs)
-    found = _Sorted.of(matched, repaired, partings, outputs, laws)
-    proofs = Proofs(matched, repaired, partings, outputs)
+    found = _Sorted.of(matched, repaired, mismatches, outputs, laws)
+    proofs = Proofs(matched, repaired, mismatches, outputs)
     divergences, idle = explained(proofs, found.faults, progress)
-    for parting, note in idle:
-        found.note(parting, note)
+    for mismatch, note in idle:
+        found.note(mismatch, note)
     beside = beside or Beside()
     tapes = matched.reference.tape, matched.side.tape
     shapes = {**_shape_reasons(matched, repaired, outputs), **beside.apart}
@@ -116,7 +116,7 @@ def judge(
         unverified += [_seen_elsewhere(one) for one in divergences]
         found.rename("divergence", "constant-precision")
         divergences = []
-    faults = [parting for parting, _ in found.faults]
+    faults = [mismatch for mismatch, _ in found.faults]
     one = one_in_law(matched, repaired, outputs, divergences, faults, laws) if like else ""
     if one:
         unverified.append(one)
@@ -126,7 +126,7 @@ def judge(
         unverified += [_unexplained(one) for one in divergences]
         found.rename("divergence", "rounding")
         divergences = []
-    if not any(one.unshared for one in partings):  # which says all that there is to say
+    if not any(one.unshared for one in mismatches):  # which says all that there is to say
         divergences += low_precision_divergences(repaired)  # in float64 these agree
         found.notes += low_precision_notes(repaired)
         unverified += low_precision_doubts(repaired)
@@ -159,8 +159,8 @@ class _Sorted:
         elsewhere: where other inputs than those that were given show a divergence.
     """
 
-    faults: list[tuple[Parting, str]] = field(default_factory=list)
-    noted: list[tuple[Parting, str]] = field(default_factory=list)
+    faults: list[tuple[Mismatch, str]] = field(default_factory=list)
+    noted: list[tuple[Mismatch, str]] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     unverified: list[str] = field(default_factory=list)
     ends: dict[int, str] = field(default_factory=dict)
@@ -171,49 +171,49 @@ class _Sorted:
         cls,
         matched: Match,
         repaired: Match,
-        partings: Sequence[Parting],
+        mismatches: Sequence[Mismatch],
         outputs: Sequence[OutputPair],
         laws: Callable[[], Distributed | None],
     ) -> _Sorted:
         found = cls()
-        for number, parting in enumerate(partings):
+        for number, mismatch in enumerate(mismatches):
             try:
                 with budget.until(budget.SORTING, 0.0 if number else budget.LEAST):
-                    told = classify(repaired, parting, outputs)
+                    told = classify(repaired, mismatch, outputs)
                     kind, detail = found._kind(
-                        matched, repaired, partings, parting, told, outputs, laws
+                        matched, repaired, mismatches, mismatch, told, outputs, laws
                     )
             except budget.Spent:
                 budget.current().miss(budget.KINDS)
                 # the outputs may show that there is a fault; it is at the first that may be one
-                if found.faults or not parting.residual > max(parting.explained, _ROUNDING):
+                if found.faults or not mismatch.residual > max(mismatch.explained, _ROUNDING):
                     continue
-                if any(parting.random) or not beyond_rounding(matched, outputs):
+                if any(mismatch.random) or not beyond_rounding(matched, outputs):
                     continue
                 told, kind, detail = Kind("divergence"), "divergence", ""
-            if parting.values is not None:
-                found.ends[parting.values[1]] = kind
+            if mismatch.values is not None:
+                found.ends[mismatch.values[1]] = kind
             if kind == "divergence":
-                found.faults.append((parting, detail))
+                found.faults.append((mismatch, detail))
                 if told.elsewhere:
-                    found.elsewhere.add(sites_of(parting))
+                    found.elsewhere.add(sites_of(mismatch))
             elif kind == "unlocated":
                 continue
             elif kind == "unpaired-random":
                 found.unverified.append(detail)
             elif kind in _UNVERIFIABLE:
-                found.unverified.append(_unverified(kind, parting))
+                found.unverified.append(_unverified(kind, mismatch))
             else:
-                found.notes.append(Note(kind, *sites_of(parting), parting.residual, detail))
-                found.noted.append((parting, kind))
+                found.notes.append(Note(kind, *sites_of(mismatch), mismatch.residual, detail))
+                found.noted.append((mismatch, kind))
         return found
 
     def _kind(
         self,
         matched: Match,
         repaired: Match,
-        partings: Sequence[Parting],
-        parting: Parting,
+        mismatches: Sequence[Mismatch],
+        mismatch: Mismatch,
         kind: Kind,
         outputs: Sequence[OutputPair],
         laws: Callable[[], Distributed | None],
@@ -222,12 +222,12 @@ class _Sorted:
 
         Where the budget ended the search for a place, the outputs have to show that it is one.
         """
-        if kind.name == "divergence" and parting.residual > _NEARLY:
-            unsure = behind_unsure_draws(matched, repaired, outputs, partings)
+        if kind.name == "divergence" and mismatch.residual > _NEARLY:
+            unsure = behind_unsure_draws(matched, repaired, outputs, mismatches)
             seen = laws() if unsure else None
             if seen is not None and not seen.differ:
                 return "unpaired-random", f"{unsure} {seen}"
-        if kind.name == "divergence" and parting.values is None:
+        if kind.name == "divergence" and mismatch.values is None:
             if not budget.current().all_places and not beyond_rounding(matched, outputs):
                 return "unlocated", ""
         if kind.name == "one-draws":  # its outputs are fixed, and the other's are not
@@ -247,11 +247,11 @@ class _Sorted:
             for one in divergences
         )
 
-    def note(self, parting: Parting, note: Note) -> None:
+    def note(self, mismatch: Mismatch, note: Note) -> None:
         """Makes a note of a divergence that changes nothing on these inputs."""
         self.notes.append(note)
-        if parting.values is not None:
-            self.ends[parting.values[1]] = note.kind
+        if mismatch.values is not None:
+            self.ends[mismatch.values[1]] = note.kind
 
     def demote(self, divergences: Sequence[Divergence], whole: float) -> None:
         """Makes notes of divergences that no output shows."""
@@ -259,7 +259,7 @@ class _Sorted:
         self.rename("divergence", self.notes[-1].kind)
 
     def rename(self, kind: str, instead: str) -> None:
-        """Has another kind where a parting of one kind ended."""
+        """Has another kind where a mismatch of one kind ended."""
         self.ends = {end: instead if one == kind else one for end, one in self.ends.items()}
 
 
@@ -354,18 +354,18 @@ def _unexplained(divergence: Divergence) -> str:
     )
 
 
-def _unverified(kind: str, parting: Parting) -> str:
-    what = site_of(parting.candidate).described
+def _unverified(kind: str, mismatch: Mismatch) -> str:
+    what = site_of(mismatch.candidate).described
     if kind == "host-read":
         return (
             f"{what} computes with numbers that Python made of the model's values, "
-            f"and differs by {parting.residual:.1e}: rounding cannot be told from a fault. Keep "
+            f"and differs by {mismatch.residual:.1e}: rounding cannot be told from a fault. Keep "
             "them tensors"
         )
     if kind == "other-length":
         return (
             f"{what} gives more numbers in float64 than as it ran, or fewer, as of those above a "
-            f"limit, and differs by {parting.residual:.1e}: rounding cannot be told from a fault"
+            f"limit, and differs by {mismatch.residual:.1e}: rounding cannot be told from a fault"
         )
     return f"{what} has no float64: rounding cannot be told from a fault there"
 

@@ -27,8 +27,8 @@ def layer_rows(repaired: Match, ends: Mapping[int, str]) -> tuple[LayerRow, ...]
     """Rows in the order of the reference's data flow, the candidate's unmatched in their place.
 
     Args:
-        repaired: the match with every parting repaired.
-        ends: the candidate's values at which partings end, with their kinds.
+        repaired: the match with every mismatch repaired.
+        ends: the candidate's values at which mismatches end, with their kinds.
     """
     reference, candidate = repaired.reference.tape, repaired.side.tape
     ours, theirs = _stages(repaired.reference), _stages(repaired.side)
@@ -248,14 +248,14 @@ def _stages(side: Side) -> list[_Stage]:
     for name, ops in stages:
         inside = {op.index for op in ops}
         values = [value for op in ops for value in op.outputs if tape.values[value].size]
-        handed_on = [
+        passed_on = [
             value
             for value in values
             if value in tape.outputs.values()
             or any(index not in inside for index in tape.consumers[value])
         ]
         if values:
-            found.append(_Stage(name, (handed_on or values)[-1], tuple(values)))
+            found.append(_Stage(name, (passed_on or values)[-1], tuple(values)))
     return found
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.causes import page
+from benchmarks.corpus.gallery.__main__ import load
+from benchmarks.corpus.gallery.entry import ENTRIES
 from parity.diagnosis.causes import causes
-from tests.gallery.__main__ import load
-from tests.gallery.entry import ENTRIES
 
 PAGE = Path(__file__).parents[2] / "docs" / "causes.md"
 

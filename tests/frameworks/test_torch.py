@@ -59,10 +59,10 @@ def assert_replays(tape: Tape) -> None:
     """
     single, double = tape.replay(), tape.replay("float64")
     assert not double.fallbacks
-    handed_on = set(tape.outputs.values()) | {value for op in tape.ops for value in op.inputs}
+    passed_on = set(tape.outputs.values()) | {value for op in tape.ops for value in op.inputs}
     for value in tape.values:
         producer = tape.producer(value.id)
-        if value.id not in handed_on or (producer and producer.kind.startswith("empty")):
+        if value.id not in passed_on or (producer and producer.kind.startswith("empty")):
             continue  # a kernel's scratch memory
         as_run, again, exact = (
             recorded(tape, value.id), single.array(value.id), double.array(value.id),

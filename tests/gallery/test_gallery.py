@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gallery.__main__ import load
-from tests.gallery.check import check
-from tests.gallery.entry import ENTRIES
+from benchmarks.corpus.gallery.__main__ import load
+from benchmarks.corpus.gallery.check import check
+from benchmarks.corpus.gallery.entry import ENTRIES
 
 load()
 SEED = 0

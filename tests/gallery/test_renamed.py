@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import parity.preprocessing
-from tests.gallery.__main__ import load
-from tests.gallery.check import check
-from tests.gallery.entry import ENTRIES
+from benchmarks.corpus.gallery.__main__ import load
+from benchmarks.corpus.gallery.check import check
+from benchmarks.corpus.gallery.entry import ENTRIES
 
 load()
 SEED = 1

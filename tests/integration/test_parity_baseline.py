@@ -411,7 +411,7 @@ def test_what_is_worse_than_accepted_fails(diverging):
     assert "accepted" not in entries(diverging)[FAULT]
 
 
-def test_parting_at_another_layer_than_was_accepted_fails(diverging):
+def test_mismatch_at_another_layer_than_was_accepted_fails(diverging):
     accepted = {"reason": "upstream bug", "until": "9999-12-31"}
     [(layer, facts)] = entries(diverging)[FAULT]["layers"].items()
     change(diverging, FAULT, accepted=accepted, layers={layer: {**facts, "verdict": "same"}})

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
-from tests.pairs.cases import built, case_of_seed, compare, draw_case, placed
-from tests.pairs.faults import FAULTS
-from tests.pairs.flavours import FLAVOURS
-from tests.pairs.network import Node
+from benchmarks.corpus.pairs.cases import built, case_of_seed, compare, draw_case, placed
+from benchmarks.corpus.pairs.faults import FAULTS
+from benchmarks.corpus.pairs.flavours import FLAVOURS
+from benchmarks.corpus.pairs.network import Node
 
 MISSING = [name for name in ("torch", "tensorflow", "chainer") if find_spec(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")

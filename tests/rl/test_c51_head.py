@@ -12,8 +12,8 @@ import parity
 MISSING = [name for name in ("torch", "tensorflow", "chainer") if find_spec(name) is None]
 if MISSING:
     pytest.skip(f"not installed: {', '.join(MISSING)}", allow_module_level=True)
-from tests.scenarios.c51 import FAULTS, FRAMEWORK_PAIRS, head_pair  # noqa: E402
-from tests.scenarios.c51_sizes import ACTIONS, ATOMS, SUPPORT  # noqa: E402
+from benchmarks.corpus.scenarios.c51 import FAULTS, FRAMEWORK_PAIRS, head_pair  # noqa: E402
+from benchmarks.corpus.scenarios.c51_sizes import ACTIONS, ATOMS, SUPPORT  # noqa: E402
 
 
 def c51_dueling(advantage: Any, value: Any) -> Any:

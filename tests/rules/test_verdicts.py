@@ -188,8 +188,8 @@ def test_a_search_that_stops_at_the_first_would_be_seen(monkeypatch: pytest.Monk
     locate = comparison.locate
 
     def first_only(*arguments: Any) -> Any:
-        partings, repaired = locate(*arguments)
-        return partings[:1], repaired
+        mismatches, repaired = locate(*arguments)
+        return mismatches[:1], repaired
 
     monkeypatch.setattr(comparison, "locate", first_only)
     report = compare(deep(), deep(first="sigmoid", second="elu", head=0))

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 import torch
 
-from . import broken
-from .pair import place_of, tagged_lines
+from benchmarks.corpus.scenarios import broken
+from benchmarks.corpus.scenarios.pair import place_of, tagged_lines
 
 each_framework_pair = pytest.mark.parametrize("frameworks", broken.FRAMEWORK_PAIRS)
 

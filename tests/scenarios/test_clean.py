@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from . import clean
+from benchmarks.corpus.scenarios import clean
 
 
 @pytest.mark.parametrize("name", clean.PAIRS)

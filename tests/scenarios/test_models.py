@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from . import broken, c51, clean, layered, nature_dqn
-from .pair import tagged_lines
+from benchmarks.corpus.scenarios import broken, c51, clean, layered, nature_dqn
+from benchmarks.corpus.scenarios.pair import tagged_lines
 
 ROUNDING = 2e-5  # of the largest output, float32
 DIFFERS = 1e-3

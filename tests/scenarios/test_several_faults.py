@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from . import c51
+from benchmarks.corpus.scenarios import c51
 
 each_framework_pair = pytest.mark.parametrize(("reference", "candidate"), c51.FRAMEWORK_PAIRS)
 

@@ -229,7 +229,7 @@ def with_epsilon(epsilon: float) -> Callable[[Any], Any]:
 
 
 @pytest.mark.parametrize(
-    "step", ["parity.diagnosis.locate.parting_of_near", "parity.diagnosis.divergences.diagnose"]
+    "step", ["parity.diagnosis.locate.mismatch_of_near", "parity.diagnosis.divergences.diagnose"]
 )
 def test_a_small_difference_that_was_not_looked_at_to_the_end_is_unverified(
     step: str, monkeypatch: pytest.MonkeyPatch

@@ -27,8 +27,8 @@ def case_between(reference, candidate, x=X):
     ]
     pairs, _ = pair_outputs(*tapes)
     found = match(Indexed(tapes[0], tapes[0].replay("float64")), tapes[1])
-    (parting,), repaired = locate(found, pairs)
-    return case_of(repaired, parting, None)
+    (mismatch,), repaired = locate(found, pairs)
+    return case_of(repaired, mismatch, None)
 
 
 def square(x):

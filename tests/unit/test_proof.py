@@ -10,7 +10,7 @@ import parity
 from parity.diagnosis import explain as module
 from parity.diagnosis.causes import Cause, Explanation, of_x
 from parity.diagnosis.explain import Explained, explain, hold
-from parity.diagnosis.region import Parting
+from parity.diagnosis.region import Mismatch
 from tests.unit.test_explain import X, case_between, causes_of, cube, explanation, square
 
 
@@ -147,8 +147,8 @@ def test_another_divergence_behind_it_does_not_count_against_a_fix():
 
 
 def test_whether_values_reconverge_is_never_assumed():
-    with pytest.raises(TypeError, match="met"):
-        Parting(None, None, None, None, 1.0)
+    with pytest.raises(TypeError, match="reconverges"):
+        Mismatch(None, None, None, None, 1.0)
 
 
 def test_integers_that_enter_are_redrawn():
@@ -158,6 +158,6 @@ def test_integers_that_enter_are_redrawn():
     first, *others = case.trials()
     assert any(one.differs_from(first) for one in others)
     for one in case.trials():
-        (drawn,) = one.fed.values()
+        (drawn,) = one.given.values()
         np.testing.assert_allclose(one.reference, table.numpy()[drawn])
         np.testing.assert_allclose(one.candidate, other.numpy()[drawn])

@@ -52,8 +52,8 @@ def located(reference, candidate):
     ours, theirs = (record(model, X) for model in models)
     matched = match(Indexed(ours, ours.replay("float64")), theirs)
     pairs, _ = pair_outputs(ours, theirs)
-    partings, repaired = locate(matched, pairs)
-    return matched, repaired, partings, pairs
+    mismatches, repaired = locate(matched, pairs)
+    return matched, repaired, mismatches, pairs
 
 
 def test_sorting_that_is_undone_is_no_difference():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import parity
+from benchmarks.corpus.scenarios.pair import chainer
 from parity.report.report import Report
-from tests.scenarios.pair import chainer
 
 tf = pytest.importorskip("tensorflow")
 F = chainer.functions

@@ -13,6 +13,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.corpus.scenarios import deeprl
+from benchmarks.corpus.scenarios.deeprl import chainerrl, pfrl
+from benchmarks.corpus.scenarios.pair import chainer
 from benchmarks.verdict.clean import libraries
 from benchmarks.verdict.clean.libraries import (
     _mean_and_variance,
@@ -21,9 +24,6 @@ from benchmarks.verdict.clean.libraries import (
     _probabilities,
     _q_values,
 )
-from tests.scenarios import deeprl
-from tests.scenarios.deeprl import chainerrl, pfrl
-from tests.scenarios.pair import chainer
 
 F, L = chainer.functions, chainer.links
 links, policies, q, v = (

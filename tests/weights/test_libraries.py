@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import parity
+from benchmarks.corpus.scenarios.deeprl import chainerrl, pfrl
 from parity.weights.saving import save
-from tests.scenarios.deeprl import chainerrl, pfrl
 from tests.weights import library_models as libraries
 from tests.weights import transfer_models as nets
 

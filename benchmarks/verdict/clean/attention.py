@@ -10,8 +10,8 @@ import torch
 from torch import nn
 from torch.nn import functional as torch_f
 
-from tests.scenarios.decompositions import normal
-from tests.scenarios.pair import Side, chainer
+from benchmarks.corpus.scenarios.decompositions import normal
+from benchmarks.corpus.scenarios.pair import Side, chainer
 
 from .layers import AROUND_TF, loaded, t
 from .subject import Clean, Forms, pairs_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.scenarios import clean as scenarios
+from benchmarks.corpus.scenarios import clean as scenarios
 
 from . import (
     attention,

@@ -12,8 +12,8 @@ from keras import layers
 from torch import nn
 from torch.nn import functional as torch_f
 
-from tests.scenarios.decompositions import normal
-from tests.scenarios.pair import Side, chainer, image_side
+from benchmarks.corpus.scenarios.decompositions import normal
+from benchmarks.corpus.scenarios.pair import Side, chainer, image_side
 
 from .layers import AROUND, AROUND_TF, loaded, t
 from .subject import Clean, Forms, pairs_of

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.corpus.scenarios.decompositions import normal
+from benchmarks.corpus.scenarios.deeprl import chainerrl, pfrl
+from benchmarks.corpus.scenarios.pair import Pair, Side, chainer
 from benchmarks.verdict.inputs import ALL
-from tests.scenarios.decompositions import normal
-from tests.scenarios.deeprl import chainerrl, pfrl
-from tests.scenarios.pair import Pair, Side, chainer
 
 from .subject import Clean
 

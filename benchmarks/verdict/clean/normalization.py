@@ -11,9 +11,9 @@ from keras import layers
 from torch import nn
 from torch.nn import functional as torch_f
 
+from benchmarks.corpus.scenarios.decompositions import normal
+from benchmarks.corpus.scenarios.pair import Side, chainer, image_side
 from benchmarks.verdict.inputs import ALL
-from tests.scenarios.decompositions import normal
-from tests.scenarios.pair import Side, chainer, image_side
 
 from .layers import AROUND, AROUND_TF, Composed, keras_model, loaded, t
 from .subject import Clean, Forms, pairs_of

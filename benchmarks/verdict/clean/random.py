@@ -8,9 +8,9 @@ import tensorflow as tf
 import torch
 from torch.nn import functional as torch_f
 
+from benchmarks.corpus.scenarios.decompositions import normal
+from benchmarks.corpus.scenarios.pair import Side
 from benchmarks.verdict.inputs import MODERATE
-from tests.scenarios.decompositions import normal
-from tests.scenarios.pair import Side
 
 from .layers import t
 from .subject import Clean, Forms, pairs_of

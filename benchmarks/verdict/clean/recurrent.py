@@ -11,8 +11,8 @@ import torch
 from keras import layers
 from torch import nn
 
-from tests.scenarios.decompositions import normal
-from tests.scenarios.pair import Side, chainer
+from benchmarks.corpus.scenarios.decompositions import normal
+from benchmarks.corpus.scenarios.pair import Side, chainer
 
 from .layers import loaded, t
 from .subject import Clean, Forms, pairs_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.corpus.scenarios.pair import Pair, Side, image_pair
 from benchmarks.verdict.inputs import ALL
-from tests.scenarios.pair import Pair, Side, image_pair
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from benchmarks.corpus.scenarios.pair import Side
 from benchmarks.verdict import network
 from benchmarks.verdict.inputs import MODERATE
-from tests.scenarios.pair import Side
 
 from .layers import AROUND
 from .subject import Clean, Forms, pairs_of

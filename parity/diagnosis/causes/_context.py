@@ -31,9 +31,9 @@ def flattened(case: Case) -> bool:
         return True
     return any(
         len(shape) == 2
-        and case.first.fed[root].ndim > 2
-        and shape[0] == case.first.fed[root].shape[0]
-        for root in case.first.fed
+        and case.first.given[root].ndim > 2
+        and shape[0] == case.first.given[root].shape[0]
+        for root in case.first.given
         for shape in _shapes_of(case, root)
     )
 
@@ -51,7 +51,7 @@ def reshapes_images(case: Case) -> bool:
     shapes: list[tuple[int, ...]] = []
     for view in (case.reference, case.candidate):
         if all(op.role == "move" for op in view.ops):
-            shapes.extend(x.shape for x in case.first.fed.values())
+            shapes.extend(x.shape for x in case.first.given.values())
         shapes.extend(view.tape.values[value].shape for value in moved_on(view))
     images = [shape for shape in shapes if len(shape) == 4]
     return (

@@ -221,10 +221,11 @@ def _unreduced(case: Case, one: Reduction) -> Predict | None:
         return None
 
     def predict(at: int, trial: Trial) -> Array:
-        x = case.reference_values(trial.fed, [one.source])[0]
+        x = case.reference_values(trial.given, [one.source])[0]
         slices = [
             case.run_reference(
-                trial.fed, {one.value: np.take(x, [i], axis) if one.keeps else np.take(x, i, axis)}
+                trial.given,
+                {one.value: np.take(x, [i], axis) if one.keeps else np.take(x, i, axis)},
             )
             for i in range(count)
         ]

@@ -78,7 +78,7 @@ class Inside:
 def inside_reference(case: Case) -> Inside:
     entering, computed = _values(case.reference, case.entering)
     values = tuple(dict.fromkeys((*entering, *computed)))
-    arrays = case.reference_values(case.first.fed, values)
+    arrays = case.reference_values(case.first.given, values)
     base = case.repaired.reference.run
     return Inside(case.reference, base, entering, computed, dict(zip(values, arrays, strict=True)))
 
@@ -86,7 +86,7 @@ def inside_reference(case: Case) -> Inside:
 def inside_candidate(case: Case) -> Inside:
     entering, computed = _values(case.candidate, case.candidate_entering)
     values = tuple(dict.fromkeys((*entering, *computed)))
-    arrays = case.candidate_values(case.first.fed, values)
+    arrays = case.candidate_values(case.first.given, values)
     base = case.repaired.side.run
     return Inside(case.candidate, base, entering, computed, dict(zip(values, arrays, strict=True)))
 
@@ -154,10 +154,10 @@ def with_value(case: Case, value: int, form: Form, *sources: int) -> Substituted
         if all(source in known for source in read):  # the region need not run for what enters
             arrays = [known[source] for source in read]
         else:
-            arrays = case.reference_values(trial.fed, read)
+            arrays = case.reference_values(trial.given, read)
         # what else enters stays, even where outside the region it is made of this value
         others = known if value in known else {}
-        return case.run_reference(trial.fed, {**others, value: change(form(*arrays))})
+        return case.run_reference(trial.given, {**others, value: change(form(*arrays))})
 
     return Substituted(run)
 
@@ -169,8 +169,8 @@ def in_candidate(case: Case, value: int, form: Form, *sources: int) -> Substitut
     """
 
     def run(trial: Trial, change: Form) -> Array:
-        arrays = case.candidate_values(trial.fed, sources or (value,))
-        return case.run_candidate(trial.fed, {value: change(form(*arrays))})
+        arrays = case.candidate_values(trial.given, sources or (value,))
+        return case.run_candidate(trial.given, {value: change(form(*arrays))})
 
     return Substituted(run)
 

@@ -81,7 +81,7 @@ def with_leaves(case: Case, leaves: dict[int, Array]) -> Predict:
 
     def predict(trial: Trial) -> Array:
         try:
-            return case.run_reference(trial.fed, leaves)
+            return case.run_reference(trial.given, leaves)
         except ReplayError:  # shapes that do not fit
             return _NO_RESULT
 

@@ -117,7 +117,7 @@ def activation_missing(case: Case) -> Iterator[Explanation]:
         return
     for curve, before, after in _curves(case, case.reference, case.reference_values):
         without = _without(case.reference_values, before, after)
-        if _gives(case.run_reference(case.first.fed, without(case.first)), case.first.candidate):
+        if _gives(case.run_reference(case.first.given, without(case.first)), case.first.candidate):
             moved = _is_as_often(case, curve, of_candidate=True)
             near_it = not moved and _is_near(inside_candidate(case), curve)
             yield Explanation(
@@ -128,7 +128,7 @@ def activation_missing(case: Case) -> Iterator[Explanation]:
                 if near_it
                 else f"no {curve.name} here, which the reference applies"
                 + _of_no_effect(curve, inside_candidate(case)),
-                lambda trial, without=without: case.run_reference(trial.fed, without(trial)),  # type: ignore[misc]
+                lambda trial, without=without: case.run_reference(trial.given, without(trial)),  # type: ignore[misc]
                 parameters={"activation": (curve.name, None)},
                 unproved=_as_many(case, curve, before, True) if near_it else "",
             )
@@ -146,7 +146,7 @@ def activation_extra(case: Case) -> Iterator[Explanation]:
         return
     for curve, before, after in _curves(case, case.candidate, case.candidate_values):
         without = _without(case.candidate_values, before, after)
-        if _gives(case.run_candidate(case.first.fed, without(case.first)), case.first.reference):
+        if _gives(case.run_candidate(case.first.given, without(case.first)), case.first.reference):
             moved = _is_as_often(case, curve, of_candidate=False)
             near_it = not moved and _is_near(inside_reference(case), curve)
             yield Explanation(
@@ -158,7 +158,7 @@ def activation_extra(case: Case) -> Iterator[Explanation]:
                 else f"{curve.name} is applied, the reference has no activation here"
                 + _of_no_effect(curve, inside_reference(case)),
                 as_it_is,
-                lambda trial, without=without: case.run_candidate(trial.fed, without(trial)),  # type: ignore[misc]
+                lambda trial, without=without: case.run_candidate(trial.given, without(trial)),  # type: ignore[misc]
                 {"activation": (None, curve.name)},
                 unproved=_as_many(case, curve, before, False) if near_it else "",
             )
@@ -276,7 +276,7 @@ Values = Callable[[Mapping[int, Array], Sequence[int]], list[Array]]
 
 
 def _without(values: Values, before: int, after: int) -> Callable[[Trial], dict[int, Array]]:
-    return lambda trial: {after: values(trial.fed, [before])[0]}
+    return lambda trial: {after: values(trial.given, [before])[0]}
 
 
 def _gives(found: Array, wanted: Array) -> bool:
@@ -290,7 +290,7 @@ def _curves(case: Case, view: RegionView, values: Values) -> Iterator[tuple[Curv
         return
     ids = sorted({value for pair in pairs for value in pair})
     trials = case.first, case.wide
-    runs = [dict(zip(ids, values(trial.fed, ids), strict=True)) for trial in trials]
+    runs = [dict(zip(ids, values(trial.given, ids), strict=True)) for trial in trials]
     for before, after in pairs:
         some = _some(runs[0][before].size)
         x, y = (

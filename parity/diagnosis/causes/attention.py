@@ -133,7 +133,7 @@ def mask_missing(case: Case) -> Iterator[Explanation]:
     Proof: the reference's own operations with nothing masked give the candidate's value.
     """
     for values in _unmasked(case):
-        found = case.run_reference(case.first.fed, values)
+        found = case.run_reference(case.first.given, values)
         if not same_numbers(found, case.first.candidate):
             continue
         attends = any("softmax" in kind for kind in case.reference.kinds) or any(
@@ -144,7 +144,7 @@ def mask_missing(case: Case) -> Iterator[Explanation]:
             yield Explanation(
                 "attention-mask-value",
                 f"what is masked gets {tiny:g} added, which does not hide it",
-                lambda trial, values=values: case.run_reference(trial.fed, values),  # type: ignore[misc]
+                lambda trial, values=values: case.run_reference(trial.given, values),  # type: ignore[misc]
                 parameters={"value": (-np.inf, tiny)},
             )
             return
@@ -154,7 +154,7 @@ def mask_missing(case: Case) -> Iterator[Explanation]:
             "what the reference masks before the softmax is not masked there, but behind it"
             if later
             else "what the reference masks here is not masked",
-            lambda trial, values=values: case.run_reference(trial.fed, values),  # type: ignore[misc]
+            lambda trial, values=values: case.run_reference(trial.given, values),  # type: ignore[misc]
             parameters={"masked": (True, False)},
             unproved=_masked_before(case),
             cost=1 if attends else 0,  # a number too small to hide anything is a mask, too

@@ -148,7 +148,7 @@ def _holds(whole: Array, part: Array) -> bool:
 
 
 def _candidate_with(case: Case, leaves: dict[int, Array]) -> Predict:
-    return lambda trial: case.run_candidate(trial.fed, leaves)
+    return lambda trial: case.run_candidate(trial.given, leaves)
 
 
 @cause("bias-doubled")
@@ -159,7 +159,7 @@ def bias_added_again(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on its input plus the candidate's bias give the candidate's
         value, and that bias is one of the reference's.
     """
-    entering = [v for v in case.first.fed if case.first.fed[v].dtype.kind == "f"]
+    entering = [v for v in case.first.given if case.first.given[v].dtype.kind == "f"]
     if len(entering) != 1:
         return
     root = entering[0]
@@ -169,7 +169,7 @@ def bias_added_again(case: Case) -> Iterator[Explanation]:
             continue
         if not any(same(leaf.array.ravel(), one.ravel()) for one in known):
             continue
-        for axis in _axes_of_length(case.first.fed[root], leaf.array.size):
+        for axis in _axes_of_length(case.first.given[root], leaf.array.size):
             predict = _plus(case, root, axis, leaf.array.ravel())
             if gives(case, predict):
                 named = _named(case.candidate, leaf, "the bias ")
@@ -205,8 +205,8 @@ def _axes_of_length(array: Array, length: int) -> list[int]:
 
 def _plus(case: Case, root: int, axis: int, bias: Array) -> Predict:
     def predict(trial: Trial) -> Array:
-        x = trial.fed[root]
+        x = trial.given[root]
         shape = [-1 if i == axis else 1 for i in range(x.ndim)]
-        return case.run_reference({**trial.fed, root: x + bias.reshape(shape)})
+        return case.run_reference({**trial.given, root: x + bias.reshape(shape)})
 
     return predict

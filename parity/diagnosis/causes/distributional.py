@@ -338,7 +338,7 @@ def _computed_before(view: RegionView) -> list[int]:
 
 
 def _replacing(case: Case, value: int, array: Array) -> Predict:
-    return lambda trial: case.run_reference(trial.fed, {value: array})
+    return lambda trial: case.run_reference(trial.given, {value: array})
 
 
 def _fraction_steps(array: Array) -> float | None:

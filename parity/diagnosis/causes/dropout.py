@@ -198,7 +198,7 @@ def _with_mask_of(case: Case, ours: Dropout, theirs: Dropout) -> Predict | None:
         return None
 
     def predict(trial: Trial) -> Array:
-        x, made = case.reference_values(trial.fed, (ours.source, ours.value))
+        x, made = case.reference_values(trial.given, (ours.source, ours.value))
         mask = np.divide(made, x, out=np.zeros_like(made), where=x != 0)
         lay = partial(np.multiply, pair.order.apply(mask))
         return in_candidate(case, theirs.value, lay, theirs.source)(trial)

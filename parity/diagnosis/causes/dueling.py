@@ -252,18 +252,18 @@ def _mean_of(
 
 
 def _uncentred(head: _Head, one: Reduction, trial: Trial) -> Array:
-    (centre,) = head.values(trial.fed, [one.value])
-    return head.run(trial.fed, {one.value: np.zeros_like(centre)})
+    (centre,) = head.values(trial.given, [one.value])
+    return head.run(trial.given, {one.value: np.zeros_like(centre)})
 
 
 def _other_mean(
     head: _Head, values: Values, one: Reduction, other: int, axes: Axes, trial: Trial
 ) -> Array:
-    (x,) = values(trial.fed, [other])
-    return head.run(trial.fed, {one.value: reduce(x, one.kind, axes, True)})
+    (x,) = values(trial.given, [other])
+    return head.run(trial.given, {one.value: reduce(x, one.kind, axes, True)})
 
 
 def _other_centred(head: _Head, one: Reduction, other: int, axes: Axes, trial: Trial) -> Array:
-    x, centre = head.values(trial.fed, [other, one.value])
+    x, centre = head.values(trial.given, [other, one.value])
     centred = x - reduce(x, one.kind, axes, True)
-    return head.run(trial.fed, {one.value: np.zeros_like(centre), other: centred})
+    return head.run(trial.given, {one.value: np.zeros_like(centre), other: centred})

@@ -101,7 +101,7 @@ def _as_read(trial: Trial) -> tuple[Array, ...]:
 
 
 def _before_moves(trial: Trial) -> tuple[Array, ...]:
-    return tuple(trial.fed.values())
+    return tuple(trial.given.values())
 
 
 def _attention_explained(

@@ -234,7 +234,7 @@ def _states_in(case: Case) -> dict[int, Array]:
         for value in op.outputs
         if len(values[value].shape) in (2, 3) and values[value].dtype.startswith(("float", "bf"))
     ]
-    return dict(zip(ids, case.reference_values(case.first.fed, ids), strict=True))
+    return dict(zip(ids, case.reference_values(case.first.given, ids), strict=True))
 
 
 def _parts_at(array: Array, at: int) -> list[Array]:
@@ -253,7 +253,7 @@ def _near(part: Array, state: Array) -> bool:
 
 def _through(case: Case, layer: Layer, value: int, form: Form) -> Predict:
     def predict(trial: Trial) -> Array:
-        return case.run_reference(trial.fed, {value: form(layer(trial.x))})
+        return case.run_reference(trial.given, {value: form(layer(trial.x))})
 
     return predict
 

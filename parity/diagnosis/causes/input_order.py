@@ -37,7 +37,7 @@ def entering_arranged(case: Case) -> Iterator[Explanation]:
     """
     if all(op.role == "move" for op in case.reference.ops):
         return
-    fed = case.first.fed
+    fed = case.first.given
     floating = [root for root in fed if fed[root].dtype.kind == "f" and fed[root].ndim > 1]
     if not floating:
         return
@@ -137,7 +137,7 @@ def kernels_exchanged(case: Case) -> Iterator[Explanation]:
 def _with_kernels(
     case: Case, leaves: dict[int, Array], laid: tuple[int, int] | None, trial: Trial
 ) -> Array:
-    found = case.run_reference(trial.fed, leaves)
+    found = case.run_reference(trial.given, leaves)
     return found if laid is None else np.ascontiguousarray(found.swapaxes(*laid))
 
 
@@ -229,7 +229,7 @@ def _backwards(axis: int) -> Reorder:
 
 def _reordered(case: Case, roots: tuple[int, ...], reorder: Reorder) -> Predict:
     return lambda trial: case.run_reference(
-        {**trial.fed, **{root: reorder(trial.fed[root]) for root in roots}}
+        {**trial.given, **{root: reorder(trial.given[root]) for root in roots}}
     )
 
 
@@ -241,12 +241,12 @@ def halves_for_neighbours(case: Case) -> Iterator[Explanation]:
     Proof: on one side every other entry of the last axis is taken, on the other every entry of one
         half, from the same values.
     """
-    roots = list(case.first.fed)
+    roots = list(case.first.given)
     if len(roots) != 1 or any(
         op.role != "move" for view in (case.reference, case.candidate) for op in view.ops
     ):
         return
-    x = case.first.fed[roots[0]]
+    x = case.first.given[roots[0]]
     taken = case.probe({roots[0]: np.arange(x.size, dtype=np.float64).reshape(x.shape)})
     ours, theirs = (_taken(one, x.size) for one in (taken.reference, taken.candidate))
     if ours is None or theirs is None or ours == theirs:
@@ -279,7 +279,7 @@ def _taken(index: Array, size: int) -> tuple[int, int, int] | None:
 
 def _every(root: int, start: int, step: int, width: int) -> Predict:
     def predict(trial: Trial) -> Array:
-        rows = trial.fed[root].reshape(-1, width)
+        rows = trial.given[root].reshape(-1, width)
         taken = rows[:, start : start + step * (width // 2) : step]
         return taken.reshape(trial.reference.shape)
 

@@ -92,7 +92,7 @@ def _order(case: Case) -> Arrangement | AxisOrder | None:
     first = case.first
     if first.reference.shape != first.candidate.shape or not _same_bag(first):
         return None
-    for fed in (_distinct(case, _starts(case)), _distinct(case, first.fed)):
+    for fed in (_distinct(case, _starts(case)), _distinct(case, first.given)):
         trial = case.probe(fed)
         found = arrangement(trial.reference, trial.candidate)
         if found is not None:
@@ -105,7 +105,7 @@ def _starts(case: Case) -> dict[int, Array]:
     tape = case.reference.tape
     values = (*case.entering, *case.partners.values())
     starts = list(dict.fromkeys(tape.before_moves(value) for value in values))
-    return dict(zip(starts, case.reference_values(case.first.fed, starts), strict=True))
+    return dict(zip(starts, case.reference_values(case.first.given, starts), strict=True))
 
 
 def _distinct(case: Case, fed: Mapping[int, Array]) -> dict[int, Array]:
@@ -178,7 +178,7 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
     if flattened(case):
         return "flatten-order", f"the features are flattened in another order: {order}"
     moves_only = not case.reference.computing and not case.candidate.computing
-    if moves_only and all(x.ndim < len(shape) for x in case.first.fed.values()):
+    if moves_only and all(x.ndim < len(shape) for x in case.first.given.values()):
         if len(shape) == 3 and exchanged == {1, 2} and shape[1] == shape[2]:
             return "weight-not-transposed", f"a matrix of {shape[1:]} for each sample is transposed"
         return "head-split-order", f"{_taken_apart(case)} taken apart otherwise: {order}"
@@ -186,7 +186,7 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
         return None  # two whole axes: what is transposed is no split of heads
     if attends(case) and _ends_in_parts(order, shape):
         return "head-split-order", f"heads and their features are taken apart otherwise: {order}"
-    if attends(case) or max((x.ndim for x in case.first.fed.values()), default=0) > len(shape):
+    if attends(case) or max((x.ndim for x in case.first.given.values()), default=0) > len(shape):
         return "head-split-order", f"axes are taken apart or joined in another order: {order}"
     return None
 
@@ -199,7 +199,7 @@ def _ends_in_parts(order: Arrangement, shape: tuple[int, ...]) -> bool:
 def _taken_apart(case: Case) -> str:
     """Which axis of what is fed two sides of moves take apart in different ways, in words."""
     told = "what enters is"
-    fed = case.first.fed
+    fed = case.first.given
     roots = [root for root in fed if fed[root].dtype.kind == "f"]
     if len(roots) != 1:
         return told

@@ -103,14 +103,14 @@ def affine_missing(case: Case) -> Iterator[Explanation]:
         leaves = {leaf.id: array for leaf, array, _ in chosen}
         if any(np.array_equal(leaf.array, array) for leaf, array, _ in chosen):
             continue
-        found = case.run_reference(case.first.fed, leaves)
+        found = case.run_reference(case.first.given, leaves)
         if found.shape != case.first.candidate.shape or not same(found, case.first.candidate):
             continue
         missing = " and ".join(what for _, _, what in chosen)
         yield Explanation(
             "norm-affine-missing",
             f"what is normalised is used without the {missing} that the reference applies",
-            lambda trial, leaves=leaves: case.run_reference(trial.fed, leaves),  # type: ignore[misc]
+            lambda trial, leaves=leaves: case.run_reference(trial.given, leaves),  # type: ignore[misc]
             parameters={what: (True, False) for _, _, what in chosen},
             cost=len(chosen) - 1,
             unproved=of_no_effect(case),
@@ -351,7 +351,7 @@ def _has_single_input(case: Case) -> bool:
     first = case.first
     shapes = {first.x.shape, first.reference.shape, first.candidate.shape}
     floating = first.reference.dtype.kind == first.candidate.dtype.kind == "f"
-    return floating and len(first.fed) == len(first.inputs) == len(shapes) == 1
+    return floating and len(first.given) == len(first.inputs) == len(shapes) == 1
 
 
 def vectors_of(case: Case) -> list[Array]:

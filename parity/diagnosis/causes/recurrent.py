@@ -76,7 +76,7 @@ def _stand_in(case: Case, changed: Mapping[int, int]) -> str:
 
 
 def _held(case: Case, trial: Trial, values: Sequence[int]) -> dict[int, Array]:
-    return dict(zip(values, case.reference_values(trial.fed, values), strict=True))
+    return dict(zip(values, case.reference_values(trial.given, values), strict=True))
 
 
 def _assignments(
@@ -100,7 +100,7 @@ def _with_exchanged(case: Case, chosen: Mapping[int, int]) -> Predict:
     def predict(trial: Trial) -> Array:
         values = _held(case, trial, [b for b in chosen.values() if b not in fixed])
         now = {a: values[b] for a, b in chosen.items() if b in values}
-        return case.run_reference(trial.fed, {**now, **fixed})
+        return case.run_reference(trial.given, {**now, **fixed})
 
     return predict
 
@@ -186,7 +186,7 @@ def reset_on_the_bias(case: Case) -> Iterator[Explanation]:
 def _gated(case: Case, run: Run, gate: int, leaf: int, trial: Trial) -> Array:
     """What a region gives where a gate multiplies a vector that it adds."""
     fixed = np.zeros(case.repaired.reference.tape.values[gate].shape[-1:])
-    added = run(trial.fed, {}), run(trial.fed, {leaf: fixed})
+    added = run(trial.given, {}), run(trial.given, {leaf: fixed})
     result: Array = added[1] + _gate_of(case, trial, gate) * (added[0] - added[1])
     return result
 
@@ -215,7 +215,7 @@ def _open_gates(case: Case) -> list[int]:
         if tape.values[value].shape == case.reference.value.shape
         and tape.values[value].dtype.startswith(("float", "bfloat"))
     ]
-    arrays = case.reference_values(case.first.fed, ids)
+    arrays = case.reference_values(case.first.given, ids)
     return [
         value
         for value, array in zip(ids, arrays, strict=True)
@@ -251,14 +251,14 @@ def _is_matrix(tape: Tape, value: int) -> bool:
 
 
 def _gate_of(case: Case, trial: Trial, gate: int) -> Array:
-    (found,) = case.reference_values(trial.fed, [gate])
+    (found,) = case.reference_values(trial.given, [gate])
     return found
 
 
 def _after(case: Case, gate: int) -> Predict:
     def predict(trial: Trial) -> Array:
         factor = _gate_of(case, trial, gate)
-        return factor * case.run_reference(trial.fed, {gate: np.ones_like(factor)})
+        return factor * case.run_reference(trial.given, {gate: np.ones_like(factor)})
 
     return predict
 
@@ -269,8 +269,8 @@ def _before(case: Case, gate: int, state: int) -> Predict | None:
         return None
 
     def predict(trial: Trial) -> Array:
-        factor, kept = case.reference_values(trial.fed, [gate, state])
-        return case.run_reference(trial.fed, {state: factor * kept, gate: np.ones_like(factor)})
+        factor, kept = case.reference_values(trial.given, [gate, state])
+        return case.run_reference(trial.given, {state: factor * kept, gate: np.ones_like(factor)})
 
     return predict
 

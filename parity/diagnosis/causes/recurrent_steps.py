@@ -70,12 +70,12 @@ def state_dropped(case: Case) -> Iterator[Explanation]:
         if not _is_state(tape, leaf.id):
             continue
         zeros = {leaf.id: np.zeros_like(leaf.array)}
-        if same(case.run_reference(case.first.fed, zeros), case.first.candidate):
+        if same(case.run_reference(case.first.given, zeros), case.first.candidate):
             yield Explanation(
                 "state-not-carried",
                 "the candidate starts from a state of zeros, "
                 f"the reference from one of {leaf.array.shape}",
-                lambda trial, zeros=zeros: case.run_reference(trial.fed, zeros),  # type: ignore[misc]
+                lambda trial, zeros=zeros: case.run_reference(trial.given, zeros),  # type: ignore[misc]
                 parameters={"carried": (True, False)},
                 cost=-1,
             )
@@ -121,7 +121,7 @@ def _steps_behind(view: RegionView) -> int:
 
 def _with_zero(case: Case, value: int, trial: Trial) -> Array:
     shape = case.reference.tape.values[value].shape
-    return case.run_reference(trial.fed, {value: np.zeros(shape)})
+    return case.run_reference(trial.given, {value: np.zeros(shape)})
 
 
 def _goes_on(case: Case, value: int) -> bool:
@@ -322,7 +322,7 @@ def state_kept_in_the_padding(case: Case) -> Iterator[Explanation]:
         if len(entering) < 2 and not case.whole:
             continue  # no choice between two states
         for opened in _opened(case, view):
-            if same(run(first.fed, opened), wanted):
+            if same(run(first.given, opened), wanted):
                 unmasked = partial(_with_leaves, run, opened)
                 yield Explanation(
                     "sequence-mask",
@@ -361,7 +361,7 @@ def _with_leaves(
     leaves: Mapping[int, Array],
     trial: Trial,
 ) -> Array:
-    return run(trial.fed, leaves)
+    return run(trial.given, leaves)
 
 
 def _is_mask_of_steps(ratio: Array) -> bool:

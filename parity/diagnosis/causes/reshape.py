@@ -31,15 +31,15 @@ def moved_otherwise(case: Case) -> Iterator[Explanation]:
     ours, theirs = _moved(case.reference), _moved(case.candidate)
     for value, root in ours.items():
         partner = case.reference.tape.before_moves(root)
-        array = case.first.fed.get(partner)
+        array = case.first.given.get(partner)
         if array is None or array.size < 2:
             continue
         places = {partner: np.arange(array.size, dtype=np.float64).reshape(array.shape)}
-        (mine,) = case.reference_values({**case.first.fed, **places}, [value])
+        (mine,) = case.reference_values({**case.first.given, **places}, [value])
         for other in theirs:
             if case.candidate.tape.values[other].shape != mine.shape:
                 continue
-            (index,) = case.candidate_values({**case.first.fed, **places}, [other])
+            (index,) = case.candidate_values({**case.first.given, **places}, [other])
             order = None if np.array_equal(mine, index) else arrangement(mine, index)
             flat = mine.ndim < array.ndim
             if order is None or (isinstance(order, AxisOrder) and not flat):
@@ -63,8 +63,8 @@ def _moved(view: RegionView) -> dict[int, int]:
 
 def _in_order(case: Case, value: int, order: Reorder) -> Predict:
     def predict(trial: Trial) -> Array:
-        (array,) = case.reference_values(trial.fed, [value])
-        return case.run_reference(trial.fed, {value: order(array)})
+        (array,) = case.reference_values(trial.given, [value])
+        return case.run_reference(trial.given, {value: order(array)})
 
     return predict
 
@@ -112,8 +112,8 @@ def read_as_it_lies(case: Case) -> Iterator[Explanation]:
 
 def _laid_as(case: Case, partner: int, order: Order, entering: int) -> Predict:
     def predict(trial: Trial) -> Array:
-        value = case.reference_values(trial.fed, [partner])[0]
-        return case.run_reference({**trial.fed, entering: order.apply(value)})
+        value = case.reference_values(trial.given, [partner])[0]
+        return case.run_reference({**trial.given, entering: order.apply(value)})
 
     return predict
 

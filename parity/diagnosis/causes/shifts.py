@@ -96,8 +96,8 @@ def _laid(mine: Roll, theirs: Shifts) -> Iterator[Shifts]:
 
 def _with_shift(case: Case, roll: Roll, shifts: Shifts) -> Predict:
     def predict(trial: Trial) -> Array:
-        (source,) = case.reference_values(trial.fed, [roll.source])
-        return case.run_reference({**trial.fed, roll.made: _roll(source, shifts)})
+        (source,) = case.reference_values(trial.given, [roll.source])
+        return case.run_reference({**trial.given, roll.made: _roll(source, shifts)})
 
     return predict
 
@@ -107,13 +107,13 @@ def _rolled(case: Case, shifts: Shifts) -> Iterator[Predict]:
     rank = max(shifts) + 1
     if len(case.reference.value.shape) >= rank:
         yield lambda trial: _roll(trial.reference, shifts)
-    for root in case.first.fed:
-        if case.first.fed[root].ndim >= rank:
+    for root in case.first.given:
+        if case.first.given[root].ndim >= rank:
             yield partial(_fed_rolled, case, root, shifts)
 
 
 def _fed_rolled(case: Case, root: int, shifts: Shifts, trial: Trial) -> Array:
-    return case.run_reference({**trial.fed, root: _roll(trial.fed[root], shifts)})
+    return case.run_reference({**trial.given, root: _roll(trial.given[root], shifts)})
 
 
 def _roll(array: Array, shifts: Shifts) -> Array:
@@ -133,7 +133,7 @@ def _rolls(case: Case, view: RegionView) -> list[Roll]:
             continue
         before = found.pop(source, None)
         source = source if before is None else before.source
-        arrays = values(case.first.fed, [source, op.outputs[0]])
+        arrays = values(case.first.given, [source, op.outputs[0]])
         shifts = _shifts(*arrays)
         if shifts:
             found[op.outputs[0]] = Roll(source, op.outputs[0], shifts)

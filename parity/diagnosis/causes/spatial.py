@@ -289,7 +289,7 @@ def _observed(
     """What a side's convolution gives, channels first and without bias: its result, the end."""
     values = case.candidate_values if as_candidate else case.reference_values
     if site is not None:
-        result = values(trial.fed, [site.at])[0]
+        result = values(trial.given, [site.at])[0]
         if result.ndim == len(site.window.size) + 2:
             result = _channels_first(result, site.last)
             yield result if site.bias is None else result - _along_channels(site.bias, result)
@@ -329,7 +329,7 @@ def _predict(
         if target.last:
             fitting = np.moveaxis(fitting, 1, -1)
         try:
-            return case.run_reference(trial.fed, {target.at: np.ascontiguousarray(fitting)})
+            return case.run_reference(trial.given, {target.at: np.ascontiguousarray(fitting)})
         except ReplayError:  # a size that does not fit
             return _NO_RESULT
 
@@ -349,7 +349,7 @@ def _as_end(case: Case, source: Site, result: Array) -> Array:
 
 def _base(case: Case, trial: Trial, site: Site) -> Array:
     values = case.candidate_values if site.as_candidate else case.reference_values
-    return _channels_first(values(trial.fed, [site.base])[0], site.last)
+    return _channels_first(values(trial.given, [site.base])[0], site.last)
 
 
 def _channels_first(array: Array, last: bool) -> Array:

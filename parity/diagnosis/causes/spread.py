@@ -55,7 +55,7 @@ def spread(case: Case) -> Iterator[Explanation]:
         value, and unchanged the reference's.
     """
     first = case.first
-    if len(first.fed) != 1 or len(first.inputs) != 1 or first.x.dtype.kind != "f":
+    if len(first.given) != 1 or len(first.inputs) != 1 or first.x.dtype.kind != "f":
         return
     if first.reference.shape != first.candidate.shape:
         return

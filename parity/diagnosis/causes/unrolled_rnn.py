@@ -62,11 +62,11 @@ def gates_in_weights(case: Case) -> Iterator[Explanation]:
             if order == tuple(range(count)) or len(order) != count:
                 continue
             leaves = ordered(order)
-            if same(case.run_reference(case.first.fed, leaves), case.first.candidate):
+            if same(case.run_reference(case.first.given, leaves), case.first.candidate):
                 yield Explanation(
                     "gate-order",
                     f"the {count} gates are the reference's in the order {order}",
-                    lambda trial, leaves=leaves: case.run_reference(trial.fed, leaves),  # type: ignore[misc]
+                    lambda trial, leaves=leaves: case.run_reference(trial.given, leaves),  # type: ignore[misc]
                     parameters={"order": (tuple(range(count)), order)},
                     cost=-1,
                 )
@@ -115,7 +115,7 @@ def _biases_of_gates(case: Case, blocks_only: bool) -> Iterator[tuple[LeafView, 
 def _with_shift(case: Case, leaf: LeafView, gate: Array, shift: float) -> Predict:
     moved = leaf.array.copy()
     moved[gate] += shift
-    return lambda trial: case.run_reference(trial.fed, {leaf.id: moved})
+    return lambda trial: case.run_reference(trial.given, {leaf.id: moved})
 
 
 def _solved(case: Case, leaf: LeafView, gate: Array) -> float | None:
@@ -182,7 +182,7 @@ def states_turned(case: Case) -> Iterator[Explanation]:
         arrays = case.reference_values(turned, [value for value, _ in states])
         for (value, back), array in zip(states, arrays, strict=True):
             found = array if back is None else np.flip(array, back)
-            if same(case.run_reference(case.first.fed, {value: found}), case.first.candidate):
+            if same(case.run_reference(case.first.given, {value: found}), case.first.candidate):
                 yield Explanation(
                     "direction",
                     "the steps are taken from the other end",
@@ -229,7 +229,9 @@ def _with_states_turned(
 ) -> Array:
     turned = _with_sequence(case, trial, root, partial(np.flip, axis=axis))
     (states,) = case.reference_values(turned, [value])
-    return case.run_reference(trial.fed, {value: states if back is None else np.flip(states, back)})
+    return case.run_reference(
+        trial.given, {value: states if back is None else np.flip(states, back)}
+    )
 
 
 def _on_turned(case: Case, root: int, axis: int, trial: Trial) -> Array:
@@ -239,12 +241,12 @@ def _on_turned(case: Case, root: int, axis: int, trial: Trial) -> Array:
 def _with_sequence(
     case: Case, trial: Trial, value: int, change: Callable[[Array], Array]
 ) -> dict[int, Array]:
-    """A trial's `fed` with another sequence: a root of the case, or made of one by moves."""
-    if value in trial.fed:
-        array = trial.fed[value]
+    """A trial's `given` with another sequence: a root of the case, or made of one by moves."""
+    if value in trial.given:
+        array = trial.given[value]
     else:
-        (array,) = case.reference_values(trial.fed, [value])
-    return {**trial.fed, value: change(array)}
+        (array,) = case.reference_values(trial.given, [value])
+    return {**trial.given, value: change(array)}
 
 
 def _flipped(values: Predict, axis: int | None, trial: Trial) -> Array:
@@ -261,7 +263,7 @@ def sequences(case: Case) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     if len(case.roots) != 1 or not case.whole or first.reference.shape != first.candidate.shape:
         return
     (root,) = case.roots
-    shape = first.fed[root].shape
+    shape = first.given[root].shape
     if len(shape) != 3 and len(case.entering) == 1:  # what is a batch of steps before a reshape
         (root,), shape = case.entering, first.inputs[0].shape
     if len(shape) != 3 or next(packings(case.reference.leaves), None) is None:
@@ -284,7 +286,7 @@ def _meet(
 
     The samples of a batch do not meet: a change in one shows in one.
     """
-    as_it_is = run(case, case.first.fed)
+    as_it_is = run(case, case.first.given)
     for end in (0, -1):
         moved = _with_sequence(case, case.first, root, partial(_with_another_end, axis, end))
         rows = (run(case, moved) != as_it_is).any(axis=-1)

@@ -60,7 +60,7 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
         through what it should have been.
     Proof: the reference's operations with the two values exchanged give the candidate's value.
     """
-    fed = case.first.fed
+    fed = case.first.given
     tape = case.reference.tape
     for a, b in itertools.islice(itertools.combinations(fed, 2), _MOST_EXCHANGES):
         if fed[a].shape != fed[b].shape or np.array_equal(fed[a], fed[b]):
@@ -245,4 +245,4 @@ def _with_weight(case: Case, inputs: tuple[int, ...]) -> bool:
 
 
 def _exchanged(case: Case, a: int, b: int) -> Predict:
-    return lambda trial: case.run_reference({**trial.fed, a: trial.fed[b], b: trial.fed[a]})
+    return lambda trial: case.run_reference({**trial.given, a: trial.given[b], b: trial.given[a]})

@@ -87,8 +87,8 @@ def _exchanged(case: Case, ours: Inside) -> Iterator[Explanation]:
                 continue
 
             def predict(trial: Trial, first: int = first, second: int = second) -> Array:
-                a, b = case.reference_values(trial.fed, (first, second))
-                return case.run_reference(trial.fed, {first: b, second: a})
+                a, b = case.reference_values(trial.given, (first, second))
+                return case.run_reference(trial.given, {first: b, second: a})
 
             if fits(predict, case.first, case.first.candidate):
                 told = _told(case, first), _told(case, second)

@@ -108,6 +108,6 @@ def test_of_many_values_not_every_pair_is_exchanged(monkeypatch):
     monkeypatch.setattr(weights, "_with_weight", lambda case, inputs: True)
     fed = {value: numbers(2, 3) for value in range(40)}
     tape = SimpleNamespace(producer=lambda value: SimpleNamespace(inputs=()))
-    case = SimpleNamespace(first=SimpleNamespace(fed=fed), reference=SimpleNamespace(tape=tape))
+    case = SimpleNamespace(first=SimpleNamespace(given=fed), reference=SimpleNamespace(tape=tape))
     assert list(weights.operands_swapped(case)) == []
     assert 1 < len(tried) <= 40
