@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from parity.report.format import short
+from parity.format import short
 from parity.result import Comparison, LayerRow, ModelSummary, Result
 
 # Of verdicts, and of rows.

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from parity.findings import Divergence, Note, StructuralDifference
+from parity.format import WHY_NO_FAULT, effect, relative, share
 from parity.model import full_name
 from parity.report.folding import folded
-from parity.report.format import WHY_NO_FAULT, effect, relative, share
 from parity.report.sanitized import names_visible
 from parity.report.sentences import formula_lines, heads_lines
 from parity.report.table import STYLES, layers_table

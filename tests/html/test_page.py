@@ -12,7 +12,7 @@ import pytest
 import parity
 from parity.errors import FileError
 from parity.escape import visible
-from parity.report.format import WHY_NO_FAULT
+from parity.format import WHY_NO_FAULT
 from parity.report.html.render import render
 from tests.html import sample
 from tests.html.parsed import Element, parse

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parity.report.format import effect
+from parity.format import effect
 
 
 def test_a_value_that_takes_them_further_apart_is_said_to() -> None:

@@ -10,9 +10,9 @@ from itertools import islice
 from math import isfinite, isnan
 from typing import Any
 
+from parity.format import WHY_NO_FAULT, effect, number, relative, share, short
 from parity.model import full_name as name_in_full
 from parity.report.folding import Fold, folded
-from parity.report.format import WHY_NO_FAULT, effect, number, relative, share, short
 from parity.report.html import drawing
 from parity.report.html.ids import Ids
 from parity.report.sentences import heads_lines
