@@ -35,7 +35,7 @@ def test_permuted_numbers_are_no_parity() -> None:
 
 
 def without_the_closing_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parity.comparison.close", lambda *given: (given[4], []))
+    monkeypatch.setattr("parity.candidate.close", lambda *given: (given[4], []))
 
 
 def test_a_comparison_of_fingerprints_would_pass_them(monkeypatch: pytest.MonkeyPatch) -> None:
