@@ -14,7 +14,7 @@ class LeafDifference:
     """A parameter or constant that enters a divergence and differs: names, and how.
 
     Attributes:
-        relation: `"arranged"` (the same numbers in another order), `"near"`, or `"other"`.
+        relation: `"arranged"` (the same values in another order), `"near"`, or `"other"`.
     """
 
     reference: str
@@ -23,7 +23,7 @@ class LeafDifference:
 
     def __str__(self) -> str:
         how = {
-            "arranged": "holds the same numbers as {} in another order",
+            "arranged": "has the same values as {} in another order",
             "near": "is close to {}, not equal",
             "other": "has no equal in the reference" if not self.reference else "differs from {}",
         }[self.relation]
@@ -44,7 +44,7 @@ class Cause:
             change that the cause names and with it; the latter is the worst over all inputs.
         inputs: the number of inputs on which it was tried; all but the first are generated.
         evidence: further facts that can be checked by eye.
-        edit: how to mend the candidate's line: (the call as it is, the call as it should be).
+        edit: how to fix the candidate's line: (the call as it is, the call as it should be).
         equally: kinds of causes that explain it as well and assume no more.
         unproved: why it is consistent with the evidence and not proved; "" where it is confirmed.
     """

@@ -56,7 +56,7 @@ def _annotations(found: Sequence[Tested], tests: Mapping[str, Line]) -> Iterator
             line = _at(place.reference)
             if line is not None:
                 other = _shown(place) or "a line of a library"
-                text = f"{one.candidate} parts from this line at {other}\nin {test}"
+                text = f"{one.candidate} diverges from this line at {other}\nin {test}"
                 yield command("notice", line, text)
         if not said and test in tests:
             line = _in_workspace(*tests[test])

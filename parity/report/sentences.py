@@ -3,14 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
 
+from parity.format import count, relative, share
 from parity.result import ByFormula, Heads, Trunk
 
 _SHOWN = 5  # layers in a line
+# Of a note, by its kind: why what differs is no divergence.
+WHY_NO_FAULT = {
+    "constant-precision": "as much as constants rounded to float32 explain",
+    "rounding": "it shrinks with the precision: the operation is ill-conditioned",
+    "low-precision": "as much as rounding to half precision explains",
+    "no-effect": "no output changes with it on these inputs",
+    "random": "the rest was compared on the same random samples",
+}
+NO_LINE = "no line of your code is known here"
+RANDOM = "random numbers are drawn here"
+
+
+def sentence(text: str) -> str:
+    """A line of the report as a sentence of its own."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def place(layer: str, source: str, op: str) -> str:
+    """Where an operation is, in a few words."""
+    return layer or relative(source) or op
+
+
+def proof(confirmed: bool) -> str:
+    return "confirmed" if confirmed else "consistent with the evidence, not proved"
+
+
+def closest_cause(kind: str, summary: str, removed: float) -> str:
+    return f"closest is {kind} ({summary}), which removes {removed:.0%} of the difference"
+
+
+def as_likely(kind: str) -> str:
+    return f"{kind} explains it as well"
+
+
+def downstream(agrees: bool) -> str:
+    """What comes after a divergence."""
+    if agrees:
+        return "with the reference's value substituted here, everything downstream agrees"
+    return "nothing downstream agrees again, so this may be more than one difference"
+
+
+def effect(before: float | None, after: float | None) -> str:
+    """What one divergence of several does to the outputs; "" where they cannot be subtracted."""
+    if before is None or after is None or isnan(before) or isnan(after):
+        return ""
+    return f"with that value alone substituted {_effect(before, after)}"
+
+
+def _effect(before: float, after: float) -> str:
+    """What the reference's value alone does to the outputs, substituted at one divergence.
+
+    It also undoes what earlier divergences have done to that value.
+    """
+    if share(before) == share(after):
+        return f"the outputs differ as they did, {share(before)}"
+    if after > before:
+        return f"the outputs differ more, {share(after)} instead of {share(before)}"
+    return f"the outputs differ {share(after)} instead of {share(before)}"
 
 
 def formula_lines(found: ByFormula, reference: str, candidate: str) -> Iterator[str]:
-    """The lines of a report, the first the judgement."""
+    """Which model is right by the formula, then each output's distance from it."""
     yield (
         f"by the formula {found.formula} "
         + {
@@ -18,7 +78,7 @@ def formula_lines(found: ByFormula, reference: str, candidate: str) -> Iterator[
             "reference": f"{reference} is right and {candidate} is not",
             "candidate": f"{candidate} is right and {reference} is not",
             "neither": f"neither {reference} nor {candidate} is right",
-            "unknown": "it cannot be told which model is right",
+            "unknown": "which model is right is not known",
         }[found.right]
     )
     for row in found.outputs:
@@ -48,13 +108,13 @@ def heads_lines(
         for trunk in heads.trunks:
             several = len(trunk.outputs) > 1
             verb = "share" if several else "alone has"
-            yield f"  {model}: {_and(trunk.outputs)} {verb} {_told(trunk)}"
+            yield f"  {model}: {_and(trunk.outputs)} {verb} {_tensors(trunk)}"
         if heads.trunks and not heads.shared:
             equal = f"; equal, not shared: {heads.equal} tensors" if heads.equal else ""
             yield f"  {model}: the heads share no tensor{equal}"
-    ours, theirs = ({trunk.outputs for trunk in heads.shared} for heads in pair)
-    if ours != theirs and all(heads.trunks for heads in pair):  # of a function none are seen
-        yield "  one model shares what the other does not: trained, they part"
+    shared = [{trunk.outputs for trunk in heads.shared} for heads in pair]
+    if shared[0] != shared[1] and all(heads.trunks for heads in pair):  # a function has none
+        yield "  one model shares what the other does not: training will make them diverge"
 
 
 def outputs_lines(heads: Heads, outputs: Sequence[str]) -> Iterator[tuple[str, str, str]]:
@@ -67,18 +127,17 @@ def outputs_lines(heads: Heads, outputs: Sequence[str]) -> Iterator[tuple[str, s
     yield "output", "has alone", "shares"
     for name in outputs:
         own = [trunk for trunk in heads.trunks if name in trunk.outputs]
-        alone = [_told(trunk) for trunk in own if len(trunk.outputs) == 1]
+        alone = [_tensors(trunk) for trunk in own if len(trunk.outputs) == 1]
         shared = [
-            f"{_told(trunk)} with {_and([one for one in trunk.outputs if one != name])}"
+            f"{_tensors(trunk)} with {_and([one for one in trunk.outputs if one != name])}"
             for trunk in own
             if len(trunk.outputs) > 1
         ]
         yield name, "; ".join(alone) or "nothing", "; ".join(shared) or "nothing"
 
 
-def _told(trunk: Trunk) -> str:
-    count = f"{len(trunk.tensors)} tensor{'s' * (len(trunk.tensors) != 1)}"
-    return f"{count} of {_listed(trunk.layers)}"
+def _tensors(trunk: Trunk) -> str:
+    return f"{count(len(trunk.tensors), 'tensor')} of {_listed(trunk.layers)}"
 
 
 def _and(names: Sequence[str]) -> str:
