@@ -7,88 +7,29 @@ in their `Adapter` (parity/frameworks/); what is here knows none of them.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from parity.arrays import Array as Array
 from parity.budget import check
-from parity.draws.draw import Draw, Transform
+from parity.draws.draw import Transform
 from parity.errors import NoFloat64, ReplayError
-from parity.operations import kernel_name
+from parity.graph import TapeGraph
+from parity.numerics.kernels import is_one_function
+from parity.operation import LeafKind as LeafKind
+from parity.operation import Op as Op
+from parity.operation import Role as Role
+from parity.operation import Value as Value
+from parity.operation import ValueKind as ValueKind
 from parity.site import Frame as Frame
 from parity.site import Site as Site
 
-Array = npt.NDArray[Any]
 Native = Any  # a framework's own tensor
 Precision = Literal["float64"] | None  # None: as recorded
-
-LeafKind = Literal["input", "parameter", "buffer", "constant"]
-ValueKind = Literal["input", "parameter", "buffer", "constant", "computed"]
-
-# What an operation does to the numbers it gets.
-#   compute  new numbers
-#   move     the same numbers elsewhere: reshape, transpose, slice, pad, concatenate, cast, copy
-#   random   draws numbers that no other framework draws; `Op.draw` says from what
-Role = Literal["compute", "move", "random"]
-
-
-@dataclass(slots=True)
-class Value:
-    """A tensor on the tape, by number; its contents come from a replay."""
-
-    id: int
-    kind: ValueKind
-    shape: tuple[int, ...]
-    dtype: str  # NumPy's name; "bfloat16" where NumPy has none
-    name: str = ""  # of a leaf: its path in the model, or the input's name
-    op: int = -1  # of a computed value: the index of its operation
-    written: bool = False  # of a leaf: whether the run changes what holds it
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-
-@dataclass(slots=True)
-class Op:
-    """One operation as it ran.
-
-    Attributes:
-        kind: the framework's own name of it, for people.
-        word: what it computes, in the words of `parity.operations`, for everything else.
-        inputs, outputs: value ids.
-        attributes: what else it was given, for people to read (axis, epsilon, strides).
-        call: what the adapter needs to run it again; nobody else looks inside.
-        static: true where no input of the model reaches it.
-        draw: what a random operation draws from, where that is known.
-    """
-
-    index: int
-    kind: str
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    site: Site
-    role: Role = "compute"
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    call: Any = None
-    static: bool = False
-    draw: Draw | None = None
-    word: str = ""
-
-    def __post_init__(self) -> None:
-        self.word = self.word or kernel_name(self.kind)
-
-    def settings(self) -> Iterator[tuple[str, Any]]:
-        """Its attributes one by one, by name: those of a tuple or list each by itself."""
-        for name, setting in self.attributes.items():
-            for one in setting if isinstance(setting, (tuple, list)) else (setting,):
-                yield name, one
 
 
 class Adapter(Protocol):
@@ -268,7 +209,7 @@ class Tape:
     traced: bool = False
     numbers: dict[str, tuple[str, ...]] = field(default_factory=dict)
     classes: dict[str, type] = field(default_factory=dict)
-    kernels: dict[int, bool] = field(default_factory=dict)  # by operation: see `check_kernel`
+    kernels: dict[int, bool] = field(default_factory=dict)  # by operation: see `_check_kernel`
     tables: Mapping[int, Array] = field(default_factory=dict)
     _wide: dict[int, Native] = field(default_factory=dict, init=False)  # small leaves in float64
 
@@ -277,57 +218,19 @@ class Tape:
         return self.adapter.name
 
     @cached_property
+    def graph(self) -> TapeGraph:
+        """Who makes and who reads each value."""
+        return TapeGraph(self.ops, self.values, self.outputs)
+
+    @property
     def consumers(self) -> dict[int, list[int]]:
         """For each value the indices of the operations that read it."""
-        found: dict[int, list[int]] = {value.id: [] for value in self.values}
-        for op in self.ops:
-            for value in dict.fromkeys(op.inputs):
-                found[value].append(op.index)
-        return found
+        return self.graph.consumers
 
-    @cached_property
-    def readers(self) -> Counter[int]:
-        """How many live operations compute with a value, as it is or moved."""
-        return Counter(
-            value
-            for op in self.ops
-            if not op.static and op.role != "move"
-            for value in {self.before_moves(read) for read in op.inputs}
-        )
-
-    @cached_property
+    @property
     def used(self) -> frozenset[int]:
         """Indices of the operations that lead to an output."""
-        return self.leading_to(self.outputs.values())
-
-    def leading_to(self, values: Iterable[int]) -> frozenset[int]:
-        """Indices of the operations that lead to some values."""
-        found, stack = set[int](), list(values)
-        while stack:
-            if (op := self.producer(stack.pop())) is not None and op.index not in found:
-                found.add(op.index)
-                stack.extend(op.inputs)
-        return frozenset(found)
-
-    @cached_property
-    def readers_of_matrices(self) -> tuple[frozenset[int], ...]:
-        """For each parameter or constant of two axes the live, used operations that read it."""
-        found = []
-        for leaf in self.values:
-            if leaf.op >= 0 or leaf.kind == "input" or len(leaf.shape) != 2 or min(leaf.shape) < 2:
-                continue
-            readers: set[int] = set()
-            seen, stack = {leaf.id}, [leaf.id]
-            while stack:
-                for index in self.consumers[stack.pop()]:
-                    if self.ops[index].static:
-                        stack.extend(one for one in self.ops[index].outputs if one not in seen)
-                        seen.update(self.ops[index].outputs)
-                    elif index in self.used:
-                        readers.add(index)
-            if readers:
-                found.append(frozenset(readers))
-        return tuple(found)
+        return self.graph.used
 
     def leaf(self, value: int, precision: Precision) -> Native:
         """A leaf as it was recorded, or in float64: a small one is cast once for all replays."""
@@ -347,27 +250,11 @@ class Tape:
 
     def is_live(self, value: int) -> bool:
         """Whether an input of the model reaches a value."""
-        op = self.producer(value)
-        return self.values[value].kind == "input" if op is None else not op.static
-
-    def static_before(self, ops: Iterable[Op]) -> set[int]:
-        """Indices of the static operations that make what operations read."""
-        found: set[int] = set()
-        stack = [value for op in ops for value in op.inputs]
-        while stack:
-            producer = self.producer(stack.pop())
-            if producer is not None and producer.static and producer.index not in found:
-                found.add(producer.index)
-                stack.extend(producer.inputs)
-        return found
+        return self.graph.is_live(value)
 
     def before_moves(self, value: int) -> int:
         """The value that a chain of moves started from."""
-        op = self.producer(value)
-        while op is not None and op.role == "move" and len(op.inputs) == 1:
-            value = op.inputs[0]
-            op = self.producer(value)
-        return value
+        return self.graph.before_moves(value)
 
     def replay(
         self,
@@ -459,9 +346,7 @@ class Tape:
         try:
             results = self.adapter.execute(op, arguments, run.precision)
             if run.precision is not None and self.adapter.is_foreign(op):
-                from parity.numerics.kernels import check_kernel
-
-                check_kernel(self, op, self._typed(op, arguments), results)
+                self._check_kernel(op, self._typed(op, arguments), results)
             return results
         except Exception as error:
             if run.precision is None:
@@ -481,6 +366,28 @@ class Tape:
             run.fallbacks.append(op)
         run.reasons[op.index] = reason
         return [self.adapter.cast(result, run.precision) for result in results]
+
+    def _check_kernel(self, op: Op, typed: Sequence[Array], results: Sequence[Native]) -> None:
+        """Compares a kernel's float64 results with its recorded ones; once for an operation.
+
+        Args:
+            typed: its arguments in the recorded dtypes.
+            results: what it gave for them in float64.
+
+        Raises:
+            NoFloat64: it is another function there.
+        """
+        adapter = self.adapter
+
+        def again(arrays: Sequence[Array]) -> list[Array]:
+            given = [adapter.from_numpy(array) for array in arrays]
+            return [adapter.to_numpy(one) for one in adapter.execute(op, given, None)]
+
+        if op.index not in self.kernels:
+            exact = [adapter.to_numpy(one) for one in results]
+            self.kernels[op.index] = is_one_function(again, typed, exact)
+        if not self.kernels[op.index]:
+            raise NoFloat64(f"{op.kind} is another function there than in the recorded dtype")
 
     def _typed(self, op: Op, arguments: Sequence[Native]) -> list[Array]:
         return [

@@ -348,7 +348,7 @@ class Case:
         view = self.candidate if side else self.reference
         indices = {op.index for op in view.ops}
         if leaves:
-            indices |= view.tape.static_before(view.ops)
+            indices |= view.tape.graph.static_before(view.ops)
         if not side:
             indices |= self._moves
             return view.tape.replay(precision, {**fed, **leaves}, bases[0], only=indices)
@@ -381,7 +381,7 @@ class Case:
     def whole(self) -> bool:
         """Whether every operation that reads one of the reference's matrices in view is in view."""
         inside = {op.index for op in self.reference.ops}
-        readers = self.reference.tape.readers_of_matrices
+        readers = self.reference.tape.graph.readers_of_matrices
         read = [ops for ops in readers if not ops.isdisjoint(inside)]
         return bool(read) and all(ops <= inside for ops in read)
 

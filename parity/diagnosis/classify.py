@@ -34,9 +34,9 @@ from parity.errors import ReplayError
 from parity.matching.match import Match
 from parity.numerics.accounting import lost_of_ones
 from parity.numerics.difference import residual
+from parity.numerics.limits import UNITS
 from parity.numerics.null_distribution import DRAWS, null_test
 from parity.numerics.precision_scaling import is_rounding, working_residual
-from parity.numerics.rounding import UNITS
 from parity.tape import Array, Op, Tape
 
 

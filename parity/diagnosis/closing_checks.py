@@ -49,8 +49,9 @@ from parity.numerics.accounting import (
     rounding,
 )
 from parity.numerics.difference import by_column
+from parity.numerics.limits import FACTOR, LEAST, U32, UNITS
 from parity.numerics.precision_scaling import CUT
-from parity.numerics.rounding import FACTOR, LEAST, U32, UNITS, otherwise_rounded
+from parity.numerics.rounding import otherwise_rounded
 from parity.numerics.rounding_noise import moved_by_rounding, rounds
 from parity.tape import Replay
 

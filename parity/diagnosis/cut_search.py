@@ -17,13 +17,11 @@ from parity.diagnosis.region import (
     Mismatch,
     OutputPair,
     Region,
-    descendants,
-    only_moves,
 )
 from parity.errors import ReplayError
 from parity.matching.axis_order import Order
 from parity.matching.match import Match, Pair, Side, rematch, share
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.tape import Array, Op
 
 _IN_DOUBT = 4  # operations more, for which what is put off is given up
@@ -212,8 +210,8 @@ class Search(Ends):
         Returns:
             The match, and whether it is sure.
         """
-        after_a = descendants(self.found.reference.tape, a)
-        after_b = descendants(self.candidate.side.tape, b) | {b}
+        after_a = self.found.reference.tape.graph.descendants(a)
+        after_b = self.candidate.side.tape.graph.descendants(b) | {b}
         outputs = {pair.candidate: pair.reference for pair in self.apart}
         reconverges = sure = False
         left = _PATIENCE
@@ -273,7 +271,7 @@ class Search(Ends):
         tape = self.candidate.side.tape
         return any(
             value not in made
-            and tape.readers[tape.before_moves(value)] == 1
+            and tape.graph.live_readers[tape.before_moves(value)] == 1
             and match.side.array(value).size > 1
             and match.side.informative(value)
             for value in op.inputs
@@ -310,8 +308,8 @@ class Search(Ends):
     def _reaches_output_by_moves(self, a: int, b: int) -> bool:
         """Whether two values are outputs but for reshapes, so that nothing later can meet."""
         ends = (
-            only_moves(self.found.reference.tape, a),
-            only_moves(self.candidate.side.tape, b),
+            self.found.reference.tape.graph.moved(a),
+            self.candidate.side.tape.graph.moved(b),
         )
         return any(pair.reference in ends[0] and pair.candidate in ends[1] for pair in self.apart)
 
@@ -321,7 +319,7 @@ def reconverges_later(repaired: Match, value: int) -> bool:
     pairs, side = repaired.pairs, repaired.side
     if value in side.tape.outputs.values():
         return True
-    after = (pairs[one] for one in descendants(side.tape, value) if one in pairs)
+    after = (pairs[one] for one in side.tape.graph.descendants(value) if one in pairs)
     return any(pair.same and side.informative(pair.candidate) for pair in after)
 
 
@@ -333,7 +331,7 @@ def _weights(side: Side, values: Iterable[int]) -> dict[tuple[int, float], int]:
             continue
         print_ = side.print(leaf)
         if print_.size > 1 and print_.informative:
-            found[root(print_)] = found.get(root(print_), 0) + side.tape.readers[leaf]
+            found[root(print_)] = found.get(root(print_), 0) + side.tape.graph.live_readers[leaf]
     return found
 
 

@@ -19,7 +19,7 @@ from parity.matching.axis_order import orders
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
-from parity.numerics.rounding import UNITS
+from parity.numerics.limits import UNITS
 from parity.tape import Array, Tape
 
 _FAR = 256  # times a rounding of the largest number: no sum of a few roundings

@@ -240,15 +240,9 @@ def _draws_behind(repaired: Match, mismatch: Mismatch) -> set[int]:
     """The candidate's draws of which the operations read what is made of noise alone."""
     drawing, tape = repaired.drawing, repaired.side.tape
     noise = drawing.origins[1].noise - drawing.origins[1].data | drawing.candidate.keys()
-    stack = [value for op in mismatch.candidate.ops for value in (*op.inputs, *op.outputs)]
-    seen = set(stack)
-    while stack:
-        op = tape.producer(stack.pop())
-        for value in op.inputs if op is not None else ():
-            if value in noise and value not in seen:
-                seen.add(value)
-                stack.append(value)
-    return seen & drawing.candidate.keys()
+    near = {value for op in mismatch.candidate.ops for value in (*op.inputs, *op.outputs)}
+    walk = tape.graph.backward(near, lambda value, op: value in near or value in noise)
+    return {value for value, _ in walk} & drawing.candidate.keys()
 
 
 def _unsure(repaired: Match, units: Sequence[Unit]) -> Iterator[tuple[Unit, Unit]]:

@@ -26,7 +26,7 @@ from parity.matching.counts import check_counts
 from parity.matching.match import Match
 from parity.numerics.accounting import ACCOUNTED, excess, in_reals
 from parity.numerics.difference import residual
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.numerics.rounding_noise import rounds
 from parity.tape import Array
 

@@ -114,19 +114,19 @@ class _Response:
         """None where it reads several, or one that reaches it by the model's data too."""
         drawn = {unit.value: unit for unit in units}
         inside, ops = {op.index for op in region}, set()
-        read, found, seen = [end], set(), {end}
-        while read:
-            value = read.pop()
-            op = side.tape.producer(value)
+
+        def of_noise(value: int, op: Op) -> bool:
+            return value in origins.noise and op.role != "random"
+
+        found = set()
+        for value, op in side.tape.graph.backward([end], of_noise):
             if value in drawn:
                 found.add(value)
-            if op is None or value not in origins.noise or op.role == "random":
+            if op is None or not of_noise(value, op):
                 continue
             if origins.mixed(value) and op.index not in inside:
                 return None
             ops.add(op.index)
-            read += [one for one in op.inputs if one not in seen]
-            seen.update(op.inputs)
         draws = [drawn[value] for value in found]
         if len(draws) != 1 or draws[0].draw is None or not known(draws[0].draw):
             return None

@@ -135,24 +135,24 @@ def _candidate_slice(case: Case, cut: int, end: int, most: int = _STEPS) -> tupl
     tape = case.repaired.side.tape
     origin = case.repaired.reference.tape.before_moves(cut)
     inside: set[int] = set()
-    stack = [end]
-    while stack:
-        value = stack.pop()
+
+    def is_cut(value: int) -> bool:
         pair = case.repaired.pairs.get(value)
-        if pair is not None and value != end:
-            if case.repaired.reference.tape.before_moves(pair.reference) == origin:
-                continue
-        op = tape.producer(value)
+        if pair is None or value == end:
+            return False
+        return case.repaired.reference.tape.before_moves(pair.reference) == origin
+
+    def is_inside(value: int, op: Op) -> bool:
+        return not op.static and not is_cut(value)
+
+    for value, op in tape.graph.backward([end], is_inside):
         if op is None:
-            if tape.values[value].kind == "input":
+            if tape.values[value].kind == "input" and not is_cut(value):
                 return None
-            continue
-        if op.static or op.index in inside:
-            continue
-        inside.add(op.index)
-        if len(inside) > most:
-            return None
-        stack.extend(op.inputs)
+        elif is_inside(value, op):
+            inside.add(op.index)
+            if len(inside) > most:
+                return None
     if not {op.index for op in case.candidate.ops if not op.static} <= inside:
         return None
     return tuple(tape.ops[index] for index in sorted(inside))
@@ -169,7 +169,7 @@ def _closed(tape: Tape, end: int, inside: Collection[int]) -> bool:
 
 def _spans(tape: Tape) -> list[tuple[int, int]]:
     """The first and last readers of the matrices that are read more than once."""
-    return [(min(ops), max(ops)) for ops in tape.readers_of_matrices if len(ops) > 1]
+    return [(min(ops), max(ops)) for ops in tape.graph.readers_of_matrices if len(ops) > 1]
 
 
 def _within(op: int, spans: Sequence[tuple[int, int]]) -> bool:

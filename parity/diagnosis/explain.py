@@ -27,7 +27,7 @@ from parity.diagnosis.trial import Trial
 from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME
 from parity.numerics.difference import residual
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.tape import Array
 
 _ROUNDING = 8 * U32  # a few constants baked in float32

@@ -30,7 +30,7 @@ from parity.numerics.accounting import (
     usually_moved,
 )
 from parity.numerics.difference import residual
-from parity.numerics.rounding import LEAST, U32, UNITS
+from parity.numerics.limits import LEAST, U32, UNITS
 from parity.tape import Replay
 
 _WORSE = 10.0  # times as far apart: a repair of something that is none

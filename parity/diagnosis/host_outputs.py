@@ -20,7 +20,7 @@ from parity.diagnosis.renamed_settings import classes_of_one_module, renamed_set
 from parity.diagnosis.replay_check import PlainRun
 from parity.errors import ParityError
 from parity.numerics.difference import residual
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.objects import KERAS_MASK, Private, Setting
 from parity.outputs import Outputs as Flat
 from parity.tape import Array, Tape

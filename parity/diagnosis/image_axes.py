@@ -11,6 +11,7 @@ from parity.diagnosis.region import OutputPair
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.tape import Array, Op, Replay, Tape
+from parity.walk_once import Once
 
 # Parts of the names of operations whose operands have channels; of those that sum products.
 _IMAGES = ("conv", "pool", "upsample", "resize", "batchnorm", "batch_norm")
@@ -75,9 +76,8 @@ def _of_images_too(tape: Tape, value: int) -> dict[int, Steps]:
     """
     batch = tape.values[value].shape[0]
     seen: dict[int, Steps] = {value: ()}
-    stack = [value]
-    while stack:
-        end = stack.pop()
+    todo = Once([value])
+    for end in todo:
         op = tape.producer(end)
         if op is None or any(part in op.kind.lower() for part in _IMAGES):
             continue
@@ -89,7 +89,7 @@ def _of_images_too(tape: Tape, value: int) -> dict[int, Steps]:
             flat = len(shape) < 3 and (not shape or shape[0] == batch)
             if source not in seen and not flat:
                 seen[source] = ((op, source, end), *seen[end])
-                stack.append(source)
+                todo.add([source])
     return seen
 
 

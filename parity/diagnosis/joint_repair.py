@@ -15,12 +15,12 @@ import numpy as np
 
 from parity.diagnosis.deduplicate import is_weak
 from parity.diagnosis.proof import Proofs
-from parity.diagnosis.region import Mismatch, Region, ancestors
+from parity.diagnosis.region import Mismatch, Region
 from parity.errors import ReplayError
 from parity.findings import Cause, Divergence
 from parity.matching.fingerprint import SAME
 from parity.numerics.difference import residual
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.tape import Array, Site, Tape
 
 _MORE = 1.001  # times as far apart
@@ -51,7 +51,7 @@ class Finding:
         """The candidate's values that what enters is made of, and what enters."""
         region = self.mismatch.candidate
         entering = set(region.boundary())
-        made = ancestors(region.tape, list(entering))
+        made = region.tape.graph.ancestors(list(entering))
         return entering | {value for index in made for value in region.tape.ops[index].outputs}
 
     @cached_property
@@ -80,7 +80,7 @@ def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
     own, other, changed = run.branch(), run.branch(), {end}
     region = {op.index for op in mismatch.candidate.ops}
     try:
-        for index in sorted(region | tape.static_before(mismatch.candidate.ops)):
+        for index in sorted(region | tape.graph.static_before(mismatch.candidate.ops)):
             tape.step(tape.ops[index], other)
         alone = other.array(end)
         if not _apart(run.array(end), alone) > SAME:

@@ -16,7 +16,7 @@ from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import in_reals, of_one_kind
 from parity.numerics.difference import mask_sentinels
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.numerics.rounding_noise import moved_as_long
 from parity.tape import Array, Precision
 

@@ -11,7 +11,7 @@ from parity.diagnosis.output_rounding import Compared
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.difference import by_column
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.tape import Tape
 
 _LOST = 64 * U32  # of numbers about 1, whose difference is small

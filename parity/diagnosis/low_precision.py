@@ -20,7 +20,7 @@ from parity.errors import ReplayError
 from parity.findings import Cause, Divergence, Note
 from parity.matching.match import Match
 from parity.numerics.difference import residual
-from parity.numerics.rounding import UNITS
+from parity.numerics.limits import UNITS
 from parity.tape import Array, Op, Replay, Site, Tape, Value
 
 _SMALL_SHARE = 0.01  # of the difference that is left in float64
@@ -287,7 +287,7 @@ def _formats(repaired: Match, tape: Tape, ends: Sequence[int] = ()) -> set[str]:
     """
     return {
         tape.values[value].dtype
-        for index in (tape.leading_to(ends) if ends else tape.used)
+        for index in (tape.graph.ancestors(ends) if ends else tape.used)
         if _rounds(repaired, tape, tape.ops[index])
         for value in tape.ops[index].outputs
         if _is_narrow(tape, value)

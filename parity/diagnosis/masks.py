@@ -16,7 +16,7 @@ from parity.diagnosis.replay_check import PlainRun, as_ran
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.difference import SENTINEL, SENTINEL_SPREAD
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.numerics.rounding_noise import hidden, masks_are_constant
 from parity.tape import Array, Replay
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parity.diagnosis.cut_search import Search, reconverges_later
-from parity.diagnosis.region import Mismatch, OutputPair, ancestors, descendants
+from parity.diagnosis.region import Mismatch, OutputPair
 from parity.matching.match import Match, Pair
 from parity.numerics.difference import residual
 
@@ -13,7 +13,7 @@ from parity.numerics.difference import residual
 def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
     """Pairs that are close but not equal, among what the outputs depend on, in their order."""
     tape = found.side.tape
-    needed = ancestors(tape, [pair.candidate for pair in outputs])
+    needed = tape.graph.ancestors([pair.candidate for pair in outputs])
     near = []
     for pair in found.pairs.values():
         op = tape.producer(pair.candidate)
@@ -64,7 +64,7 @@ def _without_look_alikes(found: Match, near: Sequence[Pair]) -> list[Pair]:
         alike.setdefault(found.reference.print(pair.reference), []).append(pair)
     kept, run = [], None
     for pair in near:
-        after = descendants(found.side.tape, pair.candidate)
+        after = found.side.tape.graph.descendants(pair.candidate)
         others = alike[found.reference.print(pair.reference)]
         others = [one for one in others if one.candidate in after]
         if others and run is None:  # in the match what is near was put right before it went on

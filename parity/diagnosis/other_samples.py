@@ -13,7 +13,7 @@ from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import Outputs, PlainRun, recorded_outputs
 from parity.matching.match import Match
 from parity.numerics.difference import by_column
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.numerics.slices import beyond, by_slice, largest_of, unlike
 from parity.tape import Array
 

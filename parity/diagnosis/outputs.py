@@ -8,12 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from parity.diagnosis.image_axes import are_images
-from parity.diagnosis.region import OutputPair, ancestors
+from parity.diagnosis.region import OutputPair
 from parity.matching.axis_order import Order
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.tape import Array, Replay
 
 _SEEN = 1e-6  # relative: what constants in float32 leave of an output is less
@@ -144,7 +144,7 @@ def _gap(matched: Match, pair: OutputPair, run: Replay) -> float:
 def _kinds(matched: Match, value: int, ends: Mapping[int, str]) -> set[str]:
     """Kinds of the mismatches that an output is made behind."""
     tape = matched.side.tape
-    behind = {one for index in ancestors(tape, [value]) for one in tape.ops[index].outputs}
+    behind = {one for index in tape.graph.ancestors([value]) for one in tape.ops[index].outputs}
     return {kind for end, kind in ends.items() if end in behind}
 
 

@@ -11,7 +11,7 @@ from parity.diagnosis.replay_check import PlainRun
 from parity.diagnosis.unread_inputs import WAYS
 from parity.errors import ParityError
 from parity.matching.match import Match
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.tape import Array, Op, Replay, Tape
 
 
@@ -166,7 +166,7 @@ def never_changed(held: Sequence[Held], plain: Sequence[PlainRun], trials: int) 
 
 def _hangs_on_contents(tape: Tape, value: int) -> bool:
     """Whether inputs of other numbers change a value: places, as a sum of ones, they do not."""
-    ops = tape.leading_to([value])
+    ops = tape.graph.ancestors([value])
     recorded = Replay(tape, None, tape.recorded)
     inputs = {one: recorded.array(one) for one in tape.inputs.values()}
     before = recorded.array(value)

@@ -16,7 +16,7 @@ import numpy as np
 
 from parity.diagnosis.other_outputs import equal
 from parity.numerics.accounting import in_reals, lower_quartile, usually_moved
-from parity.numerics.rounding import U32, UNITS
+from parity.numerics.limits import U32, UNITS
 from parity.tape import Array
 
 Found = Literal["equal", "unclear", "apart"]

@@ -15,12 +15,12 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.explain import Explained
 from parity.diagnosis.outputs import output_matches
-from parity.diagnosis.region import Mismatch, OutputPair, ancestors, descendants
+from parity.diagnosis.region import Mismatch, OutputPair
 from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.tape import Array, Replay, Tape
 
 _ROUNDING = 16 * U32  # what constants rounded to float32 leave of values that agree
@@ -148,9 +148,10 @@ class Proofs:
         if mismatch.values is None:
             return
         end = case.candidate.end
-        behind = {v for index in ancestors(self.tape, [end]) for v in self.tape.ops[index].inputs}
+        graph = self.tape.graph
+        behind = {v for index in graph.ancestors([end]) for v in self.tape.ops[index].inputs}
         inside = {value for op in case.candidate.ops for value in op.outputs if value in behind}
-        made = (descendants(self.tape, end) | descendants(self.tape, mismatch.values[1])) - {end}
+        made = (graph.descendants(end) | graph.descendants(mismatch.values[1])) - {end}
         others = [one for one in self.mismatches if one is not mismatch and one.residual > SAME]
         ends = {
             value

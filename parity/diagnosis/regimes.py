@@ -30,7 +30,7 @@ from parity.numerics.accounting import (
     rounding,
 )
 from parity.numerics.difference import blocks, mask_sentinels
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.numerics.rounding_noise import (
     gives_narrow,
     is_curve,

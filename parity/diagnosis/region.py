@@ -54,19 +54,9 @@ class Region:
 
     def leaves(self) -> Iterator[int]:
         """Parameters and constants that the operations read, also through static operations."""
-        seen: set[int] = set()
-        stack = [value for op in self.ops for value in op.inputs]
-        while stack:
-            value = stack.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            op = self.tape.producer(value)
-            if op is None:
-                if self.tape.values[value].kind != "input":
-                    yield value
-            elif op.static:
-                stack.extend(op.inputs)
+        for leaf in self.tape.graph.leaves(value for op in self.ops for value in op.inputs):
+            if self.tape.values[leaf].kind != "input":
+                yield leaf
 
 
 @dataclass(frozen=True)
@@ -217,20 +207,21 @@ class Scene:
         """
         tape = walk.side.tape
         inside: set[int] = set()
-        stack = list(values)
         makers = [op for value in values if (op := tape.producer(value)) is not None]
         static = itself or all(op.static for op in makers)  # no input reaches what is asked for
-        while stack:
-            value = stack.pop()
-            op = tape.producer(value)
-            if op is None or op.index in inside or (op.static and not static):
-                continue
+
+        def is_inside(value: int, op: Op) -> bool:
+            if op.index in inside or (op.static and not static):
+                return False
             check()
             if self.is_settled(walk, value) and not (itself and value in values):
                 if not besides or self._partner(walk, value) not in besides:
-                    continue
+                    return False
             inside.add(op.index)
-            stack.extend(op.inputs)
+            return True
+
+        for _ in tape.graph.backward(values, is_inside):
+            pass
         ops = tuple(tape.ops[index] for index in sorted(inside))
         return Region(tape, ops, self._entry(walk, ops))
 
@@ -279,7 +270,7 @@ class Scene:
         tape = walk.side.tape
         ends = [pair.candidate if walk is self.candidate else pair.reference for pair in self.apart]
         apart = {op.index for op in self.region(walk, *ends).ops}
-        for moved in sorted(only_moves(tape, value)):
+        for moved in sorted(tape.graph.moved(value)):
             for index in tape.consumers[moved]:
                 if index in apart:
                     return Region(tape, region.ops, tape.ops[index])
@@ -348,35 +339,3 @@ class Scene:
                     and value not in self.partners
                 ]
                 yield Leaf(alike[0] if alike else None, leaf, "other")
-
-
-def ancestors(tape: Tape, values: Sequence[int]) -> set[int]:
-    """Indices of the operations that values depend on."""
-    found: set[int] = set()
-    stack = list(values)
-    while stack:
-        op = tape.producer(stack.pop())
-        if op is not None and op.index not in found:
-            found.add(op.index)
-            stack.extend(op.inputs)
-    return found
-
-
-def descendants(tape: Tape, value: int) -> set[int]:
-    """Values that depend on a value, without itself."""
-    found = {value}
-    producer = tape.producer(value)
-    for op in tape.ops[producer.index + 1 if producer else 0 :]:
-        if not found.isdisjoint(op.inputs):
-            found.update(op.outputs)
-    found.discard(value)
-    return found
-
-
-def only_moves(tape: Tape, value: int) -> set[int]:
-    """A value and what is made of it by moves alone."""
-    found = {value}
-    for op in tape.ops:
-        if op.role == "move" and not found.isdisjoint(op.inputs):
-            found.update(op.outputs)
-    return found

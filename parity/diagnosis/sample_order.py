@@ -16,7 +16,7 @@ from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
-from parity.numerics.rounding import UNITS
+from parity.numerics.limits import UNITS
 from parity.tape import Array, Replay, Tape
 
 _SAMPLES = 8  # that are changed, one after the other, to see where each has gone

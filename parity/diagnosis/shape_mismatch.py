@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from parity.numerics.difference import residual
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.tape import Array
 
 _SAME = 16 * U32  # constants rounded to float32 may stand in either model

@@ -19,7 +19,7 @@ from parity.diagnosis.stored_results import on_others, same_orders
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.difference import residual
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.tape import Array, Replay, Tape
 
 _Draws = Mapping[int, Array]

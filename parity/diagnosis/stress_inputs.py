@@ -15,7 +15,7 @@ import numpy as np
 from parity.diagnosis.case import Case, case_of
 from parity.diagnosis.enlarged_regions import enclosures
 from parity.diagnosis.outputs import in_reference_layout
-from parity.diagnosis.region import Mismatch, OutputPair, descendants
+from parity.diagnosis.region import Mismatch, OutputPair
 from parity.errors import ReplayError
 from parity.matching.match import Match
 from parity.numerics.difference import residual
@@ -148,7 +148,7 @@ def _reaches(case: Case, changed: Mapping[int, Array], outputs: Sequence[OutputP
             or pair.reference in case.starts
         ]
         # what the candidate makes of one of them, as a clip that cuts nothing off, it makes anew
-        made = set().union(*(descendants(bases[1].tape, value) for value in starts))
+        made = set().union(*(bases[1].tape.graph.descendants(value) for value in starts))
         given = {
             value: pairs[value].order.apply(ours.array(firsts[value]))
             for value in starts

@@ -13,7 +13,7 @@ from parity.diagnosis.replay_check import Outputs, PlainRun
 from parity.errors import ParityError
 from parity.model import Inputs, as_it_is, flatten_given, map_given
 from parity.numerics.difference import residual
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.tape import Array, Replay, Tape
 
 _CHANGED = 64 * U32  # by more than this: what is added to a large number may round otherwise

@@ -121,15 +121,8 @@ def _is_matrix(shape: Sequence[int]) -> bool:
 
 def _read_as(tape: Tape, leaf: int) -> Iterator[int]:
     """What operations on the way to outputs compute with: a leaf, its transpose, parts of it."""
-    seen, stack = {leaf}, [leaf]
-    while stack:
-        value = stack.pop()
-        for op in (tape.ops[index] for index in tape.consumers[value] if index in tape.used):
-            if op.static and op.role == "move":
-                stack += [one for one in op.outputs if one not in seen]
-                seen.update(op.outputs)
-            else:
-                yield value
+    reading = tape.graph.readers(leaf, lambda op: op.static and op.role == "move")
+    return (value for value, op in reading if op.index in tape.used)
 
 
 def _any_shared(matched: Match, ours: Sequence[int], theirs: Sequence[int]) -> bool:

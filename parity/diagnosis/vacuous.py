@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 
 from parity.diagnosis.region import OutputPair
 from parity.matching.match import Match
-from parity.numerics.rounding import U32, UNITS
+from parity.numerics.limits import U32, UNITS
 from parity.result import Coverage
-from parity.tape import Array
+from parity.tape import Array, Op
 
 # Replays tell more digits than a narrow format keeps, and all that float32 keeps are compared.
 _UNITS = {**dict.fromkeys(UNITS, U32), "float64": 2.0**-53}
@@ -96,22 +97,22 @@ def _hidden_by_rounding(matched: Match, outputs: Sequence[OutputPair], coverage:
     return _is_behind(matched, outputs, lambda value: not is_one(value))
 
 
-def _is_behind(matched: Match, outputs: Sequence[OutputPair], tells: Callable[[int], bool]) -> bool:
-    """Whether what last tells something, before outputs that do not, has no partner."""
+def _is_behind(
+    matched: Match, outputs: Sequence[OutputPair], informative: Callable[[int], bool]
+) -> bool:
+    """Whether the last values that vary, before outputs that do not, have no partner."""
     side = matched.reference
-    seen: set[int] = set()
-    stack = [pair.reference for pair in outputs]
-    while stack:
-        op = side.tape.producer(stack.pop())
-        for value in op.inputs if op is not None else ():
-            if value in seen or not side.tape.is_live(value):
-                continue
-            seen.add(value)
-            if not tells(value):
-                stack.append(value)
-            elif value not in matched.by_reference and side.tape.producer(value) is not None:
-                return True
-    return False
+    ends = {pair.reference for pair in outputs}
+    partners = matched.by_reference
+    varies = cache(informative)
+
+    def is_uniform(value: int, op: Op) -> bool:
+        return value in ends or not op.static and not varies(value)
+
+    return any(
+        op is not None and not op.static and not is_uniform(value, op) and value not in partners
+        for value, op in side.tape.graph.backward(ends, is_uniform)
+    )
 
 
 def _rows_are_one(array: Array) -> bool:

@@ -66,16 +66,7 @@ class RegionView:
 
     def sources(self, value: int) -> set[int]:
         """The leaves that a value is made of by static operations; itself if it is one."""
-        found, seen, stack = set(), {value}, [value]
-        while stack:
-            at = stack.pop()
-            op = self.tape.producer(at)
-            if op is None:
-                found.add(at)
-            elif op.static:
-                stack.extend(one for one in op.inputs if one not in seen)
-                seen.update(op.inputs)  # what is made of itself many times over is walked once
-        return found
+        return set(self.tape.graph.leaves([value]))
 
     def readers(self, steps: int = 1) -> tuple[Op, ...]:
         """The computing operations that read the end, or what `steps` of them make of it."""
@@ -125,21 +116,16 @@ def moves_between(tape: Tape, roots: Collection[int], cut: Collection[int]) -> f
 
 def made_from(tape: Tape, value: int, others: Collection[int]) -> frozenset[int] | None:
     """The few operations that make a value of others alone; None where there are no such."""
+    ends = {*others} - {value}
     inside: set[int] = set()
-    stack = [value]
-    while stack:
-        at = stack.pop()
-        op = tape.producer(at)
-        if at in others and at != value:
+    for at, op in tape.graph.backward([value], lambda at, op: at not in ends and not op.static):
+        if at in ends:
             continue
         if op is None:
             if tape.values[at].kind == "input":
                 return None
-            continue
-        if op.static or op.index in inside:
-            continue
-        if op.role == "random" or len(inside) == _LINKED:
-            return None
-        inside.add(op.index)
-        stack.extend(op.inputs)
+        elif not op.static and op.index not in inside:
+            if op.role == "random" or len(inside) == _LINKED:
+                return None
+            inside.add(op.index)
     return frozenset(inside) or None

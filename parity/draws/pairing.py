@@ -22,7 +22,7 @@ from parity.errors import ReplayError
 from parity.matching.axis_order import Order, orders
 from parity.matching.fingerprint import SAME, fingerprint
 from parity.numerics.difference import residual
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.tape import Array, Op, Replay, Tape
 
 if TYPE_CHECKING:

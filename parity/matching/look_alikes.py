@@ -88,13 +88,5 @@ def _leads_to(tape: Tape, value: int, later: int) -> bool:
     maker, last = tape.producer(value), tape.producer(later)
     if maker is None or last is None or maker.index >= last.index:
         return False
-    stack, seen = [last], {last.index}
-    while stack:
-        for read in stack.pop().inputs:
-            op = tape.producer(read)
-            if read == value:
-                return True
-            if op is not None and op.index > maker.index and op.index not in seen:
-                seen.add(op.index)
-                stack.append(op)
-    return False
+    walk = tape.graph.backward([later], lambda _, op: op.index > maker.index)
+    return any(at == value for at, _ in walk)

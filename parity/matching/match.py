@@ -19,7 +19,7 @@ from parity.matching.look_alikes import leads_astray
 from parity.matching.rounded import rounded_alike
 from parity.numerics.accounting import elementwise, rounding
 from parity.numerics.difference import residual, same_bits
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.tape import Array, Op, Replay, Tape
 
 _CLOSE_ENOUGH = 1e-13  # below this a replacement would change nothing

@@ -16,7 +16,7 @@ from parity.errors import ParityError
 from parity.matching.match import Indexed
 from parity.numerics.accounting import allowance
 from parity.numerics.difference import squared_distance, squared_norm
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.tape import Array, Replay, Tape
 
 _LEAST = 2  # elements of a table
@@ -49,7 +49,7 @@ def _tables(tape: Tape, other: Tape) -> dict[int, Array]:
     if not near:
         return {}
     try:
-        exact = tape.replay("float64", only=tape.leading_to(near))
+        exact = tape.replay("float64", only=tape.graph.ancestors(near))
     except ParityError:
         return {}
     found: dict[int, Array] = {}

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from parity.arrays import Array
 from parity.numerics.difference import SENTINEL, blocks, mask_sentinels
-from parity.numerics.rounding import U32
-from parity.tape import Array
+from parity.numerics.limits import U32
 
 # Of 77 correct pairs written apart the largest ratio was 1.12 (a constant rounded to float32), of
 # 42 faulty ones the smallest 49,704. Between the two limits nothing is claimed.

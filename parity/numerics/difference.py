@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.tape import Array
+from parity.arrays import Array
 
 # Beyond this ratio of the largest to the typical magnitude large numbers are compared apart: their
 # size would hide every difference elsewhere.

@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from parity.errors import NoFloat64
+from parity.arrays import Array
 from parity.numerics.accounting import in_reals
 from parity.numerics.difference import residual
+from parity.numerics.limits import U32
 from parity.numerics.null_distribution import nudged
-from parity.numerics.rounding import U32
-from parity.tape import Array, Native, Op, Tape
 
 _DRAWS, _MORE_DRAWS = 3, 12
 _OTHER = 16.0  # times what moved inputs leave: more than sums and constants inside round by
@@ -24,29 +23,6 @@ _LOST = 2.0**-6
 # What is lost of small numbers that 1 is added to, as in log(1 + exp(x)): rounding, whatever it is
 # of the small element. What it changes in the outputs as they ran is judged by itself.
 _OF_ONES = 4 * U32
-
-
-def check_kernel(tape: Tape, op: Op, typed: Sequence[Array], results: Sequence[Native]) -> None:
-    """Holds a kernel's float64 results against what it gives as recorded; once for an operation.
-
-    Args:
-        typed: its arguments in the recorded dtypes.
-        results: what it gave for them in float64.
-
-    Raises:
-        NoFloat64: it is another function there.
-    """
-    adapter = tape.adapter
-
-    def again(arrays: Sequence[Array]) -> list[Array]:
-        given = [adapter.from_numpy(array) for array in arrays]
-        return [adapter.to_numpy(one) for one in adapter.execute(op, given, None)]
-
-    if op.index not in tape.kernels:
-        exact = [adapter.to_numpy(one) for one in results]
-        tape.kernels[op.index] = is_one_function(again, typed, exact)
-    if not tape.kernels[op.index]:
-        raise NoFloat64(f"{op.kind} is another function there than in the recorded dtype")
 
 
 def is_one_function(

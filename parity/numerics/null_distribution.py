@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from parity.arrays import Array
 from parity.numerics.difference import residual
-from parity.numerics.rounding import U32
-from parity.tape import Array
+from parity.numerics.limits import U32
 
 # Draws for each input; a rank test over them cannot give less than 1 / (DRAWS + 1).
 DRAWS = 19

@@ -13,14 +13,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from parity.numerics.difference import residual
+from parity.numerics.limits import FACTOR, U32, UNITS
 from parity.tape import Array, Op, Replay, Tape
 
-# Unit roundoff of float32, and of the formats in which parameters are kept.
-U32 = 2.0**-24
-LEAST = 2.0**-149  # the smallest number of float32 that is not zero
-UNITS = {"float32": U32, "bfloat16": 2.0**-8, "float16": 2.0**-11}
-# A few roundings may add up in one operation.
-FACTOR = 4.0
 _DRAWS = 2
 
 
@@ -51,7 +46,7 @@ def explained_by_constants(
     floor = FACTOR * U32
     if not floating or enough <= floor:
         return floor
-    indices = {op.index for op in ops} | tape.static_before(ops)
+    indices = {op.index for op in ops} | tape.graph.static_before(ops)
     # run anew: what stands in `run` may have been replaced by the other side's value
     leaves_as_they_are = {leaf: run.array(leaf) for leaf in floating}
     plain = tape.replay("float64", leaves_as_they_are, run, only=indices).array(value)

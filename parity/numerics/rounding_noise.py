@@ -14,7 +14,7 @@ import numpy as np
 from parity.errors import ReplayError
 from parity.numerics.accounting import in_reals, is_progression
 from parity.numerics.difference import mask_sentinels
-from parity.numerics.rounding import U32, UNITS
+from parity.numerics.limits import U32, UNITS
 from parity.tape import Array, Op, Precision, Replay, Tape
 
 _DRAWS = 4

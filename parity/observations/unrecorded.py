@@ -18,7 +18,7 @@ from parity.errors import ParityError
 from parity.fitting import fitted
 from parity.model import Inputs, Model, as_arrays, lay_out
 from parity.numerics.difference import as_real, count_mask_differences, mask_sentinels
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 from parity.preprocessing import plain
 from parity.tape import Array, Tape
 

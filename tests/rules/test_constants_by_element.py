@@ -10,7 +10,7 @@ import torch
 
 import parity
 from parity.numerics.accounting import ACCOUNTED, is_progression, rounded_constants
-from parity.numerics.rounding import U32
+from parity.numerics.limits import U32
 
 tf = pytest.importorskip("tensorflow")
 

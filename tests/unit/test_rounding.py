@@ -10,7 +10,8 @@ import pytest
 from parity.frameworks import load
 from parity.model import wrap
 from parity.numerics.difference import residual
-from parity.numerics.rounding import U32, explained_by_constants
+from parity.numerics.limits import U32
+from parity.numerics.rounding import explained_by_constants
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)

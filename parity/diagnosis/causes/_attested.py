@@ -61,7 +61,7 @@ def is_normalised(tape: Tape, value: int) -> bool:
 
 def takes_root(view: RegionView) -> bool:
     """Whether a root is taken in view, or before any input, or a kernel named after a norm does."""
-    static = (view.tape.ops[index] for index in view.tape.static_before(view.ops))
+    static = (view.tape.ops[index] for index in view.tape.graph.static_before(view.ops))
     kinds = [plain_kind(op) for op in (*view.ops, *static)]
     return any(kind.endswith((*_ROOTS, "pow")) or "norm" in kind for kind in kinds)
 
@@ -195,7 +195,7 @@ def _multiplies(op: Op) -> bool:
 def _readers(view: RegionView, leaf: LeafView) -> Iterator[tuple[Op, int]]:
     """The operations in view, or static before it, that read a leaf or what moves make of it."""
     tape = view.tape
-    static = tape.static_before(view.ops)
+    static = tape.graph.static_before(view.ops)
     inside = static | {op.index for op in view.ops}
     todo = Once([tape.before_moves(leaf.id)])
     for value in todo:
@@ -229,7 +229,7 @@ def _others(tape: Tape, op: Op) -> int:
 
 def numbers_given(view: RegionView) -> Iterator[float]:
     """The floating numbers that a side's operations are given, as settings or as constants."""
-    static = (view.tape.ops[index] for index in view.tape.static_before(view.ops))
+    static = (view.tape.ops[index] for index in view.tape.graph.static_before(view.ops))
     for op in (*view.ops, *static):
         yield from (one for _, one in op.settings() if isinstance(one, float))
     yield from (

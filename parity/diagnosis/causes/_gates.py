@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.region import descendants
 from parity.diagnosis.view import LeafView, RegionView, plain_kind
 from parity.tape import Array, Replay, Tape
 from parity.walk_once import Once
@@ -254,9 +253,9 @@ def carries(view: RegionView) -> bool:
     ops = {op.index: op for op in view.ops}
     if any(word in op.kind.lower() for op in ops.values() for word in _RECURRENT):
         return True
-    for readers in tape.readers_of_matrices:
+    for readers in tape.graph.readers_of_matrices:
         for first in sorted(readers & ops.keys()):
-            made = {one for value in ops[first].outputs for one in descendants(tape, value)}
+            made = {one for value in ops[first].outputs for one in tape.graph.descendants(value)}
             if any(not made.isdisjoint(ops[at].inputs) for at in readers & ops.keys()):
                 return True
     return False

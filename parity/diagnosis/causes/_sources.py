@@ -13,7 +13,6 @@ from parity.diagnosis.causes._substitution import (
     inside_candidate,
     varies,
 )
-from parity.diagnosis.region import ancestors
 from parity.diagnosis.view import plain_kind
 from parity.errors import ReplayError
 from parity.matching.fingerprint import SAME
@@ -42,7 +41,7 @@ def twins(case: Case) -> str:
             return f"what is read depends on input {more} too, though not on these inputs"
         ours = found.reference
         alike = set(itertools.islice(ours.index.look_up(ours.print(pair.reference), SAME), _TRIES))
-        before = {v for index in ancestors(tape, [value]) for v in tape.ops[index].outputs}
+        before = {v for index in tape.graph.ancestors([value]) for v in tape.ops[index].outputs}
         own = {v for v in before if v in found.pairs and found.pairs[v].reference in alike}
         for side, one, others in ((ours.tape, pair.reference, alike), (tape, value, own)):
             for other in others - {one}:
@@ -54,7 +53,7 @@ def twins(case: Case) -> str:
 
 def _depends_on(tape: Tape, value: int) -> set[int]:
     """The model's inputs that a value is made of."""
-    read = {v for index in ancestors(tape, [value]) for v in tape.ops[index].inputs} | {value}
+    read = {v for index in tape.graph.ancestors([value]) for v in tape.ops[index].inputs} | {value}
     return {one for one in read if tape.values[one].kind == "input"}
 
 

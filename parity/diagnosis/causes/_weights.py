@@ -137,7 +137,7 @@ def made(view: RegionView, value: int) -> Made:
     sources = view.sources(value)
     leaves = [leaf for leaf in view.leaves if leaf.id in sources]
     op = view.tape.producer(value)
-    before = view.tape.static_before([op]) | {op.index} if op is not None else set()
+    before = view.tape.graph.static_before([op]) | {op.index} if op is not None else set()
     ops = (view.tape.ops[index] for index in sorted(before))
     return Made(tuple(one for one in ops if one.role != "move"), tuple(_floating(leaves)))
 
@@ -158,7 +158,7 @@ def is_looked_up(view: RegionView, value: int) -> bool:
     """Whether a static value is made of a table by whole numbers, as places in it."""
     tape = view.tape
     op = tape.producer(value)
-    before = tape.static_before([op]) | {op.index} if op is not None else set()
+    before = tape.graph.static_before([op]) | {op.index} if op is not None else set()
     return any(
         "int" in tape.values[one].dtype and tape.values[one].size > 1
         for index in before

@@ -18,7 +18,6 @@ from parity.diagnosis.causes._substitution import (
     inside_candidate,
     inside_reference,
 )
-from parity.diagnosis.region import descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array, Op, Replay, Tape
@@ -240,8 +239,8 @@ def _is_as_often(case: Case, curve: Curve, of_candidate: bool) -> bool:
         (case.repaired.side.run, case.candidate_entering, case.candidate.end),
     )
     for run, entering, end in sides if of_candidate else sides[::-1]:
-        made = descendants(run.tape, end)
-        leading = run.tape.leading_to([end])
+        made = run.tape.graph.descendants(end)
+        leading = run.tape.graph.ancestors([end])
         ops = {
             op.index: op
             for op in before_kernels(run.tape, entering)

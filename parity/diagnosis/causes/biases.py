@@ -18,7 +18,6 @@ from parity.diagnosis.causes._attested import (
 )
 from parity.diagnosis.causes._substitution import as_it_is, fits
 from parity.diagnosis.causes._weights import gives, held, same, with_leaves
-from parity.diagnosis.region import ancestors
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.tape import Array
@@ -55,7 +54,9 @@ def bias(case: Case) -> Iterator[Explanation]:
                 continue
             named = _named(case.reference, leaf, "the bias ")
             summary = text.format(named)
-            before = 0 if factor else times_added(tape, leaf.id, ancestors(tape, case.entering))
+            before = (
+                0 if factor else times_added(tape, leaf.id, tape.graph.ancestors(case.entering))
+            )
             if before and _goes_on(case):
                 summary = f"{named} is not added at this step"
             elif before:
@@ -70,10 +71,10 @@ def bias(case: Case) -> Iterator[Explanation]:
 def _goes_on(case: Case) -> bool:
     """Whether a region is a further step of a recurrence: a matrix is read again on the way."""
     tape = case.reference.tape
-    before = ancestors(tape, case.entering)
+    before = tape.graph.ancestors(case.entering)
     whole = before | {op.index for op in case.reference.ops}
     return any(
-        readers & before and len(readers & whole) > 1 for readers in tape.readers_of_matrices
+        readers & before and len(readers & whole) > 1 for readers in tape.graph.readers_of_matrices
     )
 
 

@@ -21,7 +21,6 @@ from parity.diagnosis.causes._substitution import (
     on_side,
     subsets,
 )
-from parity.diagnosis.region import ancestors, descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView, plain_kind
 from parity.tape import Array, Replay, Tape
@@ -67,8 +66,8 @@ def _centres(view: RegionView, run: Replay, one: Reduction) -> bool:
 
 def _is_joined(tape: Tape, source: int, value: int) -> bool:
     """Whether something enters a value on its way from another one, as a stream of its own."""
-    behind = descendants(tape, source) | {source}
-    ops = (tape.ops[index] for index in ancestors(tape, [value]))
+    behind = tape.graph.descendants(source) | {source}
+    ops = (tape.ops[index] for index in tape.graph.ancestors([value]))
     return any(
         not behind.isdisjoint(op.inputs)
         and any(tape.is_live(one) and one not in behind for one in op.inputs)

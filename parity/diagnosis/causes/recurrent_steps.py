@@ -11,7 +11,6 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._gates import of_a_recurrent_layer, same, step_axes
 from parity.diagnosis.causes._substitution import on_side
-from parity.diagnosis.region import ancestors, descendants
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array, Op, Tape
@@ -115,8 +114,8 @@ def state_not_handed_on(case: Case) -> Iterator[Explanation]:
 def _steps_behind(view: RegionView) -> int:
     """How often one matrix is read by what is made of a region's end."""
     tape = view.tape
-    made = {tape.values[one].op for one in descendants(tape, view.end)}
-    return max((len(readers & made) for readers in tape.readers_of_matrices), default=0)
+    made = {tape.values[one].op for one in tape.graph.descendants(view.end)}
+    return max((len(readers & made) for readers in tape.graph.readers_of_matrices), default=0)
 
 
 def _with_zero(case: Case, value: int, trial: Trial) -> Array:
@@ -130,16 +129,16 @@ def _goes_on(case: Case, value: int) -> bool:
     Or it comes to the end with no kernel on the way. Then a term is missing, and not the state.
     """
     tape, run = case.candidate.tape, case.repaired.reference.run
-    state, leading = run.array(value), ancestors(tape, [case.candidate.end])
+    state, leading = run.array(value), tape.graph.ancestors([case.candidate.end])
     pairs = case.repaired.pairs.values()
     alike = [p.candidate for p in pairs if _is_one(run.array(p.reference), state)]
-    before, todo, moved = ancestors(tape, alike), Once(alike), set(alike)
+    before, todo, moved = tape.graph.ancestors(alike), Once(alike), set(alike)
     for at in todo:
         for index in set(tape.consumers[at]) & leading:
             op = tape.ops[index]
             if "like" in op.kind.lower():  # of zeros_like only the shape is read
                 continue
-            kernels = [some for some in tape.readers_of_matrices if index in some]
+            kernels = [some for some in tape.graph.readers_of_matrices if index in some]
             if kernels:
                 if at in moved and any(some & before for some in kernels):
                     return True
@@ -160,7 +159,7 @@ def _is_one(a: Array, b: Array) -> bool:
 def _is_read_besides(view: RegionView, value: int) -> bool:
     """Whether a matrix meets a value, or what is made of it, without what the region computes."""
     tape, inside = view.tape, {op.index for op in view.ops}
-    reading = set[int]().union(*tape.readers_of_matrices)
+    reading = set[int]().union(*tape.graph.readers_of_matrices)
     todo = Once([value])
     for one in todo:
         for index in tape.consumers[one]:
@@ -174,7 +173,7 @@ def _is_read_besides(view: RegionView, value: int) -> bool:
 def _up_to_matrices(view: RegionView) -> set[int]:
     """The operations that read matrices in a region, and the first behind it that do."""
     tape = view.tape
-    reading = set[int]().union(*tape.readers_of_matrices)
+    reading = set[int]().union(*tape.graph.readers_of_matrices)
     found = {op.index for op in view.ops} & reading
     todo = Once([view.end])
     for value in todo:
@@ -191,15 +190,15 @@ def _is_between_readers(tape: Tape, value: int, here: set[int]) -> bool:
 
     And here, where matrices are read: what a last layer reads besides a state is none.
     """
-    before = ancestors(tape, [value])
-    after = {tape.values[made].op for made in descendants(tape, value)} - before
+    before = tape.graph.ancestors([value])
+    after = {tape.values[made].op for made in tape.graph.descendants(value)} - before
     if here:
         after &= here
     shape = tape.values[value].shape
     return any(
         # the product for several gates at once is wider than a state
         readers & before and readers & after and shape[-1:] <= (_narrowest(tape, readers),)
-        for readers in tape.readers_of_matrices
+        for readers in tape.graph.readers_of_matrices
     )
 
 

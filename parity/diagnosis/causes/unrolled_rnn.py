@@ -210,7 +210,7 @@ def _last_states(case: Case) -> Iterator[int]:
     """Values through which all goes that a loop has computed, one for each loop, the first."""
     tape, ops = case.reference.tape, case.reference.ops
     last_read = {value: op.index for op in ops for value in op.inputs}
-    for readers in tape.readers_of_matrices:
+    for readers in tape.graph.readers_of_matrices:
         if len(readers) < 2:
             continue
         made = {value for op in ops if op.index in readers for value in op.outputs}

@@ -218,7 +218,7 @@ def _readers(side: Side, array: Array) -> int:
     """How many live operations of a model read a weight with certain numbers, in any layout."""
     bag = np.sort(array, axis=None)
     return sum(
-        side.tape.readers[value.id]
+        side.tape.graph.live_readers[value.id]
         for value in side.tape.values
         if value.op < 0
         and value.kind != "input"

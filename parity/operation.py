@@ -1,0 +1,74 @@
+"""One operation of a tape, and one value that it reads or gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from parity.draws.draw import Draw
+from parity.operations import kernel_name
+from parity.site import Site
+
+LeafKind = Literal["input", "parameter", "buffer", "constant"]
+ValueKind = Literal["input", "parameter", "buffer", "constant", "computed"]
+
+# What an operation does to the numbers it gets.
+#   compute  new numbers
+#   move     the same numbers elsewhere: reshape, transpose, slice, pad, concatenate, cast, copy
+#   random   draws numbers that no other framework draws; `Op.draw` says from what
+Role = Literal["compute", "move", "random"]
+
+
+@dataclass(slots=True)
+class Value:
+    """A tensor on the tape, by number; its contents come from a replay."""
+
+    id: int
+    kind: ValueKind
+    shape: tuple[int, ...]
+    dtype: str  # NumPy's name; "bfloat16" where NumPy has none
+    name: str = ""  # of a leaf: its path in the model, or the input's name
+    op: int = -1  # of a computed value: the index of its operation
+    written: bool = False  # of a leaf: whether the run changes what holds it
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(slots=True)
+class Op:
+    """One operation as it ran.
+
+    Attributes:
+        kind: the framework's own name of it, for people.
+        word: what it computes, in the words of `parity.operations`, for everything else.
+        inputs, outputs: value ids.
+        attributes: what else it was given, for people to read (axis, epsilon, strides).
+        call: what the adapter needs to run it again; nobody else looks inside.
+        static: true where no input of the model reaches it.
+        draw: what a random operation draws from, where that is known.
+    """
+
+    index: int
+    kind: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    site: Site
+    role: Role = "compute"
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    call: Any = None
+    static: bool = False
+    draw: Draw | None = None
+    word: str = ""
+
+    def __post_init__(self) -> None:
+        self.word = self.word or kernel_name(self.kind)
+
+    def settings(self) -> Iterator[tuple[str, Any]]:
+        """Its attributes one by one, by name: those of a tuple or list each by itself."""
+        for name, setting in self.attributes.items():
+            for one in setting if isinstance(setting, (tuple, list)) else (setting,):
+                yield name, one
