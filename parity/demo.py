@@ -12,7 +12,7 @@ from parity.errors import FrameworkMissing
 from parity.frameworks import load
 from parity.frameworks.import_logs import silence_imports
 from parity.model import wrap
-from parity.report.result import Report
+from parity.report.report import Report
 
 
 def run() -> Report:

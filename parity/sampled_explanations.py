@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from parity import budget
+from parity.findings import Divergence
 from parity.model import Inputs, Model, flatten_inputs, map_arrays, wrap
-from parity.report.result import Comparison, Divergence, Report
+from parity.result import Comparison, Result
 from parity.tape import Array, Tape
 
 _ELEMENTS = 1 << 18  # of the largest value, on the samples
@@ -18,7 +19,7 @@ def explained_on_samples(
     models: tuple[Model, Model],
     fed: tuple[Inputs, Inputs],
     tapes: tuple[Tape, Tape],
-    compare: Callable[..., Report],
+    compare: Callable[..., Result],
 ) -> Comparison:
     """A comparison whose divergences lacked memory to be explained, with causes of a smaller one.
 

@@ -11,10 +11,11 @@ from typing import Any
 
 from parity.baseline.entry import Acceptance, Entry
 from parity.baseline.file import changing, read
-from parity.baseline.gate import FACTOR, Failure, count, differing, worse
+from parity.baseline.gate import FACTOR, Failure, differing, worse
 from parity.errors import FileError, UsageError
+from parity.escape import on_one_line
+from parity.format import count
 from parity.printing import put
-from parity.report.escape import on_one_line
 from parity.safe_json import parsed
 
 _DESCRIPTION = """\

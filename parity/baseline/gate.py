@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from parity.baseline.entry import SEVERITY, Entry, Layer
-from parity.report.escape import on_one_line
+from parity.escape import on_one_line
+from parity.format import count
 
 FACTOR = 4.0
 # Rounding below this many halves of float32's last digit is luck: few numbers, or exact ones.
@@ -205,13 +206,6 @@ def differing(pairs: Iterable[tuple[Entry, Entry]]) -> list[str]:
         "  compared there: verdicts, matched layers, outputs, decisions; not compared: differences "
         "relative to rounding, the share of values",
     ]
-
-
-def count(number: int, noun: str) -> str:
-    """`1 entry`, `2 entries`."""
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
 
 
 # --- updating ------------------------------------------------------------------------------------

@@ -13,10 +13,11 @@ import pytest
 
 from parity.baseline.entry import SEVERITY, Collected, Entry, entries_of, merged
 from parity.baseline.file import changing, entry_from, read
-from parity.baseline.gate import FACTOR, count, differing, updated, worse
+from parity.baseline.gate import FACTOR, differing, updated, worse
 from parity.baseline.junit import tell
 from parity.errors import FileError, UsageError
-from parity.report.escape import on_one_line
+from parity.escape import on_one_line
+from parity.format import count
 
 _COLLECTED = "parity_collected"  # in what xdist's workers hand to their controller
 

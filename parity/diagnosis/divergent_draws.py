@@ -20,8 +20,8 @@ from parity.draws.families import between
 from parity.draws.pairing import alike, comparable
 from parity.draws.threshold import meant, monotone
 from parity.draws.units import Unit
+from parity.findings import Divergence
 from parity.matching.match import Match
-from parity.report.result import Divergence
 from parity.tape import Array
 
 _DO = (

@@ -17,10 +17,10 @@ from parity.diagnosis.deduplicate import is_weak
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Mismatch, Region
 from parity.errors import ReplayError
+from parity.findings import Cause, Divergence
 from parity.matching.fingerprint import SAME
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
-from parity.report.result import Cause, Divergence
 from parity.tape import Array, Site, Tape
 
 _MORE = 1.001  # times as far apart

@@ -55,7 +55,7 @@ def add(commands: Any) -> None:
 
 
 def _add(options: argparse.Namespace) -> int:
-    from parity.baseline.gate import count
+    from parity.format import count
     from parity.history import run, store
 
     revision = options.commit.strip() if options.commit is not None else run.commit()

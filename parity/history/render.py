@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from parity.baseline.entry import Layer
-from parity.baseline.gate import count
 from parity.errors import UsageError
+from parity.escape import on_one_line
+from parity.format import count
 from parity.history.changes import Course, Move, course
 from parity.history.plot import levels, spark
 from parity.history.store import History, Run
-from parity.report.escape import on_one_line
 
 _MOST_LAYERS = 10  # that are as they were
 _BAR = 20

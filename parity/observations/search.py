@@ -28,7 +28,7 @@ from parity.observations.batching import (
     sample,
 )
 from parity.observations.unrecorded import PlainRuns, plain_runs
-from parity.report.result import Report
+from parity.report.report import Report
 
 Compare = Callable[[Inputs], Report]
 

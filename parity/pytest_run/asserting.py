@@ -20,7 +20,7 @@ from parity.pytest_run.summary_data import compared_of, failed
 if TYPE_CHECKING:
     from parity.model import Inputs
     from parity.observations.search import Found
-    from parity.report.result import Report
+    from parity.report.report import Report
 
 
 class AssertParity:

@@ -10,7 +10,7 @@ import pytest
 
 from parity import __version__
 from parity.errors import ParityError
-from parity.report.escape import for_terminal
+from parity.escape import for_terminal
 
 
 class RunReport:
@@ -44,7 +44,7 @@ class RunReport:
 
             save(path, run)
         else:
-            from parity.report.atomic import write_json
+            from parity.atomic import write_json
 
             write_json(path, run)
 

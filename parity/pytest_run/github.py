@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
+from parity.escape import visible
 from parity.pytest_run.summary_data import Place
 from parity.pytest_run.summary_text import Tested, lines
-from parity.report.escape import visible
 
 Line = tuple[str, int]  # file and line
 _MOST = 10  # annotations of one kind; GitHub shows no more of a step
@@ -56,7 +56,7 @@ def _annotations(found: Sequence[Tested], tests: Mapping[str, Line]) -> Iterator
             line = _at(place.reference)
             if line is not None:
                 other = _shown(place) or "a line of a library"
-                text = f"{one.candidate} parts from this line at {other}\nin {test}"
+                text = f"{one.candidate} diverges from this line at {other}\nin {test}"
                 yield command("notice", line, text)
         if not said and test in tests:
             line = _in_workspace(*tests[test])

@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 import pytest
 
+from parity.escape import for_terminal
 from parity.pytest_run import github
 from parity.pytest_run.summary_data import Compared, from_text
 from parity.pytest_run.summary_text import lines
-from parity.report.escape import for_terminal
 
 
 class RunSummary:

@@ -11,10 +11,12 @@ from dataclasses import asdict, dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING
 
-from parity.report.escape import on_one_line
+from parity.escape import on_one_line
 
 if TYPE_CHECKING:
-    from parity.report.result import Comparison, Divergence, LayerRow, Report
+    from parity.findings import Divergence
+    from parity.report.report import Report
+    from parity.result import Comparison, LayerRow
 
 _LAYERS = 3  # of one comparison; the run shows no more of all
 _PLACES = 10  # GitHub shows ten annotations of a kind

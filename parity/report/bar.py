@@ -9,8 +9,8 @@ import sys
 import threading
 from collections.abc import Iterator
 
+from parity.escape import on_one_line
 from parity.progress import Step, listening
-from parity.report.escape import on_one_line
 
 PATIENCE = 2.0  # seconds without a word
 _TERMINATED = 128 + signal.SIGTERM  # as a shell says of what the signal ended

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from parity.report.atomic import write_whole
-from parity.report.result import Comparison, Divergence, Report
+from parity.atomic import write_whole
+from parity.findings import Divergence
+from parity.result import Comparison, Result
 from parity.tape import Site
 
 _SCRIPT = '''\
@@ -38,7 +39,7 @@ if reference.shape == candidate.shape:
 '''
 
 
-def save_divergences(report: Report, folder: str | os.PathLike[str]) -> list[Path]:
+def save_divergences(report: Result, folder: str | os.PathLike[str]) -> list[Path]:
     """Writes each divergence as an .npz file with a script that reads it.
 
     Args:
@@ -74,7 +75,7 @@ def save_divergences(report: Report, folder: str | os.PathLike[str]) -> list[Pat
     return written
 
 
-def _named(report: Report) -> Iterator[tuple[str, Comparison, Divergence]]:
+def _named(report: Result) -> Iterator[tuple[str, Comparison, Divergence]]:
     for comparison in report.comparisons:
         stem = re.sub(r"[^A-Za-z0-9_]+", "-", comparison.candidate.name).strip("-") or "candidate"
         for number, divergence in enumerate(comparison.divergences, 1):

@@ -21,7 +21,7 @@ from parity.keeping import lost, reporting_losses
 from parity.layout_advice import record
 from parity.model import Inputs, Model, lay_out, wrap
 from parity.progress import say
-from parity.report.result import Report
+from parity.report.report import Report
 from parity.tape import Array
 from parity.weights.batchnorm_momentum import other_momenta
 from parity.weights.channel_order import moved_as

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import ceil, floor, inf, isfinite, isnan, log10
 from typing import Any
 
-from parity.report.format import short
+from parity.format import short
 
 WIDTH, HEIGHT = 720, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 92, 12, 22, 34

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parity.numerics.difference import measure
-from parity.report.result import Comparison, OutputRow
+from parity.result import Comparison, OutputRow
 from parity.rl.decisions import decide
 from parity.tape import Array, Tape
 

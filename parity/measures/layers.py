@@ -10,7 +10,7 @@ import numpy as np
 from parity.matching.match import Match, Side
 from parity.matching.source_layout import Written
 from parity.numerics.difference import Difference, measure, relative_difference
-from parity.report.result import LayerRow
+from parity.result import LayerRow
 from parity.tape import Op, Replay, Tape
 
 
@@ -105,11 +105,11 @@ class _Table:
             str(order or ""),
             difference,
             verdict,
-            self.local.get(b),
-            max((self.totals.get(value, 0.0) for value in self.entering[b]), default=0.0),
-            # behind a mismatch the candidate's float64 values are repaired, what it ran is not
-            _rounding(self.repaired.reference, a)
+            # after a divergence the candidate's float64 values are repaired, what it ran is not
+            rounding=_rounding(self.repaired.reference, a)
             + (0.0 if verdict in ("diverged", "inherited") else _rounding(self.repaired.side, b)),
+            local=self.local.get(b),
+            inherited=max((self.totals.get(value, 0.0) for value in self.entering[b]), default=0.0),
         )
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from parity.findings import Capture
 from parity.numerics.difference import mask_sentinels
-from parity.report.result import Capture
 from parity.tape import Array
 
 BINS = 40  # of a histogram
