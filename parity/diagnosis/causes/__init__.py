@@ -118,7 +118,7 @@ class Explanation:
 
     @property
     def reads_the_same(self) -> bool:
-        """Whether it says the same of both sides: it would tell a reader nothing."""
+        """Whether it says the same of both sides: a reader would learn nothing."""
         return bool(self.parameters) and all(a == b for a, b in self.parameters.values())
 
 

@@ -1,4 +1,4 @@
-"""Whether the tape has what a cause names: formulas that give the same numbers are no witnesses."""
+"""Whether the tape has what a cause names: formulas that give the same values prove nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.view import LeafView, RegionView
 from parity.operations import ADDITIONS, CONVOLUTIONS, NORMS
 from parity.tape import Array, Op, Tape
-from parity.walk_once import Once
 
 _NEAR = 8  # computing operations before a value that may have normalised it
 _FURTHER = 40  # operations behind a region in which what it lacks may follow
@@ -23,9 +22,9 @@ _ROOTS = frozenset(("sqrt", "rsqrt", "standard_deviation"))
 
 
 def is_standardised(case: Case) -> bool:
-    """Whether what enters was normalised: its mean square is 1 over some axes, wherever one looks.
+    """Whether the input was normalised: its mean square is 1 over some axes, wherever one looks.
 
-    That alone is so of any standard normal numbers.
+    That alone is so of any standard normal values.
     """
     x = case.first.x
     return any(
@@ -77,7 +76,7 @@ def _has_kernel(tape: Tape, op: Op) -> bool:
 
 
 def before_kernels(tape: Tape, values: Iterable[int]) -> list[Op]:
-    """The operations on what enters, up to those that have a kernel; the first few."""
+    """The operations on inputs, up to those that have a kernel; the first few."""
     found: dict[int, Op] = {}
     waiting = list(values)
     while waiting and len(found) < _FURTHER:
@@ -116,21 +115,21 @@ def is_factor_less_one(view: RegionView, leaf: LeafView) -> bool:
         _multiplies(tape.ops[reader])
         for op, _ in _readers(view, leaf)
         if op.static and adds(op) and _others(tape, op) == 0
-        for value in Once(op.outputs)
+        for value in op.outputs
         for reader in tape.consumers[value]
     )
 
 
 def part_of(view: RegionView, leaf: LeafView) -> str:
-    """Words before a leaf's name where only some of its numbers are read in view, else ""."""
+    """Words before a leaf's name where only a part of it is read in view, else ""."""
     read = {value for _, value in _readers(view, leaf)}
-    numbers = sum(view.tape.values[value].size for value in read)
+    elements = sum(view.tape.values[value].size for value in read)
     whole = view.tape.values[view.tape.before_moves(leaf.id)].size
-    return "a part of " if 0 < numbers < whole else ""
+    return "a part of " if 0 < elements < whole else ""
 
 
 def numbers_added(view: RegionView, leaf: LeafView) -> int:
-    """How many of a leaf's numbers one operation in view adds, at most."""
+    """How many of a leaf's elements one operation in view adds, at most."""
     added = (value for op, value in _readers(view, leaf) if _adds_it(view.tape, op, value))
     return max((view.tape.values[value].size for value in added), default=0)
 
@@ -144,43 +143,40 @@ def computes(tape: Tape, value: int) -> Op | None:
 
 
 def holds_repeated(view: RegionView, array: Array) -> bool:
-    """Whether a weight in view has the numbers of an array, each as often as the others."""
-    numbers = np.sort(array, axis=None)
+    """Whether a weight in view has the elements of an array, each as often as the others."""
     vectors = (
         leaf.array for leaf in view.leaves if leaf.name and leaf.array.size in leaf.array.shape
     )
     return any(
-        numbers.size % vector.size == 0
-        and np.allclose(np.sort(vector, axis=None), numbers[:: numbers.size // vector.size], 1e-6)
+        repeats(array, vector, 1e-6)
         for vector in vectors
         if vector.size > 1 and vector.dtype.kind == "f"
     )
 
 
+def repeats(array: Array, vector: Array, tolerance: float) -> bool:
+    """Whether an array holds the elements of a vector, in any order, each as often."""
+    if not vector.size or array.size % vector.size:
+        return False
+    elements = np.sort(array, axis=None)[:: array.size // vector.size]
+    return bool(np.allclose(elements, np.sort(vector, axis=None), tolerance, 1e-8))
+
+
 def times_added(tape: Tape, leaf: int, among: Collection[int], static: bool = False) -> int:
     """How often some operations, either the static ones or the others, add a leaf, moved alone."""
-    found = 0
-    todo = Once([tape.before_moves(leaf)])
-    for value in todo:
-        for index in tape.consumers[value]:
-            op = tape.ops[index]
-            if op.role == "move" and (op.static or len(op.inputs) == 1):
-                todo.add(op.outputs)
-            elif index in among and op.static == static:
-                found += _adds_it(tape, op, value)
-    return found
+    readers = tape.graph.readers(tape.before_moves(leaf), _moves_alone)
+    chosen = (one for one in readers if one[1].index in among and one[1].static == static)
+    return sum(_adds_it(tape, op, value) for value, op in chosen)
+
+
+def _moves_alone(op: Op) -> bool:
+    return op.role == "move" and (op.static or len(op.inputs) == 1)
 
 
 def is_itself(tape: Tape, value: int) -> bool:
     """Whether a value is a leaf, or made of leaves by moves alone."""
-    todo = Once([value])
-    for one in todo:
-        op = tape.producer(one)
-        if op is not None:
-            if op.role != "move" or not op.static:
-                return False
-            todo.add(op.inputs)
-    return True
+    walk = tape.graph.backward([value], lambda _, op: op.role == "move" and op.static)
+    return all(op is None or (op.role == "move" and op.static) for _, op in walk)
 
 
 def _multiplies(op: Op) -> bool:
@@ -190,18 +186,11 @@ def _multiplies(op: Op) -> bool:
 def _readers(view: RegionView, leaf: LeafView) -> Iterator[tuple[Op, int]]:
     """The operations in view, or static before it, that read a leaf or what moves make of it."""
     tape = view.tape
-    static = tape.graph.static_before(view.ops)
-    inside = static | {op.index for op in view.ops}
-    todo = Once([tape.before_moves(leaf.id)])
-    for value in todo:
-        for index in tape.consumers[value]:
-            op = tape.ops[index]
-            if index not in inside:
-                continue
-            if op.role == "move" and (op.static or len(op.inputs) == 1):
-                todo.add(op.outputs)
-            else:
-                yield op, value
+    inside = tape.graph.static_before(view.ops) | {op.index for op in view.ops}
+    readers = tape.graph.readers(
+        tape.before_moves(leaf.id), lambda op: op.index in inside and _moves_alone(op)
+    )
+    return ((op, value) for value, op in readers if op.index in inside)
 
 
 def _adds_it(tape: Tape, op: Op, value: int) -> bool:
@@ -220,7 +209,7 @@ def _adds_it(tape: Tape, op: Op, value: int) -> bool:
 
 
 def _others(tape: Tape, op: Op) -> int:
-    """How many arrays of several numbers an addition has besides one."""
+    """How many arrays of several elements an addition has besides one."""
     return sum(tape.values[one].size > 1 for one in op.inputs) - 1
 
 
@@ -240,7 +229,7 @@ def other_scale(view: RegionView, epsilon: float) -> str:
     """Why an epsilon may be another one: its side has no such number; "" if it has.
 
     What is normalised at another scale, or by another variance, gives what another epsilon gives.
-    A norm that was folded into others' numbers, or its epsilon into a variance, does not show it.
+    A norm that was folded into other weights, or its epsilon into a variance, does not show it.
     """
     given = np.array([*numbers_given(view)])
     folded = not given.size or not takes_root(view)

@@ -6,9 +6,9 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 
-import numpy as np
-
 from parity.diagnosis.case import Case
+from parity.diagnosis.causes._arrange import index_along, varying_axes
+from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.view import RegionView
 from parity.errors import ReplayError
 from parity.operations import CONVOLUTIONS, POOLS, PRODUCTS, RESIZES
@@ -17,6 +17,7 @@ from parity.tape import Array, Op, Replay, Tape
 _ATTENDING = PRODUCTS - {"dense"} | {"attention"}
 _IMAGES = CONVOLUTIONS | POOLS | RESIZES
 _EXCHANGED = ([1, 3, 2], [2, 1, 3], [3, 2, 1])  # places of the axes behind the first
+_NEAR = 6  # operations before a region
 _FOLLOWED = 24  # operations behind a value, until one says what its axes are
 CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more
 
@@ -107,19 +108,18 @@ def near_images(case: Case) -> bool:
 def neighbours(case: Case) -> set[str]:
     """Words of the operations in, just before and just after a case, on both sides."""
     found: set[str] = set()
-    for view in (case.reference, case.candidate):
-        found.update(op.word for op in (*view.ops, *view.readers(3)))
-        found.update(op.word for op in makers(case, view is case.candidate))
+    for side in sides(case):
+        near = (*side.view.ops, *side.view.readers(3), *makers(side))
+        found.update(op.word for op in near)
     return found
 
 
-def makers(case: Case, as_candidate: bool, steps: int = 6) -> list[Op]:
-    """Operations just before a region."""
-    view = case.candidate if as_candidate else case.reference
-    stack = list(case.candidate_entering if as_candidate else case.entering)
+def makers(side: CaseSide) -> list[Op]:
+    """The live operations just before a region, the nearest first."""
+    stack = list(side.entering)
     found: list[Op] = []
-    while stack and len(found) < steps:
-        op = view.tape.producer(stack.pop(0))
+    while stack and len(found) < _NEAR:
+        op = side.view.tape.producer(stack.pop(0))
         if op is not None and not op.static:
             found.append(op)
             stack.extend(op.inputs)
@@ -159,16 +159,13 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
 
 def _followed(tape: Tape, op: Op, value: int, axis: int, run: Replay) -> int | None:
     """Where a move puts an axis; None where it is one no more."""
-    shape = tape.values[value].shape
-    steps: Array = np.arange(shape[axis], dtype=np.float64)
-    steps = steps.reshape([-1 if i == axis else 1 for i in range(len(shape))])
-    given = {value: np.broadcast_to(steps, shape)}
+    given = {value: index_along(tape.values[value].shape, axis)}
     try:
         moved = tape.replay("float64", given, run, only={op.index}).array(op.outputs[0])
     except ReplayError:
         return None
-    vary = [i for i in range(moved.ndim) if (np.diff(moved, axis=i) != 0).any()]
-    return vary[0] if len(vary) == 1 else None
+    varying = varying_axes(moved)
+    return varying[0] if len(varying) == 1 else None
 
 
 def exchanges_places(case: Case) -> bool:
@@ -176,9 +173,8 @@ def exchanges_places(case: Case) -> bool:
 
     Channels that are put last, or first, keep the order of the other three axes around.
     """
-    sides = case.repaired.reference, case.repaired.side
-    for view, side in zip((case.reference, case.candidate), sides, strict=True):
-        tape = view.tape
+    for side in sides(case):
+        tape = side.view.tape
         for op in tape.ops:
             if op.role != "move" or not op.outputs or op.index not in tape.used:
                 if op.word == "einsum" and not op.static:
@@ -189,7 +185,7 @@ def exchanges_places(case: Case) -> bool:
             rank = len(tape.values[op.inputs[0]].shape)
             if rank == 4 and op.static:
                 continue  # of a kernel
-            places = [_followed(tape, op, op.inputs[0], i, side.run) for i in range(rank)]
+            places = [_followed(tape, op, op.inputs[0], i, side.model.run) for i in range(rank)]
             if rank > 4 or (rank == 4 and places[1:] in _EXCHANGED) or places == [0, 2, 1]:
                 return True
     return False

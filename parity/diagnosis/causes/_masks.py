@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from parity.diagnosis.case import Case
 from parity.diagnosis.causes._attested import adds
+from parity.diagnosis.causes._sides import CaseSide
 from parity.diagnosis.view import RegionView
 from parity.operations import MULTIPLICATIONS, SUBTRACTIONS
 from parity.tape import Array, Op, Replay
@@ -14,9 +14,9 @@ from parity.walk_once import Once
 HIDDEN = -1e7  # a score below this is masked
 
 
-def masks_of(case: Case, view: RegionView) -> list[tuple[int, Array]]:
+def masks_of(side: CaseSide) -> list[tuple[int, Array]]:
     """Arrays of two numbers that a region reads, that no input reaches, and that hide something."""
-    side = case.repaired.reference if view is case.reference else case.repaired.side
+    view, run = side.view, side.model.run
     found = []
     read = [value for op in view.ops for value in op.inputs]
     for value in dict.fromkeys((*read, *(leaf.id for leaf in view.leaves))):
@@ -25,8 +25,8 @@ def masks_of(case: Case, view: RegionView) -> list[tuple[int, Array]]:
         producer = view.tape.producer(value)
         if producer is not None and producer.index in {op.index for op in view.ops}:
             continue
-        array = side.run.array(value)
-        if is_mask_of(array) and _hides(view, side.run, value):
+        array = run.array(value)
+        if is_mask_of(array) and _hides(view, run, value):
             found.append((value, array))
     return found
 

@@ -24,8 +24,8 @@ class Changes:
     """
 
     case: Case
-    ours: Normalisation
-    theirs: Normalisation
+    reference: Normalisation
+    candidate: Normalisation
     made: Normalisation
     kinds: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
@@ -38,25 +38,25 @@ class Changes:
 
     def statistics(self) -> bool:
         """Changes what is averaged; False where something unknown differs."""
-        ours, theirs = self.ours, self.theirs
-        if ours.statistics == theirs.statistics:
+        reference, candidate = self.reference, self.candidate
+        if reference.statistics == candidate.statistics:
             return True
-        kind, parameters = _statistics_changed(self.case, ours, theirs)
+        kind, parameters = _statistics_changed(self.case, reference, candidate)
         self.state(kind, parameters)
-        here = _spelt([self.case.candidate_axis(axis) for axis in ours.statistics.axes])
-        if "axis" in parameters and ours.scale.ndim == self.case.first.reference.ndim:
+        here = _spelt([self.case.candidate_axis(axis) for axis in reference.statistics.axes])
+        if "axis" in parameters and reference.scale.ndim == self.case.first.reference.ndim:
             self.words[-1] += f", which is {here} here" if here != parameters["axis"][0] else ""
-        scale, least = ours.scale, ours.least
-        if ours.to_unit_length:  # the sum over other axes has another number of terms
-            scale = np.full_like(scale, theirs.statistics.count(scale.shape) ** -0.5)
-            least = theirs.least if least else least
-        self.made = replace(ours, statistics=theirs.statistics, scale=scale, least=least)
+        scale, least = reference.scale, reference.least
+        if reference.to_unit_length:  # the sum over other axes has another number of terms
+            scale = np.full_like(scale, candidate.statistics.count(scale.shape) ** -0.5)
+            least = candidate.least if least else least
+        self.made = replace(reference, statistics=candidate.statistics, scale=scale, least=least)
         return True
 
     def scale(self) -> bool:
-        if same(self.made.scale, self.theirs.scale):
+        if same(self.made.scale, self.candidate.scale):
             return True
-        changed = _scale_changed(self.case, self.made, self.theirs)
+        changed = _scale_changed(self.case, self.made, self.candidate)
         if changed is None:
             return False
         kind, parameters, self.made = changed
@@ -64,11 +64,11 @@ class Changes:
         return True
 
     def offset(self) -> bool:
-        made, theirs = self.made, self.theirs
+        made, candidate = self.made, self.candidate
         slack = 1e-7 * float(np.abs(made.scale).max())
-        if np.allclose(made.offset, theirs.offset, rtol=1e-6, atol=slack):
+        if np.allclose(made.offset, candidate.offset, rtol=1e-6, atol=slack):
             return True
-        if not np.allclose(theirs.offset, 0.0, atol=slack):
+        if not np.allclose(candidate.offset, 0.0, atol=slack):
             return False
         words = "no offset, the reference has one"
         self.state("norm-affine-missing", {"offset": (True, False)}, words)
@@ -76,26 +76,27 @@ class Changes:
         return True
 
     def placement_and_epsilon(self) -> None:
-        ours, made, theirs = self.ours, self.made, self.theirs
-        both_seen = made.least > 0 and theirs.least > 0
-        if made.placement != theirs.placement:
+        reference, made, candidate = self.reference, self.made, self.candidate
+        both_seen = made.least > 0 and candidate.least > 0
+        if made.placement != candidate.placement:
             if both_seen:
-                words = f"epsilon {theirs.where_epsilon_is}, the reference {ours.where_epsilon_is}"
-                places = {"placement": (ours.placement, theirs.placement)}
+                where = reference.where_epsilon_is, candidate.where_epsilon_is
+                words = f"epsilon {where[1]}, the reference {where[0]}"
+                places = {"placement": (reference.placement, candidate.placement)}
                 self.state("norm-epsilon-placement", places, words)
-            made = replace(made, placement=theirs.placement).with_epsilon(made.epsilon)
-        if not same(np.array(made.least), np.array(theirs.least)):
-            ratio = ours.epsilon / made.epsilon if made.epsilon else 1.0
-            epsilons = ours.epsilon, plain(theirs.epsilon * ratio)
+            made = replace(made, placement=candidate.placement).with_epsilon(made.epsilon)
+        if not same(np.array(made.least), np.array(candidate.least)):
+            ratio = reference.epsilon / made.epsilon if made.epsilon else 1.0
+            epsilons = reference.epsilon, plain(candidate.epsilon * ratio)
             was, now = (
                 _epsilon_in_words(epsilon, norm, not both_seen)
-                for epsilon, norm in zip(epsilons, (ours, theirs), strict=True)
+                for epsilon, norm in zip(epsilons, (reference, candidate), strict=True)
             )
             words = f"epsilon {now}, the reference {was}"
             self.state("norm-epsilon", {"epsilon": epsilons}, words)
             if len(self.kinds) > 1:
                 self.kinds.pop()  # it goes with what else is changed
-            made = made.with_epsilon(theirs.epsilon)
+            made = made.with_epsilon(candidate.epsilon)
         self.made = made
 
 
@@ -112,14 +113,14 @@ def _epsilon_in_words(epsilon: float, norm: Normalisation, alone: bool) -> str:
 
 
 def _statistics_changed(
-    case: Case, ours: Normalisation, theirs: Normalisation
+    case: Case, reference: Normalisation, candidate: Normalisation
 ) -> tuple[str, dict[str, tuple[Any, Any]]]:
-    a, b = ours.statistics, theirs.statistics
+    a, b = reference.statistics, candidate.statistics
     if a.centred != b.centred and a.axes == b.axes and a.groups == b.groups:
         return "norm-not-centered", {"centred": (a.centred, b.centred)}
     if a.axes == b.axes:
         return "norm-axis", {"groups": (a.groups, b.groups)}
-    rank = ours.scale.ndim
+    rank = reference.scale.ndim
     flattened = rank > case.first.reference.ndim  # in the reference: named as in the candidate
     axes = (
         [-1 if axis == rank - 1 else axis for axis in a.axes],
@@ -140,36 +141,36 @@ def _ordered(axes: Sequence[int]) -> list[int]:
 
 
 def _scale_changed(
-    case: Case, made: Normalisation, theirs: Normalisation
+    case: Case, made: Normalisation, candidate: Normalisation
 ) -> tuple[str, dict[str, tuple[Any, Any]], Normalisation] | None:
     """Why the scales differ, and the reference's with that changed."""
-    count = theirs.statistics.count(made.scale.shape)
+    count = candidate.statistics.count(made.scale.shape)
     bessel = float(np.sqrt((count - 1) / count)) if count > 1 else 1.0
     for factor, ddof in ((bessel, (0, 1)), (1 / bessel, (1, 0))):
-        if bessel < 1 and same(made.scale * factor, theirs.scale):
+        if bessel < 1 and same(made.scale * factor, candidate.scale):
             scaled = replace(made, scale=made.scale * factor, least=made.least * factor)
             return "variance-ddof", {"ddof": ddof}, scaled
-    if made.to_unit_length != theirs.to_unit_length and _constant(made.scale / theirs.scale):
+    if made.to_unit_length != candidate.to_unit_length and _constant(made.scale / candidate.scale):
         root = float(count) ** (0.5 if made.to_unit_length else -0.5)
-        if same(made.scale * root, theirs.scale):
+        if same(made.scale * root, candidate.scale):
             kinds = ("sum", "mean") if made.to_unit_length else ("mean", "sum")
             return "reduction-kind", {"kind": kinds}, replace(made, scale=made.scale * root)
-    changed = without_scale_or_one(case, made.scale, theirs.scale)
+    changed = without_scale_or_one(case, made.scale, candidate.scale)
     if changed is None:
         return None
     kind, stated = changed
-    return kind, stated, replace(made, scale=theirs.scale)
+    return kind, stated, replace(made, scale=candidate.scale)
 
 
 def without_scale_or_one(
-    case: Case, ours: Array, theirs: Array
+    case: Case, reference: Array, candidate: Array
 ) -> tuple[str, dict[str, tuple[Any, Any]]] | None:
-    if same(theirs, np.ones_like(theirs)):
+    if same(candidate, np.ones_like(candidate)):
         return "norm-affine-missing", {"scale": (True, False)}
-    gap = theirs - ours
-    if _constant(gap) and not _constant(ours) and same(np.abs(gap), np.ones_like(gap)):
+    gap = candidate - reference
+    if _constant(gap) and not _constant(reference) and same(np.abs(gap), np.ones_like(gap)):
         kept = ("1 + w", "w") if gap.flat[0] < 0 else ("w", "1 + w")
-        if kept[1] == "1 + w" and holds_repeated(case.candidate, theirs):
+        if kept[1] == "1 + w" and holds_repeated(case.candidate, candidate):
             return None  # a weight of other numbers: 1 is added nowhere
         return "rmsnorm-offset", {"scale": kept}
     return None

@@ -31,7 +31,6 @@ from parity.diagnosis.causes._substitution import (
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array
-from parity.walk_once import Once
 
 KINDS: Mapping[str, Callable[..., Array]] = {
     "mean": np.mean,
@@ -106,18 +105,15 @@ def _chooses(view: RegionView, kind: str, source: int, value: int) -> bool:
     """Whether what makes a value of another one takes a maximum, or whatever else `kind` is."""
     if kind not in _CHOOSING:
         return True
-    tape, ops, stack = view.tape, set[int](), Once([value])
-    read = set[int]()
-    for at in stack:
-        op = tape.producer(at)
-        if at != source and op is not None and not op.static:
-            ops.add(op.index)
-            read.update(one for one in op.inputs if tape.is_live(one))
-            if not view.ops or op.index >= view.ops[0].index:
-                stack.add(op.inputs)
-    made = {one for index in ops for one in tape.ops[index].outputs}
-    alone = read <= made | {source}
-    words = {tape.ops[index].word for index in ops}
+    tape = view.tape
+    start = view.ops[0].index if view.ops else 0
+    walk = tape.graph.backward(
+        [value], lambda at, op: at != source and not op.static and op.index >= start
+    )
+    behind = [op for at, op in walk if at != source and op is not None and not op.static]
+    read = {one for op in behind for one in op.inputs if tape.is_live(one)}
+    alone = read <= {one for op in behind for one in op.outputs} | {source}
+    words = {op.word for op in behind}
     return not words.isdisjoint(_CHOOSING[kind] | _BOTH) or (alone and f"arg{kind}" in words)
 
 
@@ -143,16 +139,16 @@ def changes(case: Case) -> tuple[Change, ...]:
 
 
 def _changes(case: Case) -> Iterator[Change]:
-    ours = inside_reference(case)
-    found = list(reductions(ours))
+    reference = inside_reference(case)
+    found = list(reductions(reference))
     if not found:
         return
-    theirs = list(reductions(inside_candidate(case)))
+    candidate = list(reductions(inside_candidate(case)))
     for one in found:
-        for kind, axes in _alternatives(one, ours.array(one.source).ndim):
+        for kind, axes in _alternatives(one, reference.array(one.source).ndim):
             predict = _predicting(case, one, kind, axes)
             if predict is not None:
-                other = _counterpart(case, one, kind, axes, theirs)
+                other = _counterpart(case, one, kind, axes, candidate)
                 at_the_end = case.reference.tape.before_moves(case.reference.end) == one.value
                 if other is None and kind == one.kind and not at_the_end:
                     continue
@@ -177,14 +173,14 @@ def axis_edit(case: Case, one: Reduction, adds: bool = True) -> Edit:
 
 def without(case: Case) -> Iterator[tuple[Reduction, Predict]]:
     """Reductions of the reference with nothing in their place: a mean that is not taken off."""
-    ours = inside_reference(case)
-    found = list(reductions(ours))
-    theirs = [other.kind for other in reductions(inside_candidate(case))] if found else []
+    reference = inside_reference(case)
+    found = list(reductions(reference))
+    candidate = [other.kind for other in reductions(inside_candidate(case))] if found else []
     end = case.reference.tape.before_moves(case.reference.end)
     for one in found:
         if one.value == end:
             continue  # zeros for the whole result leave nothing of the reference
-        if theirs.count(one.kind) >= sum(one.kind == another.kind for another in found):
+        if candidate.count(one.kind) >= sum(one.kind == another.kind for another in found):
             continue
         predict = with_value(case, one.value, np.zeros_like)
         if fits(predict, case.first, case.first.candidate):
@@ -252,7 +248,7 @@ def _unreduced(case: Case, one: Reduction) -> Predict | None:
 
 
 def _counterpart(
-    case: Case, one: Reduction, kind: str, axes: Axes, theirs: list[Reduction]
+    case: Case, one: Reduction, kind: str, axes: Axes, candidate: list[Reduction]
 ) -> Reduction | None:
     """The candidate's reduction of a kind over as many elements.
 
@@ -261,7 +257,7 @@ def _counterpart(
     """
     source = case.reference.tape.values[one.source].shape
     count = np.prod([source[axis] for axis in axes])
-    for other in theirs:
+    for other in candidate:
         shape = case.candidate.tape.values[other.source].shape
         if other.kind == kind and np.prod([shape[axis] for axis in other.axes]) == count:
             return other
@@ -271,7 +267,7 @@ def _counterpart(
 def _may_take(case: Case, one: Reduction, kind: str) -> bool:
     """Whether an operation of the candidate's reduces as many elements by a kind.
 
-    Or by none that its name tells, as a loss does.
+    Or in a way that its word does not say, as a loss does.
     """
     tapes = case.reference.tape, case.candidate.tape
     count = tapes[0].values[one.source].size // tapes[0].values[one.value].size
@@ -279,8 +275,8 @@ def _may_take(case: Case, one: Reduction, kind: str) -> bool:
         sizes = [[tapes[1].values[at].size for at in ids] for ids in (op.inputs, op.outputs)]
         if op.static or not any(size == count * sizes[1][0] for size in sizes[0]):
             continue
-        told = [name for name in KINDS if op.word in _TAKING[name]]
-        if kind in told or not told:
+        ways = [name for name in KINDS if op.word in _TAKING[name]]
+        if kind in ways or not ways:
             return True
     return False
 
@@ -305,11 +301,11 @@ def _spelt(view: RegionView, one: Reduction) -> int | Axes:
 
 def mixed(case: Case) -> Iterator[tuple[Reduction, Axes, Predict]]:
     """Sums of which the candidate takes the mean over some of the axes, or the other way round."""
-    ours = inside_reference(case)
-    for one in reductions(ours):
+    reference = inside_reference(case)
+    for one in reductions(reference):
         if one.kind not in ("mean", "sum") or len(one.axes) < 2:
             continue
-        shape = ours.array(one.source).shape
+        shape = reference.array(one.source).shape
         for count in range(1, len(one.axes)):
             for some in itertools.combinations(one.axes, count):
                 size = float(np.prod([shape[axis] for axis in some]))
@@ -320,7 +316,7 @@ def mixed(case: Case) -> Iterator[tuple[Reduction, Axes, Predict]]:
 
 
 def by_count(case: Case) -> tuple[str, str] | None:
-    """Sum and mean where the loss is one operation: they are the number of elements apart."""
+    """Sum and mean where the loss is one operation: their ratio is the number of elements."""
     first = case.first
     if first.reference.shape != first.candidate.shape or not varies(first.x):
         return None

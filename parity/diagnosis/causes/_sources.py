@@ -1,4 +1,4 @@
-"""Why it cannot be told what a model reads, and values in words."""
+"""Why it is uncertain what a model reads, and values in words."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from parity.numerics.difference import residual
 from parity.operations import BOUNDS
 from parity.tape import Op, Tape
 
-_TRIES = 24  # values with the same numbers
+_TRIES = 24  # equal values
 
 
 def twins(case: Case) -> str:
-    """Why it cannot be told what the candidate reads: other values hold the same numbers.
+    """Why it is uncertain what the candidate reads: other values are equal to it.
 
     Half of a value that was doubled is that value, and (mu + s) - mu is s.
     """
@@ -38,15 +38,17 @@ def twins(case: Case) -> str:
         more = _reads_more(case, value, pair.reference)
         if more:
             return f"what is read depends on input {more} too, though not on these inputs"
-        ours = found.reference
-        alike = set(itertools.islice(ours.index.look_up(ours.print(pair.reference), SAME), _TRIES))
+        reference = found.reference
+        alike = set(
+            itertools.islice(reference.index.look_up(reference.print(pair.reference), SAME), _TRIES)
+        )
         before = {v for index in tape.graph.ancestors([value]) for v in tape.ops[index].outputs}
         own = {v for v in before if v in found.pairs and found.pairs[v].reference in alike}
-        for side, one, others in ((ours.tape, pair.reference, alike), (tape, value, own)):
+        for side, one, others in ((reference.tape, pair.reference, alike), (tape, value, own)):
             for other in others - {one}:
                 if side.is_live(other) and not _is_next_to(side, one, other):
                     name = named(side, other)
-                    return f"what is read holds the same numbers as {name}: either may be meant"
+                    return f"what is read is equal to {name}: either may be meant"
     return ""
 
 
@@ -72,7 +74,7 @@ def _reads_more(case: Case, value: int, partner: int) -> str:
 
 
 def _idle(case: Case) -> str:
-    """Why it cannot be told what the candidate reads: an operation on the way changes nothing.
+    """Why it is uncertain what the candidate reads: an operation on the way changes nothing.
 
     A product with weights that are all 1 looks like a product that is missing.
     """
@@ -100,7 +102,7 @@ def unchanging(inside: Inside, ops: Iterable[Op], least: int = 1) -> Iterator[st
 
 
 def near(inside: Inside) -> list[Op]:
-    """The operations of a region, and those that make what enters it."""
+    """The operations of a region, and those that make its inputs."""
     makers = [inside.view.tape.producer(value) for value in inside.entering]
     return [*inside.view.ops, *filter(None, makers)]
 
@@ -111,7 +113,7 @@ def is_bound(op: Op) -> bool:
 
 
 def _is_lost(case: Case, value: int) -> bool:
-    """Whether the candidate's end is the same for other numbers of what enters, as if masked."""
+    """Whether the candidate's end is the same for another input, as if masked."""
     tape, run, end = case.candidate.tape, case.repaired.side.run, case.candidate.end
     array = run.array(value)
     if array.dtype.kind != "f" or not np.isfinite(array).all() or value == end:

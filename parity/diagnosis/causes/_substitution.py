@@ -1,7 +1,7 @@
 """What the values inside a region are to each other, and what comes of it when one is another.
 
-Not a family: what several of them use. A value inside a region is found by its numbers (the mean of
-another over an axis, probabilities), never by the operation that made it; then the rest of the
+Not a family: what several of them use. A value inside a region is found by its contents (the mean
+of another over an axis, probabilities), never by the operation that made it; then the rest of the
 region runs on with another value in its place.
 """
 
@@ -130,7 +130,7 @@ class Substituted:
         return self.run(trial, alone)
 
     def shows(self, trials: Sequence[Trial]) -> bool:
-        """Whether larger numbers in that place would give another result, and smaller ones too.
+        """Whether larger values in that place would give another result, and smaller ones too.
 
         Where the smaller of two is taken, anything large enough in the place of one gives the
         other: such a formula is not read.
@@ -144,12 +144,12 @@ class Substituted:
         try:
             with np.errstate(all="ignore"):
                 return not close(self.run(trial, change), self(trial))
-        except MISFITS:  # other numbers are outside what an operation takes: it reads them
+        except MISFITS:  # other values are outside what an operation takes: it reads them
             return True
 
 
 def _off(array: Array, sign: float) -> Array:
-    """Other numbers: all of them larger, or all smaller, by about their size."""
+    """Other values: all of them larger, or all smaller, by about their size."""
     if array.dtype.kind != "f":
         return ~array if array.dtype.kind == "b" else array + int(sign)
     finite = array[np.isfinite(array)]
@@ -163,11 +163,11 @@ def with_value(case: Case, value: int, form: Form, *sources: int) -> Substituted
 
     def run(trial: Trial, change: Form) -> Array:
         known = dict(zip(case.entering, trial.inputs, strict=True))
-        if all(source in known for source in read):  # the region need not run for what enters
+        if all(source in known for source in read):  # the region need not run for its inputs
             arrays = [known[source] for source in read]
         else:
             arrays = case.reference_values(trial.given, read)
-        # what else enters stays, even where outside the region it is made of this value
+        # the other inputs stay, even where outside the region it is made of this value
         others = known if value in known else {}
         return case.run_reference(trial.given, {**others, value: change(form(*arrays))})
 
@@ -177,7 +177,7 @@ def with_value(case: Case, value: int, form: Form, *sources: int) -> Substituted
 def in_candidate(case: Case, value: int, form: Form, *sources: int) -> Substituted:
     """The candidate's region with form(*sources) in the place of one of its values.
 
-    It predicts the reference: the candidate is mended.
+    It predicts the reference: the candidate is fixed.
     """
 
     def run(trial: Trial, change: Form) -> Array:
@@ -188,14 +188,14 @@ def in_candidate(case: Case, value: int, form: Form, *sources: int) -> Substitut
 
 
 def alone(x: Array) -> Array:
-    """What enters an operation, in the place of what it gives."""
+    """An operation's input in the place of its output."""
     return x
 
 
 def on_side(predict: Predict, of_candidate: bool) -> tuple[Predict, Predict | None]:
     """What an explanation says of the candidate and of the reference, by which of them is changed.
 
-    The reference changed gives the candidate's value; the candidate mended gives the reference's.
+    The reference changed gives the candidate's value; the candidate fixed gives the reference's.
     """
     return (as_it_is, predict) if of_candidate else (predict, None)
 
@@ -258,10 +258,10 @@ def spell(axes: Axes, rank: int) -> int | Axes:
 
 
 def in_candidate_layout(case: Case, value: int, axes: Axes) -> int | Axes:
-    """How a reader of the candidate numbers the axes of a value of the reference."""
+    """How a reader of the candidate counts the axes of a value of the reference."""
     shape = case.reference.tape.values[value].shape
-    for theirs in case.partners:
-        pair = case.repaired.pairs[theirs]
+    for candidate in case.partners:
+        pair = case.repaired.pairs[candidate]
         if case.reference.tape.values[pair.reference].shape == shape:
             found = []
             for axis in axes:
@@ -271,7 +271,7 @@ def in_candidate_layout(case: Case, value: int, axes: Axes) -> int | Axes:
                 laid = pair.order.apply(np.broadcast_to(steps, shape))
                 vary = [i for i in range(laid.ndim) if (np.diff(laid, axis=i) != 0).any()]
                 found.append(vary[-1] if vary else axis)
-            return spell(tuple(sorted(found)), len(case.candidate.tape.values[theirs].shape))
+            return spell(tuple(sorted(found)), len(case.candidate.tape.values[candidate].shape))
     return spell(axes, len(shape))
 
 
@@ -302,7 +302,7 @@ def constants_before(tape: Tape, value: int, run: Replay, reduced: bool = True) 
     """Single numbers that the operations before a value read or were given.
 
     Args:
-        reduced: whether to look before operations that give fewer numbers than they take.
+        reduced: whether to look before operations that give fewer elements than they take.
     """
     seen: set[int] = set()
     stack = [value]
@@ -331,7 +331,7 @@ def is_probabilities(array: Array, axes: Axes | None = None) -> Axes | None:
 
 
 def sums_to_one(array: Array, axes: Axes | None = None) -> Iterator[Axes]:
-    """All such axes, single ones first; told by the whole sum before any is tried."""
+    """All such axes, single ones first; the whole sum rules most out."""
     if array.ndim == 0 or array.dtype.kind != "f" or array.size < 2:
         return
     total = float(array.sum())

@@ -18,7 +18,7 @@ from parity.budget import check
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
 from parity.diagnosis.causes._attested import part_of, times_added
-from parity.diagnosis.causes._sides import sides
+from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
@@ -27,7 +27,7 @@ from parity.matching.axis_order import orders
 from parity.matching.match import Indexed, Side
 from parity.numerics.difference import residual
 from parity.operations import CONVOLUTIONS
-from parity.tape import Array, Op, Tape
+from parity.tape import Array, Op, Tape, Value
 
 CLOSE = 1e-6  # relative: what float32 constants leave of a value computed in float64
 _TRIES = 64
@@ -179,12 +179,14 @@ def kernel_layout(view: RegionView, value: int) -> tuple[int, ...]:
         kernel = None if window is None else window.weight
         if window is None or kernel is None or value not in {kernel, *view.sources(kernel)}:
             continue
-        if len(tape.values[value].shape) != len(window.layout):
-            return ()
         if value == kernel:
             return window.layout
-        before = tuple(axis_of(tape, kernel, axis) for axis in window.layout)
-        return before if len(set(before)) == len(before) else window.layout
+        lengths, rank = tape.values[kernel].shape, len(tape.values[value].shape)
+        along = (axis for axis in window.layout if lengths[axis] > 1)
+        before = tuple(axis_of(tape, kernel, axis) for axis in along)
+        if sorted(before) == list(range(rank)):
+            return before  # without the axis that a sequence gets to be an image
+        return window.layout if rank == len(window.layout) else ()
     return ()
 
 
@@ -279,27 +281,29 @@ def read_elsewhere(case: Case, change: Change) -> str:
 
     Of two layers of one shape that differ alike, either may have been taken for the other.
     """
-    reference = _reads_outside(case.repaired.reference, case.reference, change.leaf.array)
-    if reference or not _reads_outside(case.repaired.side, case.candidate, change.leaf.array):
+    reference, candidate = (_reads_outside(side, change.leaf.array) for side in sides(case))
+    if reference or not candidate:
         return ""
     return f"the candidate reads {change.name} at another place, which may be this one"
 
 
-def _reads_outside(side: Indexed | Side, view: RegionView, weight: Array) -> bool:
+def _reads_outside(side: CaseSide, weight: Array) -> bool:
     """Whether operations outside a region read a weight with certain numbers, or what it makes."""
-    tape, inside = view.tape, {op.index for op in view.ops}
-    bag = np.sort(weight, axis=None)
-    alike = {
-        value.id
-        for value in tape.values
-        if value.op < 0 and value.kind != "input" and value.size == bag.size
-        if same(np.sort(side.array(value.id), axis=None), bag)
-    }
+    tape, inside = side.view.tape, {op.index for op in side.view.ops}
     return any(
         op.index not in inside and op.index in tape.used
-        for value in alike
-        for _, op in tape.graph.readers(value, lambda op: op.static)
+        for value in holders(side.model, weight)
+        for _, op in tape.graph.readers(value.id, lambda op: op.static)
     )
+
+
+def holders(model: Side, array: Array) -> Iterator[Value]:
+    """The weights of a model that hold certain numbers, in any layout."""
+    bag = np.sort(array, axis=None)
+    for value in model.tape.values:
+        if value.op < 0 and value.kind != "input" and value.size == bag.size:
+            if same(np.sort(model.array(value.id), axis=None), bag):
+                yield value
 
 
 def _floating(leaves: Sequence[LeafView]) -> list[LeafView]:

@@ -46,8 +46,8 @@ def activation_kind(case: Case) -> Iterator[Explanation]:
     points = sample_of(case)
     if points is None:
         return
-    x, ours, theirs = points
-    a, b = recognise(x, ours), recognise(x, theirs)
+    x, reference, candidate = points
+    a, b = recognise(x, reference), recognise(x, candidate)
     if a is None or b is None or a.alike(b):
         return
     kind, (name, pair) = _stated(a, b)
@@ -97,7 +97,7 @@ def sample_of(case: Case) -> tuple[Array, Array, Array] | None:
 
 
 def _input(trial: Trial) -> Array:
-    """What enters, in the shape of the end: a flatten may lie between."""
+    """The input in the shape of the output: a flatten may lie between."""
     return trial.x.reshape(trial.reference.shape)
 
 
@@ -252,7 +252,7 @@ def _is_as_often(case: Case, curve: Curve, of_candidate: bool) -> bool:
             if op.index in leading or not made.isdisjoint(op.outputs)
         }
         fed = {value: run.array(value) for value in entering}
-        run = run.tape.replay("float64", fed, run, only=ops)  # in the run itself much is mended
+        run = run.tape.replay("float64", fed, run, only=ops)  # in the run itself much is repaired
         pairs: dict[int, list[int]] = {}
         for before, after in _pairs(run.tape, ops):
             pairs.setdefault(after, []).append(before)
@@ -292,7 +292,7 @@ def _curves(case: Case, view: RegionView, values: Values) -> Iterator[tuple[Curv
         x, y = (
             np.concatenate([run[value].ravel()[some] for run in runs]) for value in (before, after)
         )
-        if x.shape != y.shape:  # a selection, of fewer numbers on other inputs
+        if x.shape != y.shape:  # a selection, of fewer elements on other inputs
             continue
         curve = recognise(x, y)
         if curve is not None:

@@ -14,6 +14,7 @@ from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._attested import computes
 from parity.diagnosis.causes._context import maps_elementwise
 from parity.diagnosis.causes._masks import HIDDEN, is_mask_of, masks_of
+from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._weights import gives, with_leaves
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
@@ -197,7 +198,7 @@ def _masks_behind(case: Case) -> bool:
 
 def _unmasked(case: Case) -> Iterator[dict[int, Array]]:
     """Values for the reference's masks that mask nothing."""
-    masks = masks_of(case, case.reference)
+    masks = masks_of(sides(case)[0])
     for choice in (1, 0):
         values: dict[int, Array] = {}
         for value, array in masks:

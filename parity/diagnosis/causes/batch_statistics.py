@@ -12,7 +12,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
-from parity.diagnosis.causes._attested import other_scale
+from parity.diagnosis.causes._attested import other_scale, repeats
 from parity.diagnosis.causes._norm_changes import edit_of, in_words
 from parity.diagnosis.causes._weights import held
 from parity.diagnosis.causes.norm import forms_of, vectors_of
@@ -47,17 +47,19 @@ def batch_normalisation(case: Case) -> Iterator[Explanation]:
     forms = forms_of(case)
     if forms is None:
         return
-    ours, theirs = forms
+    reference, candidate = forms
     leaves = vectors_of(case)
-    if isinstance(ours, Affine):
-        for roles in _roles(ours, leaves):
-            if isinstance(theirs, Affine):
-                yield from _by_running_statistics(case, ours, roles, theirs)
+    if isinstance(reference, Affine):
+        for roles in _roles(reference, leaves):
+            if isinstance(candidate, Affine):
+                yield from _by_running_statistics(case, reference, roles, candidate)
             else:
-                yield from _statistics_of_the_batch(case, roles, ours, theirs, swapped=False)
-    elif isinstance(theirs, Affine):
-        for roles in _roles(theirs, leaves):
-            yield from _statistics_of_the_batch(case, roles, theirs, ours, swapped=True)
+                yield from _statistics_of_the_batch(
+                    case, roles, reference, candidate, swapped=False
+                )
+    elif isinstance(candidate, Affine):
+        for roles in _roles(candidate, leaves):
+            yield from _statistics_of_the_batch(case, roles, candidate, reference, True)
 
 
 @dataclass(frozen=True)
@@ -82,22 +84,22 @@ class _Roles:
 
 
 def _by_running_statistics(
-    case: Case, ours: Affine, roles: _Roles, theirs: Affine
+    case: Case, reference: Affine, roles: _Roles, candidate: Affine
 ) -> Iterator[Explanation]:
     ops = (*case.reference.computing, *case.candidate.computing)
     named = "batch normalisation" if any(op.word == "batch_norm" for op in ops) else _BY_STORED
-    for kind, found, stated in _changes_of_running(roles, theirs):
+    for kind, found, stated in _changes_of_running(roles, candidate):
         idle = _idle(case, tuple(stated)) if kind == "norm-affine-missing" else ""
         if idle:
             yield Explanation(
-                "weight-values", idle, of_form(case, found), of_form(case, ours), cost=-1
+                "weight-values", idle, of_form(case, found), of_form(case, reference), cost=-1
             )
             continue
         yield Explanation(
             kind,
             f"{named} with {in_words(stated)}",
             of_form(case, found),
-            of_form(case, ours),
+            of_form(case, reference),
             stated,
             edit_of([kind], stated) if kind == "norm-epsilon" else None,
             cost=len(stated) - 1,
@@ -117,7 +119,7 @@ def _no_other_epsilon(case: Case, roles: _Roles, stated: Mapping[str, Any]) -> s
         leaves = held(case, as_candidate)
         kept = [leaf for leaf in leaves if leaf.kind in ("parameter", "buffer")]
         near, same = (
-            [leaf for leaf in kept if _repeats(variance, leaf.array, tolerance)]
+            [leaf for leaf in kept if repeats(variance, leaf.array, tolerance)]
             for tolerance in (_NEAR, _SAME)
         )
         if near and not same:
@@ -127,15 +129,6 @@ def _no_other_epsilon(case: Case, roles: _Roles, stated: Mapping[str, Any]) -> s
 
 
 _SAME, _NEAR = 1e-7, 1e-2  # of a variance's element
-
-
-def _repeats(array: Array, vector: Array, tolerance: float) -> bool:
-    """Whether an array holds the numbers of a vector, in any order, each as often."""
-    if not vector.size or array.size % vector.size:
-        return False
-    numbers = np.sort(array)[:: array.size // vector.size]
-    return bool(np.allclose(numbers, np.sort(vector, axis=None), tolerance, 0.0))
-
 
 _NO_EFFECT = {"scale": (1.0, "one"), "offset": (0.0, "zero")}
 
@@ -156,9 +149,10 @@ def _idle(case: Case, parts: Sequence[str]) -> str:
 
 
 def _changes_of_running(
-    roles: _Roles, theirs: Affine
+    roles: _Roles, candidate: Affine
 ) -> Iterator[tuple[str, Affine, dict[str, tuple[Any, Any]]]]:
-    epsilon = _constant_epsilon((roles.scale / theirs.scale) ** 2 - roles.variance, roles.variance)
+    divisor = roles.scale / candidate.scale
+    epsilon = _constant_epsilon(divisor**2 - roles.variance, roles.variance)
     if epsilon is not None and epsilon != roles.epsilon:
         yield (
             "norm-epsilon",
@@ -166,7 +160,7 @@ def _changes_of_running(
             {"epsilon": (roles.epsilon, epsilon)},
         )
     spread = np.sqrt(roles.variance)
-    epsilon = _constant_epsilon(roles.scale / theirs.scale - spread, spread)
+    epsilon = _constant_epsilon(divisor - spread, spread)
     if epsilon:
         stated: dict[str, tuple[Any, Any]] = {"placement": ("inside", "outside")}
         if epsilon != roles.epsilon:
@@ -182,7 +176,9 @@ def _changes_of_running(
             {"scale": (True, False), "offset": (True, False)},
         ),
     ):
-        if same(made.scale, theirs.scale) and np.allclose(made.offset, theirs.offset, 1e-6, 1e-7):
+        if same(made.scale, candidate.scale) and np.allclose(
+            made.offset, candidate.offset, 1e-6, 1e-7
+        ):
             if not same(made.scale, whole.scale) or not np.allclose(roles.offset, flat):
                 yield "norm-affine-missing", made, stated
 

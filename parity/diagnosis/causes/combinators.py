@@ -41,13 +41,17 @@ def other_parameter(
         solve: the parameter with which the formula gives y of x, None if there is none; `among`
             makes one of a list of parameters.
         claim: the explanation in words, of the reference's parameter and the candidate's; its
-            predictions are put in here.
+            predictions are set here.
     """
     first = case.first
-    ours = solve(first.x, first.reference)
-    theirs = None if ours is None else solve(first.x, first.candidate)
-    if ours is not None and theirs is not None and not _same(ours, theirs):
-        yield replace(claim(ours, theirs), candidate=of_x(form, theirs), reference=of_x(form, ours))
+    reference = solve(first.x, first.reference)
+    candidate = None if reference is None else solve(first.x, first.candidate)
+    if reference is not None and candidate is not None and not _same(reference, candidate):
+        yield replace(
+            claim(reference, candidate),
+            candidate=of_x(form, candidate),
+            reference=of_x(form, reference),
+        )
 
 
 def _same(a: object, b: object) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._context import makers, moves_only
+from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
 
@@ -25,7 +26,7 @@ def cut_elsewhere(case: Case) -> Iterator[Explanation]:
         from the reference's the reference's.
     """
     tape = case.reference.tape
-    before = (tape.adapter.TRAITS.window(op, tape) for op in makers(case, as_candidate=False))
+    before = (tape.adapter.TRAITS.window(op, tape) for op in makers(sides(case)[0]))
     if not any(window is not None and window.transposed for window in before):
         return
     starts = cuts(case)

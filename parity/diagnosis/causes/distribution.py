@@ -43,9 +43,11 @@ _BENDING = 1e-4  # absolute: an epsilon in the correction is smaller where tanh 
 
 def is_log_probability(case: Case, value: int) -> bool:
     """Whether a value of the reference, not reduced, is made with the constant of densities."""
-    ours = constants_before(case.reference.tape, value, case.repaired.reference.run, reduced=False)
-    theirs = constants_before(case.candidate.tape, case.candidate.end, case.repaired.side.run)
-    return all(any(map(_is_of_normals, numbers)) for numbers in (ours, theirs))
+    reference = constants_before(
+        case.reference.tape, value, case.repaired.reference.run, reduced=False
+    )
+    candidate = constants_before(case.candidate.tape, case.candidate.end, case.repaired.side.run)
+    return all(any(map(_is_of_normals, found)) for found in (reference, candidate))
 
 
 def _is_of_normals(number: float) -> bool:
@@ -92,13 +94,13 @@ def scale_parameterisation(case: Case) -> Iterator[Explanation]:
 
 def _read_as_scales(case: Case) -> Iterator[tuple[int, int, str]]:
     """Values that scale something, what they are made of, and by which form."""
-    ours = inside_reference(case)
-    for value in ours.values:
+    reference = inside_reference(case)
+    for value in reference.values:
         if not _scales(case, value):
             continue
-        sources = ours.sources(value)
-        for source in (value, *(one for one in ours.values if one in sources)):
-            x, made = ours.array(source), ours.array(value)
+        sources = reference.sources(value)
+        for source in (value, *(one for one in reference.values if one in sources)):
+            x, made = reference.array(source), reference.array(value)
             if x.shape == made.shape and x.size:
                 name = "x" if source == value else _scale(x, made)
                 if name is not None and not (name == "x" and _is_bent(case, value)):
@@ -144,7 +146,7 @@ def squash_missing(case: Case) -> Iterator[Explanation]:
     Looks like: actions outside their bounds; near zero they are right.
     Proof: the reference's operations without the squashing function give the candidate's value.
     """
-    ours = inside_reference(case)
+    reference = inside_reference(case)
     return first_that_fits(
         case,
         (
@@ -155,8 +157,8 @@ def squash_missing(case: Case) -> Iterator[Explanation]:
                 parameters={"squash": ("tanh", "none")},
                 cost=_ALSO_AN_ACTIVATION,
             )
-            for value, source in ours.derived()
-            if is_of(np.tanh, ours.array(source), ours.array(value))
+            for value, source in reference.derived()
+            if is_of(np.tanh, reference.array(source), reference.array(value))
             and _bounds_an_action(case, value)
         ),
     )
@@ -210,9 +212,11 @@ def log_prob_reduction(case: Case) -> Iterator[Explanation]:
             continue
         words = "the components' log-probabilities"
         if change.kind == one.kind:
-            ours, theirs = change.named
-            text = f"{words} are reduced over axis {theirs}; the reference reduces them over axis"
-            text += f" {ours}"
+            reference, candidate = change.named
+            text = (
+                f"{words} are reduced over axis {candidate}; the reference reduces them over axis"
+            )
+            text += f" {reference}"
             parameters: dict[str, tuple[Any, Any]] = {"axis": change.named}
         else:
             now = f"the {change.kind} of {words}"
@@ -231,14 +235,18 @@ def log_prob_correction(case: Case) -> Iterator[Explanation]:
     Proof: the reference's log-probability without the correction, or with that of the value that
         the candidate reads, gives the candidate's.
     """
-    ours, theirs = inside_reference(case), inside_candidate(case)
-    mine = list(_corrections(ours))
-    yield from first_that_fits(case, _unscaled(case, ours))
+    reference, candidate = inside_reference(case), inside_candidate(case)
+    mine = list(_corrections(reference))
+    yield from first_that_fits(case, _unscaled(case, reference))
     if mine:
-        read = [one for one in ours.entering if any(one in ours.sources(made) for made in mine)]
-        yield from first_that_fits(case, _left_out(case, ours, mine))
+        read = [
+            one
+            for one in reference.entering
+            if any(one in reference.sources(made) for made in mine)
+        ]
+        yield from first_that_fits(case, _left_out(case, reference, mine))
         yield from first_that_fits(case, _of_another(case, read))
-        yield from first_that_fits(case, _clamped(case, ours, theirs, read))
+        yield from first_that_fits(case, _clamped(case, reference, candidate, read))
     yield from first_that_fits(
         case,
         (
@@ -248,7 +256,7 @@ def log_prob_correction(case: Case) -> Iterator[Explanation]:
                 "the log-probability is corrected for tanh; the reference's is not",
                 parameters={"correction": ("none", "log(1 - tanh(x)^2)")},
             )
-            for value in _after(theirs, list(_corrections(theirs)))
+            for value in _after(candidate, list(_corrections(candidate)))
         ),
     )
 
@@ -300,8 +308,8 @@ def _after(inside: Inside, corrections: list[int]) -> Iterator[int]:
             yield value
 
 
-def _left_out(case: Case, ours: Inside, corrections: list[int]) -> Iterator[Explanation]:
-    for value in _after(ours, corrections):
+def _left_out(case: Case, reference: Inside, corrections: list[int]) -> Iterator[Explanation]:
+    for value in _after(reference, corrections):
         yield Explanation(
             "log-prob-correction",
             "the log-probability of the squashed action is not corrected; the reference's is",
@@ -310,12 +318,12 @@ def _left_out(case: Case, ours: Inside, corrections: list[int]) -> Iterator[Expl
         )
 
 
-def _unscaled(case: Case, ours: Inside) -> Iterator[Explanation]:
+def _unscaled(case: Case, reference: Inside) -> Iterator[Explanation]:
     """The action is scaled after tanh, and the slope 1 - tanh(x)^2 is not."""
     if not any(op.word in LOGARITHMS for op in case.reference.readers(_LATER)):
         return
-    for value, source in ours.derived():
-        slope, x = ours.array(value), ours.array(source)
+    for value, source in reference.derived():
+        slope, x = reference.array(value), reference.array(source)
         if x.shape != slope.shape or not x.all() or not 0 < x.max() <= 1:
             continue
         factor = float(np.median(slope / x))
@@ -355,10 +363,12 @@ def _of_another(case: Case, read: list[int]) -> Iterator[Explanation]:
             )
 
 
-def _clamped(case: Case, ours: Inside, theirs: Inside, read: list[int]) -> Iterator[Explanation]:
+def _clamped(
+    case: Case, reference: Inside, candidate: Inside, read: list[int]
+) -> Iterator[Explanation]:
     """The candidate goes back from an action that was clamped: larger values are lost."""
-    for value, other in itertools.product(read, theirs.computed):
-        u, found = ours.array(value), theirs.array(other)
+    for value, other in itertools.product(read, candidate.computed):
+        u, found = reference.array(value), candidate.array(other)
         limit = float(np.abs(found).max(initial=0.0))
         if found.size != u.size or not 0 < limit < np.abs(u).max():
             continue

@@ -54,20 +54,20 @@ def is_weighted(case: Case, one: Reduction) -> bool:
 def expectation_axis(case: Case) -> Iterator[Explanation]:
     """The expectation of a distribution is summed over another axis than that of its atoms.
 
-    Looks like: an output with as many numbers as there are atoms, where there should be actions.
+    Looks like: an output with as many elements as there are atoms, where there should be actions.
     Proof: the reference's weighted atoms, summed over the other axis, give the candidate's value.
     """
     for change in changes(case):
         one = change.reduction
         if change.kind != one.kind or not is_weighted(case, one):
             continue
-        ours, theirs = change.named
+        reference, candidate = change.named
         yield Explanation(
             "expectation-axis",
-            f"the expectation is summed over axis {theirs}; the reference sums over the atoms, "
-            f"axis {ours}",
+            f"the expectation is summed over axis {candidate}; the reference sums over the atoms, "
+            f"axis {reference}",
             change.predict,
-            parameters={"axis": (ours, theirs)},
+            parameters={"axis": (reference, candidate)},
             edit=axis_edit(case, one),
         )
 
@@ -84,13 +84,13 @@ def expectation_over_another_axis(case: Case) -> Iterator[Explanation]:
     return first_that_fits(case, _exchanged_axes(case, inside_reference(case)))
 
 
-def _exchanged_axes(case: Case, ours: Inside) -> Iterator[Explanation]:
-    for value in ours.entering:
-        x = ours.array(value)
+def _exchanged_axes(case: Case, reference: Inside) -> Iterator[Explanation]:
+    for value in reference.entering:
+        x = reference.array(value)
         if x.ndim < 2 or is_probabilities(x) is None:
             continue
         for first, second in itertools.combinations(range(x.ndim), 2):
-            weighed = _weighed(ours, x, (first, second))
+            weighed = _weighed(reference, x, (first, second))
             if weighed is None:
                 continue
             other = first + second - weighed
@@ -104,14 +104,14 @@ def _exchanged_axes(case: Case, ours: Inside) -> Iterator[Explanation]:
             )
 
 
-def _weighed(ours: Inside, x: Array, axes: tuple[int, int]) -> int | None:
+def _weighed(reference: Inside, x: Array, axes: tuple[int, int]) -> int | None:
     """Along which of two axes of a length the support lies in the reference's region."""
     count = x.shape[axes[0]]
     if x.shape[axes[1]] != count:
         return None
-    made = [ours.array(value) for value in ours.computed]
-    for constant in read_constants(ours)[:_FEW]:
-        z = ours.array(constant)
+    made = [reference.array(value) for value in reference.computed]
+    for constant in read_constants(reference)[:_FEW]:
+        z = reference.array(constant)
         if z.size != count or progression(z) is None:
             continue
         for axis in axes:
@@ -130,24 +130,24 @@ def support(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations with evenly spaced atoms over the candidate's range in the
         place of its support give the candidate's value.
     """
-    ours = inside_reference(case)
-    for value in read_constants(ours)[:_FEW]:
-        z = ours.array(value)
+    reference = inside_reference(case)
+    for value in read_constants(reference)[:_FEW]:
+        z = reference.array(value)
         ends = progression(z)
         if ends is None or _fraction_steps(z) is not None or not _weighs_probabilities(case, value):
             continue
-        theirs = _range(case, value)
-        if theirs is None:
+        candidate = _range(case, value)
+        if candidate is None:
             continue
         range_ = rounded(ends[0]), rounded(ends[1])
-        is_reversed = np.allclose(theirs, ends[::-1], 1e-5)
+        is_reversed = np.allclose(candidate, ends[::-1], 1e-5)
         verb = "runs" if is_reversed else "reaches"
         yield Explanation(
             "support-order" if is_reversed else "support-range",
-            f"the support {verb} from {theirs[0]:g} to {theirs[1]:g}; the reference's "
+            f"the support {verb} from {candidate[0]:g} to {candidate[1]:g}; the reference's "
             f"{'runs ' if is_reversed else ''}from {range_[0]:g} to {range_[1]:g} ({z.size} atoms)",
-            _with_range(case, value, *theirs),
-            parameters={"range": (range_, theirs)},
+            _with_range(case, value, *candidate),
+            parameters={"range": (range_, candidate)},
         )
 
 
@@ -205,9 +205,9 @@ def atoms_actions_order(case: Case) -> Iterator[Explanation]:
     return first_that_fits(case, _split_the_other_way(case, inside_reference(case)))
 
 
-def _split_the_other_way(case: Case, ours: Inside) -> Iterator[Explanation]:
-    for value in ours.entering:
-        flat = ours.array(value)
+def _split_the_other_way(case: Case, reference: Inside) -> Iterator[Explanation]:
+    for value in reference.entering:
+        flat = reference.array(value)
         for actions, atoms, probable in _splits(case, flat.shape[-1]) if flat.ndim > 1 else ():
             if not (probable or flat.ndim == 2):
                 continue  # groups of features, of which a mean is taken
@@ -283,12 +283,12 @@ def quantile_fractions(case: Case) -> Iterator[Explanation]:
 
 def _other_fractions(case: Case) -> Iterator[Explanation]:
     mine = dict(_constants(inside_reference(case)))
-    theirs = [array for _, array in _constants(inside_candidate(case))]
+    candidate = [array for _, array in _constants(inside_candidate(case))]
     for value, array in mine.items():
         fractions = _fractions(array)
         if fractions is None:
             continue
-        for another in theirs:
+        for another in candidate:
             others = _fractions(another)
             if others is None or others.size != fractions.size or another.size != array.size:
                 continue
@@ -351,11 +351,11 @@ def _spelt(fractions: Array) -> str:
     return "i / n" if abs(offset) < 1e-3 else f"(i + {offset:g}) / n"
 
 
-def _complement(case: Case, ours: Inside) -> Iterator[Explanation]:
+def _complement(case: Case, reference: Inside) -> Iterator[Explanation]:
     """Fractions that are an input of the model, of which the candidate takes 1 - tau."""
     tape = case.reference.tape
-    for value in ours.entering:
-        tau = ours.array(value)
+    for value in reference.entering:
+        tau = reference.array(value)
         if tape.producer(tape.before_moves(value)) is not None:
             continue  # computed, as a gate is
         if tau.size and 0 < tau.min() and tau.max() < 1 and not is_probabilities(tau):

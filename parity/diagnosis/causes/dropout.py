@@ -26,7 +26,7 @@ from parity.diagnosis.view import RegionView
 from parity.draws.units import origins
 from parity.tape import Array
 
-_MASKS = "draws are not repeated: the rates are read off the masks of this one run"
+_MASKS = "samples are not repeated: the rates are read off the masks of this one run"
 _SIGMAS = 5  # that the share of zeros may be off
 _FEW = 8  # elements in which chance may look like a mask
 
@@ -62,37 +62,43 @@ def dropout(case: Case) -> Iterator[Explanation]:
         the reference's mask in the candidate gives the reference's value.
     """
     yield from _of_masks(case)
-    ours = _dropout(inside_reference(case)) if _draws(case.reference) else None
-    theirs = _dropout(inside_candidate(case)) if _draws(case.candidate) else None
-    yield from all_that_fit(case, _of_rates(case, ours, theirs))
+    reference = _dropout(inside_reference(case)) if _draws(case.reference) else None
+    candidate = _dropout(inside_candidate(case)) if _draws(case.candidate) else None
+    yield from all_that_fit(case, _of_rates(case, reference, candidate))
 
 
-def _of_rates(case: Case, ours: Dropout | None, theirs: Dropout | None) -> Iterator[Explanation]:
-    if theirs is not None and ours is None:
+def _of_rates(
+    case: Case, reference: Dropout | None, candidate: Dropout | None
+) -> Iterator[Explanation]:
+    if candidate is not None and reference is None:
         yield fix(
-            in_candidate(case, theirs.value, alone, theirs.source),
+            in_candidate(case, candidate.value, alone, candidate.source),
             "dropout-active",
-            f"dropout of {theirs.rate:g} is active here; the reference has none here",
-            parameters={"rate": (0.0, theirs.rate)},
-            evidence=(theirs.text,),
+            f"dropout of {candidate.rate:g} is active here; the reference has none here",
+            parameters={"rate": (0.0, candidate.rate)},
+            evidence=(candidate.text,),
         )
-    elif ours is not None and theirs is None:
+    elif reference is not None and candidate is None:
         yield Explanation(
             "dropout-active",
-            f"no dropout is active here; the reference drops {ours.rate:g} here",
-            with_value(case, ours.value, alone, ours.source),
-            parameters={"rate": (ours.rate, 0.0)},
-            evidence=(ours.text,),
+            f"no dropout is active here; the reference drops {reference.rate:g} here",
+            with_value(case, reference.value, alone, reference.source),
+            parameters={"rate": (reference.rate, 0.0)},
+            evidence=(reference.text,),
         )
-    elif ours is not None and theirs is not None and not np.isclose(ours.rate, theirs.rate, 1e-3):
-        masked = _with_mask_of(case, ours, theirs)
+    elif (
+        reference is not None
+        and candidate is not None
+        and not np.isclose(reference.rate, candidate.rate, 1e-3)
+    ):
+        masked = _with_mask_of(case, reference, candidate)
         if masked is not None:
             yield fix(
                 masked,
                 "dropout-rate",
-                f"dropout drops {theirs.rate:g}; the reference drops {ours.rate:g}",
-                parameters={"rate": (ours.rate, theirs.rate)},
-                evidence=(theirs.text,),
+                f"dropout drops {candidate.rate:g}; the reference drops {reference.rate:g}",
+                parameters={"rate": (reference.rate, candidate.rate)},
+                evidence=(candidate.text,),
                 unproved=_MASKS,  # the reference's mask in the candidate is the answer itself
             )
 
@@ -107,13 +113,13 @@ def _of_masks(case: Case) -> Iterator[Explanation]:
         rates = _scale_of_mask(case.reference), _scale_of_mask(case.candidate)
         predict: Predict = as_it_is
         unproved = _MASKS
-        told = f"{1 - float(first.candidate.mean()):.0%} of the mask's elements are 0"
+        text = f"{1 - float(first.candidate.mean()):.0%} of the mask's elements are 0"
     elif _is_mask(mask) and mask.shape == first.reference.shape == first.candidate.shape:
         scales = float(first.reference.max()), float(first.candidate.max())
         rates = _rate_of(scales[0]), _rate_of(scales[1])
         predict = of_x(np.multiply, scales[1])
         unproved = ""
-        told = f"what is kept is multiplied by {scales[1]:g}"
+        text = f"what is kept is multiplied by {scales[1]:g}"
     else:
         return
     if rates[0] is None or rates[1] is None or np.isclose(rates[0], rates[1], 1e-3):
@@ -123,7 +129,7 @@ def _of_masks(case: Case) -> Iterator[Explanation]:
         f"dropout drops {rates[1]:g}; the reference drops {rates[0]:g}",
         predict,
         parameters={"rate": rates},
-        evidence=(told,),
+        evidence=(text,),
         unproved=unproved,
     )
 
@@ -156,7 +162,7 @@ def _rate_of(scale: float) -> float | None:
 
 
 def _draws(view: RegionView) -> bool:
-    """Whether random numbers are drawn there, or read: draws that are paired lie before it."""
+    """Whether random samples are drawn there, or read: those that are paired lie before it."""
     noise = origins(view.tape).noise
     return any(
         op.role == "random" or op.word == "dropout" or not noise.isdisjoint(op.inputs)
@@ -186,15 +192,15 @@ def _rate(x: Array, made: Array) -> tuple[float, float] | None:
     return rounded(1 - 1 / scale, 4), dropped / (count + dropped)
 
 
-def _with_mask_of(case: Case, ours: Dropout, theirs: Dropout) -> Predict | None:
-    pair = case.repaired.pairs.get(theirs.source)
+def _with_mask_of(case: Case, reference: Dropout, candidate: Dropout) -> Predict | None:
+    pair = case.repaired.pairs.get(candidate.source)
     if pair is None:
         return None
 
     def predict(trial: Trial) -> Array:
-        x, made = case.reference_values(trial.given, (ours.source, ours.value))
+        x, made = case.reference_values(trial.given, (reference.source, reference.value))
         mask = np.divide(made, x, out=np.zeros_like(made), where=x != 0)
         lay = partial(np.multiply, pair.order.apply(mask))
-        return in_candidate(case, theirs.value, lay, theirs.source)(trial)
+        return in_candidate(case, candidate.value, lay, candidate.source)(trial)
 
     return predict

@@ -72,7 +72,7 @@ def _centres(view: RegionView, run: Replay, one: Reduction) -> bool:
 
 
 def _is_joined(tape: Tape, source: int, value: int) -> bool:
-    """Whether something enters a value on its way from another one, as a stream of its own."""
+    """Whether another live value is joined to a value on the way from its source, as a stream."""
     behind = tape.graph.descendants(source) | {source}
     ops = (tape.ops[index] for index in tape.graph.ancestors([value]))
     return any(
@@ -101,14 +101,14 @@ def dueling_mean(case: Case) -> Iterator[Explanation]:
         one = change.reduction
         if change.kind == "none" or not centres_advantages(case, one):
             continue
-        ours, theirs = change.named
+        reference, candidate = change.named
         if change.kind == one.kind:
             yield Explanation(
                 "dueling-mean-axis",
-                f"the advantages are centred over axis {theirs}; the reference centres them over "
-                f"axis {ours}",
+                f"the advantages are centred over axis {candidate}; the reference centres them "
+                f"over axis {reference}",
                 change.predict,
-                parameters={"axis": (ours, theirs)},
+                parameters={"axis": (reference, candidate)},
                 edit=axis_edit(case, one),
             )
         else:
@@ -143,7 +143,7 @@ def dueling_not_centred(case: Case) -> Iterator[Explanation]:
 
 
 def _takes_a_mean(view: RegionView, size: int) -> str:
-    """Why nothing may be missing: a mean of as many numbers is taken off further on.
+    """Why nothing may be missing: a mean of as many elements is taken off further on.
 
     Over another axis it may cancel, as over the atoms of a softmax that follows.
     """
@@ -167,25 +167,25 @@ def dueling_wrong_tensor(case: Case) -> Iterator[Explanation]:
     Proof: the reference's head with the mean of the other tensor gives the candidate's Q-values;
         or with the value centred, and the advantages as they are.
     """
-    ours, theirs = inside_reference(case), inside_candidate(case)
+    reference, candidate = inside_reference(case), inside_candidate(case)
     heads = (
-        _Head(case, False, ours, case.reference_values, case.run_reference),
-        _Head(case, True, theirs, case.candidate_values, case.run_candidate),
+        _Head(case, False, reference, case.reference_values, case.run_reference),
+        _Head(case, True, candidate, case.candidate_values, case.run_candidate),
     )
-    others = tuple(dict.fromkeys((*ours.entering, *case.partners.values())))
+    others = tuple(dict.fromkeys((*reference.entering, *case.partners.values())))
     for head in heads:
         for one in reductions(head.inside):
             if not _centres(head.inside.view, head.inside.base, one) or head.is_idle(one):
                 continue
             made_of = head.inside.sources(one.source) | {one.source}
-            for other in theirs.entering if head.of_candidate else others:
+            for other in candidate.entering if head.of_candidate else others:
                 if other not in made_of:
                     x = head.inside.view.tape.values[other].shape
                     found = _mean_of(head, one, other, x, head.values)
                     yield from first_that_fits(case, found)
             if head.of_candidate:  # a value that the reference alone reads
-                actions = theirs.view.tape.values[one.source].size
-                for other in ours.entering:
+                actions = candidate.view.tape.values[one.source].size
+                for other in reference.entering:
                     value = case.reference.tape.values[other]
                     # as many may be the advantages, whose own mean is over another axis, say
                     if value.size < actions:
@@ -233,12 +233,12 @@ class _Head:
     def claim(self, predict: Predict, parameter: str, text: str) -> Explanation:
         """The explanation that the other side does something else than centre the advantages."""
         right = "the advantages are centred by their own"
-        told, pair = (text, right), ("advantages", "value")
+        texts, pair = (text, right), ("advantages", "value")
         if self.of_candidate:
-            told, pair = (right, text), ("value", "advantages")
+            texts, pair = (right, text), ("value", "advantages")
         return Explanation(
             "dueling-wrong-tensor",
-            f"{told[0]}; in the reference {told[1]}",
+            f"{texts[0]}; in the reference {texts[1]}",
             *on_side(predict, self.of_candidate),
             {parameter: pair},
         )

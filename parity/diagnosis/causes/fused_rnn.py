@@ -47,14 +47,13 @@ class Lstm:
     gate: Callable[[Array], Array] = sigmoid
     state: Callable[[Array], Array] = np.tanh
     carries: tuple[bool, bool] = (True, True)
-    backwards: bool = False
 
     def __call__(self, x: Array) -> Array:
         """The states of all steps: (steps, batch, units)."""
         sequence = np.moveaxis(x, self.steps, 0)
         h = c = np.zeros((sequence.shape[1], self.own.shape[1]))
         found = []
-        for step in sequence[::-1] if self.backwards else sequence:
+        for step in sequence:
             i, f, g, o = np.split(step @ self.kernel.T + h @ self.own.T + self.bias, 4, axis=-1)
             c = self.gate(f) * c + self.gate(i) * self.state(g)
             h = self.gate(o) * self.state(c)
@@ -62,7 +61,7 @@ class Lstm:
             h, c = (
                 one if kept else 0 * one for one, kept in zip((h, c), self.carries, strict=True)
             )
-        return np.stack(found[::-1] if self.backwards else found)
+        return np.stack(found)
 
 
 @dataclass(frozen=True)
@@ -128,9 +127,9 @@ _FORMS: Sequence[Form] = (np.asarray, _batch_first, _last)
 # --- causes ---------------------------------------------------------------------------------------
 
 
-@cause("recurrent-activation", "state-not-carried", "direction", enclosures=True)
+@cause("recurrent-activation", "state-not-carried", enclosures=True)
 def lstm_as_a_whole(case: Case) -> Iterator[Explanation]:
-    """An LSTM that is one operation on one side differs in its activations, state or direction.
+    """An LSTM that is one operation on one side differs in its activations or state.
 
     Looks like: states that agree at the first step only (not carried), or at none.
     Proof: an LSTM of the reference's weights gives the reference's states; with one thing changed,
@@ -168,12 +167,6 @@ def _changed(case: Case, layer: Lstm) -> Iterator[tuple[str, str, Parameters, Ls
             {"carried": (True, False)},
             replace(layer, carries=carries),
         )
-    yield (
-        "direction",
-        "the steps are taken backwards",
-        {"direction": ("forwards", "backwards")},
-        replace(layer, backwards=True),
-    )
 
 
 @cause("reset-after", enclosures=True)

@@ -32,7 +32,7 @@ from parity.tape import Array, Tape
 _PREPARED = 4  # operations between an input and what is made of it beforehand
 _FEW = 6  # that are rolled by any number
 _PARTS = 16  # channels or frames, at most
-_SAMPLES = 3  # of each channel, to tell its scale and offset
+_SAMPLES = 3  # of each channel, to read off its scale and offset
 
 
 def from_input(tape: Tape, value: int) -> bool:
@@ -74,21 +74,21 @@ def input_order(case: Case) -> Iterator[Explanation]:
         yield from first_that_fits(case, _reordered(case, inside_reference(case)))
 
 
-def _reordered(case: Case, ours: Inside) -> Iterator[Explanation]:
-    for value in ours.entering:
-        x = ours.array(value)
+def _reordered(case: Case, reference: Inside) -> Iterator[Explanation]:
+    for value in reference.entering:
+        x = reference.array(value)
         if x.ndim < 3 or not from_input(case.reference.tape, value):
             continue  # features and flags have no frames
         for axis in range(1, x.ndim):
             count = x.shape[axis]
             for name, order in _orders(count) if 2 <= count <= _PARTS else ():
-                mine, theirs = spell((axis,), x.ndim), in_candidate_layout(case, value, (axis,))
-                kind, parts = _parts(case, value, axis, theirs)
+                mine, candidate = spell((axis,), x.ndim), in_candidate_layout(case, value, (axis,))
+                kind, parts = _parts(case, value, axis, candidate)
                 yield Explanation(
                     kind,
                     f"{parts} are {name} against the reference's",
                     with_value(case, value, partial(np.take, indices=order, axis=axis)),
-                    parameters={"order": (tuple(range(count)), order), "axis": (mine, theirs)},
+                    parameters={"order": (tuple(range(count)), order), "axis": (mine, candidate)},
                     cost=-0.5,  # reported in place of a layout, which it also is
                 )
 
@@ -168,21 +168,21 @@ def input_scale(case: Case) -> Iterator[Explanation]:
     Proof: scale and offset are read off both sides; the reference's operations on an input that
         makes up for them give the candidate's value.
     """
-    ours, theirs = inside_reference(case), inside_candidate(case)
-    if len(ours.entering) != 1 or not from_input(case.reference.tape, ours.entering[0]):
+    reference, candidate = inside_reference(case), inside_candidate(case)
+    if len(reference.entering) != 1 or not from_input(case.reference.tape, reference.entering[0]):
         return
-    value = ours.entering[0]
+    value = reference.entering[0]
     partners = [one for one, partner in case.partners.items() if partner == value]
-    if not theirs.view.ops:
+    if not candidate.view.ops:
         partners = [case.candidate.end]
     pair = case.repaired.pairs.get(partners[0]) if len(partners) == 1 else None
     if pair is None:
         return
-    mine, other = _made(ours, value), _made(theirs, partners[0])
-    shape = theirs.array(partners[0]).shape
+    mine, other = _made(reference, value), _made(candidate, partners[0])
+    shape = candidate.array(partners[0]).shape
     if np.broadcast_shapes(np.shape(other.scale), np.shape(other.offset), shape) != shape:
         return  # a single number that a row is made of
-    x = ours.array(value)
+    x = reference.array(value)
     scale, offset = (
         pair.order.revert(np.broadcast_to(one, shape), x.shape)
         for one in (other.scale, other.offset)

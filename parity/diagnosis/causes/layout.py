@@ -13,6 +13,7 @@ from parity.diagnosis.causes._arrange import (
     AxisOrder,
     arrangement,
     holds_two_numbers,
+    index_along,
     of_index,
     same_bag_at_a_glance,
 )
@@ -30,6 +31,7 @@ from parity.diagnosis.causes._context import (
     role_of_axis,
     spatial_axes,
 )
+from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes.input_order import exchanged_kernels
 from parity.diagnosis.trial import Trial
 from parity.operations import CONVOLUTIONS, PADS, SOFTMAXES
@@ -217,10 +219,8 @@ def _split_axis(case: Case) -> str:
         return unknown
     shape = given[roots[0]].shape
     differ = []
-    for axis, length in enumerate(shape):
-        steps: Array = np.arange(length, dtype=np.float64)
-        steps = steps.reshape([-1 if i == axis else 1 for i in range(len(shape))])
-        trial = case.probe({**given, roots[0]: np.array(np.broadcast_to(steps, shape))})
+    for axis in range(len(shape)):
+        trial = case.probe({**given, roots[0]: np.array(index_along(shape, axis))})
         if not np.array_equal(trial.reference, trial.candidate):
             differ.append(axis)
     return f"axis {differ[0]} of {shape} is" if len(differ) == 1 else unknown
@@ -271,7 +271,7 @@ def _channel_axes(case: Case, shape: tuple[int, ...]) -> set[int]:
 def _is_sequence(case: Case) -> bool:
     """Whether convolutions over one axis are near: what else has three axes are tokens."""
     tape = case.reference.tape
-    near = (*case.reference.ops, *case.reference.readers(3), *makers(case, False))
+    near = (*case.reference.ops, *case.reference.readers(3), *makers(sides(case)[0]))
     return any(
         op.word in CONVOLUTIONS and len(tape.values[op.outputs[0]].shape) == 3 for op in near
     )

@@ -39,19 +39,19 @@ def logits_for_probabilities(case: Case) -> Iterator[Explanation]:
     """Logits are taken for probabilities, or probabilities for logits.
 
     Looks like: probabilities that are nearly alike, or NaN where a logit is negative.
-    Proof: the softmax of what enters, or what enters over its sum, gives the candidate's value,
+    Proof: the softmax of the input, or the input over its sum, gives the candidate's value,
         and the other of the two the reference's; in a loss, the reference's with the sigmoid of
-        what enters.
+        the input.
     """
     x = case.first.x
     yield from first_that_fits(case, _of_sigmoid(case))
     if x.shape != case.first.reference.shape or x.shape != case.first.candidate.shape:
         return
-    for ours, theirs in itertools.permutations(_READINGS, 2):
-        if "logits" not in (ours, theirs):
+    for reference, candidate in itertools.permutations(_READINGS, 2):
+        if "logits" not in (reference, candidate):
             continue
         for name in ("p", "log p"):
-            if name not in _READINGS[ours] or name not in _READINGS[theirs]:
+            if name not in _READINGS[reference] or name not in _READINGS[candidate]:
                 continue
             if name == "p" and is_probabilities(x) is not None:
                 continue  # what is a probability already is not read: a second softmax
@@ -61,10 +61,11 @@ def logits_for_probabilities(case: Case) -> Iterator[Explanation]:
                 (
                     Explanation(
                         "logits-vs-probabilities",
-                        f"the input is taken for {theirs}; the reference takes it for {ours}",
-                        of_x(_READINGS[theirs][name], axis),
-                        of_x(_READINGS[ours][name], axis),
-                        {"taken for": (ours, theirs)},
+                        f"the input is taken for {candidate}; "
+                        f"the reference takes it for {reference}",
+                        of_x(_READINGS[candidate][name], axis),
+                        of_x(_READINGS[reference][name], axis),
+                        {"taken for": (reference, candidate)},
                     )
                     for axis in axes
                 ),
@@ -84,10 +85,10 @@ _OF_TWO: tuple[Callable[[Array], Array], ...] = (
 
 def _of_sigmoid(case: Case) -> Iterator[Explanation]:
     """A loss of two classes: the candidate takes the sigmoid of what is a probability already."""
-    ours = inside_reference(case)
-    made = [ours.array(one) for one in ours.computed]
-    for value in ours.entering:
-        p = ours.array(value)
+    reference = inside_reference(case)
+    made = [reference.array(one) for one in reference.computed]
+    for value in reference.entering:
+        p = reference.array(value)
         if any(is_of(form, p, one) for form in _OF_TWO for one in made):
             yield Explanation(
                 "logits-vs-probabilities",

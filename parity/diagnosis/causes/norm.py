@@ -69,18 +69,18 @@ def normalisation(case: Case) -> Iterator[Explanation]:
     forms = forms_of(case)
     if forms is None:
         return
-    ours, theirs = forms
-    if isinstance(ours, Normalisation) and isinstance(theirs, Normalisation):
-        yield from _between_normalisations(case, ours, theirs)
-    elif isinstance(ours, Affine) and isinstance(theirs, Affine):
-        yield from _between_scales(case, ours, theirs)
+    reference, candidate = forms
+    if isinstance(reference, Normalisation) and isinstance(candidate, Normalisation):
+        yield from _between_normalisations(case, reference, candidate)
+    elif isinstance(reference, Affine) and isinstance(candidate, Affine):
+        yield from _between_scales(case, reference, candidate)
 
 
 @cause("norm-affine-missing")
 def affine_missing(case: Case) -> Iterator[Explanation]:
     """What is normalised is not scaled, or not shifted, before the next layer.
 
-    Looks like: the next layer's outputs differ, while what enters here has mean 0 and variance 1.
+    Looks like: the next layer's outputs differ, while their input has mean 0 and variance 1.
     Proof: the reference's own operations, run with the scale at 1 or the offset at 0, give the
         candidate's value.
     """
@@ -139,29 +139,29 @@ def local_response(case: Case) -> Iterator[Explanation]:
     if not _has_single_input(case):
         return
     probes = Probes(case)
-    ours = describe_local(probes, 0)
-    theirs = describe_local(probes, 1) if ours is not None else None
-    if ours is None or theirs is None or ours.axis != theirs.axis:
+    reference = describe_local(probes, 0)
+    candidate = describe_local(probes, 1) if reference is not None else None
+    if reference is None or candidate is None or reference.axis != candidate.axis:
         return
-    length = case.first.x.shape[ours.axis]
-    if min(ours.size, theirs.size) >= 2 * length - 1:
+    length = case.first.x.shape[reference.axis]
+    if min(reference.size, candidate.size) >= 2 * length - 1:
         return  # each takes in all: that is no local norm
-    pairs = zip(ours.parameters.items(), theirs.parameters.values(), strict=True)
+    pairs = zip(reference.parameters.items(), candidate.parameters.values(), strict=True)
     stated = {name: (a, b) for (name, a), b in pairs if not np.isclose(a, b, 1e-9)}
     words = "; ".join(f"{name} {b:.6g}, the reference {a:.6g}" for name, (a, b) in stated.items())
     yield Explanation(
         "lrn-parameters",
         f"local response normalisation with {words} (alpha as it multiplies the sum of squares)",
-        of_form(case, theirs),
-        of_form(case, ours),
+        of_form(case, candidate),
+        of_form(case, reference),
         stated,
     )
 
 
 def _between_normalisations(
-    case: Case, ours: Normalisation, theirs: Normalisation
+    case: Case, reference: Normalisation, candidate: Normalisation
 ) -> Iterator[Explanation]:
-    found = Changes(case, ours, theirs, ours)
+    found = Changes(case, reference, candidate, reference)
     if not (found.statistics() and found.scale() and found.offset()):
         return
     found.placement_and_epsilon()
@@ -175,7 +175,7 @@ def _between_normalisations(
         kinds[0],
         f"normalisation with {'; '.join(found.words)}",
         of_form(case, found.made),
-        of_form(case, ours),
+        of_form(case, reference),
         parameters,
         edit_of(kinds, parameters),
         cost=len(parameters) - 1,
@@ -183,19 +183,20 @@ def _between_normalisations(
     )
 
 
-def _between_scales(case: Case, ours: Affine, theirs: Affine) -> Iterator[Explanation]:
+def _between_scales(case: Case, reference: Affine, candidate: Affine) -> Iterator[Explanation]:
     """The scale after an RMS norm, when only it is in view."""
-    if not is_standardised(case) or not same(ours.offset, theirs.offset):
+    if not is_standardised(case) or not same(reference.offset, candidate.offset):
         return
-    changed = without_scale_or_one(case, ours.scale, theirs.scale)
+    changed = without_scale_or_one(case, reference.scale, candidate.scale)
     if changed is None or changed[0] != "rmsnorm-offset":
         return
     kept = changed[1]["scale"]
+    added = 1.0 if kept[0] == "w" else -1.0
     yield Explanation(
         "rmsnorm-offset",
         f"what is normalised is scaled by {kept[1]}, the reference scales by {kept[0]}",
-        of_form(case, Affine(ours.scale + (1.0 if kept[0] == "w" else -1.0), ours.offset)),
-        of_form(case, ours),
+        of_form(case, Affine(reference.scale + added, reference.offset)),
+        of_form(case, reference),
         changed[1],
         evidence=("the candidate's scale less the reference's is the same 1 in every channel",),
     )
@@ -210,9 +211,9 @@ def forms_of(case: Case) -> tuple[Form, Form] | None:
     if not any(op.word in _STATISTICAL for op in ops):
         return None
     probes = Probes(case)
-    ours = describe(probes, 0)
-    theirs = describe(probes, 1) if ours is not None else None
-    return (ours, theirs) if ours is not None and theirs is not None else None
+    reference = describe(probes, 0)
+    candidate = describe(probes, 1) if reference is not None else None
+    return (reference, candidate) if reference is not None and candidate is not None else None
 
 
 def _has_single_input(case: Case) -> bool:

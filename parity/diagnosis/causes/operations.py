@@ -26,7 +26,7 @@ from parity.operations import ADDITIONS, NORMS, SOFTMAXES, SUBTRACTIONS
 from parity.tape import Op
 
 _BYPASSED = 0.01  # what each operation more that is left out costs
-_TRIES = 24  # a region of many operations has no simple wiring to be told
+_TRIES = 24  # a region of many operations is no simple wiring
 # several operations in one
 _KERNELS = SOFTMAXES | NORMS | {"cross_entropy", "attention", "recurrence"}
 
@@ -38,20 +38,20 @@ def missing(case: Case) -> Iterator[Explanation]:
     Looks like: the value before the operation is the one that goes on.
     Proof: the reference's operations without it give the candidate's value.
     """
-    ours = inside_reference(case)
-    for value, source, left_out in _bypasses(ours):
+    reference = inside_reference(case)
+    for value, source, left_out in _bypasses(reference):
         predict = with_value(case, value, alone, source)
         if fits(predict, case.first, case.first.candidate):
-            yield _left_out_here(case, ours, predict, source, left_out)
+            yield _left_out_here(case, reference, predict, source, left_out)
             return
 
 
 def _left_out_here(
-    case: Case, ours: Inside, predict: Predict, source: int, left_out: list[Op]
+    case: Case, reference: Inside, predict: Predict, source: int, left_out: list[Op]
 ) -> Explanation:
-    theirs = inside_candidate(case)
-    zeros = _adds_zeros(theirs) if _is_addition(left_out) else None
-    if zeros is not None and _adds_zeros(ours) is None:
+    candidate = inside_candidate(case)
+    zeros = _adds_zeros(candidate) if _is_addition(left_out) else None
+    if zeros is not None and _adds_zeros(reference) is None:
         at = zeros.site.source.rsplit("/", 1)[-1]
         return Explanation(
             "branch-missing",
@@ -63,11 +63,11 @@ def _left_out_here(
         )
     names = _names(left_out)
     return Explanation(
-        "branch-missing" if _joins(ours, source, left_out) else "op-missing",
-        f"{names}{_brought_in(ours, source, left_out)} is missing here",
+        "branch-missing" if _joins(reference, source, left_out) else "op-missing",
+        f"{names}{_brought_in(reference, source, left_out)} is missing here",
         predict,
         parameters={"operations": (names, "none")},
-        unproved=twins(case) or _doubtful(ours, theirs, left_out),
+        unproved=twins(case) or _doubtful(reference, candidate, left_out),
         cost=_BYPASSED * len(left_out),
     )
 
@@ -88,32 +88,32 @@ def extra(case: Case) -> Iterator[Explanation]:
     Looks like: the value before the operation is the reference's.
     Proof: the candidate's operations without it give the reference's value.
     """
-    theirs = inside_candidate(case)
-    for value, source, left_out in _bypasses(theirs):
+    candidate = inside_candidate(case)
+    for value, source, left_out in _bypasses(candidate):
         fixed = in_candidate(case, value, alone, source)
         if not fits(fixed, case.first, case.first.reference):
             continue
         names = _names(left_out)
         yield Explanation(
             "op-extra",
-            f"{names}{_brought_in(theirs, source, left_out)} is applied here, "
+            f"{names}{_brought_in(candidate, source, left_out)} is applied here, "
             "the reference has none here",
             as_it_is,
             fixed,
             {"operations": ("none", names)},
             unproved=twins(case)
             or _is_of_shared_weights(case, left_out)
-            or _read_elsewhere(theirs, left_out)
-            or _doubtful(theirs, inside_reference(case), left_out),
+            or _read_elsewhere(candidate, left_out)
+            or _doubtful(candidate, inside_reference(case), left_out),
             cost=_BYPASSED * len(left_out),
         )
         return
 
 
 def _is_told(left_out: list[Op]) -> str:
-    """Why operations may be right of which the last ones tell a distribution's parameters.
+    """Why operations may be right whose last ones give a distribution's parameters.
 
-    A distribution takes the softmax of logits itself; by which other parameters it is told is
+    A distribution takes the softmax of logits itself; by which other parameters it is given is
     parity's own affair.
     """
     told = [op for op in left_out if isinstance(op.call, Told) and "softmax" not in op.kind]
@@ -173,14 +173,14 @@ def _has_it(other: Inside, own: Inside, left_out: list[Op]) -> str:
     it with bounds that nothing reaches on these inputs.
     """
     empty = not other.view.computing  # what it computes there may lie behind its end
-    theirs, ours = (
+    candidate, reference = (
         Counter(op.word for op in (*near(inside), *(inside.view.readers() if empty else ())))
         for inside in (other, own)
     )
     for op in left_out:
-        if theirs[op.word] and theirs[op.word] >= ours[op.word]:
+        if candidate[op.word] and candidate[op.word] >= reference[op.word]:
             return f"the other model computes {op.kind} there as well"
-    kernels = [word for word in theirs if word in _KERNELS and word not in ours]
+    kernels = [word for word in candidate if word in _KERNELS and word not in reference]
     several = len({op.kind for op in left_out if op.role != "move"}) > 1
     if kernels and (several or any(_adds_a_number(own, op) for op in left_out)):
         return f"the other model computes {kernels[0]}, which may have it inside"

@@ -1,7 +1,7 @@
 """A constant with too few digits; half precision on one side.
 
-`low-precision` is told where half precision enters (`parity/diagnosis/low_precision.py`): one model
-casts to float16 or bfloat16 on the way, and in float64 the models agree.
+`low-precision` is found where half precision begins (`parity/diagnosis/low_precision.py`): one
+model casts to float16 or bfloat16 on the way, and in float64 the models agree.
 """
 
 from __future__ import annotations
@@ -42,14 +42,21 @@ def constant_precision(case: Case) -> Iterator[Explanation]:
     if first.candidate.shape != x.shape:
         return
     for form, solve in ((_plus, _offset), (_times, _factor)):
-        ours, theirs = solve(x, first.reference), solve(x, first.candidate)
-        if ours is None or theirs is None or not _LEAST < abs(theirs / ours - 1) < _MOST:
+        reference, candidate = solve(x, first.reference), solve(x, first.candidate)
+        if (
+            reference is None
+            or candidate is None
+            or not _LEAST < abs(candidate / reference - 1) < _MOST
+        ):
             continue
-        for one, other, side in ((ours, theirs, "candidate"), (theirs, ours, "reference")):
+        for one, other, side in (
+            (reference, candidate, "candidate"),
+            (candidate, reference, "reference"),
+        ):
             how = _rounded_to(one, other)
             if how is None:
                 continue
-            a, b = plain(ours), plain(theirs)
+            a, b = plain(reference), plain(candidate)
             yield Explanation(
                 "constant-precision",
                 f"the constant is {b:.9g}, the reference's {a:.9g}: the {side}'s has {how}",

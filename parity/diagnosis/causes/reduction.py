@@ -64,24 +64,24 @@ def _of_two_numbers(case: Case, source: int) -> str:
 
 
 def _explanation(case: Case, change: Change) -> Explanation:
-    one, (ours, theirs) = change.reduction, change.named
-    over = "" if ours == () else f" over axis {ours}"
+    one, (reference, candidate) = change.reduction, change.named
+    over = "" if reference == () else f" over axis {reference}"
     if change.kind == one.kind:
         return Explanation(
             "reduction-axis",
-            f"{one.kind} over axis {theirs}; the reference takes it over axis {ours}",
+            f"{one.kind} over axis {candidate}; the reference takes it over axis {reference}",
             change.predict,
-            parameters={"axis": (ours, theirs)},
+            parameters={"axis": (reference, candidate)},
             edit=axis_edit(case, one, adds=False),
             cost=_PLAIN,
         )
     missing = change.kind == "none"
     if missing:
         text = f"what the reference takes the {one.kind} of{over} is not reduced"
-    elif ours in ((), theirs):
+    elif reference in ((), candidate):
         text = f"the {change.kind}{over}; the reference takes the {one.kind}"
     else:
-        text = f"the {change.kind} over axis {theirs}; the reference takes the {one.kind}{over}"
+        text = f"the {change.kind} over axis {candidate}; the reference takes the {one.kind}{over}"
     return Explanation(
         "reduction-missing" if missing else "reduction-kind",
         text,

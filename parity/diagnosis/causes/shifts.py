@@ -11,6 +11,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._context import moved_on
+from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._substitution import with_value
 from parity.diagnosis.causes._weights import gives
 from parity.diagnosis.trial import Trial
@@ -46,7 +47,7 @@ def rolled_otherwise(case: Case) -> Iterator[Explanation]:
     Proof: one side rolls, or joins two slices in the other order. The reference's operations with
         the candidate's shift in the place of their own give the candidate's value.
     """
-    reference, candidate = _rolls(case, case.reference), _rolls(case, case.candidate)
+    reference, candidate = (_rolls(side) for side in sides(case))
     others = [roll.shifts for roll in candidate]
     proposals = _other_shifts(case, reference, others) if reference else _added(case, others)
     found = next((one for one in proposals if gives(case, one[2])), None)
@@ -122,17 +123,16 @@ def _roll(shifts: Shifts, array: Array) -> Array:
     return np.roll(array, tuple(shifts.values()), tuple(shifts))
 
 
-def _rolls(case: Case, view: RegionView) -> list[Roll]:
+def _rolls(side: CaseSide) -> list[Roll]:
     """The values of a region that its operations roll, one after another as one."""
-    values = case.candidate_values if view is case.candidate else case.reference_values
     found: dict[int, Roll] = {}
-    for op in view.ops:
-        source = _source(view, op)
+    for op in side.view.ops:
+        source = _source(side.view, op)
         if source is None:
             continue
         before = found.pop(source, None)
         source = source if before is None else before.source
-        arrays = values(case.first.given, [source, op.outputs[0]])
+        arrays = side.values(side.case.first.given, [source, op.outputs[0]])
         shifts = _shifts(*arrays)
         if shifts:
             found[op.outputs[0]] = Roll(source, op.outputs[0], shifts)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -61,7 +62,7 @@ def softmax_axis(case: Case) -> Iterator[Explanation]:
     x = case.first.x
     if x.shape != case.first.reference.shape or x.ndim < 2:
         return
-    yield from _flattened_on_one_side(case)
+    yield from itertools.islice(_flattened_on_one_side(case), 1)
     for name, form in FORMS.items():
         yield from other_parameter(
             case, form, partial(_axes, case, name), partial(_over_other_axes, case, name)
@@ -77,17 +78,17 @@ def _axes(case: Case, name: str, x: Array, y: Array) -> Axes | None:
     return (x.shape.index(1),) if 1 in x.shape and computed and (y == 1.0).all() else None
 
 
-def _over_other_axes(case: Case, name: str, ours: Axes, theirs: Axes) -> Explanation:
-    axes = _named(case, ours, False), _named(case, theirs, True)
+def _over_other_axes(case: Case, name: str, reference: Axes, candidate: Axes) -> Explanation:
+    axes = _named(case, reference, False), _named(case, candidate, True)
     shapes = case.written.shapes
     other = f" of {shapes[0]}" if shapes[0] != shapes[1] else ""
-    candidate = case.first.candidate
-    totals = (np.exp(candidate) if name == "log_softmax" else candidate).sum(axis=ours)
+    given = case.first.candidate
+    totals = (np.exp(given) if name == "log_softmax" else given).sum(axis=reference)
     return Explanation(
-        "softmax-axis" if len(ours) == len(theirs) == 1 else "softmax-flattened",
+        "softmax-axis" if len(reference) == len(candidate) == 1 else "softmax-flattened",
         f"{name} over axis {axes[1]} of {shapes[1]}; the reference takes axis {axes[0]}{other}",
         parameters={"axis": axes} if axes[0] != axes[1] else {"axis": axes, "shape": shapes},
-        edit=Edit((name,), ("axis", "dim"), repr(_named(case, ours, True)), 1),
+        edit=Edit((name,), ("axis", "dim"), repr(_named(case, reference, True)), 1),
         evidence=(
             f"over axis {axes[0]} the candidate's probabilities add up to "
             f"{totals.min():.3g} .. {totals.max():.3g}, not 1",
@@ -101,24 +102,29 @@ def _flattened_on_one_side(case: Case) -> Iterator[Explanation]:
     if order is None or len(order.fine) == sum(n > 1 for n in first.x.shape):
         return
     shape = order.fine
-    for name, form in FORMS.items() if order.identity else ():
-
-        def of_flat(x: Array, axes: Axes, form: Callable[..., Array] = form) -> Array:
-            return form(x.reshape(shape), axes).reshape(x.shape)
-
-        def claim(ours: Axes, theirs: Axes, name: str = name) -> Explanation:
-            axes = spell(ours, len(shape)), spell(theirs, len(shape))
-            text = f"{name} over axis {axes[1]} of {shape}; the reference takes axis {axes[0]}"
-            return Explanation("softmax-flattened", text, parameters={"axis": axes})
-
-        def solve(x: Array, y: Array, name: str = name) -> Axes | None:
-            return _over(x.reshape(shape), y.reshape(shape), name)
-
-        for found in other_parameter(case, of_flat, solve, claim):
+    for name in FORMS if order.identity else ():
+        split = partial(_split, name, shape)
+        solve = partial(_over_split, name, shape)
+        for found in other_parameter(case, split, solve, partial(_claim_split, name, shape)):
             axes = found.parameters["axis"]
             if isinstance(axes[0], tuple) != isinstance(axes[1], tuple):
                 yield found
-                return
+
+
+def _split(name: str, shape: tuple[int, ...], x: Array, axes: Axes) -> Array:
+    return FORMS[name](x.reshape(shape), axes).reshape(x.shape)
+
+
+def _over_split(name: str, shape: tuple[int, ...], x: Array, y: Array) -> Axes | None:
+    return _over(x.reshape(shape), y.reshape(shape), name)
+
+
+def _claim_split(
+    name: str, shape: tuple[int, ...], reference: Axes, candidate: Axes
+) -> Explanation:
+    axes = spell(reference, len(shape)), spell(candidate, len(shape))
+    text = f"{name} over axis {axes[1]} of {shape}; the reference takes axis {axes[0]}"
+    return Explanation("softmax-flattened", text, parameters={"axis": axes})
 
 
 def _over(x: Array, y: Array, name: str) -> Axes | None:
@@ -155,19 +161,19 @@ def log_softmax_for_softmax(case: Case) -> Iterator[Explanation]:
     x = case.first.x
     if x.shape != case.first.reference.shape or x.ndim < 1:
         return
-    for ours, theirs in (("softmax", "log_softmax"), ("log_softmax", "softmax")):
-        axes = _over(x, case.first.reference, ours)
-        if axes is None or not close(FORMS[theirs](x, axes), case.first.candidate):
+    for reference, candidate in (("softmax", "log_softmax"), ("log_softmax", "softmax")):
+        axes = _over(x, case.first.reference, reference)
+        if axes is None or not close(FORMS[candidate](x, axes), case.first.candidate):
             continue
-        if theirs == "softmax" and _read_by_log_softmax(case, axes):
+        if candidate == "softmax" and _read_by_log_softmax(case, axes):
             yield _double(of_x(softmax, axes))
             return
         yield Explanation(
             "log-softmax-vs-softmax",
-            f"{theirs}; the reference takes {ours}",
-            of_x(FORMS[theirs], axes),
-            of_x(FORMS[ours], axes),
-            {"function": (ours, theirs)},
+            f"{candidate}; the reference takes {reference}",
+            of_x(FORMS[candidate], axes),
+            of_x(FORMS[reference], axes),
+            {"function": (reference, candidate)},
         )
 
 
@@ -209,22 +215,22 @@ def softmax_temperature(case: Case) -> Iterator[Explanation]:
         yield from other_parameter(case, np.divide, _divisor, partial(_divided, case))
 
 
-def _at_another_temperature(name: str, ours: float, theirs: float) -> Explanation:
+def _at_another_temperature(name: str, reference: float, candidate: float) -> Explanation:
     return Explanation(
         "softmax-temperature",
-        f"{name} of the logits over {theirs:g}; the reference divides them by {ours:g}",
-        parameters={"temperature": (ours, theirs)},
+        f"{name} of the logits over {candidate:g}; the reference divides them by {reference:g}",
+        parameters={"temperature": (reference, candidate)},
     )
 
 
-def _divided(case: Case, ours: float, theirs: float) -> Explanation:
+def _divided(case: Case, reference: float, candidate: float) -> Explanation:
     return Explanation(
         "softmax-temperature",
-        f"the logits are divided by {theirs:g} before softmax; the reference divides "
-        f"them by {ours:g}",
-        parameters={"temperature": (ours, theirs)},
+        f"the logits are divided by {candidate:g} before softmax; the reference divides "
+        f"them by {reference:g}",
+        parameters={"temperature": (reference, candidate)},
         # an attention's scale is one over the root of a length; another is a temperature
-        cost=0.0 if _scales_products(case, (ours, theirs)) else -0.1,
+        cost=0.0 if _scales_products(case, (reference, candidate)) else -0.1,
     )
 
 
@@ -306,14 +312,14 @@ def double_softmax(case: Case) -> Iterator[Explanation]:
 
 
 def _once_more_or_less(case: Case) -> Iterator[Explanation]:
-    ours, theirs = inside_reference(case), inside_candidate(case)
-    for value in ours.values:
-        axes = is_probabilities(ours.array(value)) or _softmax_of(ours, value)
+    reference, candidate = inside_reference(case), inside_candidate(case)
+    for value in reference.values:
+        axes = is_probabilities(reference.array(value)) or _softmax_of(reference, value)
         if axes is not None:
             yield _double(with_value(case, value, partial(softmax, axes=axes)))
-    for value, source in _second_softmaxes(theirs):
+    for value, source in _second_softmaxes(candidate):
         yield _double(as_it_is, in_candidate(case, value, alone, source))
-    for value, source in _second_softmaxes(ours):
+    for value, source in _second_softmaxes(reference):
         yield _double(with_value(case, value, alone, source), times=(2, 1))
 
 

@@ -185,12 +185,9 @@ def _pair(numbers: Iterable[Any]) -> Pair:
 def _explanation(
     kind: str, parameters: Mapping[str, Pair], summary: str = "", edit: Edit | None = None
 ) -> Explanation:
-    """An explanation whose predictions are still to be put in."""
-    return Explanation(kind, summary or _line(parameters), parameters=parameters, edit=edit)
-
-
-def _line(parameters: Mapping[str, Pair]) -> str:
-    return "; ".join(f"{name} {b}, the reference's is {a}" for name, (a, b) in parameters.items())
+    """An explanation that is still to get its predictions."""
+    lines = (f"{name} {b}, the reference's is {a}" for name, (a, b) in parameters.items())
+    return Explanation(kind, summary or "; ".join(lines), parameters=parameters, edit=edit)
 
 
 def _edit(kind: str, reference: tuple[int, ...]) -> Edit:

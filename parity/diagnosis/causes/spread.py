@@ -51,7 +51,7 @@ def spread(case: Case) -> Iterator[Explanation]:
 
     Looks like: what is normalised is off by a little, most where inputs are small.
     Proof: both sides are (k * variance + epsilon) to one power, as their responses to huge and
-        tiny inputs tell; with one number changed the reference's formula gives the candidate's
+        tiny inputs show; with one number changed the reference's formula gives the candidate's
         value, and unchanged the reference's.
     """
     first = case.first
@@ -60,41 +60,41 @@ def spread(case: Case) -> Iterator[Explanation]:
     if first.reference.shape != first.candidate.shape:
         return
     for axes in _reduced(first.x.shape, first.reference.shape):
-        ours, theirs = (_spread(case, side, axes) for side in (0, 1))
-        if ours is None or theirs is None or ours.power != theirs.power:
+        reference, candidate = (_spread(case, side, axes) for side in (0, 1))
+        if reference is None or candidate is None or reference.power != candidate.power:
             continue
-        found = _between(case, ours, theirs)
+        found = _between(case, reference, candidate)
         if found is not None:
             yield found
             return
 
 
-def _between(case: Case, ours: _Spread, theirs: _Spread) -> Explanation | None:
-    if ours.centred != theirs.centred:
+def _between(case: Case, reference: _Spread, candidate: _Spread) -> Explanation | None:
+    if reference.centred != candidate.centred:
         return None
     kinds: list[str] = []
     parameters: dict[str, tuple[Any, Any]] = {}
-    if not _alike(ours.factor, theirs.factor):
-        count = int(np.prod([case.first.x.shape[axis] for axis in ours.axes]))
-        ddof = _ddof(ours.factor, count), _ddof(theirs.factor, count)
+    if not _alike(reference.factor, candidate.factor):
+        count = int(np.prod([case.first.x.shape[axis] for axis in reference.axes]))
+        ddof = _ddof(reference.factor, count), _ddof(candidate.factor, count)
         if None in ddof:
             return None
         kinds.append("variance-ddof")
         parameters["ddof"] = ddof
-    if not _alike(ours.epsilon, theirs.epsilon):
+    if not _alike(reference.epsilon, candidate.epsilon):
         kinds.append("norm-epsilon")
-        parameters["epsilon"] = (ours.epsilon, theirs.epsilon)
+        parameters["epsilon"] = (reference.epsilon, candidate.epsilon)
     if not kinds:
         return None
     return Explanation(
         kinds[0],
         f"a variance with {in_words(parameters)}",
-        theirs.predict,
-        ours.predict,
+        candidate.predict,
+        reference.predict,
         parameters,
         edit_of(kinds, parameters),
         cost=len(parameters) - 1,
-        unproved=other_scale(case.candidate, theirs.epsilon) if "epsilon" in parameters else "",
+        unproved=other_scale(case.candidate, candidate.epsilon) if "epsilon" in parameters else "",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -12,12 +13,14 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._arrange import holds_two_numbers
 from parity.diagnosis.causes._attested import is_added
+from parity.diagnosis.causes._substitution import shortest
 from parity.diagnosis.causes._weights import (
     Change,
     changes,
     changes_in_words,
     described,
     gives,
+    holders,
     made,
     read_elsewhere,
     same,
@@ -142,7 +145,7 @@ def _relation(case: Case, change: Change) -> Relation | None:
         and same(factor * weight, now)
         and not holds_two_numbers(weight)
     ):
-        scale = _short(factor)
+        scale = shortest(factor, lambda one: math.isclose(one, factor, rel_tol=1e-6))
         return (
             "weight-scale",
             f"{_read(case, change)} is {scale:.6g} times the reference's",
@@ -168,15 +171,6 @@ def _relation(case: Case, change: Change) -> Relation | None:
     return None
 
 
-def _short(number: float) -> float:
-    """The shortest decimal that is the number but for float32 rounding."""
-    for digits in range(1, 8):
-        shorter = float(f"{number:.{digits}g}")
-        if abs(shorter - number) <= 1e-6 * abs(number):
-            return shorter
-    return number
-
-
 def _rounded(array: Array) -> Iterator[tuple[str, Array]]:
     narrow = array.astype(np.float32)
     with np.errstate(over="ignore"):
@@ -189,16 +183,11 @@ def _rounded(array: Array) -> Iterator[tuple[str, Array]]:
 
 def _elsewhere(case: Case, change: Change) -> LeafView | None:
     """Another of the reference's weights that holds the candidate's numbers."""
-    side = case.repaired.reference
-    made_of = case.reference.sources(change.leaf.id)  # w + 1 is made of w, and no other weight
-    bag = np.sort(change.now, axis=None)
-    for value in side.tape.values:
-        if value.op >= 0 or value.kind == "input" or value.size != bag.size:
-            continue
-        array = side.array(value.id)
-        if value.id in {change.leaf.id, *made_of} or array.dtype.kind != "f":
-            continue
-        if same(np.sort(array, axis=None), bag) and _in_some_layout(array, change.now):
+    model = case.repaired.reference
+    own = {change.leaf.id, *case.reference.sources(change.leaf.id)}  # w + 1 is made of w alone
+    for value in holders(model, change.now):
+        array = model.array(value.id)
+        if value.id not in own and array.dtype.kind == "f" and _in_some_layout(array, change.now):
             return LeafView(value.id, value.name, value.kind, array)
     return None
 
@@ -214,17 +203,9 @@ def _is_another_layer(case: Case, change: Change, other: LeafView) -> bool:
     return _readers(candidate, other.array) > _readers(reference, other.array)
 
 
-def _readers(side: Side, array: Array) -> int:
+def _readers(model: Side, array: Array) -> int:
     """How many live operations of a model read a weight with certain numbers, in any layout."""
-    bag = np.sort(array, axis=None)
-    return sum(
-        side.tape.graph.live_readers[value.id]
-        for value in side.tape.values
-        if value.op < 0
-        and value.kind != "input"
-        and value.size == bag.size
-        and same(np.sort(side.array(value.id), axis=None), bag)
-    )
+    return sum(model.tape.graph.live_readers[value.id] for value in holders(model, array))
 
 
 def _in_some_layout(array: Array, other: Array) -> bool:

@@ -18,10 +18,9 @@ from parity.diagnosis.causes._substitution import (
 from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
-from parity.walk_once import Once
 
 _OTHER = 0.5
-_TRIES = 24  # a region of many operations has no simple wiring to be told
+_TRIES = 24  # a region of many operations is no simple wiring
 _SWAPS = 4  # values of one shape that are exchanged
 
 
@@ -29,25 +28,25 @@ _SWAPS = 4  # values of one shape that are exchanged
 def wrong_source(case: Case) -> Iterator[Explanation]:
     """The candidate reads another value than the reference does.
 
-    Looks like: both operations do the same, on different numbers.
+    Looks like: both operations do the same, on different values.
     Proof: the reference's operations on the value that the candidate reads give the candidate's.
     """
-    ours = inside_reference(case)
-    found = list(first_that_fits(case, _read_from_others(case, ours)))
-    for one in found or first_that_fits(case, _exchanged(case, ours)):
+    reference = inside_reference(case)
+    found = list(first_that_fits(case, _read_from_others(case, reference)))
+    for one in found or first_that_fits(case, _exchanged(case, reference)):
         yield replace(one, unproved=one.unproved or twins(case))
 
 
-def _read_from_others(case: Case, ours: Inside) -> Iterator[Explanation]:
-    for value, other in itertools.islice(_others_read(case, ours), _TRIES):
+def _read_from_others(case: Case, reference: Inside) -> Iterator[Explanation]:
+    for value, other in itertools.islice(_others_read(case, reference), _TRIES):
         right, wrong = _name(case, value), _name(case, other)
         yield Explanation(
             "wrong-source",
             f"the values of {wrong} are read; the reference reads {right}",
-            with_value(case, value, partial(_shaped, shape=ours.array(value).shape), other),
+            with_value(case, value, partial(_shaped, shape=reference.array(value).shape), other),
             parameters={"source": (right, wrong)},
             unproved=_put_there(case, other),
-            cost=_OTHER if value in ours.entering else 2 * _OTHER,
+            cost=_OTHER if value in reference.entering else 2 * _OTHER,
         )
 
 
@@ -66,14 +65,14 @@ def _put_there(case: Case, other: int) -> str:
     return ""
 
 
-def _others_read(case: Case, ours: Inside) -> Iterator[tuple[int, int]]:
-    """The reference's values, and others of their size that enter and that they are not made of."""
+def _others_read(case: Case, reference: Inside) -> Iterator[tuple[int, int]]:
+    """The reference's values, and other inputs of their size that they are not made of."""
     tape = case.reference.tape
-    read = tuple(dict.fromkeys((*case.partners.values(), *ours.entering)))
-    for value in ours.values:
-        sources = ours.sources(value)
+    read = tuple(dict.fromkeys((*case.partners.values(), *reference.entering)))
+    for value in reference.values:
+        sources = reference.sources(value)
         for other in read:
-            if other == value or tape.values[other].size != ours.array(value).size:
+            if other == value or tape.values[other].size != reference.array(value).size:
                 continue
             if not tape.consumers[other] and other not in tape.outputs.values():
                 continue  # what a fused norm gives besides
@@ -81,9 +80,9 @@ def _others_read(case: Case, ours: Inside) -> Iterator[tuple[int, int]]:
                 yield value, other
 
 
-def _exchanged(case: Case, ours: Inside) -> Iterator[Explanation]:
-    for first, second in itertools.combinations(ours.entering[:_SWAPS], 2):
-        if ours.array(first).shape != ours.array(second).shape:
+def _exchanged(case: Case, reference: Inside) -> Iterator[Explanation]:
+    for first, second in itertools.combinations(reference.entering[:_SWAPS], 2):
+        if reference.array(first).shape != reference.array(second).shape:
             continue
         if _substituted_apart(case, first, second):
             continue
@@ -118,15 +117,8 @@ def _substituted_apart(case: Case, first: int, second: int) -> bool:
 def _substituted_before(case: Case, value: int) -> set[int]:
     """The repairs that a value of the candidate is made of, the last on each way to it."""
     tape, injected = case.repaired.side.tape, case.repaired.injected
-    found: set[int] = set()
-    waiting = Once([value])
-    for at in waiting:
-        op = tape.producer(at)
-        if at in injected:
-            found.add(at)
-        elif op is not None:
-            waiting.add(op.inputs)
-    return found
+    walk = tape.graph.backward([value], lambda at, _: at not in injected)
+    return {at for at, _ in walk if at in injected}
 
 
 def _name(case: Case, value: int) -> str:
