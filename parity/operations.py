@@ -213,6 +213,20 @@ BOUNDS = frozenset(("clip", "clip_min", "clip_max", "maximum", "minimum", "relu6
 # Of what these read only the shape matters.
 FILLED = frozenset(("zeros", "ones", "fill", "shape"))
 
+# Settings that frameworks call by several names; all others go by their own (`Tape.setting`).
+SETTINGS: Mapping[str, str] = {
+    "axis": "the axis or axes that it works along",
+    "epsilon": "what a norm adds to a variance",
+    "groups": "of channels, in a norm",
+    "minimum": "where it cuts off below",
+    "maximum": "where it cuts off above",
+    "replacement": "what stands for a value below a threshold",
+    "slope": "of a leaky ReLU below 0",
+    "scalar": "the number that it takes beside its tensors",
+    "factor": "of the second addend",
+    "training": "whether a norm takes the statistics of the batch",
+}
+
 
 def kernel_name(kind: str) -> str:
     """A kernel's own name in one spelling: `aten._softmax` and `Softmax` are both `softmax`."""
@@ -233,3 +247,15 @@ def table(spellings: Mapping[str, str]) -> dict[str, str]:
             if found.setdefault(name, word) != word:
                 raise ValueError(f"{name!r} is both {found[name]!r} and {word!r}")
     return found
+
+
+def settings(spellings: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """A framework's names of each setting, the first that an operation has to be taken.
+
+    Raises:
+        ValueError: a setting is none of `SETTINGS`.
+    """
+    unknown = spellings.keys() - SETTINGS.keys()
+    if unknown:
+        raise ValueError(f"{unknown} are no settings of parity.operations")
+    return {setting: tuple(names.split()) for setting, names in spellings.items()}

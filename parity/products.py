@@ -49,14 +49,14 @@ def matrix_product(op: Op, tape: Tape) -> Product | None:
     return None
 
 
-def einsum_equation(stated: str, ranks: Sequence[int]) -> str:
+def einsum_equation(text: str, ranks: Sequence[int]) -> str:
     """An equation with a letter for each axis, those behind its dots too; "" where it has another.
 
     Args:
         ranks: of both factors and of the result.
     """
-    words = stated.replace(" ", "").replace("->", ",").split(",")
-    if "->" not in stated or len(words) != 3:
+    words = text.replace(" ", "").replace("->", ",").split(",")
+    if "->" not in text or len(words) != 3:
         return ""
     whole = [_without_dots(word, rank) for word, rank in zip(words, ranks, strict=True)]
     return "{},{}->{}".format(*whole) if list(map(len, whole)) == list(ranks) else ""

@@ -109,6 +109,11 @@ class Tape:
         index = self.values[value].op
         return self.ops[index] if index >= 0 else None
 
+    def setting(self, op: Op, name: str, default: Any = None) -> Any:
+        """What an operation was given, by the setting's name in `parity.operations`."""
+        names = self.adapter.TRAITS.settings.get(name, (name,))
+        return next((op.attributes[own] for own in names if own in op.attributes), default)
+
     def is_baked(self, op: Op) -> bool:
         """Whether an operation computes with numbers that the host made of values of the run."""
         return op.index in self.baked_ops or not self.baked_leaves.isdisjoint(op.inputs)

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import numpy.typing as npt
+from parity.arrays import Array
 
-Array = npt.NDArray[Any]
 Sizes = tuple[int, ...]  # one for each axis of space
 
 

@@ -25,7 +25,7 @@ def pads_unlike(one: Geometry, other: Geometry) -> bool:
 
 
 def padding_text(own: Geometry, other: Geometry) -> str:
-    """A padding in words: both sides only where that is needed to tell it from another."""
+    """A padding in words: both sides only where that is needed to set it apart from another."""
     if own.before != other.before and not own.same:
         return text(own.before)
     sides = tuple(

@@ -33,7 +33,7 @@ class Contraction:
     output_axes: Axes
 
     def sizes(self, shape: Sequence[int]) -> tuple[int, int]:
-        """How many features are output_axes and how many enter, by the weight's shape."""
+        """How many features the result and the input have, by the weight's shape."""
         return math.prod(shape[a] for a in self.out), math.prod(shape[a] for a in self.summed)
 
 

@@ -84,14 +84,9 @@ class Graph:
     def weights(self, value: int) -> frozenset[int]:
         """The leaves with several numbers that a static value is made of."""
         if value not in self._weights:
-            found, todo = set(), Once([value])
-            for at in todo:
-                producer = self.tape.producer(at)
-                if producer is not None:
-                    todo.add(producer.inputs)
-                elif self.tape.values[at].size > 1:
-                    found.add(at)
-            self._weights[value] = frozenset(found)
+            walk = self.tape.graph.backward([value], lambda value, op: True)
+            leaves = (leaf for leaf, op in walk if op is None)
+            self._weights[value] = frozenset(v for v in leaves if self.tape.values[v].size > 1)
         return self._weights[value]
 
     def moved(self, values: Iterable[int]) -> set[int]:
@@ -111,13 +106,9 @@ class Graph:
 
     def comes_from(self, value: int, ops: Collection[int]) -> bool:
         """Whether one of some operations, by index, helps to make a value."""
-        todo, first = Once([value]), min(ops, default=len(self.tape.ops))
-        for at in todo:
-            op = self.tape.producer(at)
-            if op is not None and op.index in ops:
-                return True
-            todo.add(op.inputs if op is not None and op.index > first else ())
-        return False
+        first = min(ops, default=len(self.tape.ops))
+        walk = self.tape.graph.backward([value], lambda value, op: op.index > first)
+        return any(op is not None and op.index in ops for _, op in walk)
 
     def between(self, first: Collection[int], last: int) -> tuple[int, ...]:
         """Operations on the ways from some to the last one, these included; () if there is none."""
@@ -135,10 +126,9 @@ class Graph:
 
     def scalar(self, op: Op) -> float | None:
         """The single number that an operation takes beside its tensors."""
-        for name in ("other", "value", "exponent", "rhs"):
-            given = op.attributes.get(name)
-            if isinstance(given, (int, float)) and not isinstance(given, bool):
-                return float(given)
+        given = self.tape.setting(op, "scalar")
+        if isinstance(given, (int, float)) and not isinstance(given, bool):
+            return float(given)
         for value in op.inputs:
             if self.tape.values[value].size == 1 and self.tape.values[value].kind == "constant":
                 return float(self.tape.adapter.to_numpy(self.tape.recorded[value]).reshape(()))

@@ -15,7 +15,7 @@ from typing import Any
 
 from parity.architecture.graph import Graph
 from parity.architecture.step import ADDITIONS, STEPS, Step, axes_of
-from parity.tape import Op
+from parity.tape import Op, Tape
 from parity.walk_once import Once
 
 _QUOTIENTS = frozenset(("divide", "divide_from", "reciprocal"))
@@ -49,7 +49,7 @@ class _Statistic:
 def norms(graph: Graph) -> Iterator[Step]:
     """Norms by their roots, which nothing else has: `sqrt(variance + epsilon)`."""
     for root in graph.tape.ops:
-        power = _power(root)
+        power = _power(graph.tape, root)
         added = graph.tape.producer(root.inputs[0]) if power else None
         if added is None or added.word not in ADDITIONS or root.index in graph.owner:
             continue
@@ -89,11 +89,11 @@ def absorb_affine(graph: Graph, step: Step) -> None:
             at = op.outputs[0]
 
 
-def _power(op: Op) -> float:
+def _power(tape: Tape, op: Op) -> float:
     """Of a root 0.5 or -0.5; 0 where it is none."""
     if op.word in ("sqrt", "rsqrt"):
         return 0.5 if op.word == "sqrt" else -0.5
-    given = op.attributes.get("exponent", op.attributes.get("value"))
+    given = tape.setting(op, "scalar")
     return given if op.word == "power" and given in (0.5, -0.5) else 0.0
 
 
@@ -105,7 +105,7 @@ def _statistic(graph: Graph, variance: int) -> _Statistic | None:
         return found if leaf.op < 0 else None
     mean, x, centred = _mean_of_squares(graph, variance)
     shape = values[x].shape if x is not None else ()
-    axes = axes_of(mean, len(shape)) if mean is not None else ()
+    axes = axes_of(graph.tape, mean, len(shape)) if mean is not None else ()
     if not axes:
         return None
     if 0 in axes:
@@ -288,13 +288,13 @@ class _Norm:
 
     def _multiplied_out(self, op: Op) -> _Terms | None:
         word, given = op.word, op.inputs
-        if float(op.attributes.get("alpha") or 1) != 1:
+        if self._tape.setting(op, "factor", 1) not in (1, None):
             return None
         if word == "negate":
             return _negative(self._terms(given[0]))
         if word in _QUOTIENTS:
             return self._divided(op)
-        if word == "multiply_add" and op.attributes.get("value", 1) == 1:
+        if word == "multiply_add":
             return _sum(self._terms(given[0]), self._product(given[1], given[2]))
         if len(given) != 2:
             return None

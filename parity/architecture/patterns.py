@@ -46,7 +46,7 @@ def _loops(graph: Graph) -> Iterator[tuple[Collection[int], bool]]:
     for op in graph.tape.ops:
         if op.word == "recurrence" and op.index in graph.live:
             yield [op.index, *_products_before(graph, op)], True
-        elif op.word in DENSE and (op.static or op.index in graph.live):  # a first turn's zeros too
+        elif op.word in DENSE and (op.static or op.index in graph.live):  # a first step's zeros too
             for value in op.inputs:
                 if graph.is_static(value) and graph.weights(value):
                     reads[graph.weights(value)].append(op.index)
@@ -56,13 +56,13 @@ def _loops(graph: Graph) -> Iterator[tuple[Collection[int], bool]]:
         names = [graph.tape.values[leaf].name for leaf in weights]
         links = {adapter.TRAITS.weights.cell_layer(name, known) for name in names} - {None}
         if any(map(_RECURRENT.search, names)):
-            yield indices, True  # of a single turn all may be static: its state is zeros
+            yield indices, True  # of a single step all may be static: its state is zeros
         elif links:
             yield [index for link in links if link for index in _called(graph, link, indices)], True
         elif len(indices) > 1:
-            turn = graph.between(indices[:1], indices[1])
-            if turn and _is_fed(graph, turn):
-                yield {*turn, *graph.between(indices[:1], indices[-1]), indices[-1]}, False
+            step = graph.between(indices[:1], indices[1])
+            if step and _has_inputs(graph, step):
+                yield {*step, *graph.between(indices[:1], indices[-1]), indices[-1]}, False
 
 
 def _called(graph: Graph, link: str, products: Collection[int]) -> Iterator[int]:
@@ -87,9 +87,9 @@ def _products_before(graph: Graph, op: Op) -> Iterator[int]:
             todo.add(producer.inputs)
 
 
-def _is_fed(graph: Graph, turn: Collection[int]) -> bool:
+def _has_inputs(graph: Graph, step: Collection[int]) -> bool:
     """Whether one step of a loop has an input of its own; else a layer is just used again."""
-    ops = [graph.tape.ops[index] for index in sorted(turn)]
+    ops = [graph.tape.ops[index] for index in sorted(step)]
     known = {*ops[0].inputs, *(value for op in ops for value in op.outputs)}
     return any(
         value not in known and not graph.is_static(value) for op in ops for value in op.inputs
@@ -97,7 +97,7 @@ def _is_fed(graph: Graph, turn: Collection[int]) -> bool:
 
 
 def _place(op: Op) -> tuple[str, str]:
-    """The layer and line of an operation: one turn of a loop is where the others are."""
+    """The layer and line of an operation: one step of a loop is where the others are."""
     return op.site.layer, op.site.source
 
 
@@ -138,15 +138,13 @@ def layer_norms_by_batch_norm(graph: Graph) -> Iterator[Step]:
         if len(norms) != 1 or not live or any(index in graph.owner for index in live):
             continue
         (norm,) = norms
-        given, shape = norm.attributes, graph.tape.values[norm.inputs[0]].shape
+        shape = graph.tape.values[norm.inputs[0]].shape
         fixed = not any(graph.weights(value) for value in norm.inputs[1:3])
-        images = given.get("data_format") == "NCHW" and (len(shape), shape[0], shape[-1]) == (
-            4,
-            1,
-            1,
-        )
-        if fixed and images and given.get("is_training"):
-            parameters = {"epsilon": float(given["epsilon"]), "normalised": shape[2]}
+        one_image = len(shape) == 4 and shape[0] == shape[3] == 1
+        first = one_image and graph.tape.adapter.TRAITS.channel_axis(norm, 4) == 1
+        if fixed and first and graph.tape.setting(norm, "training"):
+            epsilon = float(graph.tape.setting(norm, "epsilon"))
+            parameters = {"epsilon": epsilon, "normalised": shape[2]}
             before = tuple(index for index in live if index <= norm.index)
             yield Step("layer_norm", norm.site, before, parameters)
 

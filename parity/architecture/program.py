@@ -19,7 +19,7 @@ from parity.architecture.patterns import (
 )
 from parity.architecture.single_operations import singles
 from parity.architecture.step import ADDITIONS, Step
-from parity.architecture.written_cells import turns
+from parity.architecture.written_cells import written_cells
 from parity.tape import Op, Tape
 
 # One word for what is the same arithmetic in several spellings.
@@ -54,7 +54,7 @@ class Program:
         self._outputs = {v: outputs.get(v, "output") for v in tape.outputs.values()}
         patterns = (
             recurrences,
-            turns,
+            written_cells,
             written_attentions,
             attentions,
             norms,
@@ -97,6 +97,8 @@ class Program:
         if len(static) == 1 and tape.values[tape.before_moves(static[0])].size == step.width:
             self.graph.owner[reader.index] = step
             step.ops = (*step.ops, reader.index)
+            if step.operands.pop("bias", None) is None:  # of two, neither is its bias alone
+                step.operands["bias"] = static[0]
 
     def _absorb_gathering(self, step: Step) -> None:
         """TensorFlow dilates by spreading an image over the batch, and gathers what comes of it."""

@@ -9,18 +9,18 @@ from typing import Any
 from parity.architecture.conv_pool import convolution, pool
 from parity.architecture.einsum import contraction
 from parity.architecture.graph import Graph
-from parity.architecture.step import STEPS, Read, Step, axes_of, first
+from parity.architecture.step import STEPS, Read, Step, axes_of
 from parity.tape import Op
 
 _STATISTICS = "running mean", "running variance"
 _SELU_SCALE = 1.0507009873554805
 
-# Activations with one parameter: its name, its attributes' names, and its default.
-_PARAMETERS: dict[str, tuple[str, tuple[str, ...], Any]] = {
-    "relu6": ("cap", ("cap",), None),
-    "leaky_relu": ("negative slope", ("negative_slope", "slope", "alpha"), 0.01),
-    "gelu": ("approximate", ("approximate",), "none"),
-    "softplus": ("beta", ("beta",), 1.0),
+# Activations with one parameter: its name, the setting, and its default.
+_PARAMETERS: dict[str, tuple[str, str, Any]] = {
+    "relu6": ("cap", "cap", None),
+    "leaky_relu": ("negative slope", "slope", 0.01),
+    "gelu": ("approximate", "approximate", "none"),
+    "softplus": ("beta", "beta", 1.0),
 }
 
 
@@ -30,26 +30,24 @@ def singles(graph: Graph, op: Op) -> Iterator[Step]:
     read = _READERS.get(kind or op.word)
     found = read(graph, op) if read else (kind, {}) if kind else None
     if found is not None:
-        operands = _operands(graph, op) if kind.endswith("_norm") else {}
-        yield Step(found[0], op.site, (op.index,), found[1], operands=operands)
+        yield Step(found[0], op.site, (op.index,), found[1], operands=_operands(graph, op, kind))
 
 
 def _clip(graph: Graph, op: Op) -> Read | None:
-    low = first(op.attributes, "min_val", "x_min", "min")
-    high = first(op.attributes, "max_val", "x_max", "max")
+    low, high = (graph.tape.setting(op, name) for name in ("minimum", "maximum"))
     if low != 0 or len(op.inputs) != 1:
         return None
     return ("relu", {}) if high is None else ("relu6", {"cap": float(high)})
 
 
 def _floor(graph: Graph, op: Op) -> Read | None:
-    floor = first(op.attributes, "min", "threshold", default=graph.scalar(op))
-    return ("relu", {}) if floor == 0 == op.attributes.get("value", 0) else None
+    floor = graph.tape.setting(op, "minimum", graph.scalar(op))
+    return ("relu", {}) if floor == 0 == graph.tape.setting(op, "replacement", 0) else None
 
 
 def _with_parameter(graph: Graph, op: Op) -> Read:
-    parameter, names, default = _PARAMETERS[op.word]
-    value = first(op.attributes, *names, default=default)
+    parameter, name, default = _PARAMETERS[op.word]
+    value = graph.tape.setting(op, name, default)
     if value is None:
         return op.word, {}
     return op.word, {parameter: value if isinstance(value, str) else float(value)}
@@ -68,13 +66,13 @@ def _elu(graph: Graph, op: Op) -> Read | None:
 
 def _softmax(graph: Graph, op: Op) -> Read:
     shape = graph.tape.values[op.inputs[0]].shape
-    axis = (*axes_of(op, len(shape)), -1)[0]
+    axis = (*axes_of(graph.tape, op, len(shape)), -1)[0]
     return op.word, {"over": shape[axis]} if shape else {}
 
 
 def _norm(graph: Graph, op: Op) -> Read:
     given, found = op.attributes, {}
-    epsilon, groups = first(given, "eps", "epsilon"), first(given, "group", "groups")
+    epsilon, groups = (graph.tape.setting(op, name) for name in ("epsilon", "groups"))
     if isinstance(epsilon, (int, float)):
         found["epsilon"] = float(epsilon)
     if op.word == "group_norm" and groups is not None:
@@ -86,8 +84,18 @@ def _norm(graph: Graph, op: Op) -> Read:
     return op.word, found
 
 
-def _operands(graph: Graph, op: Op) -> dict[str, int]:
-    """What each static input of a norm is: those that scale and shift first, then statistics."""
+def _operands(graph: Graph, op: Op, kind: str) -> dict[str, int]:
+    """What the static inputs of a step are, by their roles there."""
+    if kind.endswith("_norm"):
+        return _of_norm(graph, op)
+    tape = graph.tape
+    read = tape.adapter.TRAITS.window(op, tape) or tape.adapter.TRAITS.product(op, tape)
+    bias = read.bias if read is not None else None
+    return {"bias": bias} if bias is not None and graph.is_static(bias) else {}
+
+
+def _of_norm(graph: Graph, op: Op) -> dict[str, int]:
+    """Those that scale and shift first, then statistics."""
     tape = graph.tape
     static = [v for v in op.inputs if graph.is_static(v) and tape.values[v].size >= 1]
     static = [v for v in static if tape.values[v].dtype.startswith(("float", "bfloat"))]
@@ -129,7 +137,7 @@ def _embedding(graph: Graph, op: Op) -> Read | None:
     values = graph.tape.values
     tables = [v for v in op.inputs if values[v].kind == "parameter" and len(values[v].shape) == 2]
     others = [v for v in op.inputs if v not in tables]
-    if len(tables) != 1 or not others or first(op.attributes, "axis", "dim", default=0) != 0:
+    if len(tables) != 1 or not others or graph.tape.setting(op, "axis", 0) != 0:
         return None
     rows, features = values[tables[0]].shape
     result = values[op.outputs[0]].shape
@@ -143,7 +151,7 @@ def _global_pool(graph: Graph, op: Op) -> Read | None:
     x, y = (graph.tape.values[v].shape for v in (op.inputs[0], op.outputs[0]))
     rank = len(x)
     if op.word == "mean":
-        images = axes_of(op, rank) in (tuple(range(1, rank - 1)), tuple(range(2, rank)))
+        images = axes_of(graph.tape, op, rank) in (tuple(range(1, rank - 1)), tuple(range(2, rank)))
     else:
         images = math.prod(y[2:]) == 1
     return ("global_average_pool", {}) if rank >= 4 and images else None

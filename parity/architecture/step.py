@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from parity.tape import Op, Site
+from parity.tape import Op, Site, Tape
 
 _ACTIVATIONS = frozenset(
     "relu relu6 leaky_relu tanh sigmoid elu selu celu gelu softplus softsign mish silu "
@@ -45,8 +44,7 @@ class Step:
         ops: indices of its operations, in the order of the tape.
         parameters: by name, as far as the tape has them; comparable across frameworks.
         opaque: holds whatever a recurrence or an attention is made of.
-        operands: values that scale and shift in a norm, by their role, where operations of their
-            own do.
+        operands: values that are added, scale or shift, and statistics, by their role.
     """
 
     kind: str
@@ -78,14 +76,9 @@ class Step:
         return self.kind.replace("_", " ")
 
 
-def first(given: Mapping[str, Any], *names: str, default: Any = None) -> Any:
-    """The attribute that goes by one of several names."""
-    return next((given[name] for name in names if name in given), default)
-
-
-def axes_of(op: Op, rank: int) -> tuple[int, ...]:
+def axes_of(tape: Tape, op: Op, rank: int) -> tuple[int, ...]:
     """The axes that an operation is given to work on; () where it is given none."""
-    given = first(op.attributes, "dim", "axis")
+    given = tape.setting(op, "axis")
     axes = (given,) if isinstance(given, int) else given
     if not isinstance(axes, (list, tuple)) or not all(isinstance(axis, int) for axis in axes):
         return ()

@@ -36,7 +36,7 @@ class _Gate:
     sources: frozenset[int]
 
 
-def turns(graph: Graph) -> Iterator[Step]:
+def written_cells(graph: Graph) -> Iterator[Step]:
     """The cells that no loop has taken already; one that several agents share is one cell."""
     read = Gates(graph)
     found: dict[frozenset[int], set[int]] = defaultdict(set)

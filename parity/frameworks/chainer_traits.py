@@ -9,6 +9,7 @@ from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.chainer_products import product
 from parity.frameworks.chainer_weights import WEIGHTS
 from parity.frameworks.chainer_windows import channel_axis, padding, window
+from parity.frameworks.chainer_words import SETTINGS
 from parity.frameworks.traits import Traits
 from parity.tensors import offers
 
@@ -40,6 +41,7 @@ def switches() -> dict[str, str]:
 
 TRAITS = Traits(
     state=STATE,
+    settings=SETTINGS,
     weights=WEIGHTS,
     window=window,
     padding=padding,

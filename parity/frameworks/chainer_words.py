@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parity.operations import table
+from parity.operations import settings, table
 
 WORDS = table(
     {
@@ -106,5 +106,14 @@ WORDS = table(
         "sample_grid": "spatialtransformersampler",
         "unpool": "unpooling2d unpoolingnd upsampling2d",
         "zeros": "zeroslike",
+    }
+)
+
+SETTINGS = settings(
+    {
+        "epsilon": "eps",
+        "minimum": "x_min",
+        "maximum": "x_max",
+        "scalar": "value rhs",
     }
 )

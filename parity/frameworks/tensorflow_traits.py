@@ -14,6 +14,7 @@ from parity.frameworks.tensorflow_products import product
 from parity.frameworks.tensorflow_state import is_traced
 from parity.frameworks.tensorflow_weights import WEIGHTS
 from parity.frameworks.tensorflow_windows import channel_axis, padding, window
+from parity.frameworks.tensorflow_words import SETTINGS
 from parity.frameworks.traits import Traits
 from parity.tensors import DENSE, ITSELF, Items, Path, offers
 
@@ -82,6 +83,7 @@ def switches() -> dict[str, str]:
 
 TRAITS = Traits(
     state=STATE,
+    settings=SETTINGS,
     weights=WEIGHTS,
     window=window,
     padding=padding,

@@ -48,4 +48,24 @@ def own_reader(obj: Any, format: str) -> Callable[[str], Any] | None:
     return found if callable(found) else None
 
 
-WEIGHTS = WeightRules(cells=cells, own_writer=own_writer, own_reader=own_reader)
+def input_shapes(obj: Any) -> list[tuple[int | None, ...]]:
+    """See `WeightRules.input_shapes`."""
+    return [tuple(getattr(one, "shape", ())) for one in getattr(obj, "inputs", None) or ()]
+
+
+def takes_channels_last(obj: Any) -> bool:
+    """See `WeightRules.takes_channels_last`."""
+    for layer in getattr(obj, "layers", None) or ():
+        if type(layer).__name__ not in ("InputLayer", "Rescaling"):
+            window = hasattr(layer, "kernel_size") or hasattr(layer, "pool_size")
+            return window and getattr(layer, "data_format", None) == "channels_last"
+    return False
+
+
+WEIGHTS = WeightRules(
+    cells=cells,
+    own_writer=own_writer,
+    own_reader=own_reader,
+    input_shapes=input_shapes,
+    takes_channels_last=takes_channels_last,
+)

@@ -95,7 +95,7 @@ def padding(op: Op, tape: Tape) -> Padding | None:
         return None
     if len(pads) != rank:
         return None
-    mode = "zeros" if op.kind == "Pad" else ""  # of PadV2 it is told by an input
+    mode = "zeros" if op.kind == "Pad" else ""  # PadV2 has it as an input
     if op.word == "reflect_pad":
         mode = "symmetric" if given.get("mode") == "SYMMETRIC" else "reflect"
     return Padding(tuple((int(a), int(b)) for a, b in pads), mode)

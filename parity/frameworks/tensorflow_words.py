@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parity.operations import table
+from parity.operations import settings, table
 
 WORDS = table(
     {
@@ -118,5 +118,12 @@ WORDS = table(
         "range": "range",
         "one_hot": "onehot",
         "shape": "shape",
+    }
+)
+
+SETTINGS = settings(
+    {
+        "slope": "alpha",
+        "training": "is_training",
     }
 )

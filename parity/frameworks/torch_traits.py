@@ -12,6 +12,7 @@ from parity.frameworks.torch_keeping import STATE
 from parity.frameworks.torch_products import product
 from parity.frameworks.torch_weights import WEIGHTS
 from parity.frameworks.torch_windows import channel_axis, padding, window
+from parity.frameworks.torch_words import SETTINGS
 from parity.frameworks.traits import Traits
 from parity.tensors import DENSE, ITSELF, Items, offers
 
@@ -69,6 +70,7 @@ def switches() -> dict[str, str]:
 
 TRAITS = Traits(
     state=STATE,
+    settings=SETTINGS,
     weights=WEIGHTS,
     window=window,
     padding=padding,

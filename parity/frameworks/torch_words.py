@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parity.operations import table
+from parity.operations import settings, table
 
 WORDS = table(
     {
@@ -160,5 +160,20 @@ WORDS = table(
         "fill": "full fulllike fill newfull",
         "range": "arange",
         "one_hot": "onehot",
+    }
+)
+
+SETTINGS = settings(
+    {
+        "axis": "dim",
+        "epsilon": "eps",
+        "groups": "group",
+        "minimum": "min_val min threshold",
+        "maximum": "max_val max",
+        "replacement": "value",
+        "slope": "negative_slope",
+        "scalar": "other value exponent",
+        "factor": "alpha value",
+        "training": "training train",
     }
 )

@@ -46,6 +46,8 @@ class WeightRules:
             too.
         own_writer: what writes a model to a file of this name; None where the framework does not.
         own_reader: what fills a model from a file in this format; None where it is another's.
+        input_shapes: the shapes of a model's inputs, the batch first; [] where it states none.
+        takes_channels_last: whether a model's first layer takes images whose channels come last.
     """
 
     cells: Callable[[Collection[str], Callable[[str], Array]], Iterable[CellWeights]] = (
@@ -57,6 +59,8 @@ class WeightRules:
     file_formats: Mapping[str, str] = field(default_factory=dict)
     own_writer: Callable[[Any, str], Callable[[str], Any] | None] = _none
     own_reader: Callable[[Any, str], Callable[[str], Any] | None] = _none
+    input_shapes: Callable[[Any], list[tuple[int | None, ...]]] = lambda obj: []
+    takes_channels_last: Callable[[Any], bool] = _never
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class Traits:
 
     Attributes:
         state: how what models hold is put back after a run.
+        settings: its own names of the settings of `parity.operations`; the same where it has none.
         weights: how weights of its layers are named, laid out and stored.
         window: how a convolution, a pool or what gives columns goes over its input; None of all
             else, and where its attributes do not state it.
@@ -87,6 +92,7 @@ class Traits:
     """
 
     state: StateRules = field(default_factory=StateRules)
+    settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     weights: WeightRules = field(default_factory=WeightRules)
     window: Callable[[Op, Tape], Window | None] = _none
     padding: Callable[[Op, Tape], Padding | None] = _none

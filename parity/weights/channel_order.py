@@ -52,7 +52,7 @@ class Elements:
             if op.index in last:
                 step = program.steps[last[op.index]]
                 self._of[op.outputs[0]] = self._after(step, op, anchors.get(last[op.index]))
-            elif op.index not in owner or op.role == "move":  # a recurrence takes its turns apart
+            elif op.index not in owner or op.role == "move":  # a recurrence splits its steps
                 self._loose(op)
 
     def of(self, value: int) -> Array | None:
@@ -60,7 +60,7 @@ class Elements:
         return self._of.get(value)
 
     def channels(self, value: int, axis: int, images: bool) -> Array | None:
-        """What tells the channels of a value apart, by their order along `axis`.
+        """The origins of a value's channels, by their order along `axis`.
 
         Args:
             images: whether to look at a pixel in the middle, away from any padding.
@@ -165,7 +165,7 @@ class Elements:
         shape = self._tape.values[op.outputs[0]].shape
         if labels is None:
             return None
-        axes = axes_of(op, labels.ndim)
+        axes = axes_of(self._tape, op, labels.ndim)
         if not axes and len(shape) == labels.ndim:
             axes = tuple(n for n, size in enumerate(shape) if size != labels.shape[n])
         with np.errstate(over="ignore"):
@@ -174,14 +174,14 @@ class Elements:
 
 
 def _mixed(labels: Array) -> Array:
-    """Numbers whose sums tell which labels they are of, in whatever order."""
+    """Numbers whose sums identify the labels that they are of, in whatever order."""
     with np.errstate(over="ignore"):
         found: Array = (labels * 0x2545F4914F6CDD1D) ^ (labels >> 7)
         return found
 
 
 def order_in_file(origins: Array | None, elements: Elements, channels_last: bool) -> Array | None:
-    """How a file's channels are laid out as they enter a layer, from how images lie there.
+    """How a file's channels are laid out as a layer's input, from how images lie there.
 
     Args:
         origins: of the features of an input, in one layer's result.

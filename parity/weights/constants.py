@@ -1,4 +1,4 @@
-"""Tensors that meet no input in arithmetic: a variance that is one parameter, a token in front.
+"""Tensors that no input is computed with: a variance that is one parameter, a token in front.
 
 One model takes the softplus of it, another its root and its square; which output it becomes, or
 which operation on live values reads it, is the same. What is only set beside live values, as a free
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from parity.architecture.program import Program
-from parity.walk_once import Once
 from parity.weights.element_index import Addresses
 from parity.weights.operands import Part
 from parity.weights.standalone_parameters import Loose, role_of, terms
@@ -59,10 +58,7 @@ def _loose(
 
 def _tensors_behind(addresses: Addresses, value: int) -> set[int]:
     """The numbers of all tensors that a value is computed from."""
-    todo, found = Once([value]), set[int]()
-    for one in todo:
-        if one in addresses.leaves:
-            found.add(addresses.leaves[one])
-        producer = addresses.tape.producer(one) if addresses.tape is not None else None
-        todo.add(producer.inputs if producer is not None else ())
-    return found
+    if addresses.tape is None:
+        return set()
+    walk = addresses.tape.graph.backward([value], lambda value, op: True)
+    return {addresses.leaves[one] for one, _ in walk if one in addresses.leaves}

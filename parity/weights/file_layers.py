@@ -1,4 +1,4 @@
-"""The layers of a file of weights, told by the ends of its tensors' names, or by their shapes.
+"""The layers of a file of weights, by the ends of its tensors' names, or by their shapes.
 
 A file has no operations. How its kernels are laid out is known of the framework that wrote it:
 Keras and TensorFlow have channels last, all others channels first.
@@ -76,7 +76,7 @@ def tensors_of(file: WeightFile) -> list[Tensor]:
 
 
 def has_channels_last(file: WeightFile) -> bool:
-    """Whether kernels lie as Keras writes them; in other formats their names tell."""
+    """Whether kernels lie as Keras writes them; in other formats their names show it."""
     ends = {re.split(r"[/.]", label.split(":")[0])[-1] for label in file.labels.values()}
     return FORMATS[file.format].channels_last or "kernel" in ends
 
@@ -131,8 +131,8 @@ def canonical(own: Array, role: str, kind: str, last: bool) -> Iterator[Array]:
         whole = own.transpose(first, second, *space)
         yield over_space(whole)
         # depthwise: (multiple, channels) in Chainer, (channels, multiple) in Keras
-        apart = whole.transpose(1, 0, *range(2, own.ndim))
-        yield over_space(apart.reshape(apart.shape[0] * apart.shape[1], 1, *apart.shape[2:]))
+        split = whole.transpose(1, 0, *range(2, own.ndim))
+        yield over_space(split.reshape(split.shape[0] * split.shape[1], 1, *split.shape[2:]))
 
 
 def window(shape: tuple[int, ...], last: bool) -> tuple[int, ...]:

@@ -98,7 +98,7 @@ def _by_map(
 def _pair(
     stored: Addresses, target: Side, last: bool, wanted: Sequence[Wanted], found: Pairing
 ) -> None:
-    """The pairs, the order in which their channels enter, and what is left."""
+    """The pairs, the order of their input channels, and what is left."""
     anchors = {n: n + 1 for n in range(len(target.program.steps))}
     inputs = {v: numbered(target.tape.values[v].shape) for v in target.tape.inputs.values()}
     elements = Elements(target.program, anchors, inputs)

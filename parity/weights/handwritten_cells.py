@@ -1,4 +1,4 @@
-"""Recurrent cells read by what they compute: which gate is which is told by what it multiplies.
+"""Recurrent cells read by what they compute: what a gate multiplies shows which it is.
 
 A cell in small operations is read here, whatever its tensors are called and in whatever order its
 gates stand: a framework's own, rolled out, or one written by hand. The columns of each product are
@@ -8,8 +8,8 @@ followed through sums and splits to the sigmoid or tanh that makes a gate of the
 - GRU: `z` weighs the one tanh against the state, `r` is the other.
 
 A product of several values joined into one row is a sum of products, one for each of them. In a
-loop the recurrent product is the one that meets what it helped to compute; in a single turn, the
-one that reads the state.
+loop the recurrent product is the one that multiplies what it helped to compute; in a single step,
+the one that reads the state.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Written:
         roles: in the common arrangement.
         first: index of the first step's product with the input.
         step: number of the recurrence.
-        skips: whether the first turn leaves out the recurrent products, and so their biases.
+        skips: whether the first step leaves out the recurrent products, and so their biases.
     """
 
     gates: int
@@ -108,9 +108,9 @@ def _read(sums: Sums, number: int, step: Step) -> Written | None:
     for name, arrays in rows.items():
         sign = signs if arrays[0].ndim == 1 else signs[:, None]
         roles[name] = [(sign if is_reversed else 1.0, np.concatenate(arrays))]
-    turns = {back: {len(sums.alike(sums.products[n].op)) for n in products
+    steps = {back: {len(sums.alike(sums.products[n].op)) for n in products
                     if (n in recurring) == back} for back in (False, True)}  # fmt: skip
-    skips = "recurrent bias" in roles and max(turns[True]) < max(turns[False])
+    skips = "recurrent bias" in roles and max(steps[True]) < max(steps[False])
     of_input = [sums.products[n].op for n in products - recurring]
     first = min(n for op in of_input for n in sums.alike(op) if n in sums.graph.live)
     return Written(len(order), units, roles, first, number, skips)
@@ -158,7 +158,7 @@ class _Turns:
             self._see(op)
 
     def gates(self) -> dict[str, _Gate]:
-        """Those of the last turn, by their names; none where they make no cell that is known."""
+        """Those of the last step, by their names; none where they make no cell that is known."""
         if self.fused:
             return self.fused
         if self.weighs and self.shows:
@@ -250,7 +250,7 @@ class _Turns:
         return _Gate(int(row[0] // _SPAN), columns, value in self.reversed)
 
     def _takes_from_one(self, op: Op) -> bool:
-        turns = op.word == "subtract_from"
+        steps = op.word == "subtract_from"
         if op.word == "subtract":
-            turns = self.graph.is_static(op.inputs[0]) and not self.graph.is_static(op.inputs[1])
-        return turns and self.graph.scalar(op) == 1
+            steps = self.graph.is_static(op.inputs[0]) and not self.graph.is_static(op.inputs[1])
+        return steps and self.graph.scalar(op) == 1

@@ -60,7 +60,7 @@ def _partners(found: Pairing) -> str:
         f"no partner was found for {names}: what belongs together can be hints by a map. Add lines "
         f'as {{"role": "weight", "source": {source}, "target": {target}}} to the one that save_map '
         "(--save-map) writes, and give it as map= (--map). If nothing belongs there, the two are "
-        "not built alike, and parity.structure tells where"
+        "not built alike, and parity.structure shows where"
     )
 
 

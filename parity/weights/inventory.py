@@ -15,8 +15,8 @@ from parity.report.sentences import outputs_lines
 from parity.result import Heads
 from parity.walk_once import Once
 from parity.weights.pairing import Side
-from parity.weights.probe_inputs import drawn, fed
-from parity.weights.tensors import Tensor, collisions, told_collisions
+from parity.weights.probe_inputs import example_inputs, inputs_for
+from parity.weights.tensors import Tensor, collision_notes, collisions
 
 _HEADINGS = ("tensor", "shape", "dtype", "role", "used by")
 
@@ -107,15 +107,15 @@ def inventory(model: Any, inputs: Inputs = None) -> Inventory:
 
     Args:
         model: of any framework, or `parity.wrap` of one; it runs once.
-        inputs: as for `compare`; drawn where the model tells the shapes that it takes.
+        inputs: as for `compare`; random ones where the model states its shapes.
 
     Raises:
         ParityError: as for `compare`.
     """
     wrapped = wrap(model)
-    inputs = drawn([wrapped]) if inputs is None else inputs
+    inputs = example_inputs([wrapped]) if inputs is None else inputs
     framework = load(wrapped.framework)
-    _, tape = record(wrapped, None, fed(wrapped, wrapped, inputs))
+    _, tape = record(wrapped, None, inputs_for(wrapped, wrapped, inputs))
     tensors = framework.tensors(wrapped.obj)
     side = Side(tape, tensors, {})
     roles = _roles(side)
@@ -136,7 +136,7 @@ def inventory(model: Any, inputs: Inputs = None) -> Inventory:
         wrapped.framework,
         items,
         collisions(tensors),
-        tuple(told_collisions(wrapped.name, tensors)),
+        tuple(collision_notes(wrapped.name, tensors)),
         tuple(tape.outputs),
         heads_of(tape, tape.outputs),
     )
@@ -151,7 +151,7 @@ def _roles(side: Side) -> dict[str, tuple[str, ...]]:
 
 
 def _operations(side: Side, tensor: Tensor) -> tuple[str, ...]:
-    """The operations that compute with a tensor, or that it is handed to as it is."""
+    """The operations that compute with a tensor, or that it is passed to as it is."""
     tape = side.tape
     book = side.addresses
     number = book.tensors.index(tensor)

@@ -1,8 +1,8 @@
 """The pairing that a user's map says.
 
-A pair whose role was found on both sides is converted by that role. Any other is taken as told: the
-one tensor's numbers go into the other, with its axes in an order that fits. Where several fit, each
-is tried, and running both models tells which is right.
+A pair whose role was found on both sides is converted by that role. Any other is as given: one
+tensor's numbers go into the other, with its axes in an order that fits. Where several fit, each
+is tried, and running both models shows which is right.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def with_the_last(
     ways: Iterator[Pairing],
     inputs: tuple[Mapping[int, Array], Mapping[int, Array]],
 ) -> Iterator[Pairing]:
-    """Some pairings; then the first, with what it leaves over and is alone of its size, as told.
+    """Some pairings; then the first, with what it leaves over and is alone of its size, as given.
 
     Those who take them stop where both models agree: they did not without what is paired so.
     """
@@ -72,7 +72,7 @@ def with_the_last(
         _alone(side.addresses, names)
         for side, names in zip((source, target), first.left, strict=True)
     )
-    told = [
+    orders = [
         as_given(source.addresses, target.addresses, _entry(one, target_tensors[size]))
         for size, one in source_tensors.items()
         # one number throughout would prove nothing
@@ -80,8 +80,8 @@ def with_the_last(
         and varied(one)
         and _arranged(one.read(), target_tensors[size].shape, None)
     ]
-    for choice in islice(_choices([len(own) for own in told]), _FEW_TRIES if told else 0):
-        pairs = [own[n] for own, n in zip(told, choice, strict=True)]
+    for choice in islice(_choices([len(own) for own in orders]), _FEW_TRIES if orders else 0):
+        pairs = [own[n] for own, n in zip(orders, choice, strict=True)]
         found = Pairing([*first.pairs, *pairs], first.steps)
         finish(source, target, found, inputs)
         found.notes += [
@@ -121,7 +121,7 @@ def as_given(
     """One tensor into another, in each order of axes that fits.
 
     Args:
-        known: what is known of the target, or of the source, to be told where a name is not there.
+        known: what is known of the target, or of the source, for a message on a missing name.
 
     Raises:
         UsageError: there is no such tensor, or none of its orders fits.
@@ -184,23 +184,25 @@ def _own(
     if len(names) == 1 and names[0] in numbers:
         return stored.own(numbers[names[0]])
     missing = [name for name in names if name not in numbers]
-    told = ""
+    known_names = ""
     if missing:
         near = get_close_matches(missing[0], numbers, _NAMES, 0.4) or list(numbers)[:_NAMES]
-        told = f" No tensor is called {missing[0]}; there are {', '.join(near)}"
-        told += f" ({len(numbers)} in all)." if len(near) < len(numbers) else "."
-    raise UsageError(f"The map: the {side} has no {role} made of {[*names]}.{told or known(side)}")
+        known_names = f" No tensor is called {missing[0]}; there are {', '.join(near)}"
+        known_names += f" ({len(numbers)} in all)." if len(near) < len(numbers) else "."
+    raise UsageError(
+        f"The map: the {side} has no {role} made of {[*names]}.{known_names or known(side)}"
+    )
 
 
 def _known(side: Side, names: Sequence[str]) -> str:
     """What is known of several tensors that make no part together."""
-    told = [
+    known_names = [
         f"{part.role} made of {' + '.join(own)}"
         for part in side.all_parts()
         if not {*(own := side.names(part))}.isdisjoint(names)
     ]
-    listed = ", ".join(dict.fromkeys(told))
-    return f" Known there: {listed or 'nothing'}. One tensor with one tensor is taken as told."
+    listed = ", ".join(dict.fromkeys(known_names))
+    return f" Known there: {listed or 'nothing'}. One tensor with one tensor is taken as given."
 
 
 def _arranged(

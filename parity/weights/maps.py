@@ -21,7 +21,7 @@ def read_map(given: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
     """A map as `Pairing.to_map` gives it, or the file that one was saved to.
 
     Args:
-        given: of a file the suffix `.toml` tells that it is no JSON.
+        given: of a file the suffix `.toml` shows that it is no JSON.
 
     Raises:
         UsageError: it is none.

@@ -15,7 +15,7 @@ from math import prod
 from parity.architecture.einsum import contraction
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
-from parity.architecture.step import ADDITIONS, Step
+from parity.architecture.step import Step
 from parity.tape import Array, Op
 from parity.weights.element_index import Addresses, without_repeats
 from parity.weights.transposed_views import Strided, strided
@@ -107,19 +107,12 @@ def _dense(graph: Graph, addresses: Addresses, number: int, step: Step) -> Itera
     kernel = product(graph, addresses, number, op)
     if kernel is not None:
         yield kernel
-        read = graph.tape.adapter.TRAITS.product(op, graph.tape)
-        yield from _bias(graph, addresses, number, step, read.bias if read is not None else None)
+        yield from _bias(addresses, number, step)
 
 
-def _bias(
-    graph: Graph, addresses: Addresses, number: int, step: Step, own: int | None
-) -> Iterator[Part]:
-    added = [] if own is None or not graph.is_static(own) else [own]
-    for op in (graph.tape.ops[index] for index in step.ops[1:]):
-        if op.word in ADDITIONS:
-            added += [v for v in op.inputs if graph.is_static(v)]
-    if len(added) == 1:
-        yield Part(number, "bias", Term(addresses, added[0], flat=True))
+def _bias(addresses: Addresses, number: int, step: Step) -> Iterator[Part]:
+    if "bias" in step.operands:
+        yield Part(number, "bias", Term(addresses, step.operands["bias"], flat=True))
 
 
 def _convolution(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterator[Part]:
@@ -133,7 +126,7 @@ def _convolution(graph: Graph, addresses: Addresses, number: int, step: Step) ->
     x = _before_spreading(graph, window.x)
     axis = graph.tape.adapter.TRAITS.channel_axis(op, len(graph.tape.values[x].shape))
     yield Part(number, "kernel", find, x if whole else None, axis, images=True)
-    yield from _bias(graph, addresses, number, step, window.bias)
+    yield from _bias(addresses, number, step)
 
 
 def _before_spreading(graph: Graph, value: int) -> int:

@@ -220,7 +220,7 @@ def finish(
     found: Pairing,
     inputs: tuple[Mapping[int, Array], Mapping[int, Array]],
 ) -> None:
-    """Finds out in which order channels enter, and what is left."""
+    """Finds out in which order input channels stand, and what is left."""
     once: dict[tuple[Any, ...], Pair] = {}
     for pair in found.pairs:  # a layer that is used twice is written once
         once.setdefault((pair.role, pair.target_names, pair.source_names), pair)
@@ -357,7 +357,7 @@ def _permuted(
 
 
 def _alike(program: Program) -> list[list[int]]:
-    """Groups of steps that nothing around them tells apart."""
+    """Groups of steps that nothing around them distinguishes."""
     colours: list[int] = [hash(step.key) for step in program.steps]
     for _ in range(len(program.steps)):
         new = [

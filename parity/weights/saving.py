@@ -23,7 +23,7 @@ def check(model: Model, path: str | Path) -> None:
     """Says before the work is done that its result could not be saved.
 
     Raises:
-        UsageError: as `save`, of what the path's name alone tells.
+        UsageError: as `save`, as far as the path's name shows it.
     """
     check_ending(path)
     target = Path(path)

@@ -1,7 +1,7 @@
 """Tensors of operations that are no step: a learned scale, a shift, a table that is added.
 
-They are told apart by what they do and by the steps around them. Products in a loop or an attention
-that are none of its cell's or its projections' are told by the loop that they are in.
+They are identified by what they do and by the steps around them. Products in a loop or an attention
+that are none of its cell's or its projections' are identified by the loop that they are in.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class Sums:
                     self.of.setdefault(output, []).append(Addend(term.product, own, term.is_bias))
 
     def recurs(self, number: int) -> bool:
-        """Whether a product meets what its own weights helped to compute."""
+        """Whether a product multiplies what its own weights helped to compute."""
         product = self.products[number]
         earlier = {n for n in self.alike(product.op) if n < product.op.index}
         return product.input is not None and self.graph.comes_from(product.input, earlier)

@@ -162,7 +162,7 @@ def _done(source: Source, target: Side, pair: Pair) -> str:
         several = len(pair.source.find() or ()) > 1
         done.append("biases added up" if several else "stacked")
     if not pair.followed:
-        done.append("order of what enters taken as it is: it could not be followed")
+        done.append("order of the inputs taken as it is: it could not be followed")
     return "; ".join(done)
 
 
@@ -178,7 +178,7 @@ def _permutation(source: Source, target: Side, pair: Pair) -> str:
     if source_shape is None or target_shape is None:
         return ""
     if len(source_shape) < 2 or len(target_shape) < 2:
-        return ": they enter in another order"
+        return ": the inputs stand in another order"
     orders = ["", ""]
     if (
         len(source_shape) == 3

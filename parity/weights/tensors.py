@@ -59,7 +59,7 @@ def collisions(tensors: Sequence[Tensor]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count > 1}
 
 
-def told_collisions(model: str, tensors: Sequence[Tensor]) -> list[str]:
+def collision_notes(model: str, tensors: Sequence[Tensor]) -> list[str]:
     """The same in a sentence; none where there are none."""
     found = collisions(tensors)
     if not found:

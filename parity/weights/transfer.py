@@ -40,9 +40,9 @@ from parity.weights.pairing import (
     other_epsilons,
     pairings,
 )
-from parity.weights.probe_inputs import drawn, fed, settled
+from parity.weights.probe_inputs import example_inputs, inputs_for, with_layouts
 from parity.weights.table import Table, tabulate
-from parity.weights.tensors import Tensor, told_collisions
+from parity.weights.tensors import Tensor, collision_notes
 from parity.weights.trial_runs import far_apart
 from parity.weights.unproved import unmoved, unproved
 from parity.weights.writing import write
@@ -75,15 +75,15 @@ class Transfer:
 
     def summary(self) -> str:
         """The verdict, the table and what would help; without the report, which says why."""
-        told = [f"{self._headline()}\n\n{self.table}"]
+        parts = [f"{self._headline()}\n\n{self.table}"]
         if self.hints:
-            told.append("\n".join(["what would help:", *(f"  - {hint}" for hint in self.hints)]))
-        return "\n\n".join(told)
+            parts.append("\n".join(["what would help:", *(f"  - {hint}" for hint in self.hints)]))
+        return "\n\n".join(parts)
 
     def to_markdown(self) -> str:
         hints = "".join(f"- {hint}\n" for hint in self.hints)
-        told = f"**{self._headline()}**\n\n{self.table.to_markdown()}"
-        return f"{told}\nWhat would help:\n\n{hints}" if hints else told
+        text = f"**{self._headline()}**\n\n{self.table.to_markdown()}"
+        return f"{text}\nWhat would help:\n\n{hints}" if hints else text
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -101,10 +101,12 @@ class Transfer:
 
     def _headline(self) -> str:
         count = sum(len(row.target) for row in self.table.rows)
-        told = f"{self.verdict}: {count} tensors of {self.table.source} into {self.table.target}"
+        headline = (
+            f"{self.verdict}: {count} tensors of {self.table.source} into {self.table.target}"
+        )
         if not self.written:
-            return f"{told}; the target is left as it was"
-        return f"{told}; written all the same" if self.verdict == "diverged" else told
+            return f"{headline}; the target is left as it was"
+        return f"{headline}; written all the same" if self.verdict == "diverged" else headline
 
 
 @own_arithmetic()
@@ -122,13 +124,13 @@ def transfer(
 
     Tensors are paired by what they do in the two programs, whatever their names, order and
     contents, and converted by their role. Where the models then diverge the target is put back, and
-    the result tells why and what would help.
+    the result says why and what would help.
 
     Args:
         source: a model of any framework, or `parity.wrap` of one; or the path of a file of
             weights, which is paired by names and shapes, and cannot be proved without its model.
         target: the model that is written to, in place.
-        inputs: as for `compare`; drawn where a model tells the shapes that it takes.
+        inputs: as for `compare`; random ones where a model states its shapes.
         map: which tensors belong together, as `Transfer.pairing.to_map()` gives it, or the file
             that it was saved to, or one in TOML that says the same.
         source_model: the model that a file was saved from; it gets the file's weights.
@@ -170,10 +172,10 @@ def _both_models(
 ) -> tuple[tuple[Model, Model], Inputs, str]:
     """The models, the source's filled from its file if there is one; inputs; and a note on them."""
     if not isinstance(source, (str, Path)):
-        return settled((wrap(source), wrap(target)), inputs)
+        return with_layouts((wrap(source), wrap(target)), inputs)
     file = read_weights(source)
-    models, inputs, note = settled((wrap(source_model), wrap(target)), inputs)
-    record(models[0], models[0], fed(models[0], models[0], inputs))  # builds what is lazy
+    models, inputs, note = with_layouts((wrap(source_model), wrap(target)), inputs)
+    record(models[0], models[0], inputs_for(models[0], models[0], inputs))  # builds what is lazy
     fill(models[0], file)
     return models, inputs, note
 
@@ -233,16 +235,16 @@ class _Trial:
         way.notes += other_momenta(source.addresses, target.addresses, way, frameworks)
         for model, side in zip(self.models, self.sides, strict=True):
             way.notes += lost(model.obj, model.name)
-            way.notes += told_collisions(model.name, side.addresses.tensors)
+            way.notes += collision_notes(model.name, side.addresses.tensors)
 
 
 def _from_file(
     file: WeightFile, target: Model, inputs: Inputs, map: Mapping[str, Any] | str | Path | None
 ) -> Transfer:
     """Writes what a file holds; nothing is there to compare with."""
-    inputs = drawn([target]) if inputs is None else inputs
+    inputs = example_inputs([target]) if inputs is None else inputs
     adapter = load(target.framework)
-    _, tape = record(target, None, fed(target, target, inputs))
+    _, tape = record(target, None, inputs_for(target, target, inputs))
     side = Side(tape, adapter.tensors(target.obj), {})
     stored = Addresses(None, tensors_of(file))
     given = read_map(map) if map is not None else None
@@ -254,7 +256,7 @@ def _from_file(
         "(source_model=, --source-model), and both are run"
     )
     found.notes += lost(target.obj, target.name)
-    found.notes += told_collisions(target.name, side.addresses.tensors)
+    found.notes += collision_notes(target.name, side.addresses.tensors)
     table = tabulate(stored, side, found, (file.path.name, target.name))
     return Transfer("unverified", None, table, True, found)
 
@@ -323,7 +325,7 @@ def _sides(
     models: tuple[Model, Model], inputs: Inputs
 ) -> tuple[Side, Side, tuple[dict[int, Array], dict[int, Array]]]:
     """Both models with their tapes, and the elements of their inputs numbered alike."""
-    tapes = [record(model, models[0], fed(model, models[0], inputs))[1] for model in models]
+    tapes = [record(model, models[0], inputs_for(model, models[0], inputs))[1] for model in models]
     pairs, _ = pair_outputs(tapes[0], tapes[1])
     sides = [
         Side(
@@ -337,7 +339,7 @@ def _sides(
         for number, (model, tape) in enumerate(zip(models, tapes, strict=True))
     ]
     first, second = tapes
-    for tape in tapes:  # what is told of weights is told of the models: old contents would be kept
+    for tape in tapes:  # notes on weights are notes on the models: old contents would be kept
         for value in tape.values:
             if value.kind in ("parameter", "buffer"):
                 tape.recorded.pop(value.id, None)

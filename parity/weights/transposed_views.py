@@ -1,6 +1,6 @@
 """A tensor as an operation reads it, where that is only another order of its axes.
 
-Most weights are transposed at most. Where each element lies is then told by an offset and a stride
+Most weights are transposed at most. Where each element lies is then given by an offset and a stride
 for each axis, and no address of any element need be worked out, which would take many times the
 weight's own room.
 """

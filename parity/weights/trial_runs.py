@@ -11,7 +11,7 @@ from parity.model import Inputs, Model
 from parity.numerics.difference import residual
 from parity.preprocessing import plain
 from parity.tape import Array, Tape
-from parity.weights.probe_inputs import fed
+from parity.weights.probe_inputs import inputs_for
 
 _FAR = 0.05  # of an output's size: far more than rounding leaves of any model but a chaotic one
 
@@ -24,7 +24,7 @@ def far_apart(
     named = [{value: name for name, value in tape.outputs.items()} for tape in tapes]
     draw = any(op.role == "random" for tape in tapes for op in tape.ops)
     runs = [plain(model, as_called=True) for model in models]
-    given = [fed(model, models[0], inputs) for model in models]
+    given = [inputs_for(model, models[0], inputs) for model in models]
     wanted = {} if draw or any(tape.lost_draws for tape in tapes) else runs[0](given[0])
 
     def far() -> bool:

@@ -1,4 +1,4 @@
-"""What running both models does not prove: weights that met nothing but zeros, and what was left.
+"""What running both models does not prove: weights that multiplied only zeros, and what was left.
 
 What neither side's partner was found for may be equal by chance, as untrained scales of ones are:
 the two then agree, and would not once the source is trained.
@@ -30,8 +30,8 @@ def unproved(target: Side, found: Pairing) -> list[str]:
     if not names:
         return []
     return [
-        f"{', '.join(names)}: written by role and not proved, as the state they meet is zero at "
-        "the only step; give inputs of two steps or more, or a state"
+        f"{', '.join(names)}: written by role and not proved, as the state they multiply is zero "
+        "at the only step; give inputs of two steps or more, or a state"
     ]
 
 

@@ -12,7 +12,7 @@ from parity.weights.pairing import Pair, Pairing, Side
 
 
 def write(source: Addresses, target: Side, found: Pairing) -> None:
-    """Converts and writes what is paired; what does not fit is told in the pairing's notes."""
+    """Converts and writes what is paired; what does not fit goes to the pairing's notes."""
     for pair in list(found.pairs):
         shapes = [_canonical(part, pair) for part in (pair.source, pair.target)]
         if pair.source is not None and shapes[0] != shapes[1]:

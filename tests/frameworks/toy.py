@@ -252,7 +252,7 @@ class _Watcher:
             [self.value(one) for one in operands if isinstance(one, Arr)],
             [(result, result.shape, result.dtype.name)],
             role="move" if kernel in _MOVES else "compute",
-            attributes={**settings, **({"number": numbers[0]} if numbers else {})},
+            attributes={**settings, **({"scalar": numbers[0]} if numbers else {})},
             call=_Call(kernel, fixed, settings),
         )
 

@@ -176,7 +176,7 @@ def test_a_name_that_no_format_is_written_to_is_told_before_anything_is_imported
 def test_inputs_that_no_model_tells_are_asked_for_by_option(capsys):
     assert main(["weights", "nets:reference"]) == 2
     err = capsys.readouterr().err
-    assert "reference (numpy) does not tell the shape of its inputs: give --inputs FILE" in err
+    assert "reference (numpy) does not state the shape of its inputs: give --inputs FILE" in err
     with pytest.raises(InputError, match=r"give inputs=array\."):
         inventory(np.tanh)
 

@@ -230,7 +230,7 @@ def test_inputs_are_drawn_where_a_model_tells_its_shapes():
     source = nets.shuffled(nets.TorchTrunks(), inputs)
     target = nets.shuffled(nets.keras_trunks(), inputs)
     assert parity.transfer(source, target).verdict == "parity"
-    with pytest.raises(InputError, match="Neither .* nor .* tells the shape"):
+    with pytest.raises(InputError, match="Neither .* nor .* states the shape"):
         parity.transfer(source, nets.shuffled(nets.TorchTrunks(), inputs))
 
 
@@ -276,8 +276,8 @@ def test_a_kernel_that_is_computed_from_two_tensors():
     result = parity.transfer(source, target, inputs)
     assert result.verdict == "parity"
     rows = {row.role: (row.source, row.target) for row in result.table.rows}
-    assert rows["kernel (mul)"] == (("weight",), ("/one",))
-    assert rows["kernel (mul tanh)"] == (("scale",), ("/two",))
+    assert rows["kernel (multiply)"] == (("weight",), ("/one",))
+    assert rows["kernel (multiply tanh)"] == (("scale",), ("/two",))
 
 
 class Shifted(torch.nn.Module):
