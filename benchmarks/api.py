@@ -35,6 +35,9 @@ MODULES: dict[str, tuple[str, ...] | None] = {
     "parity.observations": None,
     "parity.observations.saved": ("load",),
     "parity.weights.files": ("read_weights", "write_weights"),
+    "parity.frameworks": ("register", "unregister", "Registered"),
+    "parity.frameworks.protocol": ("Framework",),
+    "parity.frameworks.traits": ("Traits", "WeightRules"),
     "parity.progress": ("listening", "Step"),
     "parity.errors": None,
 }
