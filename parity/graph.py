@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from parity.operation import Op, Value
@@ -107,6 +107,32 @@ class TapeGraph:
         found.discard(value)
         return found
 
+    def computing_readers(self, values: Iterable[int]) -> list[Op]:
+        """The operations that compute with values, moves left out, in the order of the tape."""
+        found = {index for value in values for index in self.consumers[value]}
+        readers = map(self.ops.__getitem__, sorted(found))
+        return [op for op in readers if op.role != "move"]
+
+    def comes_from(self, value: int, ops: Collection[int]) -> bool:
+        """Whether one of some operations, by index, helps to make a value."""
+        first = min(ops, default=len(self.ops))
+        walk = self.backward([value], lambda value, op: op.index > first)
+        return any(op is not None and op.index in ops for _, op in walk)
+
+    def between(self, first: Collection[int], last: int) -> tuple[int, ...]:
+        """Operations on the ways from some to the last one, these included; () if there is none."""
+        ops = self.ops[min(first) : last + 1]
+        reached: set[int] = set()
+        for op in ops:
+            if op.index in first or not reached.isdisjoint(op.inputs):
+                reached.update(op.outputs)
+        needed, found = set(self.ops[last].outputs), list[int]()
+        for op in reversed(ops):
+            if not needed.isdisjoint(op.outputs) and not reached.isdisjoint(op.outputs):
+                found.append(op.index)
+                needed.update(() if op.index in first else op.inputs)
+        return tuple(found[::-1])
+
     # --- static parts -----------------------------------------------------------------------------
 
     def static_before(self, ops: Iterable[Op]) -> set[int]:
@@ -143,9 +169,9 @@ class TapeGraph:
             op = self.producer(value)
         return value
 
-    def moved(self, value: int) -> set[int]:
-        """A value and what is made of it by moves alone."""
-        found = {value}
+    def moved(self, *values: int) -> set[int]:
+        """Values and what is made of them by moves alone."""
+        found = set(values)
         for op in self.ops:
             if op.role == "move" and not found.isdisjoint(op.inputs):
                 found.update(op.outputs)

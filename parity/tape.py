@@ -23,9 +23,11 @@ from parity.operation import Op as Op
 from parity.operation import Role as Role
 from parity.operation import Value as Value
 from parity.operation import ValueKind as ValueKind
+from parity.products import Product
 from parity.replay import Replay as Replay
 from parity.site import Frame as Frame
 from parity.site import Site as Site
+from parity.windows import Padding, Window
 
 _SMALL = 1 << 10  # elements of a leaf that is kept in float64: many are a small part of a model
 
@@ -113,6 +115,18 @@ class Tape:
         """What an operation was given, by the setting's name in `parity.operations`."""
         names = self.adapter.TRAITS.settings.get(name, (name,))
         return next((op.attributes[own] for own in names if own in op.attributes), default)
+
+    def window(self, op: Op) -> Window | None:
+        """See `Adapter.window`."""
+        return self.adapter.TRAITS.window(op, self)
+
+    def padding(self, op: Op) -> Padding | None:
+        """See `Adapter.padding`."""
+        return self.adapter.TRAITS.padding(op, self)
+
+    def product(self, op: Op) -> Product | None:
+        """See `Adapter.product`."""
+        return self.adapter.TRAITS.product(op, self)
 
     def is_baked(self, op: Op) -> bool:
         """Whether an operation computes with numbers that the host made of values of the run."""

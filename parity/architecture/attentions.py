@@ -28,7 +28,7 @@ def written_attentions(graph: Graph) -> Iterator[Step]:
         if None in before or not made.isdisjoint(graph.owner):
             continue
         last = _dense_behind(graph, op) or op
-        ops = graph.between(made, last.index)
+        ops = graph.tape.graph.between(made, last.index)
         yield Step("attention", graph.tape.ops[ops[0]].site, ops, opaque=True)
 
 
@@ -67,7 +67,7 @@ def _fused(op: Op) -> Core:
 
 def _core_between(graph: Graph, scores: Op, mixed: Op) -> Core | None:
     one, other = mixed.inputs[-2:]
-    made = [graph.comes_from(value, [scores.index]) for value in (one, other)]
+    made = [graph.tape.graph.comes_from(value, [scores.index]) for value in (one, other)]
     if made[0] == made[1]:
         return None
     weights, values = (one, other) if made[0] else (other, one)

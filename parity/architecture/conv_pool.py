@@ -43,7 +43,7 @@ def _without_singles(windows: Geometry) -> Geometry:
 
 
 def convolution(graph: Graph, op: Op) -> Read | None:
-    window = graph.tape.adapter.TRAITS.window(op, graph.tape)
+    window = graph.tape.window(op)
     if window is None or not window.axes or graph.is_static(window.x):
         return None
     windows, mode = window.geometry, "zeros"
@@ -68,7 +68,7 @@ def convolution(graph: Graph, op: Op) -> Read | None:
 
 
 def pool(graph: Graph, op: Op) -> Read | None:
-    window = graph.tape.adapter.TRAITS.window(op, graph.tape)
+    window = graph.tape.window(op)
     if window is None:
         return None
     windows, average = window.geometry, op.word == "average_pool"
@@ -104,7 +104,7 @@ def _with_padding_before(graph: Graph, op: Op, window: Window) -> tuple[Geometry
     filled, length = "zeros", values[x].size
     for before in graph.moves_before(x):
         source, x = values[before.inputs[0]], before.inputs[0]
-        padding = tape.adapter.TRAITS.padding(before, tape)
+        padding = tape.padding(before)
         if padding is not None and windows.before:
             padded = _padded(windows, padding, window.axes, source.shape)
             if padded is None or len(source.shape) != rank:

@@ -43,7 +43,7 @@ def contraction(graph: Graph, op: Op) -> Contraction | None:
     static = [v for v in op.inputs if graph.is_static(v)]
     if len(op.inputs) != 2 or len(live) != 1 or len(static) != 1:
         return None
-    product = graph.tape.adapter.TRAITS.product(op, graph.tape)
+    product = graph.tape.product(op)
     if product is None or not product.equation:
         return None
     first, second, result = product.letters

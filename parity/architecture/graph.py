@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 
 from parity.architecture.step import Step
 from parity.tape import Op, Tape
-from parity.walk_once import Once
 
 
 class Graph:
@@ -19,7 +18,8 @@ class Graph:
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
-        self.live = _live(tape)
+        live = (op for op in tape.ops if not op.static and op.index in tape.used)
+        self.live = {op.index: op for op in live}
         self.owner: dict[int, Step] = {}
         self._weights: dict[int, frozenset[int]] = {}
 
@@ -89,41 +89,6 @@ class Graph:
             self._weights[value] = frozenset(v for v in leaves if self.tape.values[v].size > 1)
         return self._weights[value]
 
-    def moved(self, values: Iterable[int]) -> set[int]:
-        """Values, and what they are through moves alone."""
-        found, todo = set(), Once(values)
-        for value in todo:
-            found.add(value)
-            for op in map(self.tape.ops.__getitem__, self.tape.consumers[value]):
-                todo.add(op.outputs if op.role == "move" else ())
-        return found
-
-    def computing_readers(self, values: Iterable[int]) -> list[Op]:
-        """The operations that compute with values, moves left out, in the order of the tape."""
-        found = {index for value in values for index in self.tape.consumers[value]}
-        readers = map(self.tape.ops.__getitem__, sorted(found))
-        return [op for op in readers if op.role != "move"]
-
-    def comes_from(self, value: int, ops: Collection[int]) -> bool:
-        """Whether one of some operations, by index, helps to make a value."""
-        first = min(ops, default=len(self.tape.ops))
-        walk = self.tape.graph.backward([value], lambda value, op: op.index > first)
-        return any(op is not None and op.index in ops for _, op in walk)
-
-    def between(self, first: Collection[int], last: int) -> tuple[int, ...]:
-        """Operations on the ways from some to the last one, these included; () if there is none."""
-        ops = self.tape.ops[min(first) : last + 1]
-        reached: set[int] = set()
-        for op in ops:
-            if op.index in first or not reached.isdisjoint(op.inputs):
-                reached.update(op.outputs)
-        needed, found = set(self.tape.ops[last].outputs), list[int]()
-        for op in reversed(ops):
-            if not needed.isdisjoint(op.outputs) and not reached.isdisjoint(op.outputs):
-                found.append(op.index)
-                needed.update(() if op.index in first else op.inputs)
-        return tuple(found[::-1])
-
     def scalar(self, op: Op) -> float | None:
         """The single number that an operation takes beside its tensors."""
         given = self.tape.setting(op, "scalar")
@@ -133,13 +98,3 @@ class Graph:
             if self.tape.values[value].size == 1 and self.tape.values[value].kind == "constant":
                 return float(self.tape.adapter.to_numpy(self.tape.recorded[value]).reshape(()))
         return None
-
-
-def _live(tape: Tape) -> dict[int, Op]:
-    needed = set(tape.outputs.values())
-    found = []
-    for op in reversed(tape.ops):
-        if not op.static and not needed.isdisjoint(op.outputs):
-            found.append(op)
-            needed.update(op.inputs)
-    return {op.index: op for op in reversed(found)}

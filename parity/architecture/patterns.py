@@ -60,9 +60,12 @@ def _loops(graph: Graph) -> Iterator[tuple[Collection[int], bool]]:
         elif links:
             yield [index for link in links if link for index in _called(graph, link, indices)], True
         elif len(indices) > 1:
-            step = graph.between(indices[:1], indices[1])
+            step = graph.tape.graph.between(indices[:1], indices[1])
             if step and _has_inputs(graph, step):
-                yield {*step, *graph.between(indices[:1], indices[-1]), indices[-1]}, False
+                yield (
+                    {*step, *graph.tape.graph.between(indices[:1], indices[-1]), indices[-1]},
+                    False,
+                )
 
 
 def _called(graph: Graph, link: str, products: Collection[int]) -> Iterator[int]:

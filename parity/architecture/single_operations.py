@@ -89,7 +89,7 @@ def _operands(graph: Graph, op: Op, kind: str) -> dict[str, int]:
     if kind.endswith("_norm"):
         return _of_norm(graph, op)
     tape = graph.tape
-    read = tape.adapter.TRAITS.window(op, tape) or tape.adapter.TRAITS.product(op, tape)
+    read = tape.window(op) or tape.product(op)
     bias = read.bias if read is not None else None
     return {"bias": bias} if bias is not None and graph.is_static(bias) else {}
 
@@ -115,7 +115,7 @@ def _dense(graph: Graph, op: Op) -> Read | None:
         return "dense", dict(
             zip(("units", "inputs"), found.sizes(values[found.weight].shape), strict=True)
         )
-    product = graph.tape.adapter.TRAITS.product(op, graph.tape)
+    product = graph.tape.product(op)
     if product is None or product.equation:
         return None
     factors = product.factors

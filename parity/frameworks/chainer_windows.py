@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
+from parity.frameworks.channels_first import channel_axis as channel_axis
+from parity.frameworks.channels_first import convolution
 from parity.tape import Op, Tape
 from parity.windows import Geometry, Padding, Sizes, Window, numbers
-
-
-def channel_axis(op: Op, rank: int) -> int:
-    """See `Traits.channel_axis`."""
-    return 1
 
 
 def window(op: Op, tape: Tape) -> Window | None:
     """See `Traits.window`."""
     if op.word in ("convolution", "transposed_convolution"):
-        return _convolution(op, tape)
+        return convolution(op, tape, op.word == "transposed_convolution", _geometry)
     if op.word in ("max_pool", "average_pool", "columns"):
         return _pool(op, tape)
     return None
-
-
-def _convolution(op: Op, tape: Tape) -> Window | None:
-    x, y, weight = (tape.values[v].shape for v in (op.inputs[0], op.outputs[0], op.inputs[1]))
-    transposed = op.word == "transposed_convolution"
-    axes, shapes = tuple(range(2, len(weight))), (y, x) if transposed else (x, y)
-    geometry = _geometry(op, weight[2:], axes, *shapes) if len(x) == len(weight) else None
-    if geometry is None:
-        return None
-    return Window(
-        op.inputs[0],
-        axes,
-        1,
-        geometry,
-        weight=op.inputs[1],
-        bias=op.inputs[2] if len(op.inputs) > 2 else None,
-        layout=tuple(range(len(weight))),
-        groups=int(op.attributes.get("groups", 1)),
-        transposed=transposed,
-    )
 
 
 def _pool(op: Op, tape: Tape) -> Window | None:

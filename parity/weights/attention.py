@@ -63,7 +63,7 @@ def products(
         kernel = product(graph, addresses, number, op)
         if kernel is None:
             continue
-        read = graph.tape.adapter.TRAITS.product(op, graph.tape)
+        read = graph.tape.product(op)
         own = [read.bias] if read is not None and read.bias is not None else []
         added = [v for v in own if graph.is_static(v)] or _added(graph, op)
         yield Projection(kernel, op, added[0] if added else None)
@@ -88,7 +88,7 @@ def _in_order(graph: Graph, core: Core, ops: Sequence[int]) -> tuple[int, int, i
 def _by_axes(graph: Graph, scores: Op) -> tuple[int, int]:
     """The factors of the scores: last the one whose own axis is the last of the result."""
     one, other = scores.inputs[-2:]
-    read = graph.tape.adapter.TRAITS.product(scores, graph.tape)
+    read = graph.tape.product(scores)
     left, _, result = read.letters if read is not None else ("", "", "")
     return (other, one) if result and result[-1] in left else (one, other)
 
@@ -101,7 +101,7 @@ def _sums_over_last(graph: Graph, core: Core, scores: Op, ops: Sequence[int]) ->
     if labels is None:
         return True
     second = core.mixed.inputs[-2:].index(core.weights)
-    read = graph.tape.adapter.TRAITS.product(core.mixed, graph.tape)
+    read = graph.tape.product(core.mixed)
     if read is not None and read.equation:
         left, right, result = read.letters
         letters = (left, right)[second]
@@ -121,7 +121,7 @@ def _producer(graph: Graph, value: int) -> int:
 
 
 def _reaches(graph: Graph, op: Op, values: Sequence[int]) -> bool:
-    return any(graph.comes_from(value, [op.index]) for value in values)
+    return any(graph.tape.graph.comes_from(value, [op.index]) for value in values)
 
 
 def _units(graph: Graph, found: Sequence[Projection]) -> dict[int, Array]:

@@ -20,12 +20,10 @@ class CellWeights:
     """One direction of one layer.
 
     Attributes:
-        name: what its tensors' names have in common.
         roles: kernel, recurrent kernel, bias, recurrent bias.
         tensors: names of its tensors.
     """
 
-    name: str
     units: int
     roles: dict[str, Terms]
     tensors: Collection[str] = ()
@@ -51,7 +49,7 @@ def weights_of_cell(
     }
     for role, bias in zip(("bias", "recurrent bias"), biases, strict=False):
         roles[role] = [(rows, bias)]
-    return CellWeights("", units, roles)
+    return CellWeights(units, roles)
 
 
 def cells_by_name(
@@ -73,7 +71,7 @@ def cells_by_name(
                 part or "" for key, part in match.groupdict().items() if key.startswith("cell")
             )
             groups.setdefault(common, {})[match["role"]] = name
-    for common, own in groups.items():
+    for own in groups.values():
         found = reader({role: read(name) for role, name in own.items()})
         if found is not None:
-            yield CellWeights(common.rstrip("./_"), found.units, found.roles, own.values())
+            yield CellWeights(found.units, found.roles, own.values())

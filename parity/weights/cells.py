@@ -19,14 +19,12 @@ class Cell:
     """One direction of one layer.
 
     Attributes:
-        name: what its tensors' names have in common.
         roles: kernel, recurrent kernel, bias, recurrent bias.
         first: index of the first operation that reads it.
         step: number of the step that it is in, with others perhaps.
-        skips: whether its first turn leaves out the recurrent biases, as Chainer's `L.GRU` does.
+        skips: whether its first step leaves out the recurrent biases, as Chainer's `L.GRU` does.
     """
 
-    name: str
     gates: int
     units: int
     roles: dict[str, Terms]
@@ -52,7 +50,7 @@ def cells(program: Program, addresses: Addresses) -> list[Cell]:
     taken = {number for cell in found for number in cell.tensors}
     for one in adapter.TRAITS.weights.cells(numbers, lambda name: addresses.own(numbers[name])):
         tensors = frozenset(numbers[name] for name in one.tensors)
-        cell = Cell(one.name, one.gates, one.units, one.roles, tensors)
+        cell = Cell(one.gates, one.units, one.roles, tensors)
         cell.first = _first(program, addresses, cell.tensors)
         cell.skips = "recurrent bias" in cell.roles and not _recurs(cell, addresses)
         if cell.first >= 0 and not cell.tensors & taken:
@@ -66,7 +64,7 @@ def _from_written(addresses: Addresses, one: Written) -> Cell:
     tensors = frozenset(
         n for terms in one.roles.values() for _, own in terms for n in addresses.tensors_in(own)
     )
-    return Cell("", one.gates, one.units, one.roles, tensors, one.first, one.step, one.skips)
+    return Cell(one.gates, one.units, one.roles, tensors, one.first, one.step, one.skips)
 
 
 def _recurs(cell: Cell, addresses: Addresses) -> bool:
@@ -79,10 +77,10 @@ def _recurs(cell: Cell, addresses: Addresses) -> bool:
 
 def _first(program: Program, addresses: Addresses, tensors: frozenset[int]) -> int:
     """The first operation that computes with a cell's tensors, and for the outputs."""
-    graph = program.graph
+    walks = program.graph.tape.graph
     leaves = [leaf for leaf, number in addresses.leaves.items() if number in tensors]
-    readers = graph.computing_readers(graph.moved(leaves))
-    return next((op.index for op in readers if op.index in graph.live), -1)
+    readers = walks.computing_readers(walks.moved(*leaves))
+    return next((op.index for op in readers if op.index in program.graph.live), -1)
 
 
 def _make_parts(program: Program, cell: Cell) -> None:

@@ -83,7 +83,7 @@ def product(graph: Graph, addresses: Addresses, number: int, op: Op) -> Part | N
         axis = found.input_axes[0] if len(found.input_axes) == 1 else None
         find = Term(addresses, found.weight, (*found.out, *found.summed), rows=len(found.out))
         return Part(number, "kernel", find, None if axis is None else found.x, axis or 0)
-    read, shapes = graph.tape.adapter.TRAITS.product(op, graph.tape), graph.tape.values
+    read, shapes = graph.tape.product(op), graph.tape.values
     if read is None or read.equation:
         return None
     factors = read.factors
@@ -117,7 +117,7 @@ def _bias(addresses: Addresses, number: int, step: Step) -> Iterator[Part]:
 
 def _convolution(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterator[Part]:
     op = graph.tape.ops[step.ops[0]]
-    window = graph.tape.adapter.TRAITS.window(op, graph.tape)
+    window = graph.tape.window(op)
     if window is None or window.weight is None:
         return
     find = Term(addresses, window.weight, window.layout, joined=window.depthwise, spatial=True)

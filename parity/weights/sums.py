@@ -88,7 +88,7 @@ class Sums:
         self.products += self._apart(op, kernel)
         several = len(self.products) > start + 1
         columns = np.broadcast_to(np.arange(1, shape[-1] + 1, dtype=np.int64), shape)
-        added = self.tape.adapter.TRAITS.product(op, self.tape)
+        added = self.tape.product(op)
         own = [added.bias] if added is not None and added.bias is not None else []
         self.of[op.outputs[0]] = [
             *(Addend(number, columns, False) for number in range(start, len(self.products))),
@@ -136,7 +136,7 @@ class Sums:
         """Whether a product multiplies what its own weights helped to compute."""
         product = self.products[number]
         earlier = {n for n in self.alike(product.op) if n < product.op.index}
-        return product.input is not None and self.graph.comes_from(product.input, earlier)
+        return product.input is not None and self.tape.graph.comes_from(product.input, earlier)
 
     def reads_state(self, numbers: Collection[int], step: Step, units: int) -> set[int]:
         """The products of a single turn that read its state.

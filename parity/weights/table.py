@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from parity.escape import on_one_line
+from parity.report.escape import on_one_line
 from parity.weights.element_index import Addresses
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side
@@ -146,7 +146,7 @@ def _layout(side: Side, pair: Pair, source: bool) -> str:
         return "OI" if rows_first and part.shape == shape else "IO"
     if kind.endswith("convolution") and len(shape) - 2 in SPACE:
         op = side.tape.ops[side.program.steps[part.step].ops[0]]
-        window = side.tape.adapter.TRAITS.window(op, side.tape)
+        window = side.tape.window(op)
         return window.letters.replace("*", SPACE[len(shape) - 2]) if window is not None else ""
     return ""
 

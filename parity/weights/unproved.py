@@ -78,9 +78,9 @@ def _proved(side: Side, names: tuple[str, ...]) -> bool:
     """Whether some operation multiplies by the weights what is not zero throughout."""
     numbers = {n for n, tensor in enumerate(side.addresses.tensors) if tensor.name in names}
     leaves = {leaf for leaf, number in side.addresses.leaves.items() if number in numbers}
-    graph = side.program.graph
-    own = graph.moved(leaves)
-    return any(_meets(side, op, own) for op in graph.computing_readers(own))
+    walks = side.tape.graph
+    own = walks.moved(*leaves)
+    return any(_meets(side, op, own) for op in walks.computing_readers(own))
 
 
 def _meets(side: Side, op: Op, own: set[int]) -> bool:
@@ -91,7 +91,7 @@ def _meets(side: Side, op: Op, own: set[int]) -> bool:
         states = [v for v in others if v not in own and values[v].kind != "parameter"]
         steps = [math.prod(values[v].shape[:-1]) for v in (x, *states[:1])]
         return len(set(steps)) > 1 or not all(_is_zero(side, v) for v in states)
-    product = side.tape.adapter.TRAITS.product(op, side.tape)
+    product = side.tape.product(op)
     if op.word not in DENSE:
         return False
     factors = product.factors if product is not None else op.inputs[:2]

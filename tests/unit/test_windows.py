@@ -99,7 +99,7 @@ def test_convolutions_read_alike(name: str) -> None:
     found = []
     for tape in recorded(functions):
         op = last(tape, "convolution", "depthwise_convolution", "transposed_convolution")
-        window = tape.adapter.TRAITS.window(op, tape)
+        window = tape.window(op)
         assert window is not None and window.weight is not None
         held = tape.adapter.to_numpy(tape.replay().get(window.weight))
         np.testing.assert_array_equal(window.arranged(held), kernel)
@@ -110,13 +110,13 @@ def test_convolutions_read_alike(name: str) -> None:
 def test_pools_and_paddings_read_alike() -> None:
     geometries, pads = [], []
     for tape in recorded(POOL):
-        window = tape.adapter.TRAITS.window(last(tape, "max_pool"), tape)
+        window = tape.window(last(tape, "max_pool"))
         assert window is not None
         geometries.append(window.geometry)
     assert geometries[0] == geometries[1] == geometries[2]
     for tape in recorded(PADDING):
         op = last(tape, "pad")
-        padding = tape.adapter.TRAITS.padding(op, tape)
+        padding = tape.padding(op)
         assert padding is not None and padding.mode == "zeros"
         channel = tape.adapter.TRAITS.channel_axis(op, 4)
         pads.append([pad for axis, pad in enumerate(padding.pads) if axis not in (0, channel)])
@@ -133,7 +133,7 @@ def test_products_read_alike() -> None:
             lambda x: F.matmul(x[0, 0], chainer.Variable(weight), transb=True),
         )
     ):
-        product = tape.adapter.TRAITS.product(last(tape, "dense", "matmul"), tape)
+        product = tape.product(last(tape, "dense", "matmul"))
         assert product is not None
         run = tape.replay()
         one, other = (

@@ -14,6 +14,7 @@ import parity
 from parity.cli import main
 from parity.errors import FileError, InputError, UsageError
 from parity.weights import transfer as transfers
+from parity.weights import writing
 from parity.weights.saving import save
 from tests.weights import transfer_models as nets
 
@@ -40,7 +41,7 @@ def interrupt(*_args, **_options):
 def test_an_interrupted_run_leaves_the_target_and_the_folder(module, tmp_path, monkeypatch, moment):
     target = __import__(module).TARGET
     before, files = [w.numpy() for w in target.weights], listing(tmp_path)
-    monkeypatch.setattr(transfers, moment, interrupt)
+    monkeypatch.setattr(writing if moment == "_put" else transfers, moment, interrupt)
     code = main(["transfer", f"{module}:source", f"{module}:TARGET", "-o", "out.keras"])
     assert code == 130 and listing(tmp_path) == files
     same = [np.array_equal(a, w.numpy()) for a, w in zip(before, target.weights, strict=True)]
@@ -49,7 +50,7 @@ def test_an_interrupted_run_leaves_the_target_and_the_folder(module, tmp_path, m
 
 def test_an_interrupt_in_the_midst_of_writing_puts_all_back(monkeypatch):
     source, target, inputs = nets.both(nets.TRUNKS, "torch", "keras", INPUTS)
-    before, put, calls = nets.contents(target), transfers._put, []
+    before, put, calls = nets.contents(target), writing._put, []
 
     def counted(*arguments):
         calls.append(arguments)
@@ -57,14 +58,14 @@ def test_an_interrupt_in_the_midst_of_writing_puts_all_back(monkeypatch):
             raise KeyboardInterrupt
         put(*arguments)
 
-    monkeypatch.setattr(transfers, "_put", counted)
+    monkeypatch.setattr(writing, "_put", counted)
     with pytest.raises(KeyboardInterrupt):
         parity.transfer(source, target, inputs)
     assert all(map(np.array_equal, before, nets.contents(target)))
 
 
 def test_a_file_that_cannot_be_read_to_its_end_puts_all_back(module, weights, monkeypatch):
-    target, put, calls = __import__(module).TARGET, transfers._put, []
+    target, put, calls = __import__(module).TARGET, writing._put, []
     before = [w.numpy() for w in target.weights]
 
     def counted(*arguments):
@@ -73,7 +74,7 @@ def test_a_file_that_cannot_be_read_to_its_end_puts_all_back(module, weights, mo
             raise FileError("model.npz cannot be read")
         put(*arguments)
 
-    monkeypatch.setattr(transfers, "_put", counted)
+    monkeypatch.setattr(writing, "_put", counted)
     with pytest.raises(FileError, match="cannot be read"):
         parity.transfer(weights, target)
     assert len(calls) == 3
