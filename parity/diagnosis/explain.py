@@ -20,7 +20,7 @@ import numpy as np
 
 from parity.budget import check
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Cause, Explanation, Predict, causes
+from parity.diagnosis.causes import Explanation, Predict, RegisteredCause, causes
 from parity.diagnosis.causes._substitution import Substituted
 from parity.diagnosis.enlarged_regions import enclosures
 from parity.diagnosis.trial import Trial
@@ -123,7 +123,7 @@ class _Around:
 
 
 def _proposals(
-    one: Cause, case: Case, around: Iterable[Case]
+    one: RegisteredCause, case: Case, around: Iterable[Case]
 ) -> Iterator[tuple[Explanation, Case]]:
     for where in itertools.chain([case], around if one.enclosures else []):
         check()
@@ -142,7 +142,7 @@ def _proposals(
             return
 
 
-def _tried(one: Cause, where: Case, proposed: Explanation) -> Explained | Closest | None:
+def _tried(one: RegisteredCause, where: Case, proposed: Explanation) -> Explained | Closest | None:
     """What comes of a proposal; None where it raises, which ends its cause alone."""
     if proposed.reads_the_same:
         return Closest(proposed, 0.0)
@@ -155,7 +155,7 @@ def _tried(one: Cause, where: Case, proposed: Explanation) -> Explained | Closes
         return None
 
 
-def _warn(one: Cause, error: Exception) -> None:
+def _warn(one: RegisteredCause, error: Exception) -> None:
     name = one.propose.__name__
     warnings.warn(f"the cause {name} could not be tried: {error!r}", stacklevel=3)
 

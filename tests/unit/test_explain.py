@@ -9,7 +9,7 @@ import torch
 import parity
 from parity.diagnosis import explain as module
 from parity.diagnosis.case import case_of
-from parity.diagnosis.causes import Cause, Explanation, of_x
+from parity.diagnosis.causes import Explanation, RegisteredCause, of_x
 from parity.diagnosis.enlarged_regions import enclosures
 from parity.diagnosis.explain import Closest, Explained, explain, hold
 from parity.diagnosis.locate import locate
@@ -85,7 +85,8 @@ def test_another_shape_explains_nothing(case):
 
 def causes_of(monkeypatch, *causes):
     registered = tuple(
-        Cause((one.kind,), tier, False, lambda case, one=one: iter([one])) for tier, one in causes
+        RegisteredCause((one.kind,), tier, False, lambda case, one=one: iter([one]))
+        for tier, one in causes
     )
     monkeypatch.setattr(module, "causes", lambda: registered)
 
@@ -129,8 +130,8 @@ def test_a_cause_that_raises_costs_its_explanation_alone(case, monkeypatch):
 
     right = explanation(lambda x: x**3, np.square, "right")
     registered = (
-        Cause(("broken",), 0, False, broken),
-        Cause(("right",), 0, False, lambda case: iter([right])),
+        RegisteredCause(("broken",), 0, False, broken),
+        RegisteredCause(("right",), 0, False, lambda case: iter([right])),
     )
     monkeypatch.setattr(module, "causes", lambda: registered)
     with pytest.warns(UserWarning, match="the cause broken could not be tried"):

@@ -8,7 +8,7 @@ import torch
 
 import parity
 from parity.diagnosis import explain as module
-from parity.diagnosis.causes import Cause, Explanation, of_x
+from parity.diagnosis.causes import Explanation, RegisteredCause, of_x
 from parity.diagnosis.explain import Explained, explain, hold
 from parity.diagnosis.region import Mismatch
 from tests.unit.test_explain import X, case_between, causes_of, cube, explanation, square
@@ -107,7 +107,8 @@ def registered(monkeypatch, *explanations):
         module,
         "causes",
         lambda: tuple(
-            Cause((one.kind,), 0, False, lambda case, one=one: iter([one])) for one in explanations
+            RegisteredCause((one.kind,), 0, False, lambda case, one=one: iter([one]))
+            for one in explanations
         ),
     )
 

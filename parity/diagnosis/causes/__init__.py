@@ -131,7 +131,7 @@ def of_x(form: Callable[..., Array], *arguments: Any) -> Predict:
 
 
 @dataclass(frozen=True)
-class Cause:
+class RegisteredCause:
     """A registered cause.
 
     Attributes:
@@ -153,20 +153,20 @@ class Cause:
         return self.propose.__module__.rsplit(".", 1)[-1]
 
 
-_REGISTERED: list[Cause] = []
+_REGISTERED: list[RegisteredCause] = []
 
 
 def cause(*kinds: str, tier: int = 0, enclosures: bool = False) -> Callable[[Propose], Propose]:
-    """Registers a function that proposes explanations; see `Cause`."""
+    """Registers a function that proposes explanations; see `RegisteredCause`."""
 
     def register(propose: Propose) -> Propose:
-        _REGISTERED.append(Cause(kinds, tier, enclosures, propose))
+        _REGISTERED.append(RegisteredCause(kinds, tier, enclosures, propose))
         return propose
 
     return register
 
 
-def causes() -> tuple[Cause, ...]:
+def causes() -> tuple[RegisteredCause, ...]:
     """All causes, the families in their order."""
     _load()
     return tuple(sorted(_REGISTERED, key=lambda one: _place(one.family)))

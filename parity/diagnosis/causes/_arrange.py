@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.diagnosis.causes._limits import AXES_OF_AN_ORDER, STEPS_TRIED
+from parity.numerics.limits import SAME
 from parity.tape import Array
-
-_SAME = 1e-6  # relative to the largest: two numbers of a float32 model, computed in float64
-_TRIED = 4  # steps, should the first numbers be equal to others
-_FEW_AXES = 8
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ def arrangement(source: Array, target: Array) -> Arrangement | AxisOrder | None:
     numbers a few are equal by chance. What is already in order is no arrangement. Orders of one
     axis come before splits of several.
     """
-    if not same_bag_at_a_glance(source, target) or _alike(source, target):
+    if not same_bag_at_a_glance(source, target) or alike(source, target):
         return None
     if source.shape == target.shape:
         for axis in range(source.ndim):
@@ -106,11 +104,12 @@ def arrangement(source: Array, target: Array) -> Arrangement | AxisOrder | None:
     found = index_of(source, target)
     order = of_index(found[0], target.shape, found[1]) if found is not None else None
     # of equal numbers any may be meant: the arrays themselves decide
-    return order if order is not None and _alike(order(source), target) else None
+    return order if order is not None and alike(order(source), target) else None
 
 
-def _alike(a: Array, b: Array) -> bool:
-    return a.shape == b.shape and bool(np.allclose(a, b, 0, _SAME * float(np.abs(b).max())))
+def alike(a: Array, b: Array) -> bool:
+    """Whether two arrays are one but for rounding."""
+    return a.shape == b.shape and bool(np.allclose(a, b, 0, SAME * float(np.abs(b).max())))
 
 
 def index_of(source: Array, target: Array) -> tuple[Array, Array] | None:
@@ -127,7 +126,7 @@ def index_of(source: Array, target: Array) -> tuple[Array, Array] | None:
     a, b = source.ravel(), target.ravel()
     rows, columns = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
     ordered = a[rows]
-    if not np.allclose(ordered, b[columns], 0, _SAME * float(np.abs(ordered[[0, -1]]).max())):
+    if not np.allclose(ordered, b[columns], 0, SAME * float(np.abs(ordered[[0, -1]]).max())):
         return None
     equal = np.diff(ordered) == 0
     alone = ~(np.append(equal, False) | np.insert(equal, 0, False))
@@ -142,7 +141,7 @@ def same_bag_at_a_glance(a: Array, b: Array) -> bool:
     """Whether the smallest, the largest, and the sums agree: quick where they do not."""
     scale = float(np.abs(a).max())
     reference, candidate = ([x.min(), x.max(), x.mean(), x.std()] for x in (a, b))
-    return bool(np.allclose(reference, candidate, 0, _SAME * scale))
+    return bool(np.allclose(reference, candidate, 0, SAME * scale))
 
 
 def _of_one_axis(source: Array, target: Array, axis: int) -> AxisOrder | None:
@@ -151,13 +150,13 @@ def _of_one_axis(source: Array, target: Array, axis: int) -> AxisOrder | None:
     weights = np.random.default_rng(0).standard_normal(slices.shape[1])
     keys, wanted = slices @ weights, others @ weights
     rows, columns = np.argsort(keys, kind="stable"), np.argsort(wanted, kind="stable")
-    bound = _SAME * float(np.abs(keys).max())
+    bound = SAME * float(np.abs(keys).max())
     if not np.allclose(keys[rows], wanted[columns], 0, bound):
         return None
     order = np.empty(len(keys), np.int64)
     order[columns] = rows
     found = AxisOrder(axis, tuple(order.tolist()))
-    return found if _alike(found(source), target) else None
+    return found if alike(found(source), target) else None
 
 
 def of_index(index: Array, shape: tuple[int, ...], sure: Array | None = None) -> Arrangement | None:
@@ -171,7 +170,7 @@ def of_index(index: Array, shape: tuple[int, ...], sure: Array | None = None) ->
     known = np.ones(at.size, bool) if sure is None else sure.ravel()
     while at.size > 1:
         inner = _innermost(at, known)
-        if inner is None or len(digits) == _FEW_AXES:
+        if inner is None or len(digits) == AXES_OF_AN_ORDER:
             return None
         length, stride, at, known = inner
         digits.append((length, stride))
@@ -182,10 +181,12 @@ def _innermost(at: Array, known: Array) -> tuple[int, int, Array, Array] | None:
     """The axis that runs fastest: its length and stride, and where its rows start, if known."""
     pairs = np.flatnonzero(known[1:] & known[:-1])
     steps = at[pairs + 1] - at[pairs]
-    for stride in dict.fromkeys(steps[:_TRIED].tolist()):  # the first is one within a row
+    for stride in dict.fromkeys(steps[:STEPS_TRIED].tolist()):  # the first is one within a row
         ends = pairs[steps != stride] + 1
         most = int(np.gcd.reduce([*ends.tolist(), at.size]))
-        for parts in range(1, _TRIED):  # the end of a row may lie at a number that is not known
+        for parts in range(
+            1, STEPS_TRIED
+        ):  # the end of a row may lie at a number that is not known
             if most % parts or most == parts:
                 continue
             length = most // parts

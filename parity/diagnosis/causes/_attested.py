@@ -8,16 +8,14 @@ from collections.abc import Collection, Iterable, Iterator
 import numpy as np
 
 from parity.diagnosis.case import Case
+from parity.diagnosis.causes._limits import OPS_OF_A_NORM, OPS_OF_AN_AFFINE, OPS_TO_A_LAYER
 from parity.diagnosis.view import LeafView, RegionView
 from parity.operations import ADDITIONS, CONVOLUTIONS, NORMS
 from parity.tape import Array, Op, Tape
 
-_NEAR = 8  # computing operations before a value that may have normalised it
-_FURTHER = 40  # operations behind a region in which what it lacks may follow
 _KERNELS = NORMS | {"recurrence", "attention"}  # with a bias inside
 _SUM_FIRST = frozenset(("add_matmul", "multiply_add", "divide_add"))  # x of x + y * z
 _ADDING = ADDITIONS | _SUM_FIRST | {"dense"}
-_LATER = 2  # operations behind a norm's end that may be its scale and offset
 _ROOTS = frozenset(("sqrt", "rsqrt", "standard_deviation"))
 
 
@@ -50,7 +48,7 @@ def is_normalised(tape: Tape, value: int) -> bool:
         roots = op.word in _ROOTS or (op.word == "power" and _halves(tape, op))
         if op.word in NORMS or (roots and (not op.static or tape.values[at].size > 1)):
             return True
-        if steps < _NEAR and not _has_kernel(tape, op):
+        if steps < OPS_OF_A_NORM and not _has_kernel(tape, op):
             stack += [(one, steps + (op.role != "move")) for one in op.inputs]
     return False
 
@@ -79,7 +77,7 @@ def before_kernels(tape: Tape, values: Iterable[int]) -> list[Op]:
     """The operations on inputs, up to those that have a kernel; the first few."""
     found: dict[int, Op] = {}
     waiting = list(values)
-    while waiting and len(found) < _FURTHER:
+    while waiting and len(found) < OPS_TO_A_LAYER:
         for index in tape.consumers[waiting.pop(0)]:
             op = tape.ops[index]
             if index not in found and index in tape.used and not _has_kernel(tape, op):
@@ -244,7 +242,7 @@ def of_no_effect(case: Case) -> str:
     """Why nothing may be missing: a parameter of ones or zeros is read where it would be."""
     view = case.candidate
     run, tape = case.repaired.side.run, view.tape
-    for op in (*view.ops, *view.readers(_LATER)):
+    for op in (*view.ops, *view.readers(OPS_OF_AN_AFFINE)):
         for value in op.inputs:
             read = tape.values[tape.before_moves(value)]
             if read.kind != "parameter":

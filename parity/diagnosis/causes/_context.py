@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes._arrange import index_along, varying_axes
+from parity.diagnosis.causes._limits import OPS_BEFORE_A_REGION, OPS_TO_A_CONVOLUTION
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.view import RegionView
 from parity.errors import ReplayError
@@ -17,9 +18,6 @@ from parity.tape import Array, Op, Replay, Tape
 _ATTENDING = PRODUCTS - {"dense"} | {"attention"}
 _IMAGES = CONVOLUTIONS | POOLS | RESIZES
 _EXCHANGED = ([1, 3, 2], [2, 1, 3], [3, 2, 1])  # places of the axes behind the first
-_NEAR = 6  # operations before a region
-_FOLLOWED = 24  # operations behind a value, until one says what its axes are
-CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more
 
 Reorder = Callable[[Array], Array]
 
@@ -118,7 +116,7 @@ def makers(side: CaseSide) -> list[Op]:
     """The live operations just before a region, the nearest first."""
     stack = list(side.entering)
     found: list[Op] = []
-    while stack and len(found) < _NEAR:
+    while stack and len(found) < OPS_BEFORE_A_REGION:
         op = side.view.tape.producer(stack.pop(0))
         if op is not None and not op.static:
             found.append(op)
@@ -135,7 +133,7 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
     tape, run = case.reference.tape, case.repaired.reference.run
     stack = [(value, axis % max(1, len(tape.values[value].shape)))]
     seen: set[int] = set()
-    while stack and len(seen) < _FOLLOWED:
+    while stack and len(seen) < OPS_TO_A_CONVOLUTION:
         at, axis = stack.pop(0)
         shape = tape.values[at].shape
         for op in (tape.ops[index] for index in tape.consumers[at]):
@@ -144,7 +142,7 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
             seen.add(op.index)
             made = op.outputs[0]
             if op.word in CONVOLUTIONS:
-                window = tape.adapter.TRAITS.window(op, tape)
+                window = tape.window(op)
                 if window is None or window.x != at:
                     continue  # as its kernel
                 return "channels" if axis == window.channel else "places"

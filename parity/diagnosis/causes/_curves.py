@@ -9,11 +9,10 @@ from itertools import chain
 
 import numpy as np
 
+from parity.diagnosis.causes._limits import CURVE_POINTS_AT_FIRST, FLAT
 from parity.diagnosis.normalisation import plain
 from parity.tape import Array
 
-_FEW = 16
-_FLAT = 1e-3  # a smaller slope of a hard sigmoid
 # below zero other functions than above: of one half alone any of them may be meant, and others
 _OF_TWO_PARTS = ("relu", "relu6", "elu", "selu", "softsign", "abs")
 
@@ -117,7 +116,7 @@ def recognise(x: Array, y: Array) -> Curve | None:
     if x.max(initial=0.0) - x.min(initial=0.0) < 1e-3:
         return None
     whole = bool((x < 0).any() and (x > 0).any())
-    few = slice(None, None, max(1, x.size // _FEW))  # most curves are ruled out by few points
+    few = slice(None, None, max(1, x.size // CURVE_POINTS_AT_FIRST))
     for curve in chain(map(Curve, _FIXED), _with_slope(x, y)):
         if (whole or curve.name not in _OF_TWO_PARTS) and _near(curve(x[few]), y[few]):
             if _near(curve(x), y):
@@ -138,7 +137,7 @@ def _with_slope(x: Array, y: Array) -> Iterator[Curve]:
         if inside.any():
             slopes = (gate[inside] - 0.5) / x[inside]
             slope = plain(float(np.median(slopes)))
-            if abs(slope) < _FLAT:
+            if abs(slope) < FLAT:
                 continue  # half of x, or a half: no activation
             yield Curve(name, slope)
             if name == "hard_sigmoid":

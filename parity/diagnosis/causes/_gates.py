@@ -8,13 +8,13 @@ from functools import partial
 import numpy as np
 
 from parity.diagnosis.case import Case
+from parity.diagnosis.causes._limits import OPS_TO_A_BLOCK
 from parity.diagnosis.view import LeafView, RegionView
 from parity.operations import ADDITIONS
 from parity.tape import Array, Replay, Tape
 from parity.walk_once import Once
 
 _GATES = (4, 3)  # of an LSTM and of a GRU
-_STEPS_BACK = 8  # from a gate to the block that it is cut from
 
 Ordered = Callable[[Sequence[int]], dict[int, Array]]
 
@@ -58,7 +58,7 @@ def packings_of_gates(case: Case, blocks_only: bool = False) -> Iterator[tuple[i
 def gate_place(tape: Tape, run: Replay, value: int) -> tuple[int, int] | None:
     """Which gate of how many a value is, by where it is cut from their block; None if unknown."""
     blocks, at = gate_blocks(tape, value), value
-    for _ in range(_STEPS_BACK):
+    for _ in range(OPS_TO_A_BLOCK):
         op = tape.producer(at)
         if op is None:
             return None

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from parity.diagnosis.causes._attested import adds
+from parity.diagnosis.causes._limits import HIDDEN
 from parity.diagnosis.causes._sides import CaseSide
 from parity.diagnosis.view import RegionView
 from parity.operations import MULTIPLICATIONS, SUBTRACTIONS
 from parity.tape import Array, Op, Replay
 from parity.walk_once import Once
-
-HIDDEN = -1e7  # a score below this is masked
 
 
 def masks_of(side: CaseSide) -> list[tuple[int, Array]]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Predict
+from parity.diagnosis.causes._limits import ELEMENTS_OF_A_SUM, SLICES_RUN
 from parity.diagnosis.causes._substitution import (
     Axes,
     Inside,
@@ -38,8 +39,6 @@ KINDS: Mapping[str, Callable[..., Array]] = {
     "max": np.max,
     "min": np.min,
 }
-_ELEMENTS = 5  # a smaller factor may be any factor
-_SLICES = 64  # of an axis that was not reduced, at most: the rest runs once for each
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Reduction:
 
 
 @dataclass(frozen=True)
-class Change:
+class OtherReduction:
     """A reduction of the reference, and another one that makes it the candidate.
 
     Attributes:
@@ -133,12 +132,12 @@ def _reduction(x: Array, made: Array) -> tuple[str, Axes] | None:
 
 
 @lru_cache(maxsize=4)
-def changes(case: Case) -> tuple[Change, ...]:
+def changes(case: Case) -> tuple[OtherReduction, ...]:
     """Other reductions in the place of one of the reference's that give the candidate's value."""
     return tuple(_changes(case))
 
 
-def _changes(case: Case) -> Iterator[Change]:
+def _changes(case: Case) -> Iterator[OtherReduction]:
     reference = inside_reference(case)
     found = list(reductions(reference))
     if not found:
@@ -154,13 +153,13 @@ def _changes(case: Case) -> Iterator[Change]:
                     continue
                 if other is None and kind != one.kind and not _may_take(case, one, kind):
                     continue
-                yield Change(one, kind, axes, _named(case, one, axes, other), predict)
+                yield OtherReduction(one, kind, axes, _named(case, one, axes, other), predict)
                 break
         else:
             for predict in (_left_out(case, one), _unreduced(case, one)):
                 if predict is not None:
                     named = _named(case, one, one.axes, None)
-                    yield Change(one, "none", (), (named[0], ()), predict)
+                    yield OtherReduction(one, "none", (), (named[0], ()), predict)
                     break
 
 
@@ -227,7 +226,7 @@ def _unreduced(case: Case, one: Reduction) -> Predict | None:
     axis = one.axes[0]
     count = case.reference.tape.values[one.source].shape[axis]
     wanted = case.first.candidate.shape
-    if count > _SLICES or case.first.reference.size * count != case.first.candidate.size:
+    if count > SLICES_RUN or case.first.reference.size * count != case.first.candidate.size:
         return None
 
     def predict(at: int, trial: Trial) -> Array:
@@ -321,7 +320,7 @@ def by_count(case: Case) -> tuple[str, str] | None:
     if first.reference.shape != first.candidate.shape or not varies(first.x):
         return None
     count = first.x.size // max(first.reference.size, 1)
-    if count < _ELEMENTS or any(reductions(inside_reference(case))):
+    if count < ELEMENTS_OF_A_SUM or any(reductions(inside_reference(case))):
         return None
     for kinds, factor in ((("sum", "mean"), 1 / count), (("mean", "sum"), float(count))):
         if close(first.reference * factor, first.candidate):

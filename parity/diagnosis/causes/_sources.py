@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from parity.diagnosis.case import Case
+from parity.diagnosis.causes._limits import EQUAL_VALUES
 from parity.diagnosis.causes._substitution import (
     Inside,
     inside_candidate,
@@ -18,8 +19,6 @@ from parity.matching.fingerprint import SAME
 from parity.numerics.difference import residual
 from parity.operations import BOUNDS
 from parity.tape import Op, Tape
-
-_TRIES = 24  # equal values
 
 
 def twins(case: Case) -> str:
@@ -39,9 +38,8 @@ def twins(case: Case) -> str:
         if more:
             return f"what is read depends on input {more} too, though not on these inputs"
         reference = found.reference
-        alike = set(
-            itertools.islice(reference.index.look_up(reference.print(pair.reference), SAME), _TRIES)
-        )
+        equal = reference.index.look_up(reference.print(pair.reference), SAME)
+        alike = set(itertools.islice(equal, EQUAL_VALUES))
         before = {v for index in tape.graph.ancestors([value]) for v in tape.ops[index].outputs}
         own = {v for v in before if v in found.pairs and found.pairs[v].reference in alike}
         for side, one, others in ((reference.tape, pair.reference, alike), (tape, value, own)):

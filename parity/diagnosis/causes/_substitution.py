@@ -16,6 +16,12 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict, as_it_is
+from parity.diagnosis.causes._limits import (
+    CLOSE,
+    ELEMENTS_AT_FIRST,
+    OPS_BEFORE_A_VALUE,
+    VALUES_TRIED,
+)
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.errors import ReplayError
@@ -29,10 +35,6 @@ Form = Callable[..., Array]
 
 # What a region, or NumPy, says to arrays of shapes that do not go together.
 MISFITS = (ReplayError, ValueError, IndexError)
-_CLOSE = 1e-5  # relative: a filter, what holds is tried in full
-_VALUES = 24  # of a region that are looked at
-_SAMPLE = 64
-_NEAR = 12  # operations before a value that belong to it
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def _values(view: RegionView, entering: Sequence[int]) -> tuple[tuple[int, ...],
     ]
     if not entering and not computed:
         entering = (view.end,)  # a region without operations: what ends it is what enters
-    return tuple(entering), tuple(computed[:_VALUES])
+    return tuple(entering), tuple(computed[:VALUES_TRIED])
 
 
 @dataclass(frozen=True)
@@ -214,7 +216,7 @@ def close(predicted: Array, actual: Array) -> bool:
     if predicted.shape != actual.shape or not actual.size:
         return False
     with np.errstate(all="ignore"):
-        return residual(actual, predicted) <= _CLOSE
+        return residual(actual, predicted) <= CLOSE
 
 
 def is_of(form: Callable[[Array], Array], x: Array, made: Array) -> bool:
@@ -222,7 +224,7 @@ def is_of(form: Callable[[Array], Array], x: Array, made: Array) -> bool:
     if x.shape != made.shape or not x.size:
         return False
     with np.errstate(all="ignore"):
-        few = form(x.ravel()[:_SAMPLE]), made.ravel()[:_SAMPLE]
+        few = form(x.ravel()[:ELEMENTS_AT_FIRST]), made.ravel()[:ELEMENTS_AT_FIRST]
         return close(*few) and close(form(x), made)
 
 
@@ -306,7 +308,7 @@ def constants_before(tape: Tape, value: int, run: Replay, reduced: bool = True) 
     """
     seen: set[int] = set()
     stack = [value]
-    while stack and len(seen) < _NEAR:
+    while stack and len(seen) < OPS_BEFORE_A_VALUE:
         op = tape.producer(stack.pop(0))
         if op is None or op.index in seen or not (reduced or _gives_as_many(tape, op)):
             continue

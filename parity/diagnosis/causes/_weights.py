@@ -18,6 +18,7 @@ from parity.budget import check
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
 from parity.diagnosis.causes._attested import part_of, times_added
+from parity.diagnosis.causes._limits import CHANGES_TRIED, LAYOUTS_TRIED, WEIGHTS_CHANGED
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named
 from parity.diagnosis.trial import Trial
@@ -26,13 +27,10 @@ from parity.errors import ReplayError
 from parity.matching.axis_order import orders
 from parity.matching.match import Indexed, Side
 from parity.numerics.difference import residual
+from parity.numerics.limits import SAME
 from parity.operations import CONVOLUTIONS
 from parity.tape import Array, Op, Tape, Value
 
-CLOSE = 1e-6  # relative: what float32 constants leave of a value computed in float64
-_TRIES = 64
-_LAYOUTS = 24
-_LEAVES = 6  # that may differ at once
 _NO_RESULT = np.empty(0)
 
 
@@ -67,7 +65,7 @@ def changes(case: Case) -> tuple[Change, ...]:
         (_floating(case.reference.leaves), _floating(case.candidate.leaves)),
         (read(case, False), read(case, True)),
     ):
-        for tried in itertools.islice(_combinations(reference, candidate), _TRIES):
+        for tried in itertools.islice(_combinations(reference, candidate), CHANGES_TRIED):
             if gives(case, with_changes(case, tried)):
                 return tried
     return ()
@@ -93,16 +91,16 @@ def with_leaves(case: Case, leaves: dict[int, Array]) -> Predict:
 def gives(case: Case, predict: Predict) -> bool:
     """Whether a prediction is the candidate's value on the user's inputs."""
     found, wanted = predict(case.first), case.first.candidate
-    return found.shape == wanted.shape and residual(wanted, found) <= CLOSE
+    return found.shape == wanted.shape and residual(wanted, found) <= SAME
 
 
 def same(a: Array, b: Array) -> bool:
     """Whether two weights are equal but for float32 rounding."""
     if a.shape != b.shape:
         return False
-    bound = 1e-7 * float(np.abs(a).max())
+    bound = SAME / 10 * float(np.abs(a).max())
     few = (..., slice(16)) if a.ndim else ...
-    return bool(np.allclose(a[few], b[few], 1e-6, bound) and np.allclose(a, b, 1e-6, bound))
+    return bool(np.allclose(a[few], b[few], SAME, bound) and np.allclose(a, b, SAME, bound))
 
 
 @dataclass(frozen=True)
@@ -138,10 +136,15 @@ def made(view: RegionView, value: int) -> Made:
     """Of what a static value of a region is made."""
     sources = view.sources(value)
     leaves = [leaf for leaf in view.leaves if leaf.id in sources]
-    op = view.tape.producer(value)
-    before = view.tape.graph.static_before([op]) | {op.index} if op is not None else set()
-    ops = (view.tape.ops[index] for index in sorted(before))
-    return Made(tuple(one for one in ops if one.role != "move"), tuple(_floating(leaves)))
+    ops = tuple(op for op in _made_by(view.tape, value) if op.role != "move")
+    return Made(ops, tuple(_floating(leaves)))
+
+
+def _made_by(tape: Tape, value: int) -> list[Op]:
+    """The operations that make a static value, in order."""
+    op = tape.producer(value)
+    indices = set() if op is None else tape.graph.static_before([op]) | {op.index}
+    return [tape.ops[index] for index in sorted(indices)]
 
 
 def matrices(side: Indexed) -> Made:
@@ -158,14 +161,8 @@ def matrices(side: Indexed) -> Made:
 
 def is_looked_up(view: RegionView, value: int) -> bool:
     """Whether a static value is made of a table by whole numbers, as places in it."""
-    tape = view.tape
-    op = tape.producer(value)
-    before = tape.graph.static_before([op]) | {op.index} if op is not None else set()
-    return any(
-        "int" in tape.values[one].dtype and tape.values[one].size > 1
-        for index in before
-        for one in tape.ops[index].inputs
-    )
+    read = (view.tape.values[one] for op in _made_by(view.tape, value) for one in op.inputs)
+    return any("int" in one.dtype and one.size > 1 for one in read)
 
 
 def kernel_layout(view: RegionView, value: int) -> tuple[int, ...]:
@@ -175,7 +172,7 @@ def kernel_layout(view: RegionView, value: int) -> tuple[int, ...]:
     """
     tape = view.tape
     for op in view.ops:
-        window = tape.adapter.TRAITS.window(op, tape) if op.word in CONVOLUTIONS else None
+        window = tape.window(op) if op.word in CONVOLUTIONS else None
         kernel = None if window is None else window.weight
         if window is None or kernel is None or value not in {kernel, *view.sources(kernel)}:
             continue
@@ -271,7 +268,7 @@ def axis_of(tape: Tape, value: int, axis: int) -> int:
 
 def _shares(change: Change) -> str:
     weight, now = change.leaf.array, change.now
-    differing = ~np.isclose(now, weight, 1e-6, 1e-7)
+    differing = ~np.isclose(now, weight, SAME, SAME / 10)
     off = float(np.linalg.norm(now - weight) / (np.linalg.norm(weight) or 1.0))
     return f"{differing.sum()} of {differing.size} differ, by {off:.2g} of its norm"
 
@@ -320,13 +317,11 @@ def held(case: Case, as_candidate: bool) -> list[LeafView]:
 def read(case: Case, as_candidate: bool) -> list[LeafView]:
     """Static values as the operations read them: weights after scaling, rounding, transposing."""
     side = sides(case)[as_candidate]
-    view = side.view
     found = []
-    for value in dict.fromkeys(value for op in view.ops for value in op.inputs):
-        op = view.tape.producer(value)
-        if op.static if op is not None else view.tape.values[value].kind != "input":
-            leaf = view.leaf(value)
-            name, kind = (leaf.name, leaf.kind) if leaf is not None else ("", "constant")
+    for value in dict.fromkeys(value for op in side.view.ops for value in op.inputs):
+        if not side.view.tape.is_live(value):
+            leaf = side.view.leaf(value)
+            name, kind = ("", "constant") if leaf is None else (leaf.name, leaf.kind)
             found.append(LeafView(value, name, kind, side.model.array(value)))
     return _floating(found)
 
@@ -340,7 +335,7 @@ def _combinations(
         check()  # of hundreds of weights each is held against all others
         if found := _options(leaf, _free_for(leaf, reference, candidate)):
             options.append(found)
-    for count in range(1, min(len(options), _LEAVES) + 1):
+    for count in range(1, min(len(options), WEIGHTS_CHANGED) + 1):
         for chosen in itertools.combinations(options, count):
             for tried in itertools.product(*chosen):
                 check()
@@ -377,7 +372,7 @@ def _options(leaf: LeafView, candidate: Sequence[LeafView]) -> list[Change]:
     bag = np.sort(leaf.array, axis=None) if len(alike) > 1 else leaf.array
     other = min(alike, key=lambda one: _unlike(bag, one.array)) if len(alike) > 1 else alike[0]
     found: list[Array] = []
-    for order in itertools.islice(orders(leaf.array.shape, other.array.shape), _LAYOUTS):
+    for order in itertools.islice(orders(leaf.array.shape, other.array.shape), LAYOUTS_TRIED):
         laid = order.revert(other.array, leaf.array.shape)
         if not same(leaf.array, laid) and not any(np.array_equal(laid, one) for one in found):
             found.append(laid)
@@ -387,4 +382,4 @@ def _options(leaf: LeafView, candidate: Sequence[LeafView]) -> list[Change]:
 def _unlike(bag: Array, other: Array) -> float:
     """The distance of two bags of numbers; 0 for the same numbers in another order."""
     differing = np.abs(bag - np.sort(other, axis=None)).max()
-    return float(differing) if differing > 1e-6 * np.abs(bag).max() else 0.0
+    return float(differing) if differing > SAME * np.abs(bag).max() else 0.0

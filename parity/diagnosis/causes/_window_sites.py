@@ -54,7 +54,7 @@ def site_of(side: CaseSide) -> WindowSite | None:
     """The first convolution or pool of a side's region, or its padding if there is none."""
     op = next((op for op in side.view.ops if op.word in _KINDS), None)
     if op is not None:
-        window = side.view.tape.adapter.TRAITS.window(op, side.view.tape)
+        window = side.view.tape.window(op)
         return None if window is None else _of_window(side, op, window)
     op = next((op for op in side.view.ops if op.word in PADS), None)
     return None if op is None else _of_padding(side, op)

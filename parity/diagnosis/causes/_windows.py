@@ -17,16 +17,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from parity.diagnosis.causes._limits import (
+    PADDING_BEYOND,
+    PLACES_LOOKED_UP,
+    STARTS_TRIED,
+    STRIDES_ASSUMED,
+    STRIDES_TRIED,
+)
+from parity.numerics.limits import SAME
 from parity.tape import Array
 
 Pads = tuple[tuple[int, int], ...]  # before and after, for each axis of space
 Fill = float | str  # a number, or a mode of numpy.pad
 
-_MARGIN = 2  # places beyond the window's own size: padding a 1x1 convolution is odd, but done
-_STRIDES = range(1, 9)
-_STARTS = 8
-_CORNER = 6  # places along each axis that are looked up
-_STEPS = 4  # strides that are assumed where none is known
 _BATCH, _OUTPUTS = 2, 8  # what is looked up; the explanation is held against everything
 
 
@@ -225,14 +228,14 @@ def _look_up(
         made: what the window gives everywhere, by how amply the image is padded; for all values.
     """
     space, places = x.shape[2:], value.shape[2:]
-    corner = [min(_CORNER, n) for n in places]
+    corner = [min(PLACES_LOOKED_UP, n) for n in places]
     reach = [
-        _CORNER * max(s, _STEPS) + 2 * span
+        PLACES_LOOKED_UP * max(s, STRIDES_ASSUMED) + 2 * span
         for s, span in zip(tried.stride, tried.span, strict=True)
     ]
     near = x if tried.fill == "wrap" or tried.kind == "pad" else x[_at(slice(n) for n in reach)]
     beyond = [
-        span - 1 + _MARGIN + (max(m - n, 0) if tried.kind == "pad" else 0)
+        span - 1 + PADDING_BEYOND + (max(m - n, 0) if tried.kind == "pad" else 0)
         for span, n, m in zip(tried.span, space, places, strict=True)
     ]
     if isinstance(tried.fill, str):  # an image is mirrored once
@@ -279,11 +282,11 @@ def _places(
     count, space = wanted.shape[2:], values.shape[2:]
     middle = tuple(n // 2 for n in count) if inner_only else _most(wanted)
     scale = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0))
-    bound = 1e-6 * scale
+    bound = SAME * scale
     target = wanted[_at(slice(m, m + 1) for m in middle)]
     distance = np.abs(values - target)
     starts = np.argwhere(distance.max(axis=(0, 1)) <= bound)
-    for at in starts[:_STARTS]:
+    for at in starts[:STARTS_TRIED]:
         options = [
             list(_strides(values, wanted, middle, tuple(at), axis, guess[axis], bound))
             for axis in range(len(space))
@@ -322,7 +325,7 @@ def _strides(
         return
     sign = 1 if middle[axis] + 1 < wanted.shape[2 + axis] else -1
     beside = tuple(m + sign * (i == axis) for i, m in enumerate(middle))
-    for stride in dict.fromkeys((guess, *_STRIDES)):
+    for stride in dict.fromkeys((guess, *STRIDES_TRIED)):
         there = tuple(p + sign * stride * (i == axis) for i, p in enumerate(at))
         if not 0 <= there[axis] < values.shape[2 + axis]:
             continue
@@ -337,10 +340,10 @@ def _read_transposed(value: Array, x: Array, guess: Slide, kernel: Array | None)
     for stride in dict.fromkeys([guess.stride, *((s,) * rank for s in (2, 1, 3, 4))]):
         tried = replace(guess, stride=stride)
         whole = spread(x, tried, kernel)
-        ample = crop(whole, tuple((-_MARGIN - s,) * 2 for s in stride))
+        ample = crop(whole, tuple((-PADDING_BEYOND - s,) * 2 for s in stride))
         for start, _ in _places(ample, value, (1,) * rank):
             pads = tuple(
-                (b - _MARGIN - s, n - (b - _MARGIN - s) - count)
+                (b - PADDING_BEYOND - s, n - (b - PADDING_BEYOND - s) - count)
                 for b, s, n, count in zip(
                     start, stride, whole.shape[2:], value.shape[2:], strict=True
                 )
@@ -354,4 +357,4 @@ def _equal(a: Array, b: Array) -> bool:
         return False
     finite = np.isfinite(b)
     scale = float(np.abs(b[finite]).max(initial=0.0))
-    return bool(np.allclose(a, b, 0, 1e-6 * scale))
+    return bool(np.allclose(a, b, 0, SAME * scale))

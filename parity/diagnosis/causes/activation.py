@@ -11,6 +11,12 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
 from parity.diagnosis.causes._attested import before_kernels
 from parity.diagnosis.causes._curves import Curve, recognise
+from parity.diagnosis.causes._limits import (
+    CURVE_POINTS,
+    OPS_OF_A_LAYER,
+    OPS_OF_AN_ACTIVATION,
+    PAIRS_OF_VALUES,
+)
 from parity.diagnosis.causes._sources import is_bound, near, unchanging
 from parity.diagnosis.causes._substitution import (
     Inside,
@@ -25,11 +31,6 @@ from parity.diagnosis.causes._substitution import (
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array, Op, Replay, Tape
-
-_SAMPLE = 512
-_MOST_OPS = 40  # more are not one layer's activation, but a loop
-_DEPTH = 9  # operations that compute one activation
-_PAIRS = 60  # of values between which an activation is looked for
 
 _CUT_OFF = ("hardtanh", "relu6")  # clips, of which the other model may have one at other bounds
 
@@ -102,7 +103,7 @@ def _input(trial: Trial) -> Array:
 
 
 def _some(size: int) -> slice:
-    return slice(None, None, max(1, size // _SAMPLE))
+    return slice(None, None, max(1, size // CURVE_POINTS))
 
 
 @cause("activation-missing", tier=0, enclosures=True)
@@ -132,7 +133,7 @@ def _left_out(case: Case, of_candidate: bool) -> Iterator[Explanation]:
         of_candidate: whether it is the candidate that lacks it.
     """
     side = case.reference if of_candidate else case.candidate
-    if len(side.ops) > _MOST_OPS:
+    if len(side.ops) > OPS_OF_A_LAYER:
         return
     other = inside_candidate(case) if of_candidate else inside_reference(case)
     values = case.reference_values if of_candidate else case.candidate_values
@@ -281,7 +282,7 @@ def curves_of(case: Case, view: RegionView, values: Values) -> list[Curve]:
 
 def _curves(case: Case, view: RegionView, values: Values) -> Iterator[tuple[Curve, int, int]]:
     """Pairs of values of a region, the second of which is a known curve of the first."""
-    pairs = list(_pairs(view.tape, {op.index: op for op in view.ops}))[:_PAIRS]
+    pairs = list(_pairs(view.tape, {op.index: op for op in view.ops}))[:PAIRS_OF_VALUES]
     if not pairs:
         return
     ids = sorted({value for pair in pairs for value in pair})
@@ -319,7 +320,7 @@ def _behind(op: Op, inside: Mapping[int, Op]) -> Iterator[int]:
     made = {value: other for other in inside.values() for value in other.outputs}
     seen: dict[int, None] = {}
     level: dict[int, None] = dict.fromkeys(op.inputs)
-    for _ in range(_DEPTH):
+    for _ in range(OPS_OF_AN_ACTIVATION):
         seen.update(level)
         behind = (one for value in level if value in made for one in made[value].inputs)
         level = {value: None for value in behind if value not in seen}

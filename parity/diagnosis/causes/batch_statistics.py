@@ -13,6 +13,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
 from parity.diagnosis.causes._attested import other_scale, repeats
+from parity.diagnosis.causes._limits import SAME_VARIANCE, SIMILAR_VARIANCE
 from parity.diagnosis.causes._norm_changes import edit_of, in_words
 from parity.diagnosis.causes._weights import held
 from parity.diagnosis.causes.norm import forms_of, vectors_of
@@ -120,15 +121,13 @@ def _no_other_epsilon(case: Case, roles: _Roles, stated: Mapping[str, Any]) -> s
         kept = [leaf for leaf in leaves if leaf.kind in ("parameter", "buffer")]
         near, same = (
             [leaf for leaf in kept if repeats(variance, leaf.array, tolerance)]
-            for tolerance in (_NEAR, _SAME)
+            for tolerance in (SIMILAR_VARIANCE, SAME_VARIANCE)
         )
         if near and not same:
             return "the models' variances are two"
     sides = (case.reference, roles.epsilon), (case.candidate, stated["epsilon"][1])
     return next(filter(None, (other_scale(*side) for side in sides)), "")
 
-
-_SAME, _NEAR = 1e-7, 1e-2  # of a variance's element
 
 _NO_EFFECT = {"scale": (1.0, "one"), "offset": (0.0, "zero")}
 

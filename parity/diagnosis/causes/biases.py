@@ -16,6 +16,7 @@ from parity.diagnosis.causes._attested import (
     part_of,
     times_added,
 )
+from parity.diagnosis.causes._limits import OPS_BESIDE_A_BIAS
 from parity.diagnosis.causes._weights import gives, held, same, with_leaves
 from parity.diagnosis.causes.combinators import first_that_fits, fix
 from parity.diagnosis.trial import Trial
@@ -23,7 +24,6 @@ from parity.diagnosis.view import LeafView, RegionView
 from parity.operations import NORMS
 from parity.tape import Array
 
-_FEW = 24  # operations of a region in which a bias is all that is amiss
 # cause, what the reference's bias is multiplied by, in words, how often either side adds it
 _BIASES = (
     ("bias-missing", 0.0, "{} is not added", (1, 0)),
@@ -115,7 +115,7 @@ def bias_in_addition(case: Case) -> Iterator[Explanation]:
     Proof: the candidate with that bias set to zero gives the reference's value.
     """
     ops = case.candidate.computing
-    if len(ops) > _FEW or any(op.word in NORMS for op in ops):
+    if len(ops) > OPS_BESIDE_A_BIAS or any(op.word in NORMS for op in ops):
         return
     biases = sum(is_bias(leaf) for leaf in held(case, as_candidate=False))
     added = [leaf for leaf in held(case, as_candidate=True) if is_bias(leaf) and leaf.array.any()]

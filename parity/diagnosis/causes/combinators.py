@@ -19,10 +19,9 @@ from typing import Any, TypeVar
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, as_it_is, of_x
+from parity.diagnosis.causes._limits import SAME_PARAMETER
 from parity.diagnosis.causes._substitution import close, fits
 from parity.tape import Array
-
-_ROUNDED = 1e-6  # relative: two numbers that were solved for in float64 and differ less are one
 
 T = TypeVar("T")
 Solve = Callable[[Array, Array], T | None]
@@ -56,7 +55,7 @@ def other_parameter(
 
 def _same(a: object, b: object) -> bool:
     if isinstance(a, float) and isinstance(b, float):
-        return math.isclose(a, b, rel_tol=_ROUNDED)
+        return math.isclose(a, b, rel_tol=SAME_PARAMETER)
     return a == b
 
 

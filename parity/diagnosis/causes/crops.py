@@ -26,7 +26,7 @@ def cut_elsewhere(case: Case) -> Iterator[Explanation]:
         from the reference's the reference's.
     """
     tape = case.reference.tape
-    before = (tape.adapter.TRAITS.window(op, tape) for op in makers(sides(case)[0]))
+    before = (tape.window(op) for op in makers(sides(case)[0]))
     if not any(window is not None and window.transposed for window in before):
         return
     starts = cuts(case)

@@ -13,6 +13,14 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._curves import softplus
+from parity.diagnosis.causes._limits import (
+    CORRECTION_EPSILON,
+    CORRECTIONS_AT_FIRST,
+    OF_A_DISTRIBUTION,
+    OPS_TO_AN_ACTION,
+    OPS_TO_THE_NOISE,
+    SCALES_TRIED,
+)
 from parity.diagnosis.causes._reduced import changes
 from parity.diagnosis.causes._substitution import (
     Inside,
@@ -32,13 +40,7 @@ from parity.operations import DIVISIONS, LOGARITHMS
 from parity.tape import Array, Op
 
 _OF_NORMALS = (math.log(2 * math.pi), 2 * math.pi, math.sqrt(2 * math.pi))
-_LATER = 3
-_TO_THE_END = 8  # operations after an action was squashed, at most
-_SCALED = 4  # scales of a region that are tried
-_SAMPLE = 256
-_ALSO_AN_ACTIVATION = -0.5  # reported in place of the activation that it is too
 _SCALING = DIVISIONS | {"multiply", "multiply_add"}
-_BENDING = 1e-4  # absolute: an epsilon in the correction is smaller where tanh bends
 
 
 def is_log_probability(case: Case, value: int) -> bool:
@@ -83,9 +85,9 @@ def scale_parameterisation(case: Case) -> Iterator[Explanation]:
                 f"the scale is {other} of what the network gives; the reference's is {name}",
                 with_value(case, value, form, source),
                 parameters={"scale": (name, other)},
-                cost=_ALSO_AN_ACTIVATION,
+                cost=OF_A_DISTRIBUTION,
             )
-            for value, source, name in itertools.islice(_read_as_scales(case), _SCALED)
+            for value, source, name in itertools.islice(_read_as_scales(case), SCALES_TRIED)
             for other, form in SCALES.items()
             if other != name and computes(case.candidate, other)
         ),
@@ -134,7 +136,7 @@ def _scales(case: Case, value: int) -> bool:
             return False  # a scale's logarithm, which has bounds and forms of its own
         reached.update(op.outputs)
         count += op.role != "move"
-        if count > _LATER:
+        if count > OPS_TO_THE_NOISE:
             return False
     return False
 
@@ -155,7 +157,7 @@ def squash_missing(case: Case) -> Iterator[Explanation]:
                 "the action is not squashed; the reference squashes it by tanh",
                 with_value(case, value, alone, source),
                 parameters={"squash": ("tanh", "none")},
-                cost=_ALSO_AN_ACTIVATION,
+                cost=OF_A_DISTRIBUTION,
             )
             for value, source in reference.derived()
             if is_of(np.tanh, reference.array(source), reference.array(value))
@@ -173,7 +175,7 @@ def _bounds_an_action(case: Case, value: int) -> bool:
         if reached.isdisjoint(op.inputs):
             continue
         if op.role != "move":
-            if not _is_affine(case, op, reached) or scaled == _TO_THE_END:
+            if not _is_affine(case, op, reached) or scaled == OPS_TO_AN_ACTION:
                 return False
             scaled += 1
         reached.update(op.outputs)
@@ -287,7 +289,7 @@ def _corrections(inside: Inside) -> Iterator[int]:
 
 def _corrects(form: Callable[[Array], Array], u: Array, made: Array) -> bool:
     """Whether a value is in proportion to a form where tanh does not saturate."""
-    for count in (_SAMPLE, u.size):
+    for count in (CORRECTIONS_AT_FIRST, u.size):
         few, others = u.ravel()[:count], made.ravel()[:count]
         small = np.abs(few) < 0.9
         if len(np.unique(few[small])) < 3 or not _in_proportion(others[small], form(few[small])):
@@ -298,7 +300,7 @@ def _corrects(form: Callable[[Array], Array], u: Array, made: Array) -> bool:
 def _in_proportion(made: Array, form: Array) -> bool:
     square = float(form @ form)
     factor = float(form @ made) / square if square else 0.0
-    return abs(factor) > 0.1 and np.allclose(made, factor * form, 0, _BENDING)
+    return abs(factor) > 0.1 and np.allclose(made, factor * form, 0, CORRECTION_EPSILON)
 
 
 def _after(inside: Inside, corrections: list[int]) -> Iterator[int]:
@@ -320,7 +322,7 @@ def _left_out(case: Case, reference: Inside, corrections: list[int]) -> Iterator
 
 def _unscaled(case: Case, reference: Inside) -> Iterator[Explanation]:
     """The action is scaled after tanh, and the slope 1 - tanh(x)^2 is not."""
-    if not any(op.word in LOGARITHMS for op in case.reference.readers(_LATER)):
+    if not any(op.word in LOGARITHMS for op in case.reference.readers(OPS_TO_THE_NOISE)):
         return
     for value, source in reference.derived():
         slope, x = reference.array(value), reference.array(source)
@@ -341,7 +343,7 @@ def _is_slope(case: Case, value: int) -> bool:
     """Whether a value of the reference is 1 - y^2 of a value close before it."""
     tape, run = case.reference.tape, case.repaired.reference.run
     near = [value]
-    for _ in range(_LATER):
+    for _ in range(OPS_TO_THE_NOISE):
         near = [one for at in near for op in [tape.producer(at)] if op for one in op.inputs]
         for one in near:
             y = run.array(one)

@@ -10,6 +10,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes._limits import CONSTANTS_TRIED, OPS_TO_THE_ATOMS
 from parity.diagnosis.causes._reduced import Reduction, axis_edit, changes
 from parity.diagnosis.causes._substitution import (
     MISFITS,
@@ -32,9 +33,6 @@ from parity.diagnosis.causes._weights import with_leaves
 from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.view import RegionView
 from parity.tape import Array
-
-_FEW = 8  # constants of each side that are tried
-_LATER = 2
 
 
 def is_weighted(case: Case, one: Reduction) -> bool:
@@ -110,7 +108,7 @@ def _weighed(reference: Inside, x: Array, axes: tuple[int, int]) -> int | None:
     if x.shape[axes[1]] != count:
         return None
     made = [reference.array(value) for value in reference.computed]
-    for constant in read_constants(reference)[:_FEW]:
+    for constant in read_constants(reference)[:CONSTANTS_TRIED]:
         z = reference.array(constant)
         if z.size != count or progression(z) is None:
             continue
@@ -131,7 +129,7 @@ def support(case: Case) -> Iterator[Explanation]:
         place of its support give the candidate's value.
     """
     reference = inside_reference(case)
-    for value in read_constants(reference)[:_FEW]:
+    for value in read_constants(reference)[:CONSTANTS_TRIED]:
         z = reference.array(value)
         ends = progression(z)
         if ends is None or _fraction_steps(z) is not None or not _weighs_probabilities(case, value):
@@ -236,7 +234,7 @@ def _splits(case: Case, length: int) -> Iterator[tuple[int, int, bool]]:
     tape, run = case.reference.tape, case.repaired.reference.run
     seen = set()
     reading = [op for op in case.reference.ops if op.role != "move"]
-    for op in (*reading, *case.reference.readers(_LATER)):
+    for op in (*reading, *case.reference.readers(OPS_TO_THE_ATOMS)):
         for value in op.inputs:
             shape = tape.values[value].shape
             result = [run.array(made) for made in op.outputs]
@@ -306,7 +304,7 @@ def _other_fractions(case: Case) -> Iterator[Explanation]:
 
 def _constants(inside: Inside) -> Iterator[tuple[int, Array]]:
     """What a region reads besides its inputs, and of what that is made."""
-    yield from ((value, inside.array(value)) for value in read_constants(inside)[:_FEW])
+    yield from ((value, inside.array(value)) for value in read_constants(inside)[:CONSTANTS_TRIED])
     yield from ((leaf.id, leaf.array) for leaf in inside.view.leaves)
     # an embedding of fractions alone is computed before any input is read
     yield from ((value, inside.array(value)) for value in _computed_before(inside.view))

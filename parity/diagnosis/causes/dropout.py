@@ -10,6 +10,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, as_it_is, cause, of_x
+from parity.diagnosis.causes._limits import ELEMENTS_OF_A_MASK, SIGMAS_OF_SHARE
 from parity.diagnosis.causes._substitution import (
     Inside,
     alone,
@@ -27,8 +28,6 @@ from parity.draws.units import origins
 from parity.tape import Array
 
 _MASKS = "samples are not repeated: the rates are read off the masks of this one run"
-_SIGMAS = 5  # that the share of zeros may be off
-_FEW = 8  # elements in which chance may look like a mask
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def _of_masks(case: Case) -> Iterator[Explanation]:
 
 
 def _is_mask(array: Array) -> bool:
-    if array.size < _FEW or array.min() == array.max():
+    if array.size < ELEMENTS_OF_A_MASK or array.min() == array.max():
         return False
     return bool(((array == 0) | (array == 1)).all())
 
@@ -152,7 +151,7 @@ def _scale_of_mask(view: RegionView) -> float | None:
         rate = _rate_of(scale)
         if rate is None or not np.allclose(made, scale * mask):
             continue
-        if abs(1 - mask.mean() - rate) < _SIGMAS * np.sqrt(rate * (1 - rate) / mask.size):
+        if abs(1 - mask.mean() - rate) < SIGMAS_OF_SHARE * np.sqrt(rate * (1 - rate) / mask.size):
             return rate
     return None
 
@@ -184,7 +183,7 @@ def _rate(x: Array, made: Array) -> tuple[float, float] | None:
         return None
     kept, there = (made != 0) & (x != 0), x != 0
     count, dropped = int(kept.sum()), int((there & ~kept).sum())
-    if not count or not dropped or count + dropped < _FEW:
+    if not count or not dropped or count + dropped < ELEMENTS_OF_A_MASK:
         return None
     scale = float(np.median(made[kept] / x[kept]))
     if scale < 1 + 1e-6 or not close(scale * x[kept], made[kept]):

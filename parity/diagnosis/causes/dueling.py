@@ -10,6 +10,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes._limits import OPS_TO_THE_SUM, SAME_ADVANTAGE
 from parity.diagnosis.causes._reduced import (
     Reduction,
     axis_edit,
@@ -32,9 +33,6 @@ from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array, Replay, Tape
 
-_LATER = 3  # operations after the region in which value and advantages may be added
-_SAME = 1e-6
-
 
 def centres_advantages(case: Case, one: Reduction) -> bool:
     """Whether a reduction of the reference belongs to q = v + a - mean(a)."""
@@ -48,7 +46,7 @@ def _centres(view: RegionView, run: Replay, one: Reduction) -> bool:
     """
     tape = view.tape
     a = run.array(one.source)
-    later = [value for op in view.readers(_LATER) for value in op.outputs]
+    later = [value for op in view.readers(OPS_TO_THE_SUM) for value in op.outputs]
     inside = [value for op in view.ops for value in op.outputs]
     centre = reduce(a, one.kind, one.axes, True)
     for value in (*inside, *later):
@@ -58,15 +56,18 @@ def _centres(view: RegionView, run: Replay, one: Reduction) -> bool:
             rest = run.array(value) - a
             scale = float(np.abs(run.array(value)).max()) + float(np.abs(a).max())
         first = rest.take([0], axis=one.axes[0])
-        if not np.abs(rest - first).max() <= _SAME * scale:
+        if not np.abs(rest - first).max() <= SAME_ADVANTAGE * scale:
             continue
         taken_off = centre.take([0], axis=one.axes[0])
-        if _is_multiple(first, taken_off, _SAME * scale):
+        if _is_multiple(first, taken_off, SAME_ADVANTAGE * scale):
             continue  # the advantages themselves, or with nothing but their centre added
         if not _is_joined(tape, one.source, value):
             continue  # as a log-softmax, which takes off a number of its own
         value_stream = first + taken_off
-        if np.abs(value_stream).max() > _SAME * scale and np.ptp(value_stream) > _SAME * scale:
+        if (
+            np.abs(value_stream).max() > SAME_ADVANTAGE * scale
+            and np.ptp(value_stream) > SAME_ADVANTAGE * scale
+        ):
             return True
     return False
 
@@ -148,7 +149,7 @@ def _takes_a_mean(view: RegionView, size: int) -> str:
     Over another axis it may cancel, as over the atoms of a softmax that follows.
     """
     tape = view.tape
-    for op in view.readers(_LATER):
+    for op in view.readers(OPS_TO_THE_SUM):
         for value in op.inputs:
             made = tape.producer(tape.before_moves(value))
             if made is None or made.word not in ("mean", "sum"):

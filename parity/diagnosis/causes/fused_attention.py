@@ -11,6 +11,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._limits import SCORES_COMPUTED
 from parity.diagnosis.causes._substitution import close
 from parity.diagnosis.causes.attention import softmax
 from parity.diagnosis.normalisation import plain
@@ -94,8 +95,7 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
             return
 
 
-_MOST_SCORES = 1 << 24
-Pair = tuple[bool | float, bool | float]
+BothSides = tuple[bool | float, bool | float]
 _ATTENDING = PRODUCTS | {"attention"}
 
 
@@ -110,7 +110,7 @@ def _before_moves(trial: Trial) -> tuple[Array, ...]:
 def _attention_explained(
     reference: Attention, candidate: Attention, entering: Callable[[Trial], tuple[Array, ...]]
 ) -> Explanation:
-    changed: list[tuple[str, str, Pair, str]] = []  # cause, parameter, of both sides, in words
+    changed: list[tuple[str, str, BothSides, str]] = []  # cause, parameter, of both sides, in words
     if reference.fill != candidate.fill and 0.0 in (reference.fill, candidate.fill):
         words = "a causal mask, the reference has none" if candidate.fill else "no causal mask"
         changed.append(
@@ -151,7 +151,7 @@ def _shaped(inputs: tuple[Array, ...]) -> Iterator[Attention]:
         for steps in {rank - 2, *range(max(1, rank - 2))}:
             if query[:steps] + query[steps + 1 :] != key[:steps] + key[steps + 1 :]:
                 continue
-            if math.prod(query[:-1]) * key[steps] > _MOST_SCORES:
+            if math.prod(query[:-1]) * key[steps] > SCORES_COMPUTED:
                 continue  # rows of a batch, say: no attention is made of so many
             # the scale that is usual, and none: what else there is, is a temperature
             for moved_back, scale in itertools.product((True, False), (query[-1] ** -0.5, 1.0)):

@@ -14,6 +14,12 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._curves import sigmoid
 from parity.diagnosis.causes._gates import layers_of, real
+from parity.diagnosis.causes._limits import (
+    BIASES_TRIED,
+    LAYERS_TRIED,
+    NUMBERS_OF_STATES,
+    STEPS_AT_FIRST,
+)
 from parity.diagnosis.causes._substitution import close
 from parity.diagnosis.causes.activation import curves_of
 from parity.diagnosis.causes.combinators import first_that_fits
@@ -21,11 +27,6 @@ from parity.diagnosis.causes.recurrent import curve_name, reset_explanation
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView
 from parity.tape import Array
-
-_MOST_NUMBERS = 1 << 20  # of the states, for a layer to be computed
-_BIASES = 4  # of one width that may be a layer's
-_TRIES = 1000  # layers of which the first steps are computed
-_FEW = 2  # steps that show whether a layer may be the reference's
 
 Parameters = dict[str, tuple[object, object]]
 
@@ -37,7 +38,7 @@ class Lstm:
     Attributes:
         kernel, own: (4 * units, inputs) and (4 * units, units), in the order input, forget, cell,
             output, and (4 * units,).
-        steps: the axis of the steps in what is read.
+        steps: the axis of the steps in the input.
     """
 
     kernel: Array
@@ -71,7 +72,7 @@ class Gru:
     Attributes:
         kernel, own: (3 * units, inputs) and (3 * units, units), the gates before the new state.
         bias, own_bias: (3 * units,); the second is in the product with the state.
-        steps: the axis of the steps in what is read.
+        steps: the axis of the steps in the input.
         reset: which of the two gates resets; the other one keeps.
         keeps: whether an open gate keeps the state, or takes the new one.
         after: whether the reset comes after the product with the recurrent weights.
@@ -201,12 +202,12 @@ def _layers(case: Case, proposed: Iterator[Layer]) -> Iterator[tuple[Layer, int,
     arrays = _states_in(case)
     if not arrays:
         return
-    at = min(_FEW, *x.shape[:2]) - 1
+    at = min(STEPS_AT_FIRST, *x.shape[:2]) - 1
     early = [part for array in arrays.values() for part in _parts_at(array, at)]
-    for layer in itertools.islice(proposed, _TRIES):
+    for layer in itertools.islice(proposed, LAYERS_TRIED):
         if layer.kernel.shape[1] != x.shape[-1]:
             continue
-        if x.size // x.shape[-1] * layer.own.shape[1] > _MOST_NUMBERS:
+        if x.size // x.shape[-1] * layer.own.shape[1] > NUMBERS_OF_STATES:
             return
         # the first steps distinguish most of them
         state = layer(np.moveaxis(np.moveaxis(x, layer.steps, 0)[: at + 1], 0, layer.steps))[-1]
@@ -279,7 +280,7 @@ Weights = tuple[Array, Array, Array, Array]
 
 def _blocks(leaves: Sequence[LeafView], units: int) -> Iterator[Weights]:
     none = np.zeros(3 * units)
-    biases = _rows(leaves, 3 * units)[:_BIASES]
+    biases = _rows(leaves, 3 * units)[:BIASES_TRIED]
     for kernel, own in _pairs(_tall(leaves, 3 * units), units):
         for bias, own_bias in itertools.permutations([*biases, none, none], 2):
             yield kernel, own, bias, own_bias
@@ -289,7 +290,9 @@ def _parts(leaves: Sequence[LeafView], units: int) -> Iterator[Weights]:
     """The two gates in one, the new state by itself."""
     bias = (_rows(leaves, 2 * units) or [np.zeros(2 * units)])[0]
     none = np.zeros(3 * units)
-    own_biases = [np.concatenate([none[units:], row]) for row in _rows(leaves, units)[:_BIASES]]
+    own_biases = [
+        np.concatenate([none[units:], row]) for row in _rows(leaves, units)[:BIASES_TRIED]
+    ]
     biases = [np.concatenate([bias, row[2 * units :]]) for row in (*own_biases, none)]
     for gates, own_gates in _pairs(_tall(leaves, 2 * units), units):
         for new, own_new in _pairs(_tall(leaves, units), units):

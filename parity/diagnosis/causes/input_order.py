@@ -1,4 +1,4 @@
-"""What is read is split in another order: heads, halves, rows and columns, channels."""
+"""The inputs are split in another order: heads, halves, rows and columns, channels."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from parity.diagnosis.causes._context import (
     near_images,
     spatial_axes,
 )
+from parity.diagnosis.causes._limits import SPLITS_TRIED
 from parity.diagnosis.causes._weights import changes, gives, kernel_layout, same
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.tape import Array
 
-_FEW = 24  # ways to split an axis that are tried
-
 
 @cause("head-split-order", "weight-not-transposed", "rope-pairing", "spatial-swap", "channel-order")
 def entering_arranged(case: Case) -> Iterator[Explanation]:
-    """What is read is split in another order: heads, halves, rows and columns, channels.
+    """The inputs are split in another order: heads, halves, rows and columns, channels.
 
     Looks like: attention scores of the right shape and size that have nothing in common with the
         reference's.
@@ -52,7 +51,7 @@ def entering_arranged(case: Case) -> Iterator[Explanation]:
 
 
 def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reorder]]:
-    """Orders in which what is read may have been read instead."""
+    """Orders in which the inputs may have been read instead."""
     widths = {array.shape[-1] for array in arrays}
     if len(widths) == 1 and (attends(case) or arrays[0].ndim > 2):
         for rows, columns in _tables(case, widths.pop()):
@@ -188,7 +187,7 @@ def _tables(case: Case, width: int) -> Iterator[tuple[int, int]]:
         for n in case.reference.tape.values[v].shape
     }
     fitting = [n for n in range(2, width) if width % n == 0]
-    for rows in sorted(fitting, key=lambda n: (n not in shown, n))[:_FEW]:
+    for rows in sorted(fitting, key=lambda n: (n not in shown, n))[:SPLITS_TRIED]:
         yield rows, width // rows
 
 

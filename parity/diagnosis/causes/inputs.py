@@ -13,6 +13,12 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._context import role_of_axis
+from parity.diagnosis.causes._limits import (
+    OPS_OF_A_PREPARATION,
+    PARTS_ORDERED,
+    PARTS_ROLLED,
+    SAMPLES_OF_A_CHANNEL,
+)
 from parity.diagnosis.causes._substitution import (
     Inside,
     close,
@@ -29,11 +35,6 @@ from parity.diagnosis.region import Region
 from parity.operations import NORMS, PRODUCTS
 from parity.tape import Array, Tape
 
-_PREPARED = 4  # operations between an input and what is made of it beforehand
-_FEW = 6  # that are rolled by any number
-_PARTS = 16  # channels or frames, at most
-_SAMPLES = 3  # of each channel, to read off its scale and offset
-
 
 def from_input(tape: Tape, value: int) -> bool:
     """Whether a value is an input of the model, or one that was only prepared."""
@@ -42,7 +43,7 @@ def from_input(tape: Tape, value: int) -> bool:
     while op is not None:
         live = [one for one in op.inputs if not _is_constant(tape, one)]
         steps += op.role != "move"
-        if len(live) != 1 or tape.values[live[0]].size != size or steps > _PREPARED:
+        if len(live) != 1 or tape.values[live[0]].size != size or steps > OPS_OF_A_PREPARATION:
             return False
         if any(_is_trained(tape, one) for one in op.inputs):  # a layer, not a preparation
             return False
@@ -81,7 +82,7 @@ def _reordered(case: Case, reference: Inside) -> Iterator[Explanation]:
             continue  # features and flags have no frames
         for axis in range(1, x.ndim):
             count = x.shape[axis]
-            for name, order in _orders(count) if 2 <= count <= _PARTS else ():
+            for name, order in _orders(count) if 2 <= count <= PARTS_ORDERED else ():
                 mine, candidate = spell((axis,), x.ndim), in_candidate_layout(case, value, (axis,))
                 kind, parts = _parts(case, value, axis, candidate)
                 yield Explanation(
@@ -122,7 +123,7 @@ def _stacks(case: Case, value: int, axis: int) -> bool:
 def _orders(count: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     parts = tuple(range(count))
     yield "reversed", parts[::-1]
-    for shift in range(1, count) if count <= _FEW else (1, count - 1):
+    for shift in range(1, count) if count <= PARTS_ROLLED else (1, count - 1):
         yield f"rolled by {shift}", parts[-shift:] + parts[:-shift]
     if count == 3:
         for order in ((0, 2, 1), (1, 0, 2)):
@@ -130,7 +131,7 @@ def _orders(count: int) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 @dataclass(frozen=True)
-class Affine:
+class InputScaling:
     """What is made of an input: scale * x + offset, one pair for all or one for each channel.
 
     Attributes:
@@ -213,7 +214,7 @@ def _subject(case: Case, value: int) -> str:
     return "the input" if is_input else "what is made of the input alone"
 
 
-def _stated(mine: Affine, other: Affine) -> tuple[str, str, dict[str, tuple[Any, Any]]]:
+def _stated(mine: InputScaling, other: InputScaling) -> tuple[str, str, dict[str, tuple[Any, Any]]]:
     """The cause, what the candidate does to its input and the reference does, and parameters."""
     means, stds = (mine.mean, other.mean), (mine.std, other.std)
     if not (mine.offset.any() or other.offset.any()):  # a mean may have been taken off before
@@ -242,15 +243,15 @@ def _stated(mine: Affine, other: Affine) -> tuple[str, str, dict[str, tuple[Any,
     return "input-normalisation", text, {"mean": means, "std": stds}
 
 
-def _compensated(x: Array, mine: Affine, scale: Array, offset: Array) -> Array:
+def _compensated(x: Array, mine: InputScaling, scale: Array, offset: Array) -> Array:
     """The input of which the reference makes what the candidate makes of x."""
     result: Array = (scale * x + offset - mine.offset) / mine.scale
     return result
 
 
-def _made(inside: Inside, value: int) -> Affine:
+def _made(inside: Inside, value: int) -> InputScaling:
     """The scale and offset of the last value that is the input scaled and shifted."""
-    found = Affine(np.ones(1), np.zeros(1))
+    found = InputScaling(np.ones(1), np.zeros(1))
     x = inside.array(value)
     for made in inside.computed:
         if _is_learned(inside.view.tape, made):
@@ -268,11 +269,11 @@ def _is_learned(tape: Tape, made: int) -> bool:
     return any(tape.values[leaf].kind == "parameter" for leaf in leaves)
 
 
-def _affine(x: Array, made: Array) -> Affine | None:
+def _affine(x: Array, made: Array) -> InputScaling | None:
     axes = [None, *(axis for axis in range(x.ndim - 1, -1, -1) if axis != 0)]
     for axis in axes:
         over = tuple(i for i in range(x.ndim) if i != axis)
-        if axis is not None and x.size < _SAMPLES * x.shape[axis]:
+        if axis is not None and x.size < SAMPLES_OF_A_CHANNEL * x.shape[axis]:
             continue
         mean, centre = x.mean(over, keepdims=True), made.mean(over, keepdims=True)
         spread = ((x - mean) ** 2).sum(over, keepdims=True)
@@ -283,7 +284,7 @@ def _affine(x: Array, made: Array) -> Affine | None:
         size = np.abs(made).max()
         offset = np.where(np.abs(offset) < 1e-6 * size, 0.0, offset)
         if (scale != 0).all() and close(scale * x + offset, made):
-            return Affine(scale, offset)
+            return InputScaling(scale, offset)
     return None
 
 

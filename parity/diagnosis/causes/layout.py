@@ -11,6 +11,7 @@ from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._arrange import (
     Arrangement,
     AxisOrder,
+    alike,
     arrangement,
     holds_two_numbers,
     index_along,
@@ -18,7 +19,6 @@ from parity.diagnosis.causes._arrange import (
     same_bag_at_a_glance,
 )
 from parity.diagnosis.causes._context import (
-    CHANNELS_COST,
     attends,
     exchanges_places,
     flattened,
@@ -31,6 +31,7 @@ from parity.diagnosis.causes._context import (
     role_of_axis,
     spatial_axes,
 )
+from parity.diagnosis.causes._limits import CHANNELS_COST, PARTS_JOINED
 from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes.input_order import exchanged_kernels
 from parity.diagnosis.trial import Trial
@@ -38,7 +39,6 @@ from parity.operations import CONVOLUTIONS, PADS, SOFTMAXES
 from parity.tape import Array
 
 _SHUFFLES = {"depth_to_space", "space_to_depth"}
-_MOST_PARTS = 8
 _JOINS = {"concatenate", "stack"}
 
 
@@ -120,8 +120,7 @@ def _same_bag(trial: Trial) -> bool:
     a, b = trial.reference, trial.candidate
     if not a.size or not np.isfinite(a).all() or not same_bag_at_a_glance(a, b):
         return False
-    bound = 1e-6 * float(np.abs(a).max())
-    return bool(np.allclose(np.sort(a, axis=None), np.sort(b, axis=None), 0, bound))
+    return alike(np.sort(b, axis=None), np.sort(a, axis=None))
 
 
 def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None:
@@ -228,7 +227,7 @@ def _split_axis(case: Case) -> str:
 
 def _is_of_parts(case: Case, order: AxisOrder) -> bool:
     """Whether what stays together in an order are parts that a side joins, or several of them."""
-    if not 1 < len(order.blocks) <= _MOST_PARTS:
+    if not 1 < len(order.blocks) <= PARTS_JOINED:
         return False
     length = case.reference.value.shape[order.axis]
     cuts = [0, *np.cumsum(order.blocks)[:-1].tolist()]

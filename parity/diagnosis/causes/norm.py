@@ -18,6 +18,7 @@ from parity.diagnosis.causes._attested import (
     of_no_effect,
     other_scale,
 )
+from parity.diagnosis.causes._limits import VECTORS_OF_A_NORM
 from parity.diagnosis.causes._norm_changes import Changes, edit_of, without_scale_or_one
 from parity.diagnosis.causes._weights import held, with_leaves
 from parity.diagnosis.causes.combinators import first_that_fits
@@ -34,8 +35,6 @@ from parity.diagnosis.normalisation import (
 from parity.diagnosis.view import LeafView, RegionView
 from parity.operations import DIVISIONS, NORMS
 from parity.tape import Array
-
-_VECTORS = 10  # of which the roles in a norm are looked for
 
 # Only to save time: without one of these nothing takes a mean or a root.
 _STATISTICAL = (
@@ -234,7 +233,7 @@ def vectors_of(case: Case) -> list[Array]:
         flat = leaf.array.ravel()
         if _is_vector(leaf.array) and not any(np.array_equal(flat, other) for other in found):
             found.append(flat)
-    return found[:_VECTORS]
+    return found[:VECTORS_OF_A_NORM]
 
 
 def _is_bias_of_product(view: RegionView, leaf: LeafView) -> bool:

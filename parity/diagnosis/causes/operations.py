@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, as_it_is, cause
 from parity.diagnosis.causes._attested import adds
+from parity.diagnosis.causes._limits import BYPASSES_TRIED, OP_LEFT_OUT
 from parity.diagnosis.causes._sources import is_bound, named, near, twins, unchanging
 from parity.diagnosis.causes._substitution import (
     Inside,
@@ -25,8 +26,6 @@ from parity.draws.draw import Told
 from parity.operations import ADDITIONS, NORMS, SOFTMAXES, SUBTRACTIONS
 from parity.tape import Op
 
-_BYPASSED = 0.01  # what each operation more that is left out costs
-_TRIES = 24  # a region of many operations is no simple wiring
 # several operations in one
 _KERNELS = SOFTMAXES | NORMS | {"cross_entropy", "attention", "recurrence"}
 
@@ -68,7 +67,7 @@ def _left_out_here(
         predict,
         parameters={"operations": (names, "none")},
         unproved=twins(case) or _doubtful(reference, candidate, left_out),
-        cost=_BYPASSED * len(left_out),
+        cost=OP_LEFT_OUT * len(left_out),
     )
 
 
@@ -105,7 +104,7 @@ def extra(case: Case) -> Iterator[Explanation]:
             or _is_of_shared_weights(case, left_out)
             or _read_elsewhere(candidate, left_out)
             or _doubtful(candidate, inside_reference(case), left_out),
-            cost=_BYPASSED * len(left_out),
+            cost=OP_LEFT_OUT * len(left_out),
         )
         return
 
@@ -230,7 +229,7 @@ def _bypasses(inside: Inside) -> Iterator[tuple[int, int, list[Op]]]:
             between = _between(inside, source, value)
             if any(op.role != "move" for op in between):
                 found.append((value, source, between))
-    yield from sorted(found, key=lambda one: len(one[2]))[:_TRIES]
+    yield from sorted(found, key=lambda one: len(one[2]))[:BYPASSES_TRIED]
 
 
 def _between(inside: Inside, source: int, value: int) -> list[Op]:

@@ -8,11 +8,11 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._context import maps_elementwise
+from parity.diagnosis.causes._limits import POSITIONS_SHOWN
 from parity.diagnosis.causes._substitution import static_ops
 from parity.operations import LOOK_UPS
 from parity.tape import Array
-
-_SHOWN = 6
 
 # --- positions ------------------------------------------------------------------------------------
 
@@ -26,9 +26,7 @@ def position_ids(case: Case) -> Iterator[Explanation]:
         the candidate's are other rows of it.
     """
     first = case.first
-    if len(first.inputs) != 1 or first.x.shape != first.reference.shape or first.x.ndim < 2:
-        return
-    if first.candidate.shape != first.reference.shape:
+    if not maps_elementwise(case) or first.x.ndim < 2:
         return
     for join, part in ((np.add, np.subtract), (np.multiply, np.divide)):
         with np.errstate(all="ignore"):
@@ -100,7 +98,7 @@ def _in_words(was: Array, now: Array) -> str:
     rows = [one.reshape(-1, one.shape[-1]) for one in (was, now)]
     alike = all((one == one[0]).all() for one in rows)
     was, now = (one[:1] if alike else one for one in rows)  # the samples' positions are one
-    shown = (", ".join(map(str, one[-1][:_SHOWN].tolist())) for one in (now, was))
+    shown = (", ".join(map(str, one[-1][:POSITIONS_SHOWN].tolist())) for one in (now, was))
     return (
         f"{(now != was).sum()} of {now.size} positions are not the reference's, such as "
         f"{next(shown)} for {next(shown)}"
@@ -117,7 +115,7 @@ def _moved_rows(case: Case, table: Array, was: Array, found: Array) -> str:
         own = _rows(leaf.array, found)
         order = _rows(table, leaf.array)
         if own is not None and order is not None and np.array_equal(own, was):
-            first = ", ".join(map(str, order[:_SHOWN].tolist()))
+            first = ", ".join(map(str, order[:POSITIONS_SHOWN].tolist()))
             return f"{_name(case, table)} holds its rows in another order: {first}"
     return ""
 
@@ -139,7 +137,7 @@ def _whole_table(case: Case, table: Array, was: Array, now: Array) -> str:
     name = _name(case, table)
     if np.array_equal(rows[0][0], every) and np.array_equal(rows[1][0], every[::-1]):
         return f"the rows of {name} are read in reverse order"
-    first, second = (", ".join(map(str, one[0][:_SHOWN].tolist())) for one in rows)
+    first, second = (", ".join(map(str, one[0][:POSITIONS_SHOWN].tolist())) for one in rows)
     return f"the rows of {name} are read in the order {second}; the reference's in {first}"
 
 

@@ -12,11 +12,9 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause, of_x
+from parity.diagnosis.causes._limits import ROUNDED_CONSTANT, SAME_CONSTANT
 from parity.diagnosis.normalisation import plain
 from parity.tape import Array
-
-_MOST = 0.02  # relative: two digits are the fewest that anyone leaves
-_LEAST = 3e-7  # what is closer is the same number in float32
 
 
 def _plus(x: Array, shape: tuple[int, ...], constant: float) -> Array:
@@ -46,7 +44,7 @@ def constant_precision(case: Case) -> Iterator[Explanation]:
         if (
             reference is None
             or candidate is None
-            or not _LEAST < abs(candidate / reference - 1) < _MOST
+            or not SAME_CONSTANT < abs(candidate / reference - 1) < ROUNDED_CONSTANT
         ):
             continue
         for one, other, side in (

@@ -13,6 +13,12 @@ from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._context import maps_elementwise
 from parity.diagnosis.causes._curves import Curve, recognise, sigmoid
 from parity.diagnosis.causes._gates import gate_blocks, gate_place, is_read_by_steps
+from parity.diagnosis.causes._limits import (
+    GATES_EXCHANGED,
+    OPS_OF_A_STEP,
+    RESETS_TRIED,
+    VALUES_EXCHANGED,
+)
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._weights import gives
 from parity.diagnosis.causes.activation import sample_of
@@ -20,13 +26,8 @@ from parity.diagnosis.causes.combinators import first_that_fits, other_parameter
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
+from parity.numerics.limits import SAME
 from parity.tape import Array, Op, Tape
-
-_MOST_ASSIGNMENTS = 40
-_MOST_VALUES = 5  # read by a region whose gates may be exchanged
-_MOST_OPS = 40  # of one step of a recurrent layer
-_MOST_GATES = 8  # that may be a GRU's reset
-
 
 # --- gates exchanged ------------------------------------------------------------------------------
 
@@ -43,7 +44,7 @@ def gates_exchanged(case: Case) -> Iterator[Explanation]:
     tape, read = case.reference.tape, case.entering
     partners = tuple(dict.fromkeys(case.partners.values()))
     arrays = _arrays(case, case.first, (*read, *partners))
-    for chosen in itertools.islice(_assignments(tape, read, partners), _MOST_ASSIGNMENTS):
+    for chosen in itertools.islice(_assignments(tape, read, partners), GATES_EXCHANGED):
         changed = {a: b for a, b in chosen.items() if not np.array_equal(arrays[a], arrays[b])}
         if not changed or not all(_are_gates(tape, a, b) for a, b in changed.items()):
             continue
@@ -80,7 +81,7 @@ def _assignments(
 
     All that the candidate reads is to be read, by as few changes as possible.
     """
-    if not 1 <= len(read) <= _MOST_VALUES or not 1 <= len(partners) <= _MOST_VALUES:
+    if not 1 <= len(read) <= VALUES_EXCHANGED or not 1 <= len(partners) <= VALUES_EXCHANGED:
         return
     shapes = {value: tape.values[value].shape for value in (*read, *partners)}
     choices = [[b for b in dict.fromkeys((a, *partners)) if shapes[b] == shapes[a]] for a in read]
@@ -136,7 +137,7 @@ def reset_after(case: Case) -> Iterator[Explanation]:
         return
     if not any(leaf.array.ndim == 2 for leaf in case.reference.leaves):
         return  # there is no product to be before or after
-    if len(case.reference.ops) > _MOST_OPS:
+    if len(case.reference.ops) > OPS_OF_A_STEP:
         return  # of more than one step: see `gru_as_a_whole`
     yield from first_that_fits(case, _moved_resets(case))
 
@@ -194,7 +195,7 @@ def _gated_biases(case: Case) -> Iterator[Explanation]:
             for leaf in side.view.leaves
             if leaf.array.ndim == 1 and leaf.array.any() and is_read_by_steps(tape, leaf.id)
         ]
-        for gate, bias in itertools.islice(itertools.product(gates, biases), _MOST_ASSIGNMENTS):
+        for gate, bias in itertools.islice(itertools.product(gates, biases), GATES_EXCHANGED):
             yield reset_explanation(side.is_candidate, partial(_gated, side, gate, bias), side)
 
 
@@ -221,7 +222,7 @@ def _open_gates(case: Case) -> list[int]:
         value
         for value, array in zip(ids, arrays, strict=True)
         if array.size > 1 and 0 < array.min() < array.max() < 1
-    ][:_MOST_GATES]
+    ][:RESETS_TRIED]
 
 
 def _is_multiplied_before_weights(view: RegionView, gate: int) -> bool:
@@ -271,7 +272,7 @@ def forget_bias(case: Case) -> Iterator[Explanation]:
 
     Looks like: a state that fades too fast or too slowly; TensorFlow's BasicLSTMCell adds 1 when
         it runs, Keras keeps it in the bias, torch adds nothing.
-    Proof: the sigmoid of what is read plus the reference's number is the reference's value, plus
+    Proof: the sigmoid of the input plus the reference's number is the reference's value, plus
         the candidate's number the candidate's; both are solved for.
     """
     if not maps_elementwise(case):
@@ -308,7 +309,7 @@ def _shift(x: Array, y: Array) -> float | None:
         return None
     shifts = np.log(y) - np.log1p(-y) - x
     shift = float(np.median(shifts))
-    return plain(round(shift, 9)) if np.abs(shifts - shift).max() <= 1e-6 else None
+    return plain(round(shift, 9)) if np.abs(shifts - shift).max() <= SAME else None
 
 
 # --- activation of the gates ----------------------------------------------------------------------
@@ -320,8 +321,8 @@ def recurrent_activation(case: Case) -> Iterator[Explanation]:
 
     Looks like: states that are a little off (hard sigmoid for sigmoid), or grow (ReLU for tanh);
         Keras' old layers took a hard sigmoid for the gates.
-    Proof: with the reference's curve what is read gives the reference's values, with the
-        candidate's the candidate's; and what is read is one of the blocks of a recurrent layer.
+    Proof: with the reference's curve the input gives the reference's values, with the
+        candidate's the candidate's; and the input is one of the blocks of a recurrent layer.
     """
     points = sample_of(case)
     if points is None or not case.entering:

@@ -31,7 +31,7 @@ def direction(case: Case) -> Iterator[Explanation]:
     """States are in the reverse order of steps: not reversed again after a backward pass, say.
 
     Looks like: sequences that agree when one of them is read from its end.
-    Proof: the reference's value with its steps reversed is the candidate's, and what is read are a
+    Proof: the reference's value with its steps reversed is the candidate's, and these are a
         recurrent layer's states. Steps are where one place of the input reaches several.
     """
     shape = case.first.reference.shape
@@ -251,7 +251,7 @@ def other_steps_masked(case: Case) -> Iterator[Explanation]:
     """Other steps of the sequences are masked: by another count of lengths.
 
     Looks like: zeros where the reference has numbers, and the other way round, in whole steps.
-    Proof: what is read times a mask of 0 and 1 by sequence and step is the reference's value, times
+    Proof: the input times a mask of 0 and 1 by sequence and step is the reference's value, times
         another such mask the candidate's.
     """
     first = case.first

@@ -8,13 +8,12 @@ from dataclasses import replace
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._arrange import holds_two_numbers
-from parity.diagnosis.causes._reduced import Change, axis_edit, by_count, changes, mixed
+from parity.diagnosis.causes._limits import PLAIN_REDUCTION
+from parity.diagnosis.causes._reduced import OtherReduction, axis_edit, by_count, changes, mixed
 from parity.diagnosis.causes._substitution import spell
 from parity.diagnosis.causes.distribution import is_log_probability
 from parity.diagnosis.causes.distributional import is_weighted
 from parity.diagnosis.causes.dueling import centres_advantages
-
-_PLAIN = 0.5  # a hand-written softmax or norm is more than the sum that is in it
 
 
 @cause("reduction-axis", "reduction-kind", "reduction-missing")
@@ -42,7 +41,7 @@ def reduction(case: Case) -> Iterator[Explanation]:
             f"{mixture}; the reference takes the {one.kind} over axis {spell(one.axes, rank)}",
             predict,
             parameters={"kind": (one.kind, mixture)},
-            cost=_PLAIN,
+            cost=PLAIN_REDUCTION,
         )
     kinds = by_count(case)
     if kinds is not None:
@@ -53,7 +52,7 @@ def reduction(case: Case) -> Iterator[Explanation]:
             f"the {kinds[1]} is taken; the reference takes the {kinds[0]}",
             lambda trial: trial.reference * factor,
             parameters={"kind": kinds},
-            cost=_PLAIN,
+            cost=PLAIN_REDUCTION,
         )
 
 
@@ -63,7 +62,7 @@ def _of_two_numbers(case: Case, source: int) -> str:
     return "what is reduced holds but two numbers: other operations give the same of it"
 
 
-def _explanation(case: Case, change: Change) -> Explanation:
+def _explanation(case: Case, change: OtherReduction) -> Explanation:
     one, (reference, candidate) = change.reduction, change.named
     over = "" if reference == () else f" over axis {reference}"
     if change.kind == one.kind:
@@ -73,7 +72,7 @@ def _explanation(case: Case, change: Change) -> Explanation:
             change.predict,
             parameters={"axis": (reference, candidate)},
             edit=axis_edit(case, one, adds=False),
-            cost=_PLAIN,
+            cost=PLAIN_REDUCTION,
         )
     missing = change.kind == "none"
     if missing:
@@ -87,5 +86,5 @@ def _explanation(case: Case, change: Change) -> Explanation:
         text,
         change.predict,
         parameters={"kind": (one.kind, change.kind)},
-        cost=_PLAIN,
+        cost=PLAIN_REDUCTION,
     )

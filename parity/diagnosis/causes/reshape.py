@@ -20,7 +20,7 @@ def moved_otherwise(case: Case) -> Iterator[Explanation]:
     """What a region computes with is reshaped or transposed otherwise before.
 
     Looks like: tokens that hold numbers of several channels, where they should hold one place's.
-    Proof: the reference's operations on what is read, moved as the candidate moves it, give the
+    Proof: the reference's operations on their inputs, moved as the candidate moves it, give the
         candidate's value.
     """
     reference, candidate = _moved(case.reference), _moved(case.candidate)
@@ -61,7 +61,7 @@ def _moved(view: RegionView) -> dict[int, int]:
 
 @cause("flatten-order", "head-split-order")
 def read_as_it_lies(case: Case) -> Iterator[Explanation]:
-    """What is read lies in another order on the candidate's side, and is read as if it did not.
+    """An input lies in another order on the candidate's side, and is read as if it did not.
 
     Looks like: a dense layer after a flatten whose result has nothing in common with the
         reference's, from equal weights and equal images.

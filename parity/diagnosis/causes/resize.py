@@ -11,12 +11,12 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, cause
 from parity.diagnosis.causes._context import spatial_axes
+from parity.diagnosis.causes._limits import IMAGES_AT_FIRST
 from parity.diagnosis.causes.crops import cuts
 from parity.diagnosis.trial import Trial
 from parity.operations import POOLS, RESIZES
 from parity.tape import Array
 
-_FEW = 4  # images and channels that are looked at first
 _CUBIC = {"cubic": -0.75, "cubic (a = -0.5)": -0.5}
 _COORDINATES = ("half-pixel", "asymmetric", "align-corners")
 _ROUNDINGS = ("floor", "half down", "half up", "ceil")
@@ -175,7 +175,7 @@ def _unlike(a: Resize, b: Resize) -> int:
 
 
 def _fits(one: Resize, x: Array, value: Array, axes: tuple[int, ...]) -> bool:
-    few = tuple(slice(None) if axis in axes else slice(_FEW) for axis in range(x.ndim))
+    few = tuple(slice(None) if axis in axes else slice(IMAGES_AT_FIRST) for axis in range(x.ndim))
     found = resize(x[few], tuple(value.shape[axis] for axis in axes), axes, one)
     wanted = value[few]
     return bool(np.allclose(found, wanted, 0, 1e-5 * float(np.abs(wanted).max(initial=0.0))))

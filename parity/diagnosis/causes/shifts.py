@@ -11,14 +11,13 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._context import moved_on
+from parity.diagnosis.causes._limits import ROLLS_TRIED
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._substitution import with_value
 from parity.diagnosis.causes._weights import gives
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array, Op
-
-_TRIED = 4  # places of the first number, should others be equal to it
 
 Shifts = Mapping[int, int]
 Proposal = tuple[Shifts, Shifts, Predict]  # the reference's, the candidate's, what they give
@@ -172,7 +171,7 @@ def _shifts(source: Array, made: Array) -> Shifts | None:
     """By how many places, the nearer way round, one array is another rolled; None if it is not."""
     if source.shape != made.shape or source.size < 2:
         return None
-    for at in np.argwhere(source == made.flat[0])[:_TRIED]:
+    for at in np.argwhere(source == made.flat[0])[:ROLLS_TRIED]:
         shifts = {}
         for axis, (start, length) in enumerate(zip(at.tolist(), source.shape, strict=True)):
             places = -start % length

@@ -11,6 +11,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, as_it_is, cause, of_x
+from parity.diagnosis.causes._limits import MASKED
 from parity.diagnosis.causes._substitution import (
     Axes,
     Inside,
@@ -45,7 +46,6 @@ def log_softmax(x: Array, axes: Axes) -> Array:
     return result
 
 
-_HIDDEN = -1e6  # the logarithm of the probability of a masked element
 _COMPUTING = SOFTMAXES | EXPONENTIALS | {"cross_entropy"}  # the operations that compute a softmax
 FORMS = {"softmax": softmax, "log_softmax": log_softmax}
 
@@ -265,7 +265,7 @@ def _is_softmax_of(logits: Array, array: Array) -> bool:
     if array.dtype.kind != "f" or array.size != logits.size or not array.size:
         return False
     for name, form in FORMS.items():
-        masked = array == 0 if name == "softmax" else array < _HIDDEN
+        masked = array == 0 if name == "softmax" else array < MASKED
         x = np.where(masked, -np.inf, logits.reshape(array.shape))
         for axes in sums(array, name):
             # where all of a distribution is masked it is even, whatever the logits are

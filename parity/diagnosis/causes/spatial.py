@@ -11,10 +11,11 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
+from parity.diagnosis.causes._arrange import alike
 from parity.diagnosis.causes._context import channel_axis
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._substitution import inside_candidate, inside_reference
-from parity.diagnosis.causes._weights import with_leaves
+from parity.diagnosis.causes._weights import same, with_leaves
 from parity.diagnosis.causes._window_sites import WindowSite, site_of
 from parity.diagnosis.causes._windows import Slide, read_off, slid
 from parity.diagnosis.trial import Trial
@@ -109,13 +110,13 @@ def _is_repeated(one: Array, other: Array) -> bool:
     if rest or repeated.shape != wide.shape:
         return False
     begins = wide[:, : narrow.shape[1]]
-    return np.allclose(repeated, wide, 1e-6, 1e-9) or np.allclose(narrow, begins, 1e-6, 1e-9)
+    return same(repeated, wide) or same(narrow, begins)
 
 
 # --- what differs ---------------------------------------------------------------------------------
 
 Pads = tuple[tuple[int, int], ...]
-Pair = tuple[Any, Any]  # the reference's, the candidate's
+BothSides = tuple[Any, Any]  # the reference's, the candidate's
 _COUNTED = {
     "all": "all places of the window",
     "inside": "those inside the image",
@@ -159,7 +160,7 @@ def _difference(
 
 
 def _difference_of_pads(
-    kind: str, before: Sequence[list[int]], places: Sequence[Sequence[int]], padding: Pair
+    kind: str, before: Sequence[list[int]], places: Sequence[Sequence[int]], padding: BothSides
 ) -> Explanation:
     if kind == "transposed":
         return _explanation("transposed-conv-crop", {"crop": padding})
@@ -177,13 +178,13 @@ def _difference_of_pads(
     return _explanation("padding-asymmetry" if asymmetric else "padding-size", {"padding": padding})
 
 
-def _pair(numbers: Iterable[Any]) -> Pair:
+def _pair(numbers: Iterable[Any]) -> BothSides:
     first, second = numbers
     return first, second
 
 
 def _explanation(
-    kind: str, parameters: Mapping[str, Pair], summary: str = "", edit: Edit | None = None
+    kind: str, parameters: Mapping[str, BothSides], summary: str = "", edit: Edit | None = None
 ) -> Explanation:
     """An explanation that is still to get its predictions."""
     lines = (f"{name} {b}, the reference's is {a}" for name, (a, b) in parameters.items())
@@ -295,9 +296,7 @@ def _target(
         return None
     made, reference = slid(x, slide, source.kernel), sides(case)[0]
     for one in _hidden(reference, source):
-        if one.array.shape == made.shape and np.allclose(
-            one.array, made, 0, 1e-6 * float(np.abs(made).max())
-        ):
+        if alike(one.array, made):
             return replace(
                 source, side=reference, at=one.at, channels_last=one.channels_last, bias=one.bias
             )

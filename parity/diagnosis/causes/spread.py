@@ -12,12 +12,11 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._attested import other_scale
+from parity.diagnosis.causes._limits import HUGE_INPUT, TINY_INPUT
 from parity.diagnosis.causes._norm_changes import edit_of, in_words
 from parity.diagnosis.normalisation import plain, same
 from parity.tape import Array
 
-_HUGE = 1e6  # there the epsilon is nothing
-_TINY = 1e-8  # and there it is nearly all
 _POWERS = (-0.5, 0.5, 1.0, -1.0)
 
 
@@ -120,7 +119,7 @@ def _reduced(whole: tuple[int, ...], left: tuple[int, ...]) -> Iterator[tuple[in
 
 
 def _spread(case: Case, side: int, axes: tuple[int, ...]) -> _Spread | None:
-    huge, tiny = (_response(case, side, factor) for factor in (_HUGE, _TINY))
+    huge, tiny = (_response(case, side, factor) for factor in (HUGE_INPUT, TINY_INPUT))
     for centred, power in itertools.product((True, False), _POWERS):
         found = _Spread(axes, centred, power, 1.0, 0.0)
         with np.errstate(all="ignore"):

@@ -26,6 +26,12 @@ from parity.diagnosis.causes._gates import (
     packings_of_gates,
     real,
 )
+from parity.diagnosis.causes._limits import (
+    NEWTON_STEPS,
+    OPS_OF_A_LONG_LOOP,
+    STATES_REVERSED,
+    STEPS_PUT_FIRST,
+)
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._substitution import close
 from parity.diagnosis.causes._weights import gives, with_leaves
@@ -35,10 +41,6 @@ from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView
 from parity.tape import Array
 
-_MOST_ROLLED = 32  # steps, of which each is put first
-_MOST_STATES = 24  # that are reversed
-_MANY_OPS = 150  # of a loop in which only the usual is tried
-_ITERATIONS = 12  # of Gauss and Newton
 # where the reference's gates stand in TensorFlow's cells, in ONNX, and the way back; of a GRU
 _USUAL_ORDERS = ((0, 2, 1, 3), (0, 3, 1, 2), (0, 2, 3, 1), (0, 1, 3, 2), (1, 0, 2), (1, 0))
 
@@ -61,7 +63,7 @@ def gates_in_weights(case: Case) -> Iterator[Explanation]:
 
 
 def _orders_of_gates(case: Case) -> Iterator[Explanation]:
-    many = len(case.reference.ops) > _MANY_OPS
+    many = len(case.reference.ops) > OPS_OF_A_LONG_LOOP
     for count, ordered in packings_of_gates(case, blocks_only=many):
         straight = tuple(range(count))
         for order in _USUAL_ORDERS if many else itertools.permutations(straight):
@@ -85,7 +87,7 @@ def forget_bias_in_weights(case: Case) -> Iterator[Explanation]:
     """
     if case.first.gap == math.inf or not case.whole:
         return
-    many = len(case.reference.ops) > _MANY_OPS
+    many = len(case.reference.ops) > OPS_OF_A_LONG_LOOP
     for leaf, gate in _biases_of_gates(case, blocks_only=many):
         shift = _solved(case, partial(_with_shift, case, leaf, gate))
         if shift is not None:
@@ -124,7 +126,7 @@ def _solved(case: Case, shifted: Callable[[float], Predict]) -> float | None:
     """The number with which the candidate's value is predicted: Gauss and Newton."""
     shift, step, wanted = 0.0, 1e-4, case.first.candidate
     left = math.inf
-    for _ in range(_ITERATIONS):
+    for _ in range(NEWTON_STEPS):
         found = shifted(shift)(case.first)
         gap = wanted - found
         size = float(np.sqrt(np.mean(gap * gap)))
@@ -265,7 +267,7 @@ def _states(sequence: StepSequence) -> Iterator[tuple[int, int | None]]:
             if not op.static and len(shape) == 3:
                 found += [(value, back) for back in (0, 1) if shape[back] == sequence.steps]
     found += [(value, None) for value in _last_states(case)]
-    yield from found[:_MOST_STATES]
+    yield from found[:STATES_REVERSED]
 
 
 def _last_states(case: Case) -> Iterator[int]:
@@ -332,7 +334,7 @@ def _alone(side: CaseSide, sequence: StepSequence) -> Iterator[Predict]:
     """Ways to have every step's state as if it were the first: of all steps, or of the last."""
     first, steps = side.case.first, sequence.steps
     ends = (0, steps - 1)
-    if steps <= _MOST_ROLLED:
+    if steps <= STEPS_PUT_FIRST:
         for back, place in itertools.product(sequence.states, ends):
             yield partial(_all_alone, side, sequence, back, place)
     if first.reference.ndim != 2:

@@ -17,10 +17,11 @@ from parity.diagnosis.causes._arrange import (
     of_index,
 )
 from parity.diagnosis.causes._context import (
-    CHANNELS_COST,
     flattened,
     permutations,
 )
+from parity.diagnosis.causes._limits import CHANNELS_COST
+from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._substitution import progression, static_ops
 from parity.diagnosis.causes._weights import (
     Change,
@@ -125,14 +126,11 @@ def _computed_order(case: Case, change: Change) -> tuple[str, str] | None:
     reference, candidate = (
         [
             ends
-            for op in static_ops(view)
+            for op in static_ops(side.view)
             for v in op.outputs
-            if (ends := progression(side.array(v)))
+            if (ends := progression(side.model.array(v)))
         ]
-        for view, side in (
-            (case.reference, case.repaired.reference),
-            (case.candidate, case.repaired.side),
-        )
+        for side in sides(case)
     )
     order = arrangement(change.leaf.array, change.now)
     if not isinstance(order, AxisOrder):
@@ -150,8 +148,6 @@ def _computed_order(case: Case, change: Change) -> tuple[str, str] | None:
 def _depthwise(case: Case) -> bool:
     """Whether a convolution works on each channel, or some of them, by itself."""
     windows = (
-        view.tape.adapter.TRAITS.window(op, view.tape)
-        for view in (case.reference, case.candidate)
-        for op in view.computing
+        view.tape.window(op) for view in (case.reference, case.candidate) for op in view.computing
     )
     return any(one is not None and (one.depthwise or one.groups > 1) for one in windows)

@@ -13,6 +13,7 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._arrange import holds_two_numbers
 from parity.diagnosis.causes._attested import is_added
+from parity.diagnosis.causes._limits import OPERANDS_EXCHANGED, WEIGHT_SCALE
 from parity.diagnosis.causes._substitution import shortest
 from parity.diagnosis.causes._weights import (
     Change,
@@ -31,10 +32,8 @@ from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView
 from parity.matching.axis_order import orders
 from parity.matching.match import Side
+from parity.numerics.limits import SAME
 from parity.tape import Array
-
-_FACTOR = 1e6  # no one scales a weight by more
-_MOST_EXCHANGES = 40  # pairs of values; a loop reads more, which is no product of two
 
 
 @cause("weight-scale", "weight-precision", "weight-swapped")
@@ -68,7 +67,7 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
     """
     given = case.first.given
     tape = case.reference.tape
-    for a, b in itertools.islice(itertools.combinations(given, 2), _MOST_EXCHANGES):
+    for a, b in itertools.islice(itertools.combinations(given, 2), OPERANDS_EXCHANGED):
         if given[a].shape != given[b].shape or np.array_equal(given[a], given[b]):
             continue
         makers = tape.producer(a), tape.producer(b)
@@ -141,11 +140,11 @@ def _relation(case: Case, change: Change) -> Relation | None:
     weight, now = change.leaf.array, change.now
     factor = float(np.vdot(weight, now) / np.vdot(weight, weight)) if weight.any() else 0.0
     if (
-        1 / _FACTOR < abs(factor) < _FACTOR
+        1 / WEIGHT_SCALE < abs(factor) < WEIGHT_SCALE
         and same(factor * weight, now)
         and not holds_two_numbers(weight)
     ):
-        scale = shortest(factor, lambda one: math.isclose(one, factor, rel_tol=1e-6))
+        scale = shortest(factor, lambda one: math.isclose(one, factor, rel_tol=SAME))
         return (
             "weight-scale",
             f"{_read(case, change)} is {scale:.6g} times the reference's",
@@ -217,12 +216,7 @@ def _in_some_layout(array: Array, other: Array) -> bool:
 
 def _with_weight(case: Case, inputs: tuple[int, ...]) -> bool:
     tape = case.reference.tape
-    for value in inputs:
-        producer = tape.producer(value)
-        if tape.values[value].kind in ("parameter", "constant") or (producer and producer.static):
-            if tape.values[value].size > 1:
-                return True
-    return False
+    return any(not tape.is_live(value) and tape.values[value].size > 1 for value in inputs)
 
 
 def _exchanged(case: Case, a: int, b: int, trial: Trial) -> Array:

@@ -9,6 +9,7 @@ from functools import partial
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._limits import INPUTS_EXCHANGED, OTHER_SOURCE, SOURCES_TRIED
 from parity.diagnosis.causes._sources import named, twins
 from parity.diagnosis.causes._substitution import (
     Inside,
@@ -18,10 +19,6 @@ from parity.diagnosis.causes._substitution import (
 from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
-
-_OTHER = 0.5
-_TRIES = 24  # a region of many operations is no simple wiring
-_SWAPS = 4  # values of one shape that are exchanged
 
 
 @cause("wrong-source", tier=2)
@@ -38,7 +35,7 @@ def wrong_source(case: Case) -> Iterator[Explanation]:
 
 
 def _read_from_others(case: Case, reference: Inside) -> Iterator[Explanation]:
-    for value, other in itertools.islice(_others_read(case, reference), _TRIES):
+    for value, other in itertools.islice(_others_read(case, reference), SOURCES_TRIED):
         right, wrong = _name(case, value), _name(case, other)
         yield Explanation(
             "wrong-source",
@@ -46,7 +43,7 @@ def _read_from_others(case: Case, reference: Inside) -> Iterator[Explanation]:
             with_value(case, value, partial(_shaped, shape=reference.array(value).shape), other),
             parameters={"source": (right, wrong)},
             unproved=_put_there(case, other),
-            cost=_OTHER if value in reference.entering else 2 * _OTHER,
+            cost=OTHER_SOURCE if value in reference.entering else 2 * OTHER_SOURCE,
         )
 
 
@@ -81,7 +78,7 @@ def _others_read(case: Case, reference: Inside) -> Iterator[tuple[int, int]]:
 
 
 def _exchanged(case: Case, reference: Inside) -> Iterator[Explanation]:
-    for first, second in itertools.combinations(reference.entering[:_SWAPS], 2):
+    for first, second in itertools.combinations(reference.entering[:INPUTS_EXCHANGED], 2):
         if reference.array(first).shape != reference.array(second).shape:
             continue
         if _substituted_apart(case, first, second):
@@ -97,7 +94,7 @@ def _exchanged(case: Case, reference: Inside) -> Iterator[Explanation]:
             f"{names[0]} and {names[1]} have changed places",
             predict,
             parameters={"source": (names, names[::-1])},
-            cost=_OTHER,
+            cost=OTHER_SOURCE,
         )
 
 
