@@ -10,7 +10,7 @@ from parity.architecture.program import Program
 from parity.frameworks import load
 from parity.weights.cell_weights import Terms
 from parity.weights.element_index import Addresses
-from parity.weights.handwritten_cells import Written, written
+from parity.weights.handwritten_cells import WrittenCell, written
 from parity.weights.operands import Part
 
 
@@ -60,7 +60,7 @@ def cells(program: Program, addresses: Addresses) -> list[Cell]:
     return sorted(found, key=lambda cell: cell.first)
 
 
-def _from_written(addresses: Addresses, one: Written) -> Cell:
+def _from_written(addresses: Addresses, one: WrittenCell) -> Cell:
     tensors = frozenset(
         n for terms in one.roles.values() for _, own in terms for n in addresses.tensors_in(own)
     )

@@ -50,7 +50,7 @@ class _Gate:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenCell:
     """What was read of a cell.
 
     Attributes:
@@ -68,7 +68,7 @@ class Written:
     skips: bool
 
 
-def written(program: Program, addresses: Addresses) -> Iterator[Written]:
+def written(program: Program, addresses: Addresses) -> Iterator[WrittenCell]:
     """The cell of each recurrence that can be read, in the order of the steps."""
     steps = [(n, step) for n, step in enumerate(program.steps) if step.kind == "recurrence"]
     if steps:
@@ -82,7 +82,7 @@ def written(program: Program, addresses: Addresses) -> Iterator[Written]:
 # --- gates ---------------------------------------------------------------------------------------
 
 
-def _read(sums: Sums, number: int, step: Step) -> Written | None:
+def _read(sums: Sums, number: int, step: Step) -> WrittenCell | None:
     gates = _Turns(sums, step).gates()
     order = _ORDERS.get(len(gates))
     if order is None or len({len(gate.columns) for gate in gates.values()}) != 1:
@@ -113,7 +113,7 @@ def _read(sums: Sums, number: int, step: Step) -> Written | None:
     skips = "recurrent bias" in roles and max(steps[True]) < max(steps[False])
     of_input = [sums.products[n].op for n in products - recurring]
     first = min(n for op in of_input for n in sums.alike(op) if n in sums.graph.live)
-    return Written(len(order), units, roles, first, number, skips)
+    return WrittenCell(len(order), units, roles, first, number, skips)
 
 
 def _rows(sums: Sums, gate: _Gate, recurring: Collection[int]) -> dict[str, Array] | None:

@@ -72,7 +72,7 @@ def parts(program: Program, addresses: Addresses) -> list[Part]:
         read = _READERS.get(step.kind, _norm if step.kind.endswith("_norm") else None)
         if read is not None and not step.opaque:
             for part in read(program.graph, addresses, number, step):
-                found += list(_apart(part))
+                found += list(_by_ingredient(part))
     return found
 
 
@@ -202,7 +202,7 @@ class Term:
         return without_repeats(found).reshape(-1) if self.flat else found
 
 
-def _apart(part: Part) -> Iterator[Part]:
+def _by_ingredient(part: Part) -> Iterator[Part]:
     """A part whose numbers are computed from several tensors, as one part for each."""
     if not isinstance(part.find, Term) or part.strided is not None:
         yield part

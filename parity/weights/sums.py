@@ -36,7 +36,7 @@ class Addend:
 
 
 @dataclass(frozen=True)
-class Product:
+class KernelProduct:
     """What a kernel, or some of its columns, multiplies.
 
     Attributes:
@@ -54,7 +54,7 @@ class Sums:
 
     def __init__(self, graph: Graph, addresses: Addresses) -> None:
         self.graph, self.addresses, self.tape = graph, addresses, graph.tape
-        self.products: list[Product] = []
+        self.products: list[KernelProduct] = []
         self.of: dict[int, list[Addend]] = {}
         self._gates = Gates(graph)
         self._readers: dict[int, set[int]] = defaultdict(set)
@@ -85,7 +85,7 @@ class Sums:
         if kernel is None or not kernel.find():
             return
         start, shape = len(self.products), self._shape(op.outputs[0])
-        self.products += self._apart(op, kernel)
+        self.products += self._by_joined_value(op, kernel)
         several = len(self.products) > start + 1
         columns = np.broadcast_to(np.arange(1, shape[-1] + 1, dtype=np.int64), shape)
         added = self.tape.product(op)
@@ -95,7 +95,7 @@ class Sums:
             *(term for v in own for term in self._bias(v, -1 if several else start, shape)),
         ]
 
-    def _apart(self, op: Op, kernel: Part) -> Iterator[Product]:
+    def _by_joined_value(self, op: Op, kernel: Part) -> Iterator[KernelProduct]:
         """A product as one for each value that was joined into its input."""
         addresses = kernel.find()[0][1]  # type: ignore[index]
         value = kernel.input
@@ -103,11 +103,11 @@ class Sums:
         several = joined is not None and joined.role == "move" and len(joined.inputs) > 1
         widths = [self._width(one) for one in joined.inputs] if joined and several else []
         if joined is None or sum(widths) != addresses.shape[1]:
-            yield Product(op, value, addresses)
+            yield KernelProduct(op, value, addresses)
             return
         kernels = np.split(addresses, np.cumsum(widths)[:-1], axis=1)
         for one, own in zip(joined.inputs, kernels, strict=True):
-            yield Product(op, one, own)
+            yield KernelProduct(op, one, own)
 
     def _bias(self, value: int, product: int, shape: tuple[int, ...]) -> Iterator[Addend]:
         own = self.addresses.of(value) if self.graph.is_static(value) else None

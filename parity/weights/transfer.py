@@ -43,7 +43,7 @@ from parity.weights.pairing import (
 from parity.weights.probe_inputs import example_inputs, inputs_for, with_layouts
 from parity.weights.table import Table, tabulate
 from parity.weights.tensors import Tensor, collision_notes
-from parity.weights.trial_runs import far_apart
+from parity.weights.trial_runs import outputs_differ
 from parity.weights.unproved import unmoved, unproved
 from parity.weights.writing import write
 
@@ -204,7 +204,7 @@ class _Trial:
         """
         source, target = self.sides
         result: tuple[Report, Pairing] | None = None
-        far = far_apart(self.models, (source.tape, target.tape), self.inputs)
+        far = outputs_differ(self.models, (source.tape, target.tape), self.inputs)
         for way in ways:
             other_epsilons(source, target, way, self.adapt)
             write(source.addresses, target, way)

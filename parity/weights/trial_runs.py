@@ -16,10 +16,10 @@ from parity.weights.probe_inputs import inputs_for
 _FAR = 0.05  # of an output's size: far more than rounding leaves of any model but a chaotic one
 
 
-def far_apart(
+def outputs_differ(
     models: tuple[Model, Model], tapes: tuple[Tape, Tape], inputs: Inputs
 ) -> Callable[[], bool]:
-    """Tells whether the two give other outputs now; never of models that draw."""
+    """Says whether the two give other outputs now; never of models that draw."""
     pairs, _ = pair_outputs(*tapes)
     named = [{value: name for name, value in tape.outputs.items()} for tape in tapes]
     draw = any(op.role == "random" for tape in tapes for op in tape.ops)
