@@ -313,10 +313,7 @@ def _note(note: Data) -> dict[str, Any]:
 
 def _structure(found: Sequence[Data]) -> Sequence[Fold]:
     return folded(
-        (
-            _structural(one).headline,
-            f"{place(one['reference'])} | {place(one['candidate'])}",
-        )
+        (_structural(one).headline, f"{place(one['reference'])} | {place(one['candidate'])}")
         for one in found
     )
 
