@@ -1,4 +1,4 @@
-"""One candidate against the reference, told as a story: match, locate, judge, check, measure."""
+"""One candidate against the reference, in steps: match, locate, judge, check, measure."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def compare(
         inputs: an array, a tuple for several positional inputs, or a dict for named ones; in the
             reference's layout, batch first. A NamedTuple, a dataclass or a SimpleNamespace goes as
             one argument, or by its fields where a model takes none. None and Python's flags, words
-            and numbers are passed on as they are, and held as they are. A model that fails on this
+            and numbers are passed on unchanged. A model that fails on this
             gets the arrays as it reads them; see docs/troubleshooting.md. A model of Keras, and an
             argument `training` without a default, gets the mode's flag. Not needed where each has
             its own.
@@ -59,8 +59,8 @@ def compare(
             come whatever they take. What is left out is said in the report.
 
     Returns:
-        A report. Its verdict is `"parity"`, `"diverged"`, or `"unverified"` where something kept
-        the comparison from telling; it has no truth value.
+        A report. Its verdict is `"parity"`, `"diverged"`, or `"unverified"` where the
+        comparison could not decide; it has no truth value.
 
     Raises:
         ParityError: a model raised or cannot be recorded, a framework is missing, or the inputs do

@@ -11,7 +11,7 @@ from parity.tape import Array, Site
 
 @dataclass(frozen=True)
 class LeafDifference:
-    """A parameter or constant that enters a divergence and differs: names, and how.
+    """A parameter or constant that a divergence reads and that differs: names, and how.
 
     Attributes:
         relation: `"arranged"` (the same values in another order), `"near"`, or `"other"`.
@@ -32,11 +32,11 @@ class LeafDifference:
 
 @dataclass(frozen=True)
 class Cause:
-    """Why two models part, with its proof.
+    """Why two models diverge, with its proof.
 
     Attributes:
         kind: a kind of docs/causes.md.
-        summary: one line in the field's words.
+        summary: one line.
         parameters: name to (reference's, candidate's).
         confirmed: whether the fix alone makes everything that depends on the place reconverge with
             the reference, measured on the user's inputs, and holds on generated inputs too.
@@ -77,7 +77,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Capture:
-    """What entered a divergence and what both models made of it, in float64.
+    """The inputs of a divergence and the outputs of both models, in float64.
 
     Attributes:
         inputs: in the reference's layout.
@@ -91,7 +91,7 @@ class Capture:
 
 @dataclass(frozen=True)
 class Divergence:
-    """A place where the candidate parts from the reference for a reason of its own.
+    """A place where the candidate diverges from the reference for a reason of its own.
 
     Attributes:
         reference, candidate: where: operation, layer, line.
@@ -99,17 +99,17 @@ class Divergence:
             values as inputs on both sides; inf where they cannot be subtracted.
         reference_region, candidate_region: all operations between the last values that agree and
             the first that agree again.
-        shapes: of the values that end the regions, as the lines of code there give them.
+        shapes: of the values with which the regions end, as the lines of code there return them.
         order: how the axes of the reference's lie in the candidate's: `same`, `NHWC`, `acb`; ""
             where that is not known.
         leaves: parameters and constants there that differ.
-        met: whether all that follows agrees once this is repaired, up to the next divergence.
+        met: whether everything downstream agrees once this is repaired, up to the next divergence.
         random: whether random numbers are drawn there, in each model.
         detail: what else is known of it, in a sentence.
         cause: why, if it could be proved.
         closest: what comes closest, where nothing explains it.
         output_before, output_after: relative difference of the outputs in float64 as the models
-            are, and with the reference's value alone put in here; None where they cannot be
+            are, and with the reference's value alone substituted; None where they cannot be
             subtracted.
         times: how often it occurs at these two sites, as in a loop or for each reader; the other
             fields are those of the first.
@@ -155,12 +155,12 @@ class Note:
 
 @dataclass(frozen=True)
 class StructuralDifference:
-    """A step of which the models are made otherwise, whatever their weights are.
+    """A step in which the structure of the models differs, whatever their weights are.
 
     Attributes:
         kind: `"parameter"`, `"missing"` (in the candidate), `"extra"`, or `"other"` (another step
             in its place).
-        step: in the field's words: `batch norm`, `convolution`.
+        step: `batch norm`, `convolution`, ...
         name: of the parameter, or "".
         text: what differs, the reference's first: `epsilon: 1e-05 -> 0.001`.
         reference, candidate: where; on the side that lacks the step the one before it, or None.

@@ -53,8 +53,8 @@ class LayerRow:
             over the layer's scale; `difference.relative` is what it has as the models ran.
         inherited: the largest `difference.relative` among the layers that it reads.
         rounding: what both models' values are off from their own float64 replays, added up, over
-            the scale; no difference that is rounding alone is larger. Where they part or parted
-            before, the reference's alone.
+            the scale; no difference that is rounding alone is larger. At and after a divergence
+            the reference's alone.
         verdict: `same`, `diverged`, `inherited`, `unmatched`, or the kind of a note.
     """
 
@@ -71,7 +71,7 @@ class LayerRow:
 
     @property
     def amplified(self) -> float | None:
-        """How much larger what comes in leaves the layer; None where nothing comes in."""
+        """The difference over that of the layer's inputs; None where they have none."""
         if not self.inherited or self.difference is None:
             return None
         return self.difference.relative / self.inherited
@@ -147,7 +147,7 @@ class Heads:
 
 @dataclass(frozen=True)
 class Held:
-    """An output of one model, held against the formula's.
+    """An output of one model, compared with the formula's.
 
     Attributes:
         shape: the model's.
@@ -203,9 +203,9 @@ class Comparison:
 
     Attributes:
         reasons: why it is not parity, the most important first.
-        notes: what is told without being an alarm.
+        notes: differences that are no fault.
         caveats: what could not be seen of the models.
-        structure: steps that are made otherwise, found without values; () on parity.
+        structure: differences in structure, found without values; () on parity.
         by_formula: which model is right by the formula; None where none was given.
         heads: what the outputs of each model share, the reference's first.
     """

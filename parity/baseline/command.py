@@ -19,7 +19,7 @@ from parity.printing import put
 from parity.safe_json import parsed
 
 _DESCRIPTION = """\
-What `pytest --parity-baseline FILE` holds a run against, and `--parity-update` writes.
+What `pytest --parity-baseline FILE` compares a run with, and `--parity-update` writes.
 
   show FILE      the entries: verdict, layers, what is accepted and until when
   diff A B       what is worse, better, added and gone in B; exit code 1 if any is worse
@@ -126,7 +126,7 @@ def _prune(options: argparse.Namespace) -> int:
     path = Path(options.file)
 
     def gone(entries: Mapping[str, Entry]) -> list[str]:
-        # a test that broke before it compared still makes its entries when it is mended
+        # a test that broke before it compared still makes its entries when it is fixed
         return [
             name
             for name, entry in sorted(entries.items())

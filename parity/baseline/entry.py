@@ -169,7 +169,7 @@ def _machine() -> dict[str, str]:
 
 
 def _layers(rows: Sequence[Mapping[str, Any]], reference: str, candidate: str) -> dict[str, Layer]:
-    """The rows that have a partner; those of one name are told apart by a number."""
+    """The rows that have a partner; those of one name get a number."""
     names = [
         _stable((row[side] for row in rows), framework)
         for side, framework in (("reference", reference), ("candidate", candidate))

@@ -49,10 +49,10 @@ def add(commands: Any) -> None:
     compare.add_argument(
         "--save",
         metavar="DIR",
-        help="write what enters each divergence and what comes out there, with scripts",
+        help="write the inputs and outputs of each divergence there, with scripts",
     )
-    for name, told in budget.OPTIONS.items():
-        compare.add_argument(f"--{name}", metavar="N", type=float, help=told)
+    for name, text in budget.OPTIONS.items():
+        compare.add_argument(f"--{name}", metavar="N", type=float, help=text)
     compare.set_defaults(run=_compare)
 
 

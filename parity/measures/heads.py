@@ -1,4 +1,4 @@
-"""Several heads: which of a model's tensors lead to which of its outputs, and which heads part."""
+"""Several heads: which of a model's tensors lead to which of its outputs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _rank(names: Sequence[str], outputs: Sequence[str]) -> tuple[int, ...]:
 
 
 def _behind(tape: Tape, value: int) -> set[int]:
-    """The parameters that a value is computed from; what is not trained keeps no head together."""
+    """The parameters that a value is computed from; only what is trained is shared."""
     found: set[int] = set()
     seen: set[int] = set()
     stack = [value]

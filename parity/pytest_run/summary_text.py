@@ -43,10 +43,10 @@ def _headline(found: Sequence[Tested]) -> str:
         counts[one.verdict] += one.times
     accepted = sum(one.times for _, one in found if one.accepted)
     run = counts.total() - counts["error"]
-    told = [f"{counts[word]} {word}" for word in VERDICTS if counts[word]]
+    verdicts = [f"{counts[word]} {word}" for word in VERDICTS if counts[word]]
     tests = len({test for test, _ in found})
     line = f"{count(run, 'comparison')} in {count(tests, 'test')}"
-    line += f": {', '.join(told)}" if told else ""
+    line += f": {', '.join(verdicts)}" if verdicts else ""
     line += f"; {counts['error']} could not be run" if counts["error"] else ""
     return f"{line}; {accepted} of them accepted" if accepted else line
 
@@ -90,7 +90,7 @@ def _amount(difference: float, rounding: float = float("nan")) -> str:
 
 def properties(found: Sequence[Compared]) -> list[tuple[str, str]]:
     """A test's comparisons as properties for the file of `--junit-xml`."""
-    told: list[tuple[str, str]] = []
+    shown: list[tuple[str, str]] = []
     for number, one in enumerate(found, 1):
         facts = {
             "models": one.models,
@@ -102,5 +102,5 @@ def properties(found: Sequence[Compared]) -> list[tuple[str, str]]:
             "reference": one.places[0].reference if one.places else "",
             "candidate": one.places[0].candidate if one.places else "",
         }
-        told += [(f"parity.{number}.{name}", fact) for name, fact in facts.items() if fact]
-    return told
+        shown += [(f"parity.{number}.{name}", fact) for name, fact in facts.items() if fact]
+    return shown

@@ -70,7 +70,7 @@ def _terminated() -> Iterator[_Ending]:
 
 
 class _Bar:
-    """Rich's bar, begun by a timer: the work may sit in one long call."""
+    """Rich's bar, started by a timer: the work may be one long call."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

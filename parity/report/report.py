@@ -32,7 +32,7 @@ class Report(Result):
         return to_dict(self)
 
     def save_divergences(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Writes what entered each divergence and what came out, with a script that shows it.
+        """Writes the inputs and outputs of each divergence, with a script that shows them.
 
         Returns:
             The scripts, which need NumPy alone; none where the models agree.

@@ -1,4 +1,4 @@
-"""Divergences on disk: what entered, what both models made of it, and a script that shows it.
+"""Divergences on disk: inputs, the outputs of both models, and a script that shows them.
 
 The arrays are plain NumPy (`.npz`, no pickles), and the script needs nothing but NumPy.
 """
@@ -48,8 +48,8 @@ def save_divergences(report: Result, folder: str | os.PathLike[str]) -> list[Pat
 
     Returns:
         The scripts. Each `NAME.py` lies beside its `NAME.npz`, which holds `input_0`, `input_1`,
-        ... (what enters, in the reference's layout, float64), `reference` and `candidate` (what
-        the models make of it; the candidate's in the reference's layout where it has one).
+        ... (the inputs, in the reference's layout, float64), `reference` and `candidate` (the
+        models' outputs; the candidate's in the reference's layout where it has one).
     """
     target = Path(folder)
     written = []

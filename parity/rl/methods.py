@@ -60,7 +60,7 @@ def methods(
         name: for reports; default that of `make`.
 
     Raises:
-        ParityError: the framework cannot be told, or `of` names no method.
+        ParityError: the framework is not known, or `of` names no method.
     """
     asked = METHODS if of is None else tuple(of)
     unknown = [method for method in asked if method not in METHODS]
@@ -68,9 +68,9 @@ def methods(
         raise UsageError(f"of is {of!r}; it must name some of: {', '.join(METHODS)}.")
     given = {"log_prob": log_prob, "entropy": entropy, "kl": kl, "mode": mode, "sample": sample}
     own = {method: function for method, function in given.items() if function is not None}
-    told = name or name_of(make)
-    found = _Methods(make, asked, of is not None, own, told)
-    return wrap(found, framework=framework or _framework_of(make), name=told)
+    title = name or name_of(make)
+    found = _Methods(make, asked, of is not None, own, title)
+    return wrap(found, framework=framework or _framework_of(make), name=title)
 
 
 class _Methods:
@@ -175,7 +175,7 @@ def _kl(distribution: Any) -> Callable[..., Any] | None:
 
 
 def _framework_of(make: Callable[..., Any]) -> str | None:
-    """That of a class of a framework's or of ours; None where `wrap` would have to tell."""
+    """That of a class of a framework's or of ours; None where `wrap` has to find it."""
     made = make.func if isinstance(make, partial) else make
     if not isinstance(made, type):
         return recognise(made)
@@ -185,6 +185,6 @@ def _framework_of(make: Callable[..., Any]) -> str | None:
     if (framework := next(known, "")) != "":
         return framework
     raise UsageError(
-        f"Cannot tell the framework of {made.__name__}. Name it: parity.rl.methods("
+        f"The framework of {made.__name__} is not known. Name it: parity.rl.methods("
         f"{made.__name__}, framework='torch')."
     )

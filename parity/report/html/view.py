@@ -21,7 +21,7 @@ from parity.result import Heads, Trunk
 
 Data = Mapping[str, Any]
 
-# A mark beside each word, so that no verdict is told by colour alone.
+# A mark beside each word, so that no verdict is shown by colour alone.
 _MARKS = {
     "parity": "✓",
     "diverged": "✕",
@@ -271,7 +271,7 @@ def _cosine(found: Data) -> str:
 
 
 def _link(divergences: Sequence[dict[str, Any]], layers: Sequence[dict[str, Any]]) -> None:
-    """Ties each divergence to the row in which it ends, as far as their names tell."""
+    """Links each divergence to the row of its stage, found by name."""
     free = [row for row in layers if row["verdict"] == "diverged"]
     for divergence in divergences:
         found = divergence["found"]
@@ -293,8 +293,9 @@ def _rank(layers: Sequence[dict[str, Any]]) -> None:
 
     def badness(at: int) -> tuple[int, float, int]:
         row = layers[at]
-        apart = row["depth"][0]
-        return order.get(row["verdict"], 1), -apart if not isnan(apart) else 0.0, at
+        difference = row["depth"][0]
+        rank = order.get(row["verdict"], 1)
+        return rank, 0.0 if isnan(difference) else -difference, at
 
     for rank, at in enumerate(sorted(range(len(layers)), key=badness)):
         layers[at]["rank"] = rank
@@ -312,10 +313,7 @@ def _note(note: Data) -> dict[str, Any]:
 
 def _structure(found: Sequence[Data]) -> Sequence[Fold]:
     return folded(
-        (
-            _structural(one).headline,
-            f"{place(one['reference'])} | {place(one['candidate'])}",
-        )
+        (_structural(one).headline, f"{place(one['reference'])} | {place(one['candidate'])}")
         for one in found
     )
 
