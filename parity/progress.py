@@ -83,9 +83,8 @@ class Phases:
         if later is not None:
             self._later = later
         if self._listener is not None:
-            self._reported = max(
-                self._reported, self._at(share)
-            )  # what turns out longer goes not back
+            # where a phase turns out to be longer, the share does not go back
+            self._reported = max(self._reported, self._at(share))
             self._listener(Step(self._phase, self._reported))
 
     def operations(self, count: int) -> Callable[..., Any] | None:
