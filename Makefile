@@ -34,6 +34,7 @@ lint: .venv/installed
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy parity
+	.venv/bin/lint-imports
 
 # Built once, and again when what it is built from changes.
 .venv/installed: pyproject.toml constraints.txt

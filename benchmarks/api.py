@@ -24,9 +24,10 @@ from the docstrings by `python -m benchmarks.api --write docs/api.md`.
 MODULES: dict[str, tuple[str, ...] | None] = {
     "parity": None,
     "parity.pytest_run.asserting": ("AssertParity",),
-    "parity.report.result": (
-        *("Comparison", "Divergence", "Cause", "Guess", "Note", "LayerRow", "OutputRow"),
-        *("Coverage", "LeafDifference", "StructuralDifference", "ModelSummary", "Capture"),
+    "parity.findings": None,
+    "parity.result": (
+        *("Comparison", "ModelSummary", "LayerRow", "OutputRow", "Coverage"),
+        *("Heads", "Trunk", "ByFormula", "FormulaRow", "Held"),
     ),
     "parity.numerics.difference": ("Difference",),
     "parity.rl.decisions": ("Decisions",),
@@ -34,6 +35,9 @@ MODULES: dict[str, tuple[str, ...] | None] = {
     "parity.observations": None,
     "parity.observations.saved": ("load",),
     "parity.weights.files": ("read_weights", "write_weights"),
+    "parity.frameworks": ("register", "unregister", "Registered"),
+    "parity.frameworks.protocol": ("Framework",),
+    "parity.frameworks.traits": ("Traits", "WeightRules"),
     "parity.progress": ("listening", "Step"),
     "parity.errors": None,
 }
@@ -76,11 +80,20 @@ def _thing(name: str, thing: Any) -> Iterator[str]:
     if inspect.isclass(thing):
         yield from _signature(name, thing)
         yield f"{_docs(thing)}\n"
-        for own, member in vars(thing).items():
+        for own, member in _members(thing).items():
             yield from _member(name, own, member)
     else:
         yield from _signature(name, thing)
         yield f"{_docs(thing)}\n"
+
+
+def _members(thing: type) -> dict[str, Any]:
+    """What a class has of its own and of the bases that are parity's."""
+    found: dict[str, Any] = {}
+    for base in reversed(thing.__mro__):
+        if base.__module__.startswith("parity.") and not issubclass(base, BaseException):
+            found |= vars(base)
+    return found
 
 
 def _member(owner: str, name: str, member: Any) -> Iterator[str]:

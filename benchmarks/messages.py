@@ -70,7 +70,7 @@ def page() -> str:
         here = [one for one in left if one.file.startswith(files)]
         left = [one for one in left if one not in here]
         lines.append(f"## {area}\n")
-        told = sorted({(_code(one.text), one.kind) for one in here}, key=lambda item: item[0])
+        told = sorted({(_code(one.text), one.kind) for one in here})
         lines += [f"- {text} ({kind})" for text, kind in told]
         lines.append("")
     return "\n".join(lines[:-1]) + "\n"

@@ -48,9 +48,9 @@ with listening(lambda step: print(step.phase, step.share)):
 
 def page() -> str:
     """Writes docs/options.md from the parsers."""
-    from parity.cli import _parser
+    from parity.cli import parser
 
-    lines = [_HEAD, *_commands(_parser()), *_plugin()]
+    lines = [_HEAD, *_commands(parser()), *_plugin()]
     return "\n".join(lines) + "\n" + _TAIL
 
 

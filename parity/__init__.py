@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from parity import chainer_import
+from parity.frameworks import import_hooks
 
 if TYPE_CHECKING:
     from parity import rl
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from parity.model import Model, wrap
     from parity.observations import observations
     from parity.observations.rollout import rollout
-    from parity.report.result import Report, Structure
+    from parity.report.report import Report
+    from parity.result import Structure
     from parity.weights.inventory import inventory
     from parity.weights.sharing import Sharing, sharing
     from parity.weights.transfer import Transfer, transfer
@@ -48,9 +49,9 @@ _HOMES = {
     "compare": "parity.comparison",
     "Model": "parity.model",
     "ParityError": "parity.errors",
-    "Report": "parity.report.result",
+    "Report": "parity.report.report",
     "Sharing": "parity.weights.sharing",
-    "Structure": "parity.report.result",
+    "Structure": "parity.result",
     "Transfer": "parity.weights.transfer",
     "rollout": "parity.observations.rollout",
     "inventory": "parity.weights.inventory",
@@ -69,7 +70,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'parity' has no attribute {name!r}")
 
 
-chainer_import.install()
+import_hooks.install()
 
 
 def __dir__() -> list[str]:

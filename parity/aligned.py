@@ -2,7 +2,7 @@
 
 Draws in a loop become one draw that is cut, tables that one model made beforehand are the ones that
 the other computes, a state has the axis of layers that it has in the reference, and distributions
-are told by the same parameters.
+are given by the same parameters.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ def aligned(
     reference: Indexed, candidate: Tape, plain_runs: tuple[PlainRun, PlainRun]
 ) -> tuple[Indexed, Tape, tuple[PlainRun, PlainRun]]:
     """Both models made alike, with the plain runs of what they are then."""
-    ours, theirs = (
+    first, second = (
         replace(run, tape=tape)
         for run, tape in zip(plain_runs, (reference.tape, candidate), strict=True)
     )
-    ours, theirs = in_one_law(ours, theirs)
-    loops = lines_of_loops(ours.tape, candidate)
+    first, second = in_one_law(first, second)
+    loops = lines_of_loops(first.tape, candidate)
     if loops[0]:
-        ours = ours.made(partial(stacked, lines=loops[0]))
+        first = first.made(partial(stacked, lines=loops[0]))
     if loops[1]:
-        theirs = theirs.made(partial(stacked, lines=loops[1]))
-    theirs = with_axes_of_states(ours.tape, theirs)
-    if ours.tape is not reference.tape:
-        reference = Indexed(ours.tape, ours.tape.replay("float64"))
-    reference, candidate = with_tables(reference, theirs.tape)
-    runs = replace(ours, tape=reference.tape), replace(theirs, tape=candidate)
+        second = second.made(partial(stacked, lines=loops[1]))
+    second = with_axes_of_states(first.tape, second)
+    if first.tape is not reference.tape:
+        reference = Indexed(first.tape, first.tape.replay("float64"))
+    reference, candidate = with_tables(reference, second.tape)
+    runs = replace(first, tape=reference.tape), replace(second, tape=candidate)
     return reference, candidate, runs

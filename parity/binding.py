@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -40,12 +40,14 @@ def bound(model: Model, inputs: Inputs, flagged: bool = False) -> Arguments:
 
     Args:
         inputs: of any framework's tensors, in the caller's structure.
-        flagged: whether it takes `training` whatever its signature says.
+        flagged: whether it takes `training` whatever its signature.
     """
-    given, told = _without_flag(inputs)
+    given, stated = without_flag(inputs)
     if model.way is not None:
         given = model.way(given)
-    return _handed(_flagged(signed(model), given, told, model.mode == "train", model.name, flagged))
+    return _with_lists(
+        _flagged(signed(model), given, stated, model.mode == "train", model.name, flagged)
+    )
 
 
 def signed(model: Model) -> Callable[..., Any]:
@@ -64,44 +66,44 @@ def bind(function: Callable[..., Any], inputs: Inputs, training: bool = False) -
         training: what an argument of that name is to be, where the function asks for one.
 
     Raises:
-        InputError: the dict's flag says otherwise, and the function does not take it.
+        InputError: the dict's flag is another, and the function does not take it.
     """
-    return _handed(_flagged(function, *_without_flag(inputs), training, name_of(function)))
+    return _with_lists(_flagged(function, *without_flag(inputs), training, name_of(function)))
 
 
-def _handed(arguments: Arguments) -> Arguments:
+def _with_lists(arguments: Arguments) -> Arguments:
     args, kwargs = arguments
     return tuple(map(with_lists, args)), {name: with_lists(one) for name, one in kwargs.items()}
 
 
-def _without_flag(inputs: Inputs) -> tuple[Inputs, bool | None]:
-    """The inputs without a flag `training` of the caller's, and what it says."""
-    told = inputs.get(FLAG) if isinstance(inputs, Mapping) else None
-    if not isinstance(told, bool):
+def without_flag(inputs: Inputs) -> tuple[Inputs, bool | None]:
+    """The inputs without a flag `training` of the caller's, and its value."""
+    stated = inputs.get(FLAG) if isinstance(inputs, Mapping) else None
+    if not isinstance(stated, bool):
         return inputs, None
-    return {name: item for name, item in inputs.items() if name != FLAG}, told
+    return {name: item for name, item in inputs.items() if name != FLAG}, stated
 
 
 def _flagged(
     function: Callable[..., Any],
     inputs: Inputs,
-    told: bool | None,
+    stated: bool | None,
     training: bool,
     name: str,
     flagged: bool = False,
 ) -> Arguments:
-    signature = _signature(function)
+    signature = signature_of(function)
     args, kwargs = _bound(signature, inputs)
     known = {} if signature is None else signature.parameters
     asked = known.get(FLAG)
-    if told is not None:
+    if stated is not None:
         any_name = any(one.kind is one.VAR_KEYWORD for one in known.values())
         if flagged or asked is not None or any_name or signature is None:
-            return args, {**kwargs, FLAG: told}
-        if told != training:
+            return args, {**kwargs, FLAG: stated}
+        if stated != training:
             raise InputError(
-                f"The inputs say {FLAG}={told}, and {name} takes no such argument. Say it of the "
-                f"model: parity.wrap(model, mode={'train' if told else 'eval'!r})."
+                f"The inputs say {FLAG}={stated}, and {name} takes no such argument. Say it of the "
+                f"model: parity.wrap(model, mode={'train' if stated else 'eval'!r})."
             )
     if signature is not None and asked is not None and asked.kind is not asked.POSITIONAL_ONLY:
         try:
@@ -113,7 +115,7 @@ def _flagged(
     return args, kwargs
 
 
-def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
@@ -124,7 +126,7 @@ def _bound(signature: inspect.Signature | None, inputs: Inputs) -> Arguments:
     if isinstance(inputs, _Named):
         return (), dict(inputs)
     if is_record(inputs):
-        if _takes(signature, inputs):
+        if takes(signature, inputs):
             return (inputs,), {}
         return _bound(signature, fields_of(inputs))
     if isinstance(inputs, tuple):
@@ -132,7 +134,7 @@ def _bound(signature: inspect.Signature | None, inputs: Inputs) -> Arguments:
     if not isinstance(inputs, Mapping):
         return (inputs,), {}
     names = all(isinstance(name, str) for name in inputs)
-    if signature is None or not names or not _takes(signature, **inputs):
+    if signature is None or not names or not takes(signature, **inputs):
         return (dict(inputs),), {}
     known = signature.parameters
     placed = any(one.kind in (*_PLACED, one.VAR_POSITIONAL) for one in known.values())
@@ -143,7 +145,7 @@ def _bound(signature: inspect.Signature | None, inputs: Inputs) -> Arguments:
 
 def _by_position(signature: inspect.Signature | None, inputs: tuple[Any, ...]) -> Arguments:
     """The last inputs go by name where a function asks for as many by name alone."""
-    if signature is None or _takes(signature, *inputs):
+    if signature is None or takes(signature, *inputs):
         return inputs, {}
     asked = [one for name, one in signature.parameters.items() if name != FLAG]
     places = [one for one in asked if one.kind in _PLACED]
@@ -157,7 +159,7 @@ def _by_position(signature: inspect.Signature | None, inputs: tuple[Any, ...]) -
 _PLACED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def _takes(signature: inspect.Signature | None, *args: Any, **kwargs: Any) -> bool:
+def takes(signature: inspect.Signature | None, *args: Any, **kwargs: Any) -> bool:
     """Whether a call fits; `training` is given where a function asks for it."""
     if signature is None:
         return True
@@ -200,15 +202,15 @@ def ways(model: Model, reference: Model, inputs: Inputs) -> Iterator[Way]:
     dicts. At last with tensors in place of numbers.
     """
     function = signed(model)
-    signature = _signature(function)
-    if signature is None or not _is_container(inputs):
+    signature = signature_of(function)
+    if signature is None or not is_container(inputs):
         return
-    inputs, _ = _without_flag(inputs)
+    inputs, _ = without_flag(inputs)
     tried = [_outline(bind(function, inputs))]
     passings: list[tuple[Callable[[Inputs], Inputs], Any]] = [(_as_given, ())]
     if not any(one.kind is one.VAR_POSITIONAL for one in signature.parameters.values()):
         passings += [(_as_one, ()), (_spread, ())]
-        order = _in_order(signature, _signature(signed(reference)), _whole(inputs))
+        order = _in_order(signature, signature_of(signed(reference)), _whole(inputs))
         passings += [(partial(_renamed, dict(order)), order)] if order else []
     if any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values()):
         passings.append((_by_name, ()))
@@ -217,7 +219,7 @@ def ways(model: Model, reference: Model, inputs: Inputs) -> Iterator[Way]:
             arrange = passing if kind is None else partial(_both, kind, passing)
             args, kwargs = bind(function, arrange(inputs))
             outline = _outline((args, kwargs))
-            if outline not in tried and _takes(signature, *args, **kwargs):
+            if outline not in tried and takes(signature, *args, **kwargs):
                 tried.append(outline)
                 yield Way(arrange, names)
     if any(map(_is_number, flatten_given(inputs).values())):
@@ -259,10 +261,10 @@ def _renamed(names: Mapping[str, str], inputs: Inputs) -> Inputs:
 def _whole(inputs: Inputs) -> Inputs:
     """The container that all is in: that of the one argument, where one is given."""
     one = isinstance(inputs, tuple) and not is_record(inputs) and len(inputs) == 1
-    return inputs[0] if one and _is_container(inputs[0]) else inputs
+    return inputs[0] if one and is_container(inputs[0]) else inputs
 
 
-def _is_container(thing: object) -> bool:
+def is_container(thing: object) -> bool:
     return isinstance(thing, (tuple, Mapping)) or is_record(thing)
 
 
@@ -272,7 +274,7 @@ def _in_order(
     """Which argument each of the names is by its order; () where that is not clear.
 
     A dict has no order but that in which the reference has its names as arguments. Of what may be
-    left out one alone can be told by its order.
+    left out, a single one can be known by its order.
     """
     if isinstance(whole, tuple) and not is_record(whole):
         return ()
@@ -363,57 +365,3 @@ def _outline(thing: Any) -> Any:
     if isinstance(thing, Mapping):
         return {key: _outline(item) for key, item in thing.items()}
     return tuple(map(_outline, thing)) if isinstance(thing, tuple) else id(thing)
-
-
-# --- in words ------------------------------------------------------------------------------------
-
-
-def advice(model: Model, reference: Model, inputs: Inputs) -> str:
-    """What a model takes, what it was given, and what to write; "" where neither is in doubt."""
-    inputs, _ = _without_flag(inputs)
-    signature = _signature(signed(model))
-    args, kwargs = bind(signed(model), inputs)
-    told = []
-    fits = _takes(signature, *args, **kwargs)
-    read = any(map(_is_container, (*args, *kwargs.values())))
-    if signature is not None and (read or not fits):
-        told.append(f"{model.name} takes {_written(signature)}, and was given {_named(inputs)}.")
-        other = _signature(signed(reference))
-        if model is not reference and other is not None:
-            told.append(f"{reference.name} takes {_written(other)}.")
-        told.append(_to_write(inputs))
-    if any(isinstance(one, (bool, int, float)) for one in flatten_given(inputs).values()):
-        told.append(
-            "Numbers and flags of Python's are passed on as they are: for an array of one "
-            "number give np.float32(...)."
-        )
-    return " ".join(told)
-
-
-def _written(signature: inspect.Signature) -> str:
-    """A signature without its annotations."""
-    empty = inspect.Parameter.empty
-    plain = [one.replace(annotation=empty) for one in signature.parameters.values()]
-    return str(inspect.Signature(plain))
-
-
-def _named(inputs: Inputs) -> str:
-    if is_record(inputs):
-        return f"a {type(inputs).__name__} of {_listed([*fields_of(inputs)])}"
-    if isinstance(inputs, Mapping):
-        return f"a dict of {_listed([*inputs])}"
-    return f"a tuple of {len(inputs)}" if isinstance(inputs, tuple) else "one array"
-
-
-def _listed(names: Sequence[Any]) -> str:
-    return ", ".join(map(repr, names))
-
-
-def _to_write(inputs: Inputs) -> str:
-    own = "or give the model inputs of its own: parity.wrap(model, inputs=...)"
-    if isinstance(inputs, tuple) and not is_record(inputs):
-        return (
-            "Each part of a tuple is an argument. An argument that is a tuple itself is written "
-            f"((first, second),). Give one part for each argument, {own}."
-        )
-    return f"Give a tuple with one part for each argument, in their order, {own}."

@@ -2,8 +2,8 @@
 
 The models are run, replayed and matched whatever that takes: without it there is no verdict. What
 is looked for after that has no bound of its own, as the places of a thousand differences have none:
-it ends when the budget is spent, and what was left out is told. A report of a comparison that stays
-within it depends on no clock.
+it ends when the budget is spent, and what was left out is reported. A report of a comparison that
+stays within it depends on no clock.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Budget:
         )
         return (
             f"the budget of {self.seconds:g} s and {self.gigabytes:g} GB was spent; left out: "
-            f"{left}. More is told with a larger one: compare(..., seconds=, gigabytes=), "
+            f"{left}. A larger one finds more: compare(..., seconds=, gigabytes=), "
             "--seconds and --gigabytes, --parity-seconds and --parity-gigabytes",
         )
 
@@ -195,7 +195,7 @@ def check() -> None:
 
 
 def _resident() -> float:
-    """Bytes of memory that the process has; where that cannot be told, the most that it had."""
+    """Bytes of memory that the process has; where that is unknown, the most that it had."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         return float(pages * os.sysconf("SC_PAGE_SIZE"))

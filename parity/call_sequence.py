@@ -36,11 +36,11 @@ def calls(
         model: any object with such methods, or `parity.wrap` of a model.
         steps: names of its methods, or functions of the model and what else they need, such as
             `lambda filter: filter.mean`; default its own `__call__`.
-        framework: as for `parity.wrap`, where it cannot be told from the model.
+        framework: as for `parity.wrap`, where it is not clear from the model.
         name: for reports; default the model's.
 
     Raises:
-        ParityError: the model has no such method, or its framework cannot be told.
+        ParityError: the model has no such method, or its framework is not clear.
     """
     wrapped = wrap(model, framework=framework)
     if wrapped.before:

@@ -1,6 +1,6 @@
-"""Reads off the call stack which layer runs, and which line of the user's.
+"""Reads off the call stack which layer runs, and which of the user's lines.
 
-An operation is told of some fifty frames deep in a framework. Nearly all of them are those of the
+An operation is reported some fifty frames deep in a framework. Nearly all of them are those of the
 operation before, so what they mean is kept and only the new ones are looked at.
 """
 
@@ -15,17 +15,15 @@ from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-from parity.tape import Frame, Site
+from parity.frameworks import FRAMEWORKS, packages
+from parity.site import Frame, Site
 
 # Methods through which layers of torch, Keras, tf.Module and Chainer are called.
 _CALLS = frozenset({"__call__", "_call_impl", "forward", "call"})
-FRAMEWORKS = frozenset(
-    "torch functorch torchgen tensorflow keras tf_keras chainer chainerx numpy jax parity".split()
-)
 
 
 class _Level(NamedTuple):
-    """A frame at the instruction where it was seen, and what it and those outside it tell."""
+    """A frame at the instruction where it was seen, and what it and those outside it show."""
 
     frame: FrameType | None
     instruction: int
@@ -35,7 +33,7 @@ class _Level(NamedTuple):
 
 
 class CallStack:
-    """Names sites; keeps frames alive until it is told to forget them.
+    """Names sites; keeps frames alive until `forget`.
 
     Args:
         stop: the frame outside which nothing belongs to the model.
@@ -78,7 +76,7 @@ class CallStack:
         self._depth.clear()
 
     def _read(self, frame: FrameType | None) -> _Level:
-        """What the stack tells now."""
+        """What the stack shows now."""
         new: list[FrameType] = []
         keep = 0
         while frame is not None and frame is not self._stop:
@@ -154,22 +152,25 @@ def is_users(code: CodeType) -> bool:
 
 def foreign_paths() -> tuple[str, ...]:
     """Where code is nobody's line: the frameworks', Python's own, and this package's."""
-    return _paths_beside(frozenset(sys.modules.keys() & FRAMEWORKS))
+    known = packages()
+    return _paths_beside(known, frozenset(sys.modules.keys() & known))
 
 
 @functools.cache
-def _paths_beside(imported: frozenset[str]) -> tuple[str, ...]:
+def _paths_beside(known: frozenset[str], imported: frozenset[str]) -> tuple[str, ...]:
     # by what is imported: a framework that comes later may lie in a folder of its own
     own = os.path.dirname(os.path.abspath(__file__)) + os.sep
     stdlib = sysconfig.get_path("stdlib")
     folders = [own, *_stdlib_folders(stdlib)]
     for site in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
-        folders += [os.path.join(site, name) + os.sep for name in FRAMEWORKS]
+        folders += [os.path.join(site, name) + os.sep for name in (*sorted(known), "parity")]
     for name in sorted(imported):
-        for path in getattr(sys.modules[name], "__path__", ()) or ():
-            folders.append(os.path.abspath(path) + os.sep)
-    if "tensorflow" in imported:  # where it writes code that it translates for graphs
-        folders.append(os.path.join(tempfile.gettempdir(), "__autograph_generated_file"))
+        module = sys.modules[name]
+        paths = [os.path.abspath(path) + os.sep for path in getattr(module, "__path__", None) or ()]
+        folders += paths or [file for file in [getattr(module, "__file__", None)] if file]
+    for framework in FRAMEWORKS.values():
+        if framework.module in imported:
+            folders += [os.path.join(tempfile.gettempdir(), name) for name in framework.generated]
     return tuple(dict.fromkeys(folders))
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from parity.errors import ModelError, ParityError, UsageError
-from parity.frameworks import ALIASES, FRAMEWORKS, LIBRARIES
+from parity.frameworks import FRAMEWORKS, LIBRARIES, aliases
 from parity.model import Inputs, Model, wrap
 from parity.progress import say
 from parity.tape import Array
@@ -90,7 +90,7 @@ def _options(text: str, words: str) -> dict[str, Any]:
             found["input_layout"] = word.upper()
         elif word in _MODES:
             found["mode"] = word
-        elif word in (*FRAMEWORKS, *LIBRARIES, *ALIASES):
+        elif word in (*FRAMEWORKS, *LIBRARIES, *aliases()):
             found["framework"] = word
         else:
             known = ", ".join((*FRAMEWORKS, *LIBRARIES, *_LAYOUTS, *_MODES))

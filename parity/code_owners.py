@@ -97,7 +97,7 @@ def _held_weakly(thing: object) -> tuple[Any, Any]:
 
 
 def is_of_the_user(thing: object) -> bool:
-    """Whether a function is the user's own, or a method of an object of the user's."""
+    """Whether a function is the user's own, or a method of a user's object."""
     if isinstance(thing, types.MethodType):
         return is_users_class(type(thing.__self__)) and is_users_function(thing.__func__)
     return is_users_function(thing)
@@ -117,7 +117,7 @@ def known_by_name(thing: object) -> bool:
 _OFFERED = (type, types.BuiltinFunctionType, types.MethodDescriptorType, np.ufunc)
 
 
-# What gives a method, though it may be made of a function of the user's.
+# What gives a method, though it may be made of a user's function.
 _METHODS = (
     *(types.FunctionType, classmethod, staticmethod),
     *(functools.partialmethod, functools.singledispatchmethod),

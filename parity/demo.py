@@ -10,9 +10,9 @@ from types import ModuleType
 from parity.comparison import compare
 from parity.errors import FrameworkMissing
 from parity.frameworks import load
-from parity.frameworks.tf_logging import silence_imports
+from parity.frameworks.import_logs import silence_imports
 from parity.model import wrap
-from parity.report.result import Report
+from parity.report.report import Report
 
 
 def run() -> Report:

@@ -1,4 +1,4 @@
-"""Distributions that two models return, told by the same parameters before they are compared.
+"""Distributions that two models return, given by the same parameters before they are compared.
 
 What is compared of a distribution is its law. One library gives a categorical one by logits, the
 other by probabilities, and a constant that is added to all logits of a row is no difference. So
@@ -22,26 +22,26 @@ from parity.site import Site
 from parity.tape import Array, Op, Tape, Value
 
 
-def in_one_law(ours: PlainRun, theirs: PlainRun) -> tuple[PlainRun, PlainRun]:
-    """Two models whose distributions are told by the same parameters, as far as they can be."""
-    alike = _alike(ours.tape, theirs.tape)
-    ours, theirs = (
+def in_one_law(reference: PlainRun, candidate: PlainRun) -> tuple[PlainRun, PlainRun]:
+    """Two models whose distributions are given by the same parameters, as far as they can be."""
+    alike = _alike(reference.tape, candidate.tape)
+    reference, candidate = (
         plain.made(partial(_tape, changes=changes), partial(_outputs, changes=changes))
         if changes
         else plain
-        for plain, changes in zip((ours, theirs), alike.changes, strict=True)
+        for plain, changes in zip((reference, candidate), alike.changes, strict=True)
     )
-    tape = theirs.tape
+    tape = candidate.tape
     tape = replace(
         tape,
         doubts=[*tape.doubts, *alike.doubts],
         caveats=[*tape.caveats, *alike.caveats],
     )
-    return ours, replace(theirs, tape=tape)
+    return reference, replace(candidate, tape=tape)
 
 
 def as_told(tape: Tape, by: Tape) -> Tape:
-    """A tape whose distributions are told by the parameters of another's."""
+    """A tape whose distributions are given by the parameters of another's."""
     return _tape(tape, _alike(by, tape).changes[1])
 
 
@@ -52,7 +52,7 @@ def are_told_alike(reference: Tape, candidate: Tape) -> bool:
 
 @dataclass(frozen=True)
 class _Alike:
-    """What makes the distributions of two models alike, and what is to be said of it."""
+    """What makes the distributions of two models alike, and what is to be reported of it."""
 
     changes: tuple[_Changes, _Changes]
     doubts: list[str]
@@ -82,9 +82,9 @@ def _alike(reference: Tape, candidate: Tape) -> _Alike:
             if not parameters:
                 continue
             first, *rest = side.outputs.values()
-            told = {side.below(name): one for name, one in parameters.items()}
-            if [*told] != [first, *rest] or any(one.function for one in told.values()):
-                changes.update({first: told, **{output: {} for output in rest}})
+            given = {side.below(name): one for name, one in parameters.items()}
+            if [*given] != [first, *rest] or any(one.function for one in given.values()):
+                changes.update({first: given, **{output: {} for output in rest}})
         if len(laws) == 1 and law.free.keys() & made[0].keys():
             found.caveats.append(
                 f"{where} is compared as logits of a {law.name} distribution, which one of the "
@@ -148,10 +148,10 @@ class _Given:
 def _together(reference: Tape, candidate: Tape) -> Iterable[tuple[_Given, _Given]]:
     """What both models have at one place, or in one order where they have no place in common."""
     places = {*_distributions(reference), *_distributions(candidate)}
-    ours, theirs = (_given(tape, places) for tape in (reference, candidate))
-    if not ours.keys() & theirs.keys() and len(ours) == len(theirs):
-        return zip(ours.values(), theirs.values(), strict=True)
-    return [(ours[place], theirs[place]) for place in ours if place in theirs]
+    first, second = (_given(tape, places) for tape in (reference, candidate))
+    if not first.keys() & second.keys() and len(first) == len(second):
+        return zip(first.values(), second.values(), strict=True)
+    return [(first[place], second[place]) for place in first if place in second]
 
 
 def _distributions(tape: Tape) -> dict[str, Law]:
@@ -182,7 +182,7 @@ def _given(tape: Tape, places: Iterable[str]) -> dict[str, _Given]:
     return found
 
 
-# --- what they are told by ------------------------------------------------------------------------
+# --- what they are given by -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -215,47 +215,49 @@ def _made_dtype(dtype: str) -> str:
 _Changes = dict[str, dict[str, _Made]]  # by name of an output what comes in its place, by name
 
 
-def _made(law: Law, ours: _Given, theirs: _Given) -> tuple[dict[str, _Made], dict[str, _Made]]:
-    """The parameters by which both are told; none where they have nothing in common.
+def _made(
+    law: Law, reference: _Given, candidate: _Given
+) -> tuple[dict[str, _Made], dict[str, _Made]]:
+    """The parameters by which both are given; none where they have nothing in common.
 
     Those are what both give, and what can be made of both where they give other ones.
     """
-    shared = [name for name in ours.outputs if name in theirs.outputs]
+    shared = [name for name in reference.outputs if name in candidate.outputs]
     made: tuple[dict[str, _Made], dict[str, _Made]] = {}, {}
-    told = set(shared)
+    given = set(shared)
     for name, ways in law.made.items():
         if not {name, *itertools.chain(*ways)}.isdisjoint(shared):
-            told.add(name)
+            given.add(name)
             continue
-        one, other = _of(law, name, ours), _of(law, name, theirs)
+        one, other = _of(law, name, reference), _of(law, name, candidate)
         if one is None or other is None:
             continue
-        told.add(name)
+        given.add(name)
         made[0][name], made[1][name] = one, other
-    for parameters, side in zip(made, (ours, theirs), strict=True):
+    for parameters, side in zip(made, (reference, candidate), strict=True):
         for name in shared:
             function = law.free.get(name)
             kind = "" if function is None else function.__name__
             parameters[name] = _Made((side.outputs[name],), function, kind)
         if parameters or side.law is not None:
-            parameters.update(_rest(law, side, told, parameters))
+            parameters.update(_rest(law, side, given, parameters))
     return made
 
 
 def _rest(
-    law: Law, side: _Given, told: set[str], parameters: Mapping[str, _Made]
+    law: Law, side: _Given, given: set[str], parameters: Mapping[str, _Made]
 ) -> dict[str, _Made]:
-    """What else is given; of a library's distribution not what says the same in other words."""
+    """What else is given; of a library's distribution not what states the same in another way."""
     read = {source for made in parameters.values() for source in made.sources}
     again: set[str] = set()
-    for name in told if side.law is not None else ():
+    for name in given if side.law is not None else ():
         for sources in law.made.get(name, ()):
             if side.outputs.keys() >= set(sources):
                 again.update(sources)
     return {
         name: _Made((output,))
         for name, output in side.outputs.items()
-        if output not in read and name not in again | told
+        if output not in read and name not in again | given
     }
 
 
@@ -288,7 +290,7 @@ def _recorded(made: _Made, tape: Tape) -> list[Array]:
     return [tape.adapter.to_numpy(tape.recorded[value]) for value in values]
 
 
-# --- the models that are told so ------------------------------------------------------------------
+# --- the models that are given so -----------------------------------------------------------------
 
 _T = TypeVar("_T")
 
@@ -303,9 +305,9 @@ def _in_place(outputs: Mapping[str, _T], changes: _Changes) -> dict[str, _Made]:
 
 
 def _outputs(outputs: Outputs, changes: _Changes) -> Outputs:
-    """The outputs of a run, those of distributions told by other parameters."""
+    """The outputs of a run, those of distributions given by other parameters."""
     if not outputs.keys() >= changes.keys():
-        return outputs  # other ones than were recorded, which is told elsewhere
+        return outputs  # other ones than were recorded, which is reported elsewhere
     found = Flat()
     if isinstance(outputs, Flat):
         found.others, found.classes = outputs.others, outputs.classes

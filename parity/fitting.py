@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from parity.binding import advice, ways
+from parity.binding import ways
+from parity.binding_advice import advice
 from parity.errors import ModelError, ParityError
 from parity.model import Inputs, Model
 from parity.preprocessing import record
@@ -24,7 +25,7 @@ def fitted(model: Model, reference: Model | None, inputs: Inputs) -> tuple[Model
         reference: the model for which the inputs were written; None without others.
 
     Raises:
-        ModelError: it runs in none; the message is that for the inputs as given, and tells what
+        ModelError: it runs in none; the message is that for the inputs as given, and states what
             the model takes.
     """
     try:
@@ -41,13 +42,13 @@ def fitted(model: Model, reference: Model | None, inputs: Inputs) -> tuple[Model
             except ParityError:
                 continue
             if way.order:
-                tape.caveats.append(_told(model, way.order))
+                tape.caveats.append(_renamed(model, way.order))
             return other, tape
-        told = advice(model, reference, inputs)
-        raise (ModelError(f"{error}\n{told}") if told else error) from error.__cause__
+        advised = advice(model, reference, inputs)
+        raise (ModelError(f"{error}\n{advised}") if advised else error) from error.__cause__
 
 
-def _told(model: Model, order: tuple[tuple[str, str], ...]) -> str:
+def _renamed(model: Model, order: tuple[tuple[str, str], ...]) -> str:
     pairs = ", ".join(f"{name!r} as {other}" for name, other in order)
     return (
         f"{model.name} has other names for its arguments than the inputs have: it got {pairs}, by "

@@ -21,7 +21,7 @@ def record(model: Model, reference: Model | None, inputs: Inputs) -> tuple[Model
 
     Args:
         reference: the model whose layout inputs are given in, maybe this one; None without others.
-        inputs: as this model takes them, by what was told of its layout.
+        inputs: as this model takes them, by what was stated of its layout.
 
     Raises:
         ModelError: as for `fitted`.

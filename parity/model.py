@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from parity.errors import InputError
+from parity.frameworks.recognise import prepare
 from parity.tape import Array
 
 Layout = Literal["NCHW", "NHWC"]
@@ -76,10 +77,8 @@ def wrap(
             of its own in the report; see docs/stages.md.
 
     Raises:
-        ParityError: the framework is unknown, missing, or cannot be told.
+        ParityError: the framework is unknown, missing, or not clear.
     """
-    from parity.frameworks import prepare
-
     __tracebackhide__ = True  # pytest then shows the caller's line alone
     if input_layout not in (None, "NCHW", "NHWC"):
         raise InputError(f"input_layout is {input_layout!r}; it must be 'NCHW' or 'NHWC'.")
@@ -119,7 +118,7 @@ def name_of(obj: object) -> str:
 
 
 def full_name(name: str, framework: str) -> str:
-    """A model's name with its framework, said once."""
+    """A model's name with its framework, once."""
     return name if f"({framework})" in name else f"{name} ({framework})"
 
 

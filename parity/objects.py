@@ -1,4 +1,4 @@
-"""What an object shows of itself: attributes, slots, fields, and properties of the user's own."""
+"""What an object shows of itself: attributes, slots, fields, and the user's own properties."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from parity.code_owners import (
     is_users_function,
     known_by_name,
 )
+from parity.frameworks import traits
 from parity.frameworks.distributions import law_of
 
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """An attribute of an object that says how it is made, such as its number of actions.
+    """An attribute of an object that states how it is made, such as its number of actions.
 
     Two objects that both have it must agree; one that has none lacks no output.
     """
@@ -51,7 +52,7 @@ class Private:
 
 
 class Answer(str):
-    """The name of what a property of the user's gives: it may be made anew for whoever asks."""
+    """The name of what a user's property gives: it may be made anew for whoever asks."""
 
 
 def is_plain(thing: object) -> bool:
@@ -64,8 +65,6 @@ _PLAIN = (
     *(str, bytes, bytearray, int, float, complex, type, Enum, set, frozenset, np.ndarray),
     *(np.generic, np.dtype, types.ModuleType, types.FunctionType, types.MethodType, types.NoneType),
 )
-KERAS_MASK = "_keras_mask"  # which Keras's layers and losses read of a tensor
-
 _TRANSFORMED = ("base_dist", "transforms")  # by which torch makes a log-normal of a normal
 
 # Answers that some objects compute on first use: quantile action values of ChainerRL and PFRL.
@@ -80,12 +79,12 @@ def shown(thing: Any, ask: bool = True) -> dict[str, Any]:
     """
     found = _asked(thing, _names(thing, ask))
     if law_of(type(thing)) is not None and not is_users_class(type(thing)):
-        # made of another distribution, as its class says
+        # made of another distribution, as its class states
         found = {name: item for name, item in found.items() if name not in _TRANSFORMED}
     if all(isinstance(item, (*_SETTINGS, Setting)) for item in found.values()):
         found |= _kept(thing)
     # an object that shows nothing by itself is not known by its class
-    return {**said_by_class(type(thing)), **found} if found else {}
+    return {**stated_by_class(type(thing)), **found} if found else {}
 
 
 def _kept(thing: Any) -> dict[str, Any]:
@@ -100,17 +99,17 @@ def _kept(thing: Any) -> dict[str, Any]:
 
 
 def shown_beside(container: Any, held: Iterable[Any], ask: bool = True) -> dict[str, Any]:
-    """What a container of a class of the user's shows beside the items that it holds."""
+    """What a container of a user-defined class shows beside the items that it holds."""
     if not is_users_class(type(container)):
         return {}
     known = set(map(id, held))
     found = _asked(container, _names(container, ask))
     own = {name: item for name, item in found.items() if id(item) not in known}
-    return {**said_by_class(type(container)), **own}
+    return {**stated_by_class(type(container)), **own}
 
 
-def said_by_class(cls: type) -> dict[str, Setting]:
-    """Numbers, texts and arrays that a class of the user's says of all its objects.
+def stated_by_class(cls: type) -> dict[str, Setting]:
+    """Numbers, texts and arrays that a user-defined class says of all its objects.
 
     Private ones are among them if a method reads them.
     """
@@ -149,7 +148,7 @@ def declares_itself(thing: object) -> bool:
 
 
 def names_parameters(thing: object) -> bool:
-    """Whether an object is a distribution that says what its parameters are."""
+    """Whether an object is a distribution that declares its parameters."""
     if law_of(type(thing)) is not None:
         return True
     constraints = getattr(type(thing), "arg_constraints", None)
@@ -157,7 +156,7 @@ def names_parameters(thing: object) -> bool:
 
 
 def hung_on(tensor: Any) -> dict[str, Any]:
-    """The public attributes that somebody gave a tensor, and the mask that Keras gives it.
+    """The public attributes that somebody gave a tensor, and those by which frameworks mark it.
 
     Texts and numbers are its Settings where its class is the user's.
     """
@@ -167,8 +166,9 @@ def hung_on(tensor: Any) -> dict[str, Any]:
         for name, item in given.items()
         if name[:1] != "_" and (is_users_class(type(tensor)) or not isinstance(item, _DATA))
     }
-    mask = given.get(KERAS_MASK)
-    return found if mask is None else {**found, KERAS_MASK: Private(np.asarray(mask))}
+    marks = {name: given.get(name) for one in traits() for name in one.marks} if given else {}
+    passed = {name: Private(np.asarray(one)) for name, one in marks.items() if one is not None}
+    return found | passed
 
 
 def _names(thing: Any, ask: bool) -> list[str]:
@@ -218,7 +218,7 @@ def named_by_a_library(cls: type) -> set[str]:
 
 
 def answers_from(cls: type, attribute: str) -> set[str]:
-    """The properties of the user's that read an attribute."""
+    """A user's properties that read an attribute."""
     return {name for name, get in _of_the_user(cls).items() if attribute in _names_in(get)}
 
 
@@ -244,7 +244,7 @@ def _names_in(member: object) -> set[str]:
 
 
 def _declared(thing: Any) -> Mapping[str, Any] | None:
-    """The parameters that a distribution says it has: TensorFlow Probability's, Chainer's."""
+    """The parameters that a distribution declares: TensorFlow Probability's, Chainer's."""
     for name in ("parameters", "params"):
         if isinstance(getattr(type(thing), name, None), property):
             found = getattr(thing, name)
@@ -263,7 +263,7 @@ def _of_the_user(cls: type) -> dict[str, types.FunctionType]:
     return {name: get for name, get in found.items() if get is not None}
 
 
-# What says how an object works and holds no values of a model by itself.
+# What states how an object works and holds no values of a model by itself.
 _SETTINGS = (str, bool, int, float, types.NoneType)
 _BEHAVIOUR = (
     *(type, types.FunctionType, types.MethodType, types.BuiltinFunctionType, np.ufunc),
@@ -329,7 +329,7 @@ _DEVICE = re.compile(
 )
 
 
-def says_how(thing: Any) -> bool:
+def states_how(thing: Any) -> bool:
     """Whether what holds no numbers may say how a method works: a text, a function, an object.
 
     Where something works, as a device or a module, says nothing of it. Of a framework's functions
@@ -341,7 +341,7 @@ def says_how(thing: Any) -> bool:
         return False
     if type(thing) in (list, tuple, dict):
         items = thing.values() if isinstance(thing, dict) else thing
-        return any(says_how(one) for one in items if type(one) not in (list, tuple, dict))
+        return any(states_how(one) for one in items if type(one) not in (list, tuple, dict))
     return is_of_the_user(thing) or known_by_name(thing) or is_users_class(type(thing))
 
 

@@ -14,10 +14,10 @@ from parity.site import Site
 LeafKind = Literal["input", "parameter", "buffer", "constant"]
 ValueKind = Literal["input", "parameter", "buffer", "constant", "computed"]
 
-# What an operation does to the numbers it gets.
-#   compute  new numbers
-#   move     the same numbers elsewhere: reshape, transpose, slice, pad, concatenate, cast, copy
-#   random   draws numbers that no other framework draws; `Op.draw` says from what
+# What an operation does to the values it gets.
+#   compute  new values
+#   move     the same values elsewhere: reshape, transpose, slice, pad, concatenate, cast, copy
+#   random   draws numbers that no other framework draws; `Op.draw` has from what
 Role = Literal["compute", "move", "random"]
 
 

@@ -1,6 +1,6 @@
 """What operations are called here, whatever a framework calls its kernels.
 
-An adapter says of each kernel which of these words it is (`WORDS` in its file of words); everything
+An adapter gives each kernel one of these words (`WORDS` in its file of words); everything
 above the adapters reads `Op.word` and no kernel's name. A kernel that is none of them goes by its
 own name in lower case, so that two of one framework still compare.
 """
@@ -51,7 +51,7 @@ WORDS: Mapping[str, str] = {
     "erfc": "1 - erf(x)",
     "maximum": "the larger of x and y",
     "minimum": "the smaller of x and y",
-    "clip": "cut off below and above, as far as its attributes say",
+    "clip": "cut off below and above, as far as its attributes state",
     "clip_min": "cut off below",
     "clip_max": "cut off above",
     "lerp": "x + w * (y - x)",
@@ -141,7 +141,7 @@ WORDS: Mapping[str, str] = {
     # recurrence and attention
     "recurrence": "a whole sequence, or a turn of it",
     "attention": "softmax(q k^T) v in one operation",
-    # moves: the same numbers elsewhere
+    # moves: the same values elsewhere
     "reshape": "",
     "squeeze": "without axes of length 1",
     "expand_dims": "with an axis of length 1",
@@ -152,9 +152,9 @@ WORDS: Mapping[str, str] = {
     "unstack": "into several, without the axis",
     "concatenate": "",
     "stack": "with a new axis",
-    "pad": "numbers put around",
-    "reflect_pad": "mirrored numbers put around",
-    "replicate_pad": "the outermost numbers put around",
+    "pad": "values put around",
+    "reflect_pad": "mirrored values put around",
+    "replicate_pad": "the outermost values put around",
     "flip": "reversed along axes",
     "roll": "shifted along axes, what falls off put in front",
     "repeat": "",

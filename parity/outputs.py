@@ -7,17 +7,18 @@ comparison compares for equality or names as not compared.
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set, Sized, ValuesView
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sized
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from parity.code_owners import is_of, is_users_class
+from parity.code_owners import is_users_class
+from parity.containers import NumericKey, Repeated, items_of, shown_items
+from parity.frameworks import traits
 from parity.objects import (
     Answer,
-    Ordered,
     Private,
     Setting,
     answers_from,
@@ -28,19 +29,18 @@ from parity.objects import (
     named_by_a_library,
     names_parameters,
     private,
-    says_how,
-    shown,
     shown_beside,
+    states_how,
 )
 from parity.returned_models import Returned, parameters
-from parity.tensors import NUMBERS, Foreign, Items, Path, foreign, is_narrow, parts_of_tensor
+from parity.tensors import NUMBERS, Foreign, Path, foreign, is_narrow, parts_of_tensor
 
 
 class Outputs(dict[str, Any]):
     """The tensors of an output structure by path: `"output"` for a single one, else `"state/1"`.
 
     Attributes:
-        others: what holds no numbers, by path: None, strings, members of enums, objects.
+        others: what is not numeric, by path: None, strings, members of enums, objects.
         foreign: paths of tensors of another framework, given as arrays.
         numbers: by path the keys that lead there and are numbers, as ids are: they are values.
         classes: the classes of the user's objects that show their items, and of distributions.
@@ -66,26 +66,6 @@ class Outputs(dict[str, Any]):
 
 
 @dataclasses.dataclass(frozen=True)
-class Repeated:
-    """Stands for an object that holds itself: where it was met first, as keys."""
-
-    keys: tuple[Any, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Number:
-    """A key of a dict that is no name."""
-
-    key: Any
-
-    def __str__(self) -> str:
-        return str(self.key)
-
-    def __repr__(self) -> str:
-        return repr(self.key)
-
-
-@dataclasses.dataclass(frozen=True)
 class _Made:
     """The class by which an object was made; it stands beside its leaves."""
 
@@ -100,17 +80,17 @@ def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
     give their values and row splits, masked arrays their data and their mask.
 
     Of an object what it shows is visited: public attributes, slots, fields, properties and other
-    descriptors of the user's code, what the user's class says of all its objects, the parameters
+    descriptors of the user's code, what the user's class states of all its objects, the parameters
     that a distribution declares (`parameters`, `params`, `arg_constraints`), and properties that
     only return an attribute. Others are not asked: they may be expensive, or draw. A library's
     object that shows no array is a leaf itself, too; of a model its parameters and buffers are
-    leaves. A private attribute is a leaf of another kind where a class of the user's keeps numbers
+    leaves. A private attribute is a leaf of another kind where a user-defined class keeps numbers
     in it that nothing public shows, or that a method may give as they are. A container of the
     user's own class shows its attributes beside its items, a number or a text of such a class too,
     and a tensor the tensors among its attributes.
 
     Args:
-        is_tensor: tells a tensor of the model's framework.
+        is_tensor: recognises a tensor of the model's framework.
     """
     leaves = list(_leaves((), output, is_tensor, {}))
     found = Outputs()
@@ -119,7 +99,7 @@ def flatten(output: Any, is_tensor: Callable[[object], bool]) -> Outputs:
     }
     leaves = [(keys, leaf) for keys, leaf in leaves if not isinstance(leaf, _Made)]
     for name, (keys, leaf) in zip(_names([keys for keys, _ in leaves]), leaves, strict=True):
-        numbers = tuple(str(key) for key in keys if isinstance(key, _Number))
+        numbers = tuple(str(key) for key in keys if isinstance(key, NumericKey))
         if numbers:
             found.numbers[name] = numbers
         if isinstance(leaf, Foreign):
@@ -167,7 +147,7 @@ def _leaves(
     if id(thing) in above:
         yield keys, Repeated(above[id(thing)])
         return
-    parts = parts_of_tensor(thing, is_tensor)
+    parts = parts_of_tensor(thing)
     if parts is None and (is_tensor(thing) or _is_numeric(thing)):
         yield keys, thing
         above = {**above, id(thing): keys}
@@ -191,9 +171,9 @@ def _leaves(
             yield keys, Returned(thing)
             parts = [*_arrays_of(thing, held.values(), is_tensor), *held.items()]
         else:
-            parts = _items(thing, ask)
+            parts = shown_items(thing, ask)
             itself = not (is_users_class(type(thing)) or declares_itself(thing))
-            itself = itself and _held(thing) is None
+            itself = itself and items_of(thing) is None
     if parts is None:
         yield keys, thing
         return
@@ -242,7 +222,7 @@ def _is_text(tensor: Any) -> bool:
 
 
 def _text(leaf: Any) -> Any:
-    """A leaf that holds no numbers; TensorFlow's strings as NumPy's."""
+    """A leaf that is not numeric; TensorFlow's strings as NumPy's."""
     if getattr(getattr(leaf, "dtype", None), "name", "") == "string":
         return np.asarray(leaf.numpy()).astype(bytes)
     return leaf
@@ -256,8 +236,7 @@ def _as_one_array(thing: Any) -> Any:
         array = np.asarray(thing)  # an integer beyond 64 bits makes no array of numbers
         array = array.astype(np.uint64) if array.dtype.kind == "u" else array  # of two of one size
         return array if array.dtype.kind in NUMBERS else None
-    sizes = is_of(type(thing), "torch", "Size") or is_of(type(thing), "tensorflow", "TensorShape")
-    if isinstance(thing, range) or sizes:
+    if isinstance(thing, range) or any(one.is_shape(thing) for one in traits()):
         return np.asarray(list(thing), np.int64) if None not in list(thing) else None
     if type(thing) is list and thing and _of_numbers(thing):
         try:
@@ -290,66 +269,17 @@ def _holds_long_integers(things: Any) -> bool:
 _EXACT = 2**53
 
 
-# --- containers ----------------------------------------------------------------------------------
-
-
-def _items(thing: Any, ask: bool) -> Items | None:
-    """Keys and items of a container, and what it shows beside them; None for a leaf."""
-    held = _held(thing)
-    if held is not None:
-        held += _beside_items(thing)
-        return [*held, *shown_beside(thing, [item for _, item in held], ask).items()]
-    if is_plain(thing) or isinstance(thing, Repeated):
-        return None
-    return list(shown(thing, ask).items()) or None
-
-
-def _held(thing: Any) -> list[tuple[Any, Any]] | None:
-    """Keys and items of a container; None for what is none."""
-    if isinstance(thing, Mapping):
-        return [(_Number(key) if _is_number(key) else key, item) for key, item in thing.items()]
-    if isinstance(thing, tuple) and hasattr(thing, "_fields"):
-        return list(zip(thing._fields, thing, strict=True))
-    if isinstance(thing, (tuple, list, deque, ValuesView)):
-        return list(enumerate(thing))
-    if isinstance(thing, np.ndarray) and thing.dtype == object:
-        return list(enumerate(thing.tolist())) if thing.ndim else None
-    if isinstance(thing, Set) and not isinstance(thing, (set, frozenset)):  # keys() and items()
-        return list(enumerate(thing))
-    return None
-
-
-def _beside_items(thing: Any) -> list[tuple[Any, Any]]:
-    """What a container says beside its items: their order, what its keys are, what it makes."""
-    found: list[tuple[Any, Any]] = []
-    if isinstance(thing, OrderedDict) and not dataclasses.is_dataclass(thing):
-        found.append(("order of keys", Setting(Ordered(tuple(thing)))))
-    if isinstance(thing, tuple) and hasattr(thing, "_fields"):
-        found.append(("order of fields", Setting(Ordered(thing._fields))))  # it may be unpacked
-    if isinstance(thing, defaultdict):
-        found.append(("default factory", Setting(thing.default_factory)))
-    if isinstance(thing, Mapping):
-        members = {str(key): key.value for key in thing if isinstance(key, Enum)}
-        found += [(f"number of {name}", Setting(number)) for name, number in members.items()]
-    return found
-
-
-def _is_number(key: Any) -> bool:
-    """Whether a key is data, as an id, a place or a threshold are, and no name."""
-    return key.isdecimal() if isinstance(key, str) else not isinstance(key, Enum)
-
-
 # --- private attributes --------------------------------------------------------------------------
 
 
 def _hidden(
     thing: Any, keys: tuple[Any, ...], found: list[_Leaf], is_tensor: Callable[[object], bool]
 ) -> Iterator[tuple[str, Any]]:
-    """Private attributes with numbers that nothing public shows, of a class of the user's.
+    """Private attributes with numbers that nothing public shows, of a user-defined class.
 
     A number is shown if it is a leaf, or if a property that reads the attribute gives as many.
-    Of what a library's class keeps there, whole numbers and what is no number are its own affair.
-    Whole numbers say how an object works, as public ones do: both objects need not have them. So
+    Of what a library's class keeps there, integers and what is no number are its own affair.
+    Integers say how an object works, as public ones do: both objects need not have them. So
     does what is no number and a method reads.
     """
     attributes = private(thing) if is_users_class(type(thing)) else {}
@@ -377,7 +307,7 @@ def _hidden(
             yield name, Setting(Private(item)) if setting else Private(item)
         elif (held or isinstance(item, _SCALARS)) and methods_from(type(thing), name):
             yield name, Private(_as_array(item, is_tensor))
-        elif not held and says_how(item) and methods_from(type(thing), name):
+        elif not held and states_how(item) and methods_from(type(thing), name):
             yield name, Setting(Private(item))
 
 
@@ -399,7 +329,7 @@ def _numbers(thing: Any, is_tensor: Callable[[object], bool], seen: set[int]) ->
         return
     if is_plain(thing):
         return
-    for _, item in _held(thing) or ():
+    for _, item in items_of(thing) or ():
         yield from _numbers(item, is_tensor, seen)
     for item in list(getattr(thing, "__dict__", {}).values()):
         for one in _numbers(item, is_tensor, seen):
@@ -418,6 +348,6 @@ def _as_array(thing: Any, is_tensor: Callable[[object], bool]) -> Any:
 
 
 def _size(leaf: Any) -> int:
-    """How many numbers a leaf holds; one if it is no array."""
+    """How many values a leaf holds; one if it is no array."""
     leaf = leaf.array if isinstance(leaf, Foreign) else leaf
     return int(np.prod(tuple(getattr(leaf, "shape", ())), dtype=np.int64))

@@ -113,76 +113,62 @@ def _with_stages(tape: Tape, stages: Sequence[Stage], reached: Sequence[Inputs])
     """A tape with the stages put before it; their last results are what were its inputs.
 
     Args:
-        reached: what enters the first stage, and what each gives.
+        reached: the inputs of the first stage, and what each gives.
     """
-    values: list[Value] = []
-    recorded: dict[int, Native] = {}
-    inputs = {}
-    flat = [flatten_inputs(arrays) for arrays in reached]
-    groups: list[list[int]] = []  # the value ids of what was reached
-    for number, arrays in enumerate(flat[:-1]):
-        groups.append([])
-        for path, array in arrays.items():
-            value = Value(
-                len(values),
-                "computed" if number else "input",
-                array.shape,
-                array.dtype.name,
-                "" if number else path,
-                number - 1,
-            )
-            groups[-1].append(value.id)
-            values.append(value)
-            recorded[value.id] = tape.adapter.from_numpy(array)
-            if not number:
-                inputs[path] = value.id
-    offset, count = len(values), len(stages)
+    before, arrays = _values_before(reached[:-1])
+    offset, count = sum(map(len, before)), len(stages)
     own = list(tape.inputs.values())
-    groups.append([value + offset for value in own])
+    values = [value for group in before for value in group]
     for value in tape.values:
-        moved = replace(value, id=value.id + offset, op=value.op + count if value.op >= 0 else -1)
+        op = value.op + count if value.op >= 0 else -1
+        moved = replace(value, id=value.id + offset, op=op)
         if value.id in own:
             moved = replace(moved, kind="computed", name="", op=count - 1)
         values.append(moved)
-        recorded[moved.id] = tape.recorded[value.id]
-    ops = [
-        Op(
-            number,
-            name_of(stage),
-            tuple(groups[number]),
-            tuple(groups[number + 1]),
-            _site(stage),
-            call=_StageCall(
-                stage,
-                reached[number],
-                tuple(values[value].dtype for value in groups[number + 1]),
-            ),
-        )
-        for number, stage in enumerate(stages)
-    ]
-    ops += [
-        replace(
-            op,
-            index=op.index + count,
-            inputs=tuple(value + offset for value in op.inputs),
-            outputs=tuple(value + offset for value in op.outputs),
-        )
-        for op in tape.ops
-    ]
+    groups = [tuple(value.id for value in group) for group in before]
+    groups.append(tuple(value + offset for value in own))
+    ops = []
+    for number, stage in enumerate(stages):
+        made = groups[number + 1]
+        call = _StageCall(stage, reached[number], tuple(values[value].dtype for value in made))
+        ops.append(Op(number, name_of(stage), groups[number], made, _site(stage), call=call))
+    recorded = {value: tape.adapter.from_numpy(array) for value, array in arrays.items()}
     return replace(
         tape,
         adapter=cast(Adapter, _Staged(tape.adapter)),
-        ops=ops,
+        ops=ops + [_later(op, count, offset) for op in tape.ops],
         values=values,
-        inputs=inputs,
+        inputs={value.name: value.id for value in before[0]},
         outputs={name: value + offset for name, value in tape.outputs.items()},
-        recorded=recorded,
+        recorded=recorded | {value + offset: one for value, one in tape.recorded.items()},
         baked_ops=frozenset(index + count for index in tape.baked_ops),
         baked_leaves=frozenset(value + offset for value in tape.baked_leaves),
         rounded_ops=frozenset(index + count for index in tape.rounded_ops),
         kernels={index + count: known for index, known in tape.kernels.items()},
         tables={value + offset: table for value, table in tape.tables.items()},
     )
+
+
+def _values_before(reached: Sequence[Inputs]) -> tuple[list[list[Value]], dict[int, Array]]:
+    """The values that stages read, a list for each stage, and the arrays that they were."""
+    groups: list[list[Value]] = []
+    arrays: dict[int, Array] = {}
+    for number, given in enumerate(reached):
+        group = []
+        for path, array in flatten_inputs(given).items():
+            kind, name = ("computed", "") if number else ("input", path)
+            shape, dtype = array.shape, array.dtype.name
+            group.append(Value(len(arrays), kind, shape, dtype, name, number - 1))  # type: ignore[arg-type]
+            arrays[group[-1].id] = array
+        groups.append(group)
+    return groups, arrays
+
+
+def _later(op: Op, count: int, offset: int) -> Op:
+    """An operation behind so many others, whose values are behind so many others."""
+    inputs = tuple(value + offset for value in op.inputs)
+    outputs = tuple(value + offset for value in op.outputs)
+    return replace(op, index=op.index + count, inputs=inputs, outputs=outputs)
 
 
 def _site(stage: Stage) -> Site:

@@ -1,6 +1,6 @@
 """Products of two factors, in one convention for all frameworks.
 
-An adapter reads its own attributes into `Product` (`Adapter.product`).
+An adapter reads its own attributes into `Product` (`Traits.product`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_letters
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from parity.tape import Op, Tape
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,16 @@ class Product:
             return "", "", ""
         left, right, result = self.equation.replace("->", ",").split(",")
         return left, right, result
+
+
+def matrix_product(op: Op, tape: Tape) -> Product | None:
+    """That of an operation whose word states which factors it has, and that swaps no axes."""
+    if op.word == "dense" and len(op.inputs) in (2, 3):
+        bias = op.inputs[2] if len(op.inputs) == 3 else None
+        return Product((op.inputs[0], op.inputs[1]), bias)
+    if op.word == "matmul" and len(op.inputs) == 2:
+        return Product((op.inputs[0], op.inputs[1]))
+    return None
 
 
 def einsum_equation(text: str, ranks: Sequence[int]) -> str:

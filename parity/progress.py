@@ -1,4 +1,4 @@
-"""What a long job is doing, told to whoever listens; where nobody does it costs nothing.
+"""What a long job is doing, reported to whoever listens; where nobody does it costs nothing.
 
 `listening` is the hook: the command shows a bar with it, and so may a notebook or a log.
 """
@@ -18,7 +18,7 @@ class Step:
 
     Attributes:
         phase: what is being done: `matching Sequential`.
-        share: of the comparison that is done, in 0..1; None where that cannot be told.
+        share: of the comparison that is done, in 0..1; None where that is unknown.
     """
 
     phase: str
@@ -56,7 +56,7 @@ class Phases:
         """The weights of all phases together are `whole`, as far as is known beforehand."""
         self._listener = _LISTENER.get()
         self._left = whole  # of the phases that have not begun
-        self._begun = self._told = 0.0  # shares: where this phase began, and the last one told
+        self._begun = self._reported = 0.0  # shares: where this phase began, and the last one
         self._planned = self._weight = self._later = 0.0
         self._phase = ""
 
@@ -83,8 +83,9 @@ class Phases:
         if later is not None:
             self._later = later
         if self._listener is not None:
-            self._told = max(self._told, self._at(share))  # what turns out longer goes not back
-            self._listener(Step(self._phase, self._told))
+            # where a phase turns out to be longer, the share does not go back
+            self._reported = max(self._reported, self._at(share))
+            self._listener(Step(self._phase, self._reported))
 
     def operations(self, count: int) -> Callable[..., Any] | None:
         """To be called after each of `count` operations of this phase; None if nobody listens."""

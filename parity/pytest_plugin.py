@@ -43,8 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--parity-save",
         metavar="DIR",
-        help="write what enters each divergence and what comes out to a folder of DIR for each "
-        "test, as .npz files with scripts that show them",
+        help="write the inputs and outputs of each divergence to a folder of DIR for each test, "
+        "as .npz files with scripts that show them",
     )
     group.addoption(
         "--parity-observation",
@@ -74,8 +74,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write what the run finds to the file of --parity-baseline, in place of comparing; "
         "--parity-update=new only adds what is not in it",
     )
-    for name, told in budget.OPTIONS.items():
-        group.addoption(f"--parity-{name}", metavar="N", type=float, help=told)
+    for name, text in budget.OPTIONS.items():
+        group.addoption(f"--parity-{name}", metavar="N", type=float, help=text)
     parser.addini(
         "parity_baseline_factor",
         "by how much a layer's difference may exceed what it was, or its rounding; default 4",
@@ -124,15 +124,15 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(specname="pytest_runtest_call", wrapper=True, tryfirst=True)
-def pytest_lend_decorations(item: pytest.Item) -> Generator[None, object, object]:
-    return (yield from decorations.lend(item))
+def pytest_wrap_decorations(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from decorations.wrap(item))
 
 
 @pytest.hookimpl(specname="pytest_runtest_makereport")
 def pytest_skip_where_a_framework_is_missing(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> None:
-    """Skips with the reason, whether `assert_parity` met it or `parity.wrap` before it."""
+    """Skips with the reason, whether `assert_parity` raised it or `parity.wrap` before it."""
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, FrameworkMissing):
         outcome: BaseException
@@ -145,7 +145,7 @@ def pytest_skip_where_a_framework_is_missing(
 
 
 @pytest.hookimpl(specname="pytest_runtest_makereport", wrapper=True)
-def pytest_hand_on_comparisons(
+def pytest_pass_on_comparisons(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Puts a test's comparisons into its result, which reaches xdist's controller as well."""

@@ -1,8 +1,8 @@
 """What recording has in common in every framework: numbering values, naming layers, finding lines.
 
-An adapter watches its framework run and tells a `Recorder` of each operation; the recorder knows
+An adapter watches its framework run and reports each operation to a `Recorder`; the recorder knows
 tensors by identity (it keeps them alive, so identities are never reused), asks the call stack for
-the layer and the user's line, and hands over a `Tape` in the end.
+the layer and the user's line, and gives a `Tape` in the end.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Recorder:
 
     Args:
         adapter: of the model's framework.
-        is_layer: tells whether an object on the stack is a layer of that framework.
+        is_layer: whether an object on the stack is a layer of that framework.
         layers: known layers by `id`, with their paths; others are named by their class.
         root: the model itself where it is a layer: it adds nothing to a path.
         separator: joins the names of nested layers.
@@ -182,7 +182,6 @@ class Recorder:
         role: Role = "compute",
         attributes: Mapping[str, Any] | None = None,
         call: Any = None,
-        site: Site | None = None,
         draw: Draw | None = None,
     ) -> Op:
         """Adds an operation that just ran.
@@ -208,7 +207,7 @@ class Recorder:
             kind,
             inputs,
             tuple(ids),
-            site or self.site(kind),
+            self.site(kind),
             role,
             attributes or {},
             call,

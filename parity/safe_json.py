@@ -11,7 +11,7 @@ _DIGITS = 300  # float64 ends at 1.8e308
 
 
 def parsed(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """What a JSON text says.
+    """What a JSON text holds.
 
     Args:
         pairs: what makes an object of its pairs, where it is no dict.

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from parity import budget
+from parity.findings import Divergence
 from parity.model import Inputs, Model, flatten_inputs, map_arrays, wrap
-from parity.report.result import Comparison, Divergence, Report
+from parity.result import Comparison, Result
 from parity.tape import Array, Tape
 
 _ELEMENTS = 1 << 18  # of the largest value, on the samples
@@ -18,11 +19,11 @@ def explained_on_samples(
     models: tuple[Model, Model],
     fed: tuple[Inputs, Inputs],
     tapes: tuple[Tape, Tape],
-    compare: Callable[..., Report],
+    compare: Callable[..., Result],
 ) -> Comparison:
     """A comparison whose divergences lacked memory to be explained, with causes of a smaller one.
 
-    A cause is told where the smaller one finds a divergence at the same two places. It is not
+    A cause is note where the smaller one finds a divergence at the same two places. It is not
     proved: the other samples may differ for another reason.
 
     Args:
@@ -47,12 +48,12 @@ def explained_on_samples(
         wrap(model, inputs=map_arrays(first, one)) for model, one in zip(models, fed, strict=True)
     ]
     report = compare(*smaller, seconds=left.seconds_left)
-    told = f"explained on the first {few:,} of {count:,} samples: all do not fit into the budget"
-    return replace(found, divergences=_explained(found.divergences, report.divergences, told))
+    note = f"explained on the first {few:,} of {count:,} samples: all do not fit into the budget"
+    return replace(found, divergences=_explained(found.divergences, report.divergences, note))
 
 
 def _explained(
-    found: Sequence[Divergence], smaller: Sequence[Divergence], told: str
+    found: Sequence[Divergence], smaller: Sequence[Divergence], note: str
 ) -> tuple[Divergence, ...]:
     causes = {_places(one): one.cause for one in reversed(smaller)}
     explained = []
@@ -60,7 +61,7 @@ def _explained(
         cause = causes.get(_places(one)) if one.cause is None else None
         if cause is not None:
             detail = one.detail.replace(budget.NOT_EXPLAINED, "").removesuffix("; ")
-            unproved = "; ".join(filter(None, (cause.unproved, told)))
+            unproved = "; ".join(filter(None, (cause.unproved, note)))
             cause = replace(cause, confirmed=False, unproved=unproved)
             one = replace(one, cause=cause, detail=detail)
         explained.append(one)

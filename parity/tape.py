@@ -7,183 +7,29 @@ in their `Adapter` (parity/frameworks/); what is here knows none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any
 
-import numpy as np
-
+from parity.adapter import Adapter as Adapter
+from parity.adapter import Native as Native
+from parity.adapter import Precision as Precision
 from parity.arrays import Array as Array
 from parity.budget import check
-from parity.draws.draw import Transform
-from parity.errors import NoFloat64, ReplayError
 from parity.graph import TapeGraph
-from parity.numerics.kernels import is_one_function
 from parity.operation import LeafKind as LeafKind
 from parity.operation import Op as Op
 from parity.operation import Role as Role
 from parity.operation import Value as Value
 from parity.operation import ValueKind as ValueKind
 from parity.products import Product
+from parity.replay import Replay as Replay
 from parity.site import Frame as Frame
 from parity.site import Site as Site
 from parity.windows import Padding, Window
 
-Native = Any  # a framework's own tensor
-Precision = Literal["float64"] | None  # None: as recorded
-
-
-class Adapter(Protocol):
-    """The verbs by which a framework replays; a module of parity/frameworks/ implements them."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def WORDS(self) -> Mapping[str, str]:  # noqa: N802
-        """The word of `parity.operations` that each kernel is, by `kernel_name`."""
-
-    @property
-    def SETTINGS(self) -> Mapping[str, tuple[str, ...]]:  # noqa: N802
-        """Its own names of the settings of `parity.operations`."""
-
-    def execute(self, op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
-        """Runs `op` again on `arguments` (one for each of `op.inputs`), without side effects."""
-
-    def cast(self, array: Native, precision: Precision) -> Native:
-        """The same numbers in float64 if they are floating and `precision` says so."""
-
-    def to_numpy(self, array: Native) -> Array:
-        """The contents as NumPy; shares memory where it can, so callers must not write to it."""
-
-    def from_numpy(self, array: Array) -> Native: ...
-
-    def to_bfloat16(self, array: Native) -> Native: ...
-
-    def is_foreign(self, op: Op) -> bool:
-        """Whether a kernel is none of the framework's: it may be another in float64."""
-
-    def window(self, op: Op, tape: Tape) -> Window | None:
-        """How a convolution, a pool or what gives columns goes over its input.
-
-        None of all else, and where its attributes do not tell.
-        """
-
-    def padding(self, op: Op, tape: Tape) -> Padding | None:
-        """What a padding puts around its input; None where it is none, or does not tell."""
-
-    def product(self, op: Op, tape: Tape) -> Product | None:
-        """The factors of a product and how they meet; None of all else, and of other products."""
-
-    def channel_axis(self, op: Op, rank: int) -> int:
-        """Where the channels are in an image of `rank` axes that an operation reads or gives."""
-
-
-_NOT_EXPECTED = "its replay raised what is no lack of a kernel, which is a fault of parity;"
-_NOT_NUMPYS = "bfloat", "float8", "quint", "qint"
-_LARGE = 1 << 16  # elements of a weight that is not kept in float64
-_SMALL = 1 << 10  # of a leaf that is: many small ones are a small part of a model
-
-
-@dataclass
-class Replay:
-    """The values of one run of a tape; see `Tape.replay`."""
-
-    tape: Tape
-    precision: Precision
-    native: dict[int, Native]
-    fallbacks: list[Op] = field(default_factory=list)  # ran as recorded: no float64 to be had
-    reasons: dict[int, str] = field(default_factory=dict)  # why, by the index of the operation
-    drawn: dict[int, Native] = field(default_factory=dict)  # substituted for random draws
-    _arrays: dict[int, Array] = field(default_factory=dict)
-    _cast: dict[int, Native] = field(default_factory=dict)  # parameters that are still to be read
-
-    def arguments(self, op: Op) -> list[Native]:
-        """What an operation reads.
-
-        Parameters are cast when they are first read and let go of after the last time, so that the
-        float64 copy of a model's weights is never whole in memory.
-        """
-        found = []
-        for value in op.inputs:
-            argument = self.native.get(value)
-            if argument is None:
-                argument = self._cast.get(value)
-            if argument is None:
-                argument = self._cast[value] = self.get(value)
-            found.append(argument)
-        for value in op.inputs:
-            if value in self._cast and self.tape.consumers[value][-1] <= op.index:
-                del self._cast[value]
-        return found
-
-    def branch(self) -> Replay:
-        """A replay that goes on from here and leaves this one as it is."""
-        return Replay(
-            self.tape,
-            self.precision,
-            dict(self.native),
-            list(self.fallbacks),
-            dict(self.reasons),
-            dict(self.drawn),
-            dict(self._arrays),
-        )
-
-    def get(self, value: int) -> Native:
-        """The framework's own tensor; a leaf is cast when it is asked for, and not kept.
-
-        Nor is a large weight that is only moved, as by the transpose before torch's products.
-        """
-        found = self.native.get(value)
-        if found is None:
-            op = self.tape.producer(value)
-            if op is None:
-                return self.tape.leaf(value, self.precision)
-            if not self.moves_weights(op):
-                raise KeyError(f"value {value} has not been computed")
-            moved = self.tape._execute(op, self, [self.get(one) for one in op.inputs])
-            found = moved[op.outputs.index(value)]
-        return found
-
-    def moves_weights(self, op: Op) -> bool:
-        """Whether what an operation gives is made anew whenever it is asked for."""
-        if self.precision is None or not op.static or op.role != "move":
-            return False
-        made = all(one in self for one in op.inputs)
-        return made and max(self.tape.values[one].size for one in op.outputs) >= _LARGE
-
-    def array(self, value: int) -> Array:
-        """The contents of a value as a NumPy array, not to be written to."""
-        found = self._arrays.get(value)
-        if found is None:
-            found = self.tape.adapter.to_numpy(self.get(value))
-            if value in self.native:
-                self._arrays[value] = found
-        return found
-
-    def replace(self, value: int, array: Array) -> None:
-        """Puts `array` in the place of a value; operations that run later see it.
-
-        An index stays one, though the other model holds it as a floating number.
-        """
-        dtype = self.tape.values[value].dtype
-        if array.dtype.kind == "f" and dtype.startswith(("int", "uint", "bool")):
-            array = np.nan_to_num(array).astype(dtype)
-        native = self.tape.adapter.from_numpy(array)
-        if self.precision is None and self.tape.values[value].dtype == "bfloat16":
-            native = self.tape.adapter.to_bfloat16(native)  # which NumPy does not have
-        self.native[value] = native
-        self._arrays[value] = array
-
-    def draw(self, value: int, array: Array) -> None:
-        """Puts samples in the place of a random draw, also where its operation runs again."""
-        self.replace(value, array)
-        self.drawn[value] = self.native[value]
-
-    def __contains__(self, value: int) -> bool:
-        op = self.tape.producer(value)
-        return value in self.native or op is None or self.moves_weights(op)
+_SMALL = 1 << 10  # elements of a leaf that is kept in float64: many are a small part of a model
 
 
 @dataclass
@@ -194,15 +40,15 @@ class Tape:
         model: the model's name, for reports.
         inputs, outputs: value ids by name (`"0"`, `"obs"`, `"value"`, `"state/0"`).
         recorded: the values as they were during the run, as the framework's own tensors.
-        caveats: what keeps this tape from telling everything, in the user's words.
+        caveats: what this tape does not show, as sentences for people.
         doubts: why it may not stand for the model at all; with one, nothing is verified.
-        other_outputs: what the model returned that holds no numbers, by name.
+        other_outputs: what the model returned that is not numeric, by name.
         numbers: by name of an output the numbers among the keys of dicts that lead to it.
-        classes: of what the model returned those of the user's objects, by the path to each.
+        classes: of what the model returned, those of the user's objects, by the path to each.
         by_value: names of outputs that the host computed: what they were is all that is known.
         states: values of which a recurrent layer of the framework's made the first axis.
         baked_ops, baked_leaves: operations with settings, and constants, that the host computed
-            from values of the run: they stay as they were, whatever enters a replay.
+            from values of the run: they stay as they were, whatever the inputs of a replay.
         rounded_ops: operations given what the host read, and maybe changed by less than it shows.
         lost_draws: random draws whose effect is not on the tape; with one, nothing is verified.
         unseen: that the draws on the tape do not account for what the model gives in another run.
@@ -230,7 +76,7 @@ class Tape:
     traced: bool = False
     numbers: dict[str, tuple[str, ...]] = field(default_factory=dict)
     classes: dict[str, type] = field(default_factory=dict)
-    kernels: dict[int, bool] = field(default_factory=dict)  # by operation: see `_check_kernel`
+    kernels: dict[int, bool] = field(default_factory=dict)  # by operation: see `Replay`
     tables: Mapping[int, Array] = field(default_factory=dict)
     _wide: dict[int, Native] = field(default_factory=dict, init=False)  # small leaves in float64
 
@@ -267,20 +113,20 @@ class Tape:
 
     def setting(self, op: Op, name: str, default: Any = None) -> Any:
         """What an operation was given, by the setting's name in `parity.operations`."""
-        names = self.adapter.SETTINGS.get(name, (name,))
+        names = self.adapter.TRAITS.settings.get(name, (name,))
         return next((op.attributes[own] for own in names if own in op.attributes), default)
 
     def window(self, op: Op) -> Window | None:
         """See `Adapter.window`."""
-        return self.adapter.window(op, self)
+        return self.adapter.TRAITS.window(op, self)
 
     def padding(self, op: Op) -> Padding | None:
         """See `Adapter.padding`."""
-        return self.adapter.padding(op, self)
+        return self.adapter.TRAITS.padding(op, self)
 
     def product(self, op: Op) -> Product | None:
         """See `Adapter.product`."""
-        return self.adapter.product(op, self)
+        return self.adapter.TRAITS.product(op, self)
 
     def is_baked(self, op: Op) -> bool:
         """Whether an operation computes with numbers that the host made of values of the run."""
@@ -331,7 +177,7 @@ class Tape:
             if base and dirty.isdisjoint(op.inputs):
                 continue
             check()
-            self.step(op, run, replaced)
+            run.step(op, replaced)
             dirty.update(op.outputs)
             if after:
                 after(op, run)
@@ -352,98 +198,7 @@ class Tape:
         def forget(op: Op, run: Replay) -> None:
             for value in {*op.inputs, *op.outputs} - kept:
                 if not self.consumers[value] or self.consumers[value][-1] <= op.index:
-                    run.native.pop(value, None)
-                    run._arrays.pop(value, None)
+                    run.forget(value)
 
         run = self.replay(precision, replaced, after=forget)
         return {name: run.array(value) for name, value in self.outputs.items()}
-
-    def step(self, op: Op, run: Replay, replaced: Collection[int] = ()) -> None:
-        """Runs one operation of a replay, whose inputs it has; `replaced` outputs are dropped."""
-        if run.moves_weights(op):
-            for value in op.outputs:
-                if value not in replaced:
-                    run.native.pop(value, None)
-                    run._arrays.pop(value, None)
-            return
-        results = self._execute(op, run, run.arguments(op))
-        if len(results) != len(op.outputs):
-            raise ReplayError(f"{op.kind} gave {len(results)} values, not {len(op.outputs)}")
-        for value, result in zip(op.outputs, results, strict=True):
-            if value not in replaced:
-                run.native[value] = run.drawn.get(value, result)
-                run._arrays.pop(value, None)
-
-    def _execute(self, op: Op, run: Replay, arguments: list[Native]) -> list[Native]:
-        if op.role == "random":  # a draw is not repeated; it is what it was
-            return [self.adapter.cast(self.recorded[value], run.precision) for value in op.outputs]
-        if run.precision is not None and op.outputs and op.outputs[0] in self.tables:
-            return [self.adapter.from_numpy(self.tables[op.outputs[0]])]
-        if isinstance(op.call, Transform):
-            return self._transformed(op, op.call, arguments, run.precision)
-        try:
-            results = self.adapter.execute(op, arguments, run.precision)
-            if run.precision is not None and self.adapter.is_foreign(op):
-                self._check_kernel(op, self._typed(op, arguments), results)
-            return results
-        except Exception as error:
-            if run.precision is None:
-                raise ReplayError(
-                    f"{op.kind} at {op.site.source} cannot be replayed: {error}"
-                ) from error
-            expected = isinstance(error, NoFloat64)
-            reason = str(error) if expected else f"{_NOT_EXPECTED} {type(error).__name__}: {error}"
-        as_recorded = [self.adapter.from_numpy(array) for array in self._typed(op, arguments)]
-        try:
-            results = self.adapter.execute(op, as_recorded, None)
-        except Exception as error:
-            raise ReplayError(
-                f"{op.kind} at {op.site.source} cannot be replayed: {error}"
-            ) from error
-        if op not in run.fallbacks:
-            run.fallbacks.append(op)
-        run.reasons[op.index] = reason
-        return [self.adapter.cast(result, run.precision) for result in results]
-
-    def _check_kernel(self, op: Op, typed: Sequence[Array], results: Sequence[Native]) -> None:
-        """Compares a kernel's float64 results with its recorded ones; once for an operation.
-
-        Args:
-            typed: its arguments in the recorded dtypes.
-            results: what it gave for them in float64.
-
-        Raises:
-            NoFloat64: it is another function there.
-        """
-        adapter = self.adapter
-
-        def again(arrays: Sequence[Array]) -> list[Array]:
-            given = [adapter.from_numpy(array) for array in arrays]
-            return [adapter.to_numpy(one) for one in adapter.execute(op, given, None)]
-
-        if op.index not in self.kernels:
-            exact = [adapter.to_numpy(one) for one in results]
-            self.kernels[op.index] = is_one_function(again, typed, exact)
-        if not self.kernels[op.index]:
-            raise NoFloat64(f"{op.kind} is another function there than in the recorded dtype")
-
-    def _typed(self, op: Op, arguments: Sequence[Native]) -> list[Array]:
-        return [
-            self.adapter.to_numpy(argument).astype(_dtype(self.values[value]), copy=False)
-            for value, argument in zip(op.inputs, arguments, strict=True)
-        ]
-
-    def _transformed(
-        self, op: Op, transform: Transform, arguments: list[Native], precision: Precision
-    ) -> list[Native]:
-        dtypes = [self.values[value].dtype for value in op.outputs]
-        arrays = [self.adapter.to_numpy(argument) for argument in arguments]
-        results = map(self.adapter.from_numpy, transform(arrays, None if precision else dtypes))
-        return [
-            self.adapter.to_bfloat16(result) if not precision and dtype == "bfloat16" else result
-            for result, dtype in zip(results, dtypes, strict=True)
-        ]
-
-
-def _dtype(value: Value) -> np.dtype[Any]:
-    return np.dtype("float32" if value.dtype.startswith(_NOT_NUMPYS) else value.dtype)

@@ -17,7 +17,7 @@ def quieten() -> None:
 
     import numpy as np
 
-    from parity.frameworks.tf_logging import silence
+    from parity.frameworks.import_logs import silence
 
     silence()
     warnings.simplefilter("ignore")

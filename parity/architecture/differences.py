@@ -11,7 +11,7 @@ from parity.architecture.conv_pool import padding_text, pads_unlike
 from parity.architecture.program import Program
 from parity.architecture.step import FAMILIES, Step, text
 from parity.architecture.unmatched_steps import Place, Places
-from parity.report.result import StructuralDifference
+from parity.findings import StructuralDifference
 from parity.tape import Tape
 from parity.windows import Geometry
 

@@ -54,7 +54,7 @@ def _loops(graph: Graph) -> Iterator[tuple[Collection[int], bool]]:
     known = {value.name for value in graph.tape.values if value.name}
     for weights, indices in reads.items():
         names = [graph.tape.values[leaf].name for leaf in weights]
-        links = {adapter.cell_layer(name, known) for name in names} - {None}
+        links = {adapter.TRAITS.weights.cell_layer(name, known) for name in names} - {None}
         if any(map(_RECURRENT.search, names)):
             yield indices, True  # of a single step all may be static: its state is zeros
         elif links:
@@ -144,7 +144,7 @@ def layer_norms_by_batch_norm(graph: Graph) -> Iterator[Step]:
         shape = graph.tape.values[norm.inputs[0]].shape
         fixed = not any(graph.weights(value) for value in norm.inputs[1:3])
         one_image = len(shape) == 4 and shape[0] == shape[3] == 1
-        first = one_image and graph.tape.adapter.channel_axis(norm, 4) == 1
+        first = one_image and graph.tape.adapter.TRAITS.channel_axis(norm, 4) == 1
         if fixed and first and graph.tape.setting(norm, "training"):
             epsilon = float(graph.tape.setting(norm, "epsilon"))
             parameters = {"epsilon": epsilon, "normalised": shape[2]}

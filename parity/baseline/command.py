@@ -11,14 +11,15 @@ from typing import Any
 
 from parity.baseline.entry import Acceptance, Entry
 from parity.baseline.file import changing, read
-from parity.baseline.gate import FACTOR, Failure, count, differing, worse
+from parity.baseline.gate import FACTOR, Failure, differing, worse
 from parity.errors import FileError, UsageError
+from parity.escape import on_one_line
+from parity.format import count
 from parity.printing import put
-from parity.report.escape import on_one_line
 from parity.safe_json import parsed
 
 _DESCRIPTION = """\
-What `pytest --parity-baseline FILE` holds a run against, and `--parity-update` writes.
+What `pytest --parity-baseline FILE` compares a run with, and `--parity-update` writes.
 
   show FILE      the entries: verdict, layers, what is accepted and until when
   diff A B       what is worse, better, added and gone in B; exit code 1 if any is worse
@@ -125,7 +126,7 @@ def _prune(options: argparse.Namespace) -> int:
     path = Path(options.file)
 
     def gone(entries: Mapping[str, Entry]) -> list[str]:
-        # a test that broke before it compared still makes its entries when it is mended
+        # a test that broke before it compared still makes its entries when it is fixed
         return [
             name
             for name, entry in sorted(entries.items())

@@ -15,6 +15,7 @@ from datetime import date
 from typing import Any
 
 from parity import __version__
+from parity.frameworks import FRAMEWORKS
 
 SEVERITY = {"parity": 0, "unverified": 1, "diverged": 2}
 _THREADS = "threads"  # change the order of sums, which is rounding, and rounding is allowed for
@@ -168,7 +169,7 @@ def _machine() -> dict[str, str]:
 
 
 def _layers(rows: Sequence[Mapping[str, Any]], reference: str, candidate: str) -> dict[str, Layer]:
-    """The rows that have a partner; those of one name are told apart by a number."""
+    """The rows that have a partner; those of one name get a number."""
     names = [
         _stable((row[side] for row in rows), framework)
         for side, framework in (("reference", reference), ("candidate", candidate))
@@ -189,7 +190,8 @@ def _layers(rows: Sequence[Mapping[str, Any]], reference: str, candidate: str) -
 def _stable(names: Iterable[str], framework: str) -> dict[str, str]:
     """Names without what changes from run to run, by the names as they are."""
     plain = {name: _LINE.sub("", name) for name in names}
-    if framework != "tensorflow":
+    known = FRAMEWORKS.get(framework)
+    if known is None or not known.numbers_layers:
         return plain
     numbers: dict[str, set[int]] = {}
     for name in plain.values():

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from parity.baseline.entry import SEVERITY, Entry, Layer
-from parity.report.escape import on_one_line
+from parity.escape import on_one_line
+from parity.format import count
 
 FACTOR = 4.0
 # Rounding below this many halves of float32's last digit is luck: few numbers, or exact ones.
@@ -17,7 +18,7 @@ _LEAST_ROUNDING = 8 * 2.0**-24
 _LUCK = 16.0
 _SHARE = 1e-6  # below what one row or value of any comparison is
 
-_FILE = "FILE"  # in the advice, until it is told for which
+_FILE = "FILE"  # in the advice, until the file is known
 _UPDATE = f"if it is meant, `pytest --parity-baseline {_FILE} --parity-update` accepts it"
 _FIND = "the test's own report, or `parity compare`, shows the layers"
 
@@ -43,8 +44,8 @@ class Failure:
 
     def __str__(self) -> str:
         where = f" at {self.where}" if self.where else ""
-        told = f"{self.what}{where}: was {self.was}, now {self.now}"
-        return "\n  ".join(map(on_one_line, (self.entry, told, self.advice)))
+        text = f"{self.what}{where}: was {self.was}, now {self.now}"
+        return "\n  ".join(map(on_one_line, (self.entry, text, self.advice)))
 
 
 def worse(
@@ -82,7 +83,7 @@ def _verdict(was: Entry, now: Entry) -> Iterator[_Facts]:
     if SEVERITY[now.verdict] > SEVERITY[was.verdict]:
         yield (
             *("", "the verdict is worse", was.verdict, now.verdict),
-            f"{_FIND} and the line; what cannot be mended yet may stay for a while: "
+            f"{_FIND} and the line; what cannot be fixed yet may stay for a while: "
             "`parity baseline accept`",
         )
 
@@ -169,7 +170,7 @@ def _expired(was: Entry, now: Entry, today: date) -> Iterator[_Facts]:
         yield (
             *("", "an acceptance has expired"),
             *(f"accepted until {was.accepted.until} ({was.accepted.reason})", now.verdict),
-            f"mend it, or accept it anew: `parity baseline accept {_FILE} ENTRY --reason WHY "
+            f"fix it, or accept it anew: `parity baseline accept {_FILE} ENTRY --reason WHY "
             "--until DATE`",
         )
 
@@ -182,7 +183,7 @@ def _percent(share: float) -> str:
 
 
 def elsewhere(was: Entry, now: Entry) -> list[str]:
-    """In what the environments differ, among what both of them tell; [] if nothing."""
+    """In what the environments differ, of the facts that both have; [] if in nothing."""
     return [
         f"{framework if fact == framework else f'{framework} {fact}'}: {old} -> {after[fact]}"
         for framework, before in was.environment.items()
@@ -193,25 +194,18 @@ def elsewhere(was: Entry, now: Entry) -> list[str]:
 
 
 def differing(pairs: Iterable[tuple[Entry, Entry]]) -> list[str]:
-    """What is told of entries that were made in another environment; [] if none was."""
-    apart = [found for was, now in pairs if (found := elsewhere(was, now))]
-    if not apart:
+    """The lines about entries that were made in another environment; [] if none was."""
+    others = [found for was, now in pairs if (found := elsewhere(was, now))]
+    if not others:
         return []
-    facts = dict.fromkeys(fact for found in apart for fact in found)
+    facts = dict.fromkeys(fact for found in others for fact in found)
     return [
-        f"{count(len(apart), 'comparison')} of the baseline {'was' if len(apart) == 1 else 'were'} "
-        "made in another environment:",
+        f"{count(len(others), 'comparison')} of the baseline "
+        f"{'was' if len(others) == 1 else 'were'} made in another environment:",
         *(f"  {fact}" for fact in facts),
         "  compared there: verdicts, matched layers, outputs, decisions; not compared: differences "
         "relative to rounding, the share of values",
     ]
-
-
-def count(number: int, noun: str) -> str:
-    """`1 entry`, `2 entries`."""
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
 
 
 # --- updating ------------------------------------------------------------------------------------

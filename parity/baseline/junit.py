@@ -13,11 +13,11 @@ from _pytest.junitxml import xml_key
 _ROUND = str.maketrans("[]", "()")  # pytest takes what follows a square one for parameters
 
 
-def tell(config: pytest.Config, failures: Mapping[str, Sequence[str]]) -> None:
+def add_failures(config: pytest.Config, failures: Mapping[str, Sequence[str]]) -> None:
     """Adds them, where that file was asked for; before pytest writes it.
 
     Args:
-        failures: what is told of each entry, by its name.
+        failures: the lines about each entry, by its name.
     """
     file = config.stash.get(xml_key, None)
     if file is None:

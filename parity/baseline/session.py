@@ -13,10 +13,11 @@ import pytest
 
 from parity.baseline.entry import SEVERITY, Collected, Entry, entries_of, merged
 from parity.baseline.file import changing, entry_from, read
-from parity.baseline.gate import FACTOR, count, differing, updated, worse
-from parity.baseline.junit import tell
+from parity.baseline.gate import FACTOR, differing, updated, worse
+from parity.baseline.junit import add_failures
 from parity.errors import FileError, UsageError
-from parity.report.escape import on_one_line
+from parity.escape import on_one_line
+from parity.format import count
 
 _COLLECTED = "parity_collected"  # in what xdist's workers hand to their controller
 
@@ -167,7 +168,7 @@ class Gate:
             self._write(found)
         else:
             self._compare(found)
-        tell(session.config, self.failures)
+        add_failures(session.config, self.failures)
         if self.failures and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -266,11 +267,11 @@ class Gate:
                     f"{was.accepted.reason}"
                 )
 
-    def _tell_what_may_be_accepted(self, written: Mapping[str, Entry]) -> None:
+    def _list_what_may_be_accepted(self, written: Mapping[str, Entry]) -> None:
         """Of what was written and is no parity: whether it is accepted, and else how."""
-        apart = {name: one for name, one in written.items() if one.verdict != "parity"}
-        left = [name for name, one in apart.items() if not one.accepts(date.today())]
-        for name, one in apart.items():
+        different = {name: one for name, one in written.items() if one.verdict != "parity"}
+        left = [name for name, one in different.items() if not one.accepts(date.today())]
+        for name, one in different.items():
             if name in left:
                 self.lines.append(f"written, and not accepted: {name} is {one.verdict}")
             elif one.accepted is not None:
@@ -281,7 +282,7 @@ class Gate:
         if left:
             entry = shlex.quote(left[0]) if len(left) == 1 else "ENTRY"
             self.lines.append(
-                "  its test fails all the same: mend it; or, to let it pass for a while, "
+                "  its test fails all the same: fix it; or, to let it pass for a while, "
                 f"`parity baseline accept {shlex.quote(self.given)} {entry} --reason WHY "
                 "--until DATE`"
             )
@@ -311,7 +312,7 @@ class Gate:
             return
         for name in dropped:
             self.lines.append(f"no longer accepted, as it has changed: {name}")
-        self._tell_what_may_be_accepted({name: written[name] for name in sorted(found)})
+        self._list_what_may_be_accepted({name: written[name] for name in sorted(found)})
         self.lines.append(
             f"{self.path}: {count(len(added), 'entry')} added, {len(changed)} changed, "
             f"{len(removed)} removed, {kept} as they were"

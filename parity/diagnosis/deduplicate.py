@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from parity.diagnosis.causes import causes
-from parity.report.result import Divergence
+from parity.findings import Divergence
 from parity.tape import Site
 
 Place = tuple[str, str]

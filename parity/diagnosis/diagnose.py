@@ -13,8 +13,8 @@ from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Mismatch
 from parity.diagnosis.suggested_fix import suggest
 from parity.errors import ReplayError
+from parity.findings import Capture, Cause, Guess
 from parity.numerics.difference import residual
-from parity.report.result import Capture, Cause, Guess
 from parity.tape import Replay
 
 

@@ -14,12 +14,12 @@ import numpy as np
 from parity.diagnosis.case import Case, case_of
 from parity.diagnosis.region import Leaf, Mismatch
 from parity.errors import ReplayError
+from parity.format import share
 from parity.matching.axis_order import orders
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.limits import UNITS
-from parity.report.format import share
 from parity.tape import Array, Tape
 
 _FAR = 256  # times a rounding of the largest number: no sum of a few roundings

@@ -18,8 +18,8 @@ from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Leaf, Mismatch, Region
 from parity.diagnosis.sample_order import without_sorted
 from parity.diagnosis.unshared import cause_of
+from parity.findings import Divergence, LeafDifference, Note
 from parity.matching.match import Match
-from parity.report.result import Divergence, LeafDifference, Note
 from parity.tape import Site, Tape
 
 _ALIKE = 3  # divergences at one pair of sites that are each explained

@@ -20,8 +20,8 @@ from parity.draws.families import between
 from parity.draws.pairing import alike, comparable
 from parity.draws.threshold import meant, monotone
 from parity.draws.units import Unit
+from parity.findings import Divergence
 from parity.matching.match import Match
-from parity.report.result import Divergence
 from parity.tape import Array
 
 _DO = (
@@ -279,7 +279,7 @@ def one_law(repaired: Match, mismatch: Mismatch) -> str:
         own = repaired.side.run.branch()  # in the repaired run the value is the reference's
         for op in mismatch.candidate.ops:
             if op.role != "random":
-                repaired.side.tape.step(op, own)
+                own.step(op)
         off = _off_by_samples(drawn, own.array(b).astype(np.float64).ravel())
     return f"noise of one distribution but for {off:.0e} of probability" if off <= _OFF else ""
 

@@ -8,8 +8,8 @@ from parity.diagnosis.redraw_check import Redrawn
 from parity.diagnosis.verdict import Verdict
 from parity.draws.pairing import Choice, alike
 from parity.draws.units import Unit
+from parity.findings import Note
 from parity.matching.match import Match
-from parity.report.result import Note
 from parity.tape import Site
 
 

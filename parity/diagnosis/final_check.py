@@ -18,6 +18,7 @@ import numpy as np
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.regimes import lost_in_float64, moved_outputs
 from parity.diagnosis.region import Mismatch, OutputPair
+from parity.findings import Divergence
 from parity.matching.fingerprint import SAME
 from parity.matching.match import Match
 from parity.numerics.accounting import (
@@ -30,7 +31,6 @@ from parity.numerics.accounting import (
 )
 from parity.numerics.difference import residual
 from parity.numerics.limits import LEAST, U32, UNITS
-from parity.report.result import Divergence
 from parity.tape import Replay
 
 _WORSE = 10.0  # times as far apart: a repair of something that is none

@@ -21,7 +21,7 @@ from parity.diagnosis.replay_check import PlainRun
 from parity.errors import ParityError
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
-from parity.objects import KERAS_MASK, Private, Setting
+from parity.objects import Private, Setting
 from parity.outputs import Outputs as Flat
 from parity.tape import Array, Tape
 
@@ -227,14 +227,14 @@ def _held_against(
 ) -> dict[str, Any]:
     """The leaves of a model, without the settings that the other one's object has not.
 
-    What is another number for other samples, as an action, is no setting. A mask that Keras gives
-    an output is one, unless both models are TensorFlow's.
+    What is another number for other samples, as an action, is no setting. A mark of a framework's
+    at an output, as a mask, is one, unless both models are of that framework.
     """
-    keras = tape.framework == other.framework == "tensorflow"
+    own = () if tape.framework == other.framework else tape.adapter.TRAITS.marks
     return {
         name: leaf.value if isinstance(leaf, Setting) else leaf
         for name, leaf in tape.other_outputs.items()
-        if (keras or not name.endswith(KERAS_MASK))
+        if not name.endswith(own)
         and (
             not isinstance(leaf, Setting)
             or name in other.other_outputs

@@ -17,10 +17,10 @@ from parity.diagnosis.deduplicate import is_weak
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Mismatch, Region
 from parity.errors import ReplayError
+from parity.findings import Cause, Divergence
 from parity.matching.fingerprint import SAME
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
-from parity.report.result import Cause, Divergence
 from parity.tape import Array, Site, Tape
 
 _MORE = 1.001  # times as far apart
@@ -81,7 +81,7 @@ def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
     region = {op.index for op in mismatch.candidate.ops}
     try:
         for index in sorted(region | tape.graph.static_before(mismatch.candidate.ops)):
-            tape.step(tape.ops[index], other)
+            other.step(tape.ops[index])
         alone = other.array(end)
         if not _apart(run.array(end), alone) > SAME:
             return False
@@ -92,8 +92,8 @@ def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
                 continue
             if op.role == "random":
                 return False
-            tape.step(op, own)
-            tape.step(op, other)
+            own.step(op)
+            other.step(op)
             for value in op.outputs:
                 before, after = own.array(value), other.array(value)
                 own.replace(value, run.array(value))  # with what is repaired there

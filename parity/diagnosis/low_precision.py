@@ -17,10 +17,10 @@ import numpy as np
 from parity.diagnosis.half_precision import NARROW, rounded_alone, told_of
 from parity.diagnosis.region import OutputPair
 from parity.errors import ReplayError
+from parity.findings import Cause, Divergence, Note
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.limits import UNITS
-from parity.report.result import Cause, Divergence, Note
 from parity.tape import Array, Op, Replay, Site, Tape, Value
 
 _SMALL_SHARE = 0.01  # of the difference that is left in float64

@@ -21,7 +21,7 @@ from parity.numerics.difference import count_mask_differences, mask_sentinels, r
 from parity.numerics.precision_scaling import is_rounding
 from parity.numerics.rounding import explained_by_constants
 from parity.preprocessing import record
-from parity.report.formula import ByFormula, FormulaRow, Held, Right
+from parity.result import ByFormula, FormulaRow, Held, Right
 from parity.tape import Array, Replay, Tape
 
 

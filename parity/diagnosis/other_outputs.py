@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from parity.code_owners import is_users_class, known_by_name
+from parity.containers import Repeated
+from parity.frameworks import FRAMEWORKS, aliases
 from parity.objects import Ordered, Private, Setting, attributes, is_device
-from parity.outputs import Repeated
 from parity.returned_models import Returned, parameters
 
 _SHOWN = 60  # characters of a leaf in a message
@@ -91,12 +92,13 @@ def _as_text(leaf: Any) -> Any:
 
 def _without_frameworks(text: str) -> str:
     """A text in which dtypes are written without their frameworks: of torch, of TensorFlow."""
-    return _DTYPE.sub(lambda found: found[1] or found[2], text)
+    prefixes = "|".join((*FRAMEWORKS, *aliases()))
+    written = rf"\b(?:{prefixes})\.{_NAMES}|<dtype: '{_NAMES}'>"
+    return re.sub(written, lambda found: found[1] or found[2], text)
 
 
 # As `str(tensor.dtype)` and `repr(tensor.dtype)` have it.
 _NAMES = r"(bool|b?float\d+|u?int\d+|complex\d+)\b"
-_DTYPE = re.compile(rf"\b(?:torch|tf)\.{_NAMES}|<dtype: '{_NAMES}'>")
 
 
 def _same_function(a: FunctionType, b: FunctionType) -> bool:
@@ -180,7 +182,7 @@ def _dtype_name(leaf: Any) -> str:
         return str(leaf.name)
     if type(leaf).__name__ not in ("dtype", "DType") or is_users_class(type(leaf)):
         return ""
-    return str(getattr(leaf, "name", leaf)).removeprefix("torch.")
+    return str(getattr(leaf, "name", leaf)).rpartition(".")[2]
 
 
 def told(leaf: Any) -> str:

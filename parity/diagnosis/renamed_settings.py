@@ -9,6 +9,7 @@ from typing import Any
 from parity.code_owners import is_users_class
 from parity.diagnosis.class_checks import told_apart
 from parity.diagnosis.other_outputs import equal
+from parity.frameworks import FRAMEWORKS, aliases
 from parity.objects import Setting
 from parity.tape import Tape
 
@@ -94,13 +95,16 @@ def _are_of_one_library(ours: type, theirs: type) -> bool:
 
 def _words(cls: type) -> set[str]:
     """The words of a class's name, without those of frameworks and their initials."""
-    name = re.sub(rf"^[{_INITIALS.upper()}](?=[A-Z])", "", cls.__name__)  # TS, and KS
+    frameworks = _words_of_frameworks()
+    initials = {word[0] for word in frameworks}
+    name = re.sub(rf"^[{''.join(initials).upper()}](?=[A-Z])", "", cls.__name__)  # TS, and KS
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
-    return {word.lower() for word in words} - _FRAMEWORKS - set(_INITIALS)
+    return {word.lower() for word in words} - frameworks - initials
 
 
-_FRAMEWORKS = set("torch tf tensor flow tensorflow keras chainer numpy np".split())
-_INITIALS = "".join(sorted({word[0] for word in _FRAMEWORKS}))
+def _words_of_frameworks() -> set[str]:
+    titles = (word for one in FRAMEWORKS.values() for word in re.findall("[A-Z][a-z]+", one.title))
+    return {word.lower() for word in (*FRAMEWORKS, *aliases(), *titles)}
 
 
 def _below(tape: Tape, path: str) -> list[str]:

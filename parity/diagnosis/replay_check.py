@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,8 +13,8 @@ import numpy as np
 
 from parity.diagnosis.graph_draws import graphs_draw_otherwise
 from parity.diagnosis.random_outputs import drawn_outputs, is_kernel_rounding
-from parity.errors import FrameworkMissing, ParityError
-from parity.frameworks import load
+from parity.errors import ParityError
+from parity.frameworks import in_use, load
 from parity.keeping import other_generators, was_built
 from parity.model import Inputs, Model, flatten_inputs, map_arrays
 from parity.numerics.difference import residual, same_bits, same_numbers
@@ -166,15 +165,11 @@ def _other_numbers(model: Model, turn: int) -> Iterator[None]:
     It may draw from any framework that is in use, and not from its own alone.
     """
     with contextlib.ExitStack() as stack:
-        for name in dict.fromkeys((model.framework, *_WITH_STREAMS)):
-            if name == model.framework or name in sys.modules:
-                with contextlib.suppress(FrameworkMissing):
-                    stack.enter_context(load(name).other_random_state(turn))
+        others = [one.name for one in in_use() if one.TRAITS.state.streams()]  # or draws by NumPy
+        for name in dict.fromkeys((model.framework, *others)):
+            stack.enter_context(load(name).other_random_state(turn))
         stack.enter_context(other_generators(model.obj, turn))
         yield
-
-
-_WITH_STREAMS = ("torch", "tensorflow")  # of their own; the others draw from NumPy's
 
 
 def _without_copies(tape: Tape, outputs: dict[str, Array]) -> None:

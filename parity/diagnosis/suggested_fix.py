@@ -1,4 +1,4 @@
-"""Suggests how to mend a line: the call that it holds with one argument changed."""
+"""Suggests how to fix a line: the call that it holds with one argument changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import linecache
 from functools import lru_cache
 
 from parity.diagnosis.causes import Edit
-from parity.tape import Site
+from parity.frameworks import traits
+from parity.site import Site
 
 
 def suggest(site: Site, edit: Edit) -> tuple[str, str] | None:
@@ -68,10 +69,7 @@ def _changed(text: str, edit: Edit) -> tuple[str, str] | None:
     if old is None and not edit.adds:
         return None
     if old is None:
-        keyword = (
-            edit.keyword[1] if _torch_like(call) and len(edit.keyword) > 1 else edit.keyword[0]
-        )
-        call.keywords.append(ast.keyword(keyword, value))
+        call.keywords.append(ast.keyword(_keyword(call, edit), value))
     elif named is not None:
         named.value = value
     else:
@@ -87,6 +85,9 @@ def _is_method(call: ast.Call, edit: Edit, position: int) -> bool:
     )
 
 
-def _torch_like(call: ast.Call) -> bool:
-    """Whether the call's module is torch's, which says `dim` where others say `axis`."""
-    return ast.unparse(call.func).split(".")[0] in ("torch", "F", "nn")
+def _keyword(call: ast.Call, edit: Edit) -> str:
+    """What the framework whose function is called names the argument: `dim` for `axis`."""
+    module = ast.unparse(call.func).split(".")[0]
+    known = [one.keywords for one in traits() if module in one.imported_as]
+    own = [names.get(edit.keyword[0], "") for names in known]
+    return next((name for name in own if name in edit.keyword), edit.keyword[0])

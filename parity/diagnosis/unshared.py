@@ -8,16 +8,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from parity.budget import check
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import Mismatch, OutputPair, Scene
+from parity.findings import Cause, Divergence
 from parity.matching.axis_order import orders
 from parity.matching.match import Match, Side
-from parity.report.result import Cause, Divergence, Report
+from parity.result import Result
 from parity.tape import Array, Tape
+
+R = TypeVar("R", bound=Result)
 
 UNSHARED = "weights-not-shared"  # the kind of its cause
 _AXES = 2  # longer than 1, of a matrix; biases have one, also where they are stored as one tensor
@@ -78,7 +82,7 @@ _ADVICE = (
 )
 
 
-def after_a_transfer(report: Report) -> Report:
+def after_a_transfer(report: R) -> R:
     """A report that advises no transfer: one was tried."""
 
     def told(one: Divergence) -> Divergence:

@@ -10,7 +10,7 @@ import numpy as np
 from parity.diagnosis.region import OutputPair
 from parity.matching.match import Match
 from parity.numerics.limits import U32, UNITS
-from parity.report.result import Coverage
+from parity.result import Coverage
 from parity.tape import Array, Op
 
 # Replays tell more digits than a narrow format keeps, and all that float32 keeps are compared.

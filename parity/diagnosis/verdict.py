@@ -32,9 +32,10 @@ from parity.diagnosis.region import Mismatch, OutputPair
 from parity.diagnosis.same_distribution import Distributed, distributed
 from parity.diagnosis.shape_mismatch import shape_reason
 from parity.diagnosis.vacuous import vacuous
+from parity.findings import Divergence, Note
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences, mask_sentinels
-from parity.report.result import Coverage, Divergence, Note
+from parity.result import Coverage
 from parity.tape import Site, Tape
 
 _OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")

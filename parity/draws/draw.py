@@ -41,7 +41,7 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Gave:
-    """What a kernel gave that draws and transforms in one: its noise was made of that.
+    """What a kernel gave that fuses a draw and a transform: its noise was made of that.
 
     Attributes:
         state: of the generator that it drew by, or the seed; empty where that is not known.
@@ -55,7 +55,7 @@ class Gave:
 class Transform:
     """What is made of a draw, as a function of NumPy arrays: a call that any adapter can replay.
 
-    Kernels that draw and transform in one are recorded as a draw and a transform of it, so that
+    Kernels that fuse a draw and a transform are recorded as a draw and a transform of it, so that
     the parameters are inputs like any others.
     """
 
@@ -73,4 +73,4 @@ class Transform:
 
 @dataclass(frozen=True, slots=True)
 class Told(Transform):
-    """How a distribution is told by other parameters than those it was given by: by no model."""
+    """How a distribution is given by other parameters than those it was given by: by no model."""

@@ -107,12 +107,12 @@ def between(draw: Draw | None, a: Array, b: Array) -> float:
     family = FAMILIES.get(draw.name) if draw is not None else None
     if draw is None or family is None or family.discrete or a.shape != b.shape:
         return math.inf
-    ours, theirs = (
+    first, second = (
         family.probability(one.astype(np.float64), draw.parameters, generator(0)) for one in (a, b)
     )
     # either tail's is exact where that tail is the smaller one
-    apart = np.minimum(*(np.abs(np.subtract(*both)) for both in zip(ours, theirs, strict=True)))
-    return float(apart.max(initial=0.0))
+    distance = np.minimum(*(np.abs(np.subtract(*both)) for both in zip(first, second, strict=True)))
+    return float(distance.max(initial=0.0))
 
 
 def can_be_moved(draw: Draw) -> bool:

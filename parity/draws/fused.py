@@ -1,4 +1,4 @@
-"""Kernels that draw and transform in one, taken apart into a draw and what is made of it.
+"""Kernels that fuse a draw and a transform, taken apart into a draw and what is made of it.
 
 What such a kernel gave is kept; the draw behind it is worked out so that the transform gives it
 again. Where several draws would, one is chosen as the distribution has it, given the result.
@@ -14,7 +14,7 @@ from parity.draws.draw import Array
 
 
 def bernoulli_noise(result: Array, p: Array, random: np.random.Generator) -> Array:
-    """Uniform numbers that are below `p` where the result is not 0."""
+    """Uniform samples that are below `p` where the result is not 0."""
     place = random.uniform(0.001, 0.999, result.shape)
     p = np.broadcast_to(np.asarray(p, np.float64), result.shape)
     return np.where(result > 0.5, p * place, p + (1 - p) * place)
@@ -25,7 +25,7 @@ def bernoulli(noise: Array, p: Array) -> Sequence[Array]:
 
 
 def normal_noise(result: Array, mean: Array, std: Array) -> Array:
-    """The standard normal numbers behind a result."""
+    """The standard normal samples behind a result."""
     scale = np.asarray(std, np.float64)
     moved = np.asarray(result, np.float64) - np.asarray(mean, np.float64)
     return np.divide(moved, scale, out=np.zeros(result.shape), where=scale != 0)
@@ -106,7 +106,7 @@ def subset(count: int, noise: Array, logits: Array) -> Sequence[Array]:
 def leaky_noise(
     slope: Array, x: Array, low: float, high: float, random: np.random.Generator
 ) -> Array:
-    """Uniform numbers behind the slopes of a randomised leaky ReLU; free where `x` is positive."""
+    """Uniform samples behind the slopes of a randomised leaky ReLU; free where `x` is positive."""
     width = (high - low) or 1.0
     return np.where(x > 0, random.random(x.shape), (slope.astype(np.float64) - low) / width)
 

@@ -1,15 +1,14 @@
 """Draws by NumPy while a model runs: seen, and given again in a replay.
 
 NumPy's functions are replaced while a model is recorded: each gives what it would give, and what it
-drew is kept. In a replay they give the samples that they are handed, transformed as their arguments
-say, so that the arguments are computed and compared like other values.
+drew is kept. In a replay they give the samples that are substituted, transformed as their arguments
+state, so that the arguments are computed and compared like other values.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import random
 import sys
 import threading
@@ -17,17 +16,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import sha256
-from types import BuiltinMethodType, FrameType, MethodType
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
 from parity.callstack import is_users
 from parity.draws.draw import Array, Draw, generator
 from parity.draws.families import fresh, known
-from parity.draws.numpy_kernels import LEGACY, MODERN, OTHERS, Given, Kernel
+from parity.draws.numpy_kernels import LEGACY, OTHERS, Given, Kernel
+from parity.draws.watched_generators import (
+    KINDS,
+    is_pythons,
+    is_pythons_own,
+    making,
+    swapped,
+    swapped_in_scipy,
+    watched,
+)
+from parity.frameworks import traits
 from parity.host_reads import is_written
-from parity.keeping import Structure, looked_through, streams
+from parity.keeping import looked_through, streams
 
 _FIT = 1e-6  # of the largest, that a multiple of a draw may be off, in float32
 _FEW = 4  # numbers through which some line always goes
@@ -120,7 +128,7 @@ class Host:
             else:
                 drawn = self._drawn(name, kernel, np.array(result), given)
             drawn.state = state
-            drawn.traced = self._framework == "tensorflow" and _is_in_a_function()
+            drawn.traced = any(one.is_traced() for one in traits())
             self.draws.append(drawn)
         finally:
             self._busy = False
@@ -180,24 +188,24 @@ class Host:
         """Replaces the functions of `numpy.random`, and the generators that objects hold."""
         names = [name for name in (*LEGACY, *OTHERS) if hasattr(np.random, name)]
         before = {name: getattr(np.random, name) for name in names}
-        python = {name: one for name, one in vars(random).items() if _is_pythons(one)}
-        makers = {name: getattr(np.random, name) for name in ("default_rng", *map(_name, _KINDS))}
+        python = {name: one for name, one in vars(random).items() if is_pythons(one)}
+        makers = {name: getattr(np.random, name) for name in ("default_rng", *map(_name, KINDS))}
         shared = np.random.mtrand._rand
         self.made = {id(one): self._maker(name, one) for name, one in makers.items()}
         kept = list(looked_through(things))
-        swaps = [put for one in kept for held in one.structures for put in _swap(held, self)]
+        swaps = [put for one in kept for held in one.structures for put in swapped(held, self)]
         known = (item for one in kept for item in one.known.values())
-        self.held = [item for item in known if _is_pythons_own(item)]
+        self.held = [item for item in known if is_pythons_own(item)]
         stood = self._streams()
         try:
             for name in names:
-                setattr(np.random, name, self._wrapped(name, before[name]))
+                setattr(np.random, name, self.wrapped(name, before[name]))
             for name, function in python.items():
                 setattr(random, name, self.python(function))
             for name, one in makers.items():
                 setattr(np.random, name, self.made[id(one)])
-            np.random.mtrand._rand = _watched(shared, self)  # which libraries ask for
-            swaps += _swapped_in_scipy(shared, np.random.mtrand._rand)
+            np.random.mtrand._rand = watched(shared, self)  # which libraries ask for
+            swaps += swapped_in_scipy(shared, np.random.mtrand._rand)
             yield self
         finally:
             moved = [one for one, now in self._streams().items() if stood.get(one) != now]
@@ -220,8 +228,8 @@ class Host:
         """One of the functions of Python's `random`, which notes that the user's code draws."""
 
         def drawing(*args: Any, **kwargs: Any) -> Any:
-            ours = threading.get_ident() == self._thread and self._given is None
-            if ours and is_users(sys._getframe(1).f_code):  # libraries draw seeds and names
+            own = threading.get_ident() == self._thread and self._given is None
+            if own and is_users(sys._getframe(1).f_code):  # libraries draw seeds and names
                 self._asked = True
             return function(*args, **kwargs)
 
@@ -230,38 +238,17 @@ class Host:
     def _maker(self, name: str, make: Any) -> Any:
         """What makes generators, so that they are watched."""
         if name != "default_rng":
-            return _making(make, self)
+            return making(make, self)
         return lambda seed=None: (
             # with a seed of its own it gives the same whenever the model runs: no draw
-            _watched(make(seed), self) if seed is None else make(seed)
+            watched(make(seed), self) if seed is None else make(seed)
         )
 
-    def _wrapped(self, name: str, function: Any) -> Callable[..., Any]:
+    def wrapped(self, name: str, function: Any) -> Callable[..., Any]:
         def drawing(*args: Any, **kwargs: Any) -> Any:
             return self.call(LEGACY, name, function, args, kwargs)
 
         return drawing
-
-
-_MODULE: Any = random.random.__self__  # type: ignore[attr-defined]
-_PYTHONS = (MethodType, BuiltinMethodType)
-_NO_DRAWS = ("seed", "getstate", "setstate")
-
-
-def _is_pythons(thing: object) -> bool:
-    """Whether it is a function of `random` that draws: a method of the generator behind it."""
-    methods = isinstance(thing, _PYTHONS) and thing.__self__ is _MODULE
-    return methods and thing.__name__ not in _NO_DRAWS  # type: ignore[attr-defined]
-
-
-def _is_pythons_own(thing: object) -> TypeGuard[random.Random]:
-    return isinstance(thing, random.Random) and not isinstance(thing, random.SystemRandom)
-
-
-def _is_numpys(thing: object) -> bool:
-    """Whether it is a function of `numpy.random` that draws."""
-    name = getattr(thing, "__name__", "") if isinstance(thing, _PYTHONS) else ""
-    return name in (*LEGACY, *OTHERS) and getattr(np.random, name, None) is thing
 
 
 def _name(kind: type) -> str:
@@ -284,20 +271,6 @@ def _plain(state: Any) -> Any:
     if isinstance(state, dict):
         return {name: _plain(item) for name, item in state.items()}
     return state.tolist() if isinstance(state, np.ndarray) else state
-
-
-def _is_in_a_function() -> bool:
-    """Whether a `tf.function` has called what runs, and no `tf.numpy_function` in it."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        name = os.path.basename(frame.f_code.co_filename)
-        if name in (_FUNCTION, _IN_PYTHON):
-            return name == _FUNCTION
-        frame = frame.f_back
-    return False
-
-
-_FUNCTION, _IN_PYTHON = "tensorflow_state.py", "script_ops.py"  # `eagerly`, and TensorFlow
 
 
 def _on_line(
@@ -330,94 +303,3 @@ def _arguments(kernel: Kernel | None, args: Sequence[Any], kwargs: Mapping[str, 
 
 def _as_called(result: Any) -> Any:
     return result[()] if isinstance(result, np.ndarray) and result.ndim == 0 else result
-
-
-# --- generators ----------------------------------------------------------------------------------
-
-
-def _watched(generator: Any, host: Host) -> Any:
-    """A generator on the same stream of bits that tells a host what it draws."""
-    modern = isinstance(generator, _GENERATOR)
-    bits = generator.bit_generator if modern else generator._bit_generator
-    found = _watched_kind(_GENERATOR if modern else _LEGACY)(bits)
-    found.parity_of = generator, host
-    return found
-
-
-@functools.cache
-def _watched_kind(base: Any) -> Any:
-    """The class of watched generators, which carry what they stand for and who is told."""
-    kernels = MODERN if base is _GENERATOR else LEGACY
-
-    def method(name: str) -> Callable[..., Any]:
-        def drawing(self: Any, *args: Any, **kwargs: Any) -> Any:
-            generator, host = self.parity_of
-            return host.call(kernels, name, getattr(generator, name), args, kwargs)
-
-        return drawing
-
-    methods = {name: method(name) for name in (*kernels, *OTHERS) if hasattr(base, name)}
-    return type(base.__name__, (base,), methods)
-
-
-_GENERATOR, _LEGACY = np.random.Generator, np.random.RandomState
-_KINDS = (_GENERATOR, _LEGACY)
-
-
-class _AnyOfBase(type):
-    """Of a class that makes watched generators: all generators are its instances, as before."""
-
-    def __instancecheck__(cls, thing: object) -> bool:
-        return isinstance(thing, cls.__mro__[1])
-
-    def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, cls.__mro__[1])
-
-
-def _making(base: Any, host: Host) -> Any:
-    """A class of NumPy's whose generators are watched, but for those made with a seed."""
-
-    def new(_: type, *args: Any, **kwargs: Any) -> Any:
-        made = base(*args, **kwargs)
-        # the bits that a Generator is made of may be of a seed: `settle` tells whether they are
-        return made if base is _LEGACY and (args or kwargs) else _watched(made, host)
-
-    return _AnyOfBase(base.__name__, (base,), {"__new__": new})
-
-
-def _stand_in(item: Any, host: Host, of_a_class: bool) -> Any:
-    """What is to be in the place of an item that a model holds; itself, nearly always."""
-    if isinstance(item, _KINDS):
-        return _watched(item, host)
-    if type(item) is tuple and any(isinstance(one, _KINDS) for one in item):
-        return tuple(_watched(one, host) if isinstance(one, _KINDS) else one for one in item)
-    if id(item) in host.made:  # by `from numpy.random import default_rng`
-        return host.made[id(item)]
-    if of_a_class:  # where a function would become a method
-        return item
-    if _is_pythons(item):  # by `from random import random`
-        return host.python(item)
-    return host._wrapped(item.__name__, item) if _is_numpys(item) else item
-
-
-def _swap(structure: Structure, host: Host) -> list[Callable[[], object]]:
-    """Puts watched generators where a structure holds some; how each is put back."""
-    swaps: list[Callable[[], object]] = []
-    for key, item in structure.read().items():
-        other = _stand_in(item, host, isinstance(structure.owner, type))
-        if other is not item:
-            structure.hold(key, other)
-            swaps.append(functools.partial(structure.hold, key, item))
-    return swaps
-
-
-def _swapped_in_scipy(shared: Any, other: Any) -> list[Callable[[], object]]:
-    """Another generator for the laws of `scipy.stats`, which took NumPy's when they were imported.
-
-    No model holds them: they are reached through the module.
-    """
-    laws = vars(sys.modules.get("scipy.stats", random)).values()
-    holding = [one for one in laws if getattr(one, "_random_state", None) is shared]
-    for one in holding:
-        one._random_state = other
-    return [functools.partial(setattr, one, "_random_state", shared) for one in holding]

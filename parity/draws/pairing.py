@@ -1,6 +1,6 @@
 """Which of the reference's draws is substituted for which of the candidate's.
 
-A candidate's draw gets the reference's samples, laid out as its own: the same numbers where both
+A candidate's draw gets the reference's samples, laid out as its own: the same values where both
 draw from one distribution, else those with the same probabilities. Either way it gets what it might
 have drawn by itself, and everything computed from it is compared like any other value.
 """
@@ -81,11 +81,11 @@ class Drawing:
 
     @classmethod
     def of(cls, reference: Tape, candidate: Tape) -> Drawing:
-        ours, theirs = units(reference, candidate)
-        if not ours and not theirs:
+        first, second = units(reference, candidate)
+        if not first and not second:
             return cls.of_none()
         both = origins(reference), origins(candidate)
-        return cls(ours, {unit.value: unit for unit in theirs}, both)
+        return cls(first, {unit.value: unit for unit in second}, both)
 
     def in_program_order(self) -> Drawing | None:
         """The same draws, to be paired in the order in which they are drawn; None if one has none.
@@ -180,25 +180,35 @@ def samples(found: Match, unit: Unit, choice: Choice, reference: Side | Replay) 
     """The reference's samples as the candidate's draw has them."""
     drawing = found.drawing
     drawn = reference.array(choice.reference.value)
-    ours, theirs = choice.reference.draw, unit.draw
+    reference_draw, candidate_draw = choice.reference.draw, unit.draw
     dtype = found.side.tape.values[unit.value].dtype
-    if ours is not None and theirs is not None and known(ours) and known(theirs):
-        if not (alike(ours, theirs) and not choice.mirrored):
+    if (
+        reference_draw is not None
+        and candidate_draw is not None
+        and known(reference_draw)
+        and known(candidate_draw)
+    ):
+        if not (alike(reference_draw, candidate_draw) and not choice.mirrored):
             random = generator(drawing.turn, drawing.seeds[unit.value])
-            drawn = couple(drawn, ours, theirs, choice.mirrored, random)
+            drawn = couple(drawn, reference_draw, candidate_draw, choice.mirrored, random)
     array = choice.order.apply(drawn)
     return array.astype(np.float64 if dtype.startswith(("float", "bfloat")) else dtype)
 
 
 def _is_one(found: Match, unit: Unit, choice: Choice, run: Replay) -> bool:
     """Whether two draws are from one distribution, parameters that are values included."""
-    ours, theirs = choice.reference.draw, unit.draw
-    if ours is None or theirs is None or choice.mirrored or not alike(ours, theirs):
+    reference_draw, candidate_draw = choice.reference.draw, unit.draw
+    if (
+        reference_draw is None
+        or candidate_draw is None
+        or choice.mirrored
+        or not alike(reference_draw, candidate_draw)
+    ):
         return False
-    for name, value in theirs.reads.items():
-        if name not in ours.reads:
+    for name, value in candidate_draw.reads.items():
+        if name not in reference_draw.reads:
             return False
-        a, b = found.reference.array(ours.reads[name]), run.array(value)
+        a, b = found.reference.array(reference_draw.reads[name]), run.array(value)
         if not _are_one(a, b, choice, unit):
             return False
         if value not in found.drawing.origins[1].noise:  # the reference's may stand for it in `run`
@@ -223,13 +233,15 @@ def _near(a: Array, b: Array) -> bool:
 
 def stays_one(unit: Unit, choice: Choice, reference: Replay, candidate: Replay) -> bool:
     """Whether two draws that were from one distribution are so in other runs of both models."""
-    ours, theirs = choice.reference.draw, unit.draw
-    if ours is None or theirs is None:
+    reference_draw, candidate_draw = choice.reference.draw, unit.draw
+    if reference_draw is None or candidate_draw is None:
         return True
     return all(
-        _are_one(reference.array(ours.reads[name]), candidate.array(value), choice, unit, _near)
-        for name, value in theirs.reads.items()
-        if name in ours.reads
+        _are_one(
+            reference.array(reference_draw.reads[name]), candidate.array(value), choice, unit, _near
+        )
+        for name, value in candidate_draw.reads.items()
+        if name in reference_draw.reads
     )
 
 
@@ -243,7 +255,7 @@ def _by_itself(found: Match) -> Replay:
 def _are_one(
     a: Array, b: Array, choice: Choice, unit: Unit, agree: Callable[[Array, Array], bool] = _agree
 ) -> bool:
-    """Whether the same parameter stands behind each sample, in the order they are put in."""
+    """Whether the same parameter stands behind each sample, in the order of the substitution."""
     try:
         a = choice.order.apply(np.broadcast_to(a, choice.reference.shape))
         b = np.broadcast_to(b, unit.shape)
@@ -295,14 +307,14 @@ def _layouts(reference: tuple[int, ...], candidate: tuple[int, ...]) -> list[Ord
 
 
 def _evidence(found: Match, unit: Unit, choice: Choice, op: Op, run: Replay) -> int:
-    """What follows a draw says for a counterpart; see `Choice`."""
+    """What follows a draw shows of a counterpart; see `Choice`."""
     tape, drawing = found.side.tape, found.drawing
     branch = run.branch()
     branch.replace(unit.value, samples(found, unit, choice, found.reference))
     behind = drawing.behind(found.reference.tape, choice.reference.value)
     pieces = min(max(1, len(tape.consumers[unit.value])), _PIECES)  # each with readers of its own
     touched, misses, left = {unit.value}, 0, _AHEAD * pieces
-    # that the samples are the samples that were put in speaks for nothing
+    # that the samples are those that were substituted shows nothing
     made = behind - {choice.reference.value}
     best = int(_is_made(found, branch.array(unit.value), made))
     for later in tape.ops[op.index + 1 :]:
@@ -351,7 +363,7 @@ def step_to(tape: Tape, op: Op, run: Replay, found: Match) -> None:
         producer = tape.producer(value)
         if producer is not None and value not in run:
             step_to(tape, producer, run, found)
-    tape.step(op, run, found.injected)
+    run.step(op, found.injected)
 
 
 def mirrors(drawing: Drawing) -> Iterator[dict[int, Choice]]:

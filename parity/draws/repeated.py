@@ -18,7 +18,7 @@ from parity.draws.families import can_be_moved, known, standard, stretched
 from parity.draws.settled import BITS, bits_of, state_of
 from parity.tape import Op, Replay, Tape
 
-_HEAD = 64  # numbers by which draws are told apart at first
+_HEAD = 64  # numbers by which draws are distinguished at first
 _SHIFTED = 65_536  # numbers in which one may begin among those of another
 _ROUNDING = 1e-5  # of a standardised sample that was stretched in float32
 
@@ -77,25 +77,26 @@ class _Drawn:
         self.noise = standard(noise, op.draw) if moved and op.draw else noise
         self.head = self.noise[:_HEAD]
         given = op.call.result if isinstance(op.call, Gave) else noise
-        # what tells more than the result that it was made of was made up beside it
+        # what has more information than the result that it was made of was made up beside it
         self.made_up = bits_of(noise) > bits_of(given)
         # what has but one outcome may leave a generator as it was
         self.state = state_of(op) if bits_of(given) > 0 else b""
-        # where a law hangs on values it may leave no choice, and equal samples tell nothing
-        self.tells = not self.made_up and (self.real or known(op.draw) or _orders(op.draw))
+        # where a law hangs on values it may leave no choice, and equal samples show nothing
+        self.informative = not self.made_up and (self.real or known(op.draw) or _orders(op.draw))
 
     def repeats(self, first: _Drawn) -> bool:
         """Whether these are no other random numbers: by a generator's state, or by themselves."""
         if self.state and self.state == first.state:
             return True
-        if not (self.tells and first.tells and self._is_of_one_law(first)):
+        if not (self.informative and first.informative and self._is_of_one_law(first)):
             return False
         shorter = min(self.noise, first.noise, key=len)
         return self._begins_as(first) and bits_of(shorter) >= BITS
 
     def overlaps(self, first: _Drawn) -> bool:
         """Whether one of them begins among the numbers of the other, as of one stream."""
-        if not (self.real and self.tells and first.tells and self._is_of_one_law(first)):
+        both = self.informative and first.informative
+        if not (self.real and both and self._is_of_one_law(first)):
             return False
         if len(np.unique(self.head)) < len(self.head):  # masks have few values
             return False
@@ -121,9 +122,9 @@ class _Drawn:
 
     def _begins_as(self, first: _Drawn) -> bool:
         """Whether the shorter of both is how the longer begins."""
-        for ours, theirs in ((self.head, first.head), (self.noise, first.noise)):
-            size = min(ours.size, theirs.size)
-            if not np.allclose(ours[:size], theirs[:size], _ROUNDING, _ROUNDING):
+        for one, other in ((self.head, first.head), (self.noise, first.noise)):
+            size = min(one.size, other.size)
+            if not np.allclose(one[:size], other[:size], _ROUNDING, _ROUNDING):
                 return False
         return True
 
@@ -158,7 +159,7 @@ def _gives_the_same(tape: Tape, again: Op) -> bool:
     recorded = tape.adapter.to_numpy
     run = Replay(tape, None, dict(tape.recorded))
     for op in (again, *(tape.ops[index] for index in tape.consumers[again.outputs[0]])):
-        tape.step(op, run)
+        run.step(op)
         for value in op.outputs:
             a, b = run.array(value), recorded(tape.recorded[value])
             made_up = value in again.outputs

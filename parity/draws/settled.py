@@ -1,4 +1,4 @@
-"""Draws that are no chance: a fixed seed makes the same numbers whenever the model runs."""
+"""Draws that are no chance: a fixed seed makes the same samples whenever the model runs."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def settle(tape: Tape, again: Callable[[int], Tape]) -> Tape:
 def _settled(tape: Tape, again: Callable[[int], Tape]) -> Tape:
     draws = [op for op in tape.ops if op.role == "random"]
     counting = _seeded_by_state(tape) if draws else set()
-    told = {
+    known_bits = {
         at: 0.0
         for at, op in enumerate(draws)
         if op.index not in counting and _information(tape, op)
     }
     for turn in range(_TURNS):
-        if all(bits >= BITS for bits in told.values()):
+        if all(bits >= BITS for bits in known_bits.values()):
             break
         try:
             other = again(turn)
@@ -52,13 +52,13 @@ def _settled(tape: Tape, again: Callable[[int], Tape]) -> Tape:
             return tape
         if not turn and not tape.lost_draws:
             tape = replace(tape, unseen=_not_followed(tape, other))
-        told = {
+        known_bits = {
             at: bits + _information(tape, draws[at])
-            for at, bits in told.items()
+            for at, bits in known_bits.items()
             if state_of(draws[at]) == state_of(others[at])
             if all(map(np.array_equal, _given(tape, draws[at]), _given(other, others[at])))
         }
-    settled = {draws[at].index for at, bits in told.items() if bits >= BITS}
+    settled = {draws[at].index for at, bits in known_bits.items() if bits >= BITS}
     return replace(tape, ops=_with_constants(tape, settled)) if settled else tape
 
 
@@ -96,7 +96,7 @@ def _by_numpy(tape: Tape) -> list[str]:
 def _not_followed(tape: Tape, other: Tape) -> str:
     """Says so where the draws on a tape do not account for what the model gave another time."""
     if [op.kind for op in tape.ops] != [op.kind for op in other.ops]:
-        return ""  # another program: what follows draws there is told elsewhere
+        return ""  # another program: what follows draws there is reported elsewhere
     recorded = Replay(other, None, other.recorded)
     pairs = [both for both in zip(tape.ops, other.ops, strict=True) if both[0].role == "random"]
     try:
@@ -132,10 +132,11 @@ def _given(tape: Tape, op: Op) -> list[Array]:
 
 
 def _information(tape: Tape, op: Op) -> float:
-    """About how many bits the numbers tell that an operation drew.
+    """About how many bits of information the samples of an operation have.
 
-    Noise that tells more than the result that it was made of was made up beside it: it tells none.
-    A kernel may give the same by what it reads alone; then the generator's state tells all.
+    Noise with more information than the result that it was made of was made up beside it and has
+    none.
+    A kernel may give the same by what it reads alone; then the generator's state has all of it.
     """
     noise, given = (sum(map(bits_of, found)) for found in (_arrays(tape, op), _given(tape, op)))
     if noise > given:
@@ -150,7 +151,7 @@ def state_of(op: Op) -> bytes:
 
 
 def bits_of(array: Array) -> float:
-    """About how many bits an array of random numbers tells."""
+    """About how many bits of information an array of random numbers has."""
     _, counts = np.unique(array, return_counts=True)
     if array.dtype.kind == "f" and len(counts) == array.size:
         return _OF_A_FLOAT * array.size
@@ -159,7 +160,7 @@ def bits_of(array: Array) -> float:
 
 def _seeded_by_state(tape: Tape) -> set[int]:
     """Draws by a seed that is made of what a run changes, as a count of its calls, which is put
-    back. A seed is a whole number: what else a draw reads says how it is shaped or distributed.
+    back. A seed is a whole number: what else a draw reads states how it is shaped or distributed.
     """
     held = {value.id for value in tape.values if value.written}
     recorded = Replay(tape, None, tape.recorded)

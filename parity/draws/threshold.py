@@ -18,8 +18,8 @@ def meant(tape: Tape, run: Replay, unit: Unit, origins: Origins) -> Draw | None:
     """What a draw amounts to: a Bernoulli one where the noise is only compared with a number.
 
     The number is found by halving: noise that is the same in all elements is either above it in all
-    of them or below. Functions that compare and go on in one, as dropout does, give one of two
-    values for each element.
+    of them or below. Functions that fuse a comparison and what follows, as dropout does, give one
+    of two values for each element.
     """
     if unit.draw is None or not known(unit.draw) or FAMILIES[unit.draw.name].discrete:
         return unit.draw
@@ -46,32 +46,32 @@ def monotone(tape: Tape, run: Replay, unit: Unit, origins: Origins) -> bool:
     """Whether what meets the model's data is a monotone function of one draw and of no other."""
     made = {unit.value}
     chain: set[int] = set()
-    ends: set[int] = set()
+    cuts: set[int] = set()
     for op in tape.ops:
         read = made.intersection(op.inputs)
         if op.index not in tape.used or op.role == "random" or not read:
             continue
         if any(origins.mixed(value) for value in op.outputs):
-            ends |= read
+            cuts |= read
             continue
         if any(one in origins.noise and one not in made for one in op.inputs):
             return False
         chain.add(op.index)
         made.update(op.outputs)
-    ends |= made.intersection(tape.outputs.values())
+    cuts |= made.intersection(tape.outputs.values())
     places = np.linspace(0.002, 0.998, _PLACES)
     try:
         rows = [_at(tape, run, unit, float(p), chain) for p in places]
     except ReplayError:
         return False
-    for end in ends:
-        values = np.array([row.array(end).astype(np.float64).ravel() for row in rows])
+    for cut_value in cuts:
+        values = np.array([row.array(cut_value).astype(np.float64).ravel() for row in rows])
         steps = np.diff(values, axis=0)
         least = 1e-9 * np.abs(values).max()
         rises, falls = (steps >= -least).all(axis=0), (steps <= least).all(axis=0)
         if not bool((rises | falls).all()):
             return False
-    return bool(ends)
+    return bool(cuts)
 
 
 def _at(tape: Tape, run: Replay, unit: Unit, p: float, chain: set[int]) -> Replay:
@@ -92,16 +92,16 @@ def _share(tape: Tape, run: Replay, unit: Unit, chain: list[Op], end: int) -> fl
 
     low, high = 1e-12, 1 - 1e-12
     below, above = cut(low), cut(high)
-    told = below != above
-    if not told.any():
+    decided = below != above
+    if not decided.any():
         return None
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        found = cut(middle)[told]
-        if np.array_equal(found, above[told]):
+        found = cut(middle)[decided]
+        if np.array_equal(found, above[decided]):
             high = middle
-        elif np.array_equal(found, below[told]):
+        elif np.array_equal(found, below[decided]):
             low = middle
         else:
             return None
-    return 1 - low if not below.dtype == bool or above[told].all() else low
+    return 1 - low if not below.dtype == bool or above[decided].all() else low

@@ -61,7 +61,7 @@ def _drawn(tape: Tape) -> list[Unit]:
 
 
 def _is_a_seed(tape: Tape, op: Op) -> bool:
-    """Whether whole numbers are drawn by which stateless operations draw, and nothing else."""
+    """Whether integers are drawn by which stateless operations draw, and nothing else."""
     if op.draw is not None or "int" not in tape.values[op.outputs[0]].dtype:
         return False
     read, used = Once(op.outputs), set(tape.outputs.values())

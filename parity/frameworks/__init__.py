@@ -1,128 +1,87 @@
-"""One file per framework, the same sections in each: recognise, record, tensors, replay, version.
+"""The frameworks that parity knows: how each is found, and its adapter loaded.
 
 A framework is found through `sys.modules`: what the user has not imported is never imported here.
-A new framework is one new file and one line in `FRAMEWORKS`.
+A new framework is one file and one call of `register`; see docs/adding-a-framework.md. What an
+adapter has to offer is `protocol.Framework`, what it may state of itself besides `traits.Traits`.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
-from parity.errors import FrameworkMissing, ModelError, UsageError
+from parity.errors import FrameworkMissing, UsageError
 from parity.progress import say
-from parity.tape import Adapter, Array, Tape
 
 if TYPE_CHECKING:
-    from parity.model import Inputs, Model
-    from parity.weights.cell_weights import CellWeights
-    from parity.weights.tensors import Tensor
+    from parity.frameworks.protocol import Framework
+    from parity.frameworks.traits import Traits
 
-# framework: (the module that shows that it is in use, the file here)
-FRAMEWORKS = {
-    "torch": ("torch", "parity.frameworks.torch"),
-    "tensorflow": ("tensorflow", "parity.frameworks.tensorflow"),
-    "chainer": ("chainer", "parity.frameworks.chainer"),
-    "numpy": ("numpy", "parity.frameworks.numpy"),
-}
-# Libraries whose models run in one of these frameworks, likewise.
+
+@dataclass(frozen=True)
+class Registered:
+    """What is known of a framework before it is imported.
+
+    Attributes:
+        module: the module that shows that it is in use.
+        adapter: the module that is its adapter.
+        aliases: other names that users give it.
+        packages: whose code is its own, so that no line of theirs is a user's; default `module`.
+        title: how people write it; default its name.
+        variables: environment variables that it reads at its start and that may change values.
+        generated: folders for temporary files into which it writes code that it generates.
+        model_files: endings of files that it writes and reads itself, as of whole models.
+        numbers_layers: whether the names it invents for layers are counted through the process.
+    """
+
+    module: str
+    adapter: str
+    aliases: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    title: str = ""
+    variables: tuple[str, ...] = ()
+    generated: tuple[str, ...] = ()
+    model_files: tuple[str, ...] = ()
+    numbers_layers: bool = False
+
+
+FRAMEWORKS: dict[str, Registered] = {}
+# Libraries whose models run in one of these frameworks: the module that shows that they are in
+# use, and the file here.
 LIBRARIES = {"rllib": ("ray", "parity.frameworks.rllib")}
-ALIASES = {"tf": "tensorflow", "keras": "tensorflow", "pytorch": "torch"}
+# Numerical packages that have no adapter: their code is no user's either.
+OTHER_PACKAGES = ("jax",)
 
 
-class Framework(Adapter, Protocol):
-    """An adapter that also recognises models and records them."""
+def register(name: str, framework: Registered) -> None:
+    """Makes a framework known, as `parity.wrap(..., framework=name)` takes it.
 
-    def recognises(self, obj: object) -> bool:
-        """Whether `obj` is a model of this framework."""
-
-    def signed(self, obj: Any) -> Callable[..., Any]:
-        """The function whose signature a model has."""
-
-    def record(self, model: Model, inputs: Inputs) -> Tape:
-        """Runs the model once on NumPy inputs, leaves it as it was, and returns the tape.
-
-        Raises:
-            ModelError: the model raised, or cannot be recorded.
-        """
-
-    def plain(self, model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
-        """A function that runs the model on NumPy inputs without recording it.
-
-        It gives the outputs by name, bit for bit those of `record`, as arrays of their own, and
-        leaves the model as it was. The model must have been recorded before: that builds it.
-        It raises ModelError where the model raises.
-
-        Args:
-            as_called: whether to run what the model's user runs, traced and compiled parts as they
-                are, instead of the Python code behind them, which is what is recorded.
-        """
-
-    def other_random_state(self, turn: int) -> AbstractContextManager[None]:
-        """Within it a model draws other numbers, at each turn, unless it sets a seed of its own."""
-
-    def tensors(self, obj: object) -> list[Tensor]:
-        """The parameters and buffers that a model holds, in its own order, each once."""
-
-    @property
-    def FILE_FORMATS(self) -> Mapping[str, str]:  # noqa: N802
-        """The formats in which it writes files itself, by suffix, where another would do too."""
-
-    def cells(self, names: Collection[str], read: Callable[[str], Array]) -> Iterable[CellWeights]:
-        """The recurrent cells of its own that a model has, by the names of all its tensors.
-
-        Args:
-            read: an array of a tensor's shape, by name; it is moved about as its contents would be.
-        """
-
-    def cell_layer(self, name: str, known: Collection[str]) -> str | None:
-        """The layer of its own that is a cell and that a weight is one of; None for no such.
-
-        Args:
-            known: the names of all of the model's tensors.
-        """
-
-    def momentum(self, kept: float) -> str:
-        """What its batch norms call it where a batch leaves `kept` of a running statistic."""
-
-    def stored_name(self, name: str) -> str:
-        """What a tensor is called in a file."""
-
-    def own_writer(self, obj: Any, name: str) -> Callable[[str], Any] | None:
-        """What writes a model to a file of this name; None where the framework does not."""
-
-    def own_reader(self, obj: Any, format: str) -> Callable[[str], Any] | None:
-        """What fills a model from a file in its own format; None where it is another's."""
-
-    def input_shapes(self, obj: Any) -> list[tuple[int | None, ...]]:
-        """The shapes of a model's inputs, the batch first; [] where it does not state them."""
-
-    def takes_channels_last(self, obj: Any) -> bool:
-        """Whether a model's first layer goes over images whose channels come last."""
-
-    def versions(self) -> dict[str, str]:
-        """Versions and settings that can change numbers."""
+    Args:
+        name: what it is called in options, reports and JSON.
+        framework: where it and its adapter are; see docs/adding-a-framework.md.
+    """
+    FRAMEWORKS[name] = framework
+    _forget()
 
 
-class Library(Protocol):
-    """Lends the models of a library a face that one of the frameworks records."""
+def unregister(name: str) -> None:
+    """Makes a framework unknown again, as at the end of a test that registered it."""
+    del FRAMEWORKS[name]
+    _forget()
 
-    def recognises(self, obj: object) -> bool:
-        """Whether `obj` is a model of this library."""
 
-    def framework(self, obj: object) -> str:
-        """The framework whose operations it runs.
+def _forget() -> None:
+    owner_of.cache_clear()
+    packages.cache_clear()
 
-        Raises:
-            ModelError: it is no model of this library.
-        """
 
-    def prepared(self, obj: Any) -> Any:
-        """The model as a callable with named outputs."""
+def aliases() -> dict[str, str]:
+    """The names of frameworks by their aliases."""
+    return {alias: name for name, one in FRAMEWORKS.items() for alias in one.aliases}
 
 
 def extra(name: str) -> str:
@@ -138,16 +97,23 @@ def load(name: str) -> Framework:
         FrameworkMissing: it is not installed.
     """
     __tracebackhide__ = True
-    name = ALIASES.get(name, name)
+    name = aliases().get(name, name)
     if name not in FRAMEWORKS:
         raise UsageError(
             f"Unknown framework {name!r}; known are {', '.join(FRAMEWORKS)}; "
             f"parity.wrap knows {', '.join(LIBRARIES)} too."
         )
-    return cast(Framework, _imported(name, *FRAMEWORKS[name], extra(name)))
+    framework = FRAMEWORKS[name]
+    found = load_adapter(name, framework.module, framework.adapter, extra(name))
+    return cast("Framework", found)
 
 
-def _imported(name: str, module: str, adapter: str, install: str) -> Any:
+def load_adapter(name: str, module: str, adapter: str, install: str) -> Any:
+    """Imports an adapter.
+
+    Raises:
+        FrameworkMissing: what it is for is not installed; the message states how to.
+    """
     __tracebackhide__ = True
     if module not in sys.modules and importlib.util.find_spec(module) is None:
         raise FrameworkMissing(f"{name} is not installed. Install it with: {install}", name)
@@ -156,73 +122,90 @@ def _imported(name: str, module: str, adapter: str, install: str) -> Any:
     return importlib.import_module(adapter)
 
 
-def prepare(obj: Any, framework: str | None) -> tuple[Any, str]:
-    """What is to be recorded, and the name of the framework that records it.
-
-    Raises:
-        ParityError: as for `recognise`; or the model is not of the library that was named.
-    """
-    __tracebackhide__ = True
-    for name, (module, adapter) in LIBRARIES.items():
-        if framework == name or framework is None and module in sys.modules:
-            library: Library = _imported(name, module, adapter, f"pip install 'ray[{name}]'")
-            if framework == name or library.recognises(obj):
-                runs = library.framework(obj)
-                return library.prepared(obj), runs
-    return obj, recognise(obj, framework)
+def names_in_use() -> list[str]:
+    """The frameworks that are imported."""
+    return [name for name, one in FRAMEWORKS.items() if one.module in sys.modules]
 
 
-def recognise(obj: object, framework: str | None = None) -> str:
-    """The name of the framework that a model is of.
+def in_use() -> list[Framework]:
+    """The adapters of the frameworks that are imported."""
+    return [load(name) for name in names_in_use()]
 
-    Raises:
-        ModelError: it cannot be told, or `obj` cannot be called.
-    """
-    __tracebackhide__ = True
-    if framework is not None:
-        load(framework)
-        return ALIASES.get(framework, framework)
-    in_use = [name for name, (module, _) in FRAMEWORKS.items() if module in sys.modules]
-    for name in in_use:
-        if load(name).recognises(obj):
-            return name
-    if not callable(obj):
-        raise ModelError(
-            f"{type(obj).__name__} is no model that parity knows, and cannot be called. "
-            "Hand in a torch, Keras, TensorFlow or Chainer model, or a function over tensors."
-        )
-    if isinstance(obj, type):
-        raise ModelError(f"{obj.__name__} is a class. Hand in an instance: {obj.__name__}(...).")
-    from parity.frameworks.function_framework import told_by
 
-    models = {name: load(name).recognises for name in in_use}
-    roots = {**ALIASES, **{name: name for name in FRAMEWORKS}}
-    used: set[str] = set()
-    for told in told_by(obj, models, roots):
-        used = told & set(in_use)
-        if len(used) == 1:
-            return used.pop()
-    name = getattr(obj, "__name__", type(obj).__name__)
-    why = f": its module uses {' and '.join(sorted(used))}" if used else ""
-    which = [one for one in FRAMEWORKS if one in used or not used]
-    ways = " or ".join(f"framework={one!r}" for one in which)
-    words = " or ".join(f"{word_of(obj)}@{one}" for one in which)
-    raise ModelError(
-        f"Cannot tell the framework of {name!r}{why}. Name it: parity.wrap({name}, ...) with "
-        f"{ways}.",
-        f"Cannot tell the framework of {name!r}{why}. Name it behind an @: {words}.",
-    )
+def traits() -> list[Traits]:
+    """What is particular to each of them."""
+    return [framework.TRAITS for framework in in_use()]
+
+
+@functools.cache
+def packages() -> frozenset[str]:
+    """The packages whose code is no user's."""
+    known = (one for framework in FRAMEWORKS.values() for one in _packages_of(framework))
+    return frozenset((*known, *OTHER_PACKAGES))
+
+
+def _packages_of(framework: Registered) -> tuple[str, ...]:
+    return framework.packages or (framework.module,)
+
+
+@functools.cache
+def owner_of(module: str) -> str:
+    """The framework whose code a module is, by the module's name; "" for any other."""
+    for name, framework in FRAMEWORKS.items():
+        for package in _packages_of(framework):
+            if module == package or module.startswith(f"{package}."):
+                return name
+    return ""
 
 
 def framework_of(tensor: object) -> str:
     """The framework that a tensor is of; "" if it is no tensor, or of NumPy's or another."""
-    root = type(tensor).__module__.partition(".")[0]
-    name = ALIASES.get(root, root)
+    name = owner_of(type(tensor).__module__)
     tensors = hasattr(tensor, "shape") and hasattr(tensor, "dtype")
-    return name if tensors and name in FRAMEWORKS and name != "numpy" else ""
+    return name if tensors and name != "numpy" else ""
 
 
-def word_of(obj: Any) -> str:
-    """How the command names a function, as far as it can be seen from it."""
-    name, module = getattr(obj, "__qualname__", "<"), getattr(obj, "__module__", None)
-    return f"{module}:{name}" if module and "<" not in name else "package.module:attribute"
+# --- those that come with this package -----------------------------------------------------------
+
+register(
+    "torch",
+    Registered(
+        "torch",
+        "parity.frameworks.torch",
+        aliases=("pytorch",),
+        packages=("torch", "functorch", "torchgen"),
+        title="PyTorch",
+        variables=("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",),
+    ),
+)
+register(
+    "tensorflow",
+    Registered(
+        "tensorflow",
+        "parity.frameworks.tensorflow",
+        aliases=("tf", "keras"),
+        packages=("tensorflow", "keras", "tf_keras"),
+        title="TensorFlow",
+        variables=(
+            "TF_ENABLE_ONEDNN_OPTS",
+            "TF_DETERMINISTIC_OPS",
+            "TF_NUM_INTRAOP_THREADS",
+            "TF_NUM_INTEROP_THREADS",
+            "KERAS_BACKEND",
+            "XLA_FLAGS",
+        ),
+        generated=("__autograph_generated_file",),
+        model_files=(".keras", ".h5"),
+        numbers_layers=True,
+    ),
+)
+register(
+    "chainer",
+    Registered(
+        "chainer", "parity.frameworks.chainer", packages=("chainer", "chainerx"), title="Chainer"
+    ),
+)
+register(
+    "numpy",
+    Registered("numpy", "parity.frameworks.numpy", aliases=("np",), title="NumPy"),
+)

@@ -17,7 +17,7 @@ from parity.draws.host import Host
 from parity.errors import ModelError, NoFloat64
 from parity.frameworks import invoke
 from parity.frameworks.chainer_numpy import import_chainer
-from parity.frameworks.chainer_products import product as product
+from parity.frameworks.chainer_traits import TRAITS as TRAITS
 from parity.frameworks.chainer_watcher import (
     Call,
     Watch,
@@ -29,21 +29,8 @@ from parity.frameworks.chainer_watcher import (
     path_of,
     state_of,
 )
-from parity.frameworks.chainer_weights import FILE_FORMATS as FILE_FORMATS
-from parity.frameworks.chainer_weights import cell_layer as cell_layer
-from parity.frameworks.chainer_weights import cells as cells
-from parity.frameworks.chainer_weights import momentum as momentum
-from parity.frameworks.chainer_weights import stored_name as stored_name
-from parity.frameworks.chainer_windows import channel_axis as channel_axis
-from parity.frameworks.chainer_windows import padding as padding
-from parity.frameworks.chainer_windows import window as window
-from parity.frameworks.chainer_words import SETTINGS as SETTINGS
 from parity.frameworks.chainer_words import WORDS as WORDS
 from parity.frameworks.invoke import no_tensors, run
-from parity.frameworks.without_files import input_shapes as input_shapes
-from parity.frameworks.without_files import own_reader as own_reader
-from parity.frameworks.without_files import own_writer as own_writer
-from parity.frameworks.without_files import takes_channels_last as takes_channels_last
 from parity.keeping import left_as_it_was
 from parity.model import flatten_inputs, map_arrays
 from parity.recorder import Recorder, discover

@@ -2,7 +2,7 @@
 
 Chainer's last release reads two names that NumPy 2 dropped: `np.sctypes` and `np.float`. Only two
 of its modules do. They get a stand-in for NumPy that has the names; NumPy itself has them only
-while Chainer is being imported, by parity or, through parity/chainer_import.py, by anyone else.
+while Chainer is being imported, by parity or, through `import_hooks`, by anyone else.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def import_chainer() -> Any:
                 "chainer",
             )
     importlib.import_module("chainer")
-    _give_stand_in()  # with a shim of the user's own it may have been imported before parity
+    _give_stand_in()  # with the user's own shim it may have been imported before parity
     return sys.modules["chainer"]
 
 

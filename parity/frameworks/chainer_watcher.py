@@ -24,7 +24,7 @@ from parity.tape import Array, LeafKind, Role
 
 chainer = import_chainer()
 
-# Chainer's functions, by class, that put the same numbers elsewhere.
+# Chainer's functions, by class, that put the same values elsewhere.
 _MOVES = frozenset(
     "AsStrided Broadcast BroadcastTo Cast Concat Copy Depth2Space Diagonal Dstack ExpandDims Flip "
     "FlipLR FlipUD GetItem Hstack Im2Col Moveaxis Pad PadSequence Permutate Repeat Reshape "
@@ -185,7 +185,7 @@ class Watch:
             if not np.array_equal(pre[key], item, equal_nan=item.dtype.kind == "f")
             and (self.recorder.find(item) is not None or self._name(item)[1])
         )
-        for key in changed:  # a leaf, or what an earlier change made, with the numbers it had
+        for key in changed:  # a leaf, or what an earlier change made, with the values it had
             self.value(held[key])
         masked = any(
             item.dtype == bool and self.recorder.find(item) is None and not self._name(item)[1]

@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 import numpy as np
 
+from parity.frameworks.traits import WeightRules
 from parity.tape import Array
 from parity.weights.cell_weights import CellWeights, cells_by_name, weights_of_cell
-
-FILE_FORMATS = {".npz": "chainer"}
 
 _CELL = re.compile(r"(?P<cell>.*/)(?P<role>[wb]\d+|(?:upward|lateral|[WU](?:_[rz])?)/[Wb])$")
 _GATES = (1, 2, 0, 3)  # an LSTM's are a, i, f, o, unit by unit
@@ -19,7 +18,7 @@ _STEPS = re.compile(r"((.+)/\d+)/w\d$")
 
 
 def cells(names: Collection[str], read: Callable[[str], Array]) -> Iterator[CellWeights]:
-    """See `Framework.cells`."""
+    """See `WeightRules.cells`."""
     return cells_by_name(names, read, _CELL, _cell)
 
 
@@ -66,7 +65,7 @@ def _gru(own: Mapping[str, Array]) -> CellWeights:
 
 
 def cell_layer(name: str, known: Collection[str]) -> str | None:
-    """See `Framework.cell_layer`."""
+    """See `WeightRules.cell_layer`."""
     if match := _GRU.match(name):
         return match[1]
     if match := _STEPS.match(name):
@@ -78,10 +77,19 @@ def cell_layer(name: str, known: Collection[str]) -> str | None:
 
 
 def momentum(kept: float) -> str:
-    """See `Framework.momentum`."""
+    """See `WeightRules.momentum`."""
     return f"decay {kept:g}"
 
 
 def stored_name(name: str) -> str:
-    """See `Framework.stored_name`."""
+    """See `WeightRules.stored_name`."""
     return name.lstrip("/")
+
+
+WEIGHTS = WeightRules(
+    cells=cells,
+    cell_layer=cell_layer,
+    momentum=momentum,
+    stored_name=stored_name,
+    file_formats={".npz": "chainer"},
+)

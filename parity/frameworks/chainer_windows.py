@@ -9,7 +9,7 @@ from parity.windows import Geometry, Padding, Sizes, Window, numbers
 
 
 def window(op: Op, tape: Tape) -> Window | None:
-    """See `Adapter.window`."""
+    """See `Traits.window`."""
     if op.word in ("convolution", "transposed_convolution"):
         return convolution(op, tape, op.word == "transposed_convolution", _geometry)
     if op.word in ("max_pool", "average_pool", "columns"):
@@ -45,7 +45,7 @@ def _geometry(op: Op, kernel: Sizes, axes: Sizes, x: Sizes, y: Sizes) -> Geometr
 
 
 def padding(op: Op, tape: Tape) -> Padding | None:
-    """See `Adapter.padding`."""
+    """See `Traits.padding`."""
     given, rank = op.attributes, len(tape.values[op.inputs[0]].shape)
     pads = given.get("pad_width")
     if op.word != "pad" or not isinstance(pads, (tuple, list)) or len(pads) != rank:

@@ -13,7 +13,7 @@ ReadGeometry = Callable[[Op, Sizes, Sizes, Sizes, Sizes], Geometry | None]
 
 
 def channel_axis(op: Op, rank: int) -> int:
-    """See `Adapter.channel_axis`."""
+    """See `Traits.channel_axis`."""
     return 1
 
 

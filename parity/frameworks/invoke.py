@@ -15,7 +15,8 @@ import numpy as np
 
 from parity.callstack import foreign_paths
 from parity.errors import ModelError, ParityError
-from parity.frameworks import framework_of, word_of
+from parity.frameworks import framework_of
+from parity.frameworks.recognise import word_of
 from parity.keeping import once
 from parity.model import full_name, name_of
 from parity.outputs import flatten
@@ -142,7 +143,7 @@ def other_random_state(turn: int) -> Iterator[None]:
 
 
 def same_outputs(one: Tape, other: Tape) -> bool:
-    """Whether two runs of a model gave the same numbers."""
+    """Whether two runs of a model gave the same values."""
     found = [
         {name: tape.adapter.to_numpy(tape.recorded[value]) for name, value in tape.outputs.items()}
         for tape in (one, other)

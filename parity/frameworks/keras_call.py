@@ -11,7 +11,7 @@ from parity.model import Model, as_it_is, is_record
 
 
 def keras_arguments(model: Model, tensors: Any) -> Arguments:
-    """How the model takes its inputs; it is told if it trains, unless the inputs say so."""
+    """How the model takes its inputs; with its flag of training, unless the inputs have it."""
     args, kwargs = bound(model, tensors, flagged=True)
     taken = inspect.signature(model.obj.call).parameters.values()
     places = [p.name for p in taken if p.kind is p.POSITIONAL_OR_KEYWORD]

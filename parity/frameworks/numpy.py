@@ -1,9 +1,9 @@
-"""NumPy callables: only what goes in and comes out can be seen; said to be so."""
+"""NumPy callables: only what goes in and comes out can be seen; reported to be so."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,8 @@ from parity.draws.host import Host
 from parity.errors import NoFloat64
 from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run
-from parity.frameworks.without_files import FILE_FORMATS as FILE_FORMATS
-from parity.frameworks.without_files import cell_layer as cell_layer
-from parity.frameworks.without_files import input_shapes as input_shapes
-from parity.frameworks.without_files import own_reader as own_reader
-from parity.frameworks.without_files import own_writer as own_writer
-from parity.frameworks.without_files import stored_name as stored_name
-from parity.frameworks.without_files import takes_channels_last as takes_channels_last
+from parity.frameworks.numpy_keeping import STATE
+from parity.frameworks.traits import Traits
 from parity.keeping import left_as_it_was, other_generators
 from parity.model import flatten_inputs, map_arrays
 from parity.numerics.accounting import in_reals
@@ -32,10 +27,11 @@ from parity.tape import Array, Native, Op, Precision, Tape
 from parity.weights.tensors import Tensor
 
 if TYPE_CHECKING:
-    from parity.frameworks import Framework
+    from parity.frameworks.protocol import Framework
     from parity.model import Inputs, Model
 
 name = "numpy"
+TRAITS = Traits(state=STATE, switches=lambda: _blas())
 WORDS: dict[str, str] = {}  # a function is one operation, and none of these
 
 # --- recognise ---------------------------------------------------------------------------------
@@ -158,16 +154,16 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
 def _looked_up(
     call: _Call, arguments: Sequence[Native], found: Sequence[Array], results: Sequence[int]
 ) -> list[int]:
-    """Which results are made of whole numbers, as of the rows of a table of weights."""
-    turned = [
+    """Which results are made of integers, as of the rows of a table of weights."""
+    shuffled = [
         np.roll(array.ravel(), 1).reshape(array.shape) if array.dtype.kind in "biu" else array
         for array in arguments
     ]
-    if all(np.array_equal(a, b) for a, b in zip(arguments, turned, strict=True)):
+    if all(np.array_equal(a, b) for a, b in zip(arguments, shuffled, strict=True)):
         return []
     try:
-        others = _called(call, turned)
-    except NoFloat64:  # whole numbers that have to be in order
+        others = _called(call, shuffled)
+    except NoFloat64:  # integers that have to be in order
         return []
     return [at for at in results if not _equal(found[at], others[at])]
 
@@ -185,18 +181,18 @@ def _is_wide(call: _Call, arguments: Sequence[Native], found: Sequence[Array]) -
             size = np.abs(in_reals(before))
             expected = most * (_STEP / step)
             # what jumps is a branch, what moves by next to nothing is lost in float64 too
-            told = (most < size * _JUMP) & (expected > size * _LOST)
-            if _mostly((least == 0) | (least > _FURTHER * expected), told):
+            measured = (most < size * _JUMP) & (expected > size * _LOST)
+            if _mostly((least == 0) | (least > _FURTHER * expected), measured):
                 return False
     return True
 
 
-def _mostly(narrow: Array, told: Array) -> bool:
-    """Whether most of what is told is narrow, of all elements or of a slice along some axis."""
-    axes = [tuple(i for i in range(told.ndim) if i != axis) for axis in range(told.ndim)]
+def _mostly(narrow: Array, measured: Array) -> bool:
+    """Whether most of what is measured is narrow, of all elements or of a slice along some axis."""
+    axes = [tuple(i for i in range(measured.ndim) if i != axis) for axis in range(measured.ndim)]
     for others in (None, *axes):
-        count, least = told.sum(others), 1 if others is None else _POOL
-        if ((count >= least) & (2 * (narrow & told).sum(others) > count)).any():
+        count, least = measured.sum(others), 1 if others is None else _POOL
+        if ((count >= least) & (2 * (narrow & measured).sum(others) > count)).any():
             return True
     return False
 
@@ -270,39 +266,18 @@ def to_bfloat16(array: Native) -> Native:
     return array  # nor has NumPy
 
 
-def window(op: Op, tape: Tape) -> None:
-    """A function is one operation, and none of these."""
-
-
-def padding(op: Op, tape: Tape) -> None:
-    """See `window`."""
-
-
-def product(op: Op, tape: Tape) -> None:
-    """See `window`."""
-
-
-SETTINGS: dict[str, tuple[str, ...]] = {}
-
-
-def cells(names: Collection[str], read: Callable[[str], Array]) -> tuple[()]:
-    return ()
-
-
-def momentum(kept: float) -> str:
-    return f"momentum {kept:g}"
-
-
-def channel_axis(op: Op, rank: int) -> int:
-    return 1
-
-
 def is_foreign(op: Op) -> bool:
     return True  # the one operation is the user's function
 
 
 def versions() -> dict[str, str]:
     return {"numpy": np.__version__}
+
+
+def _blas() -> dict[str, str]:
+    built: Any = np.show_config(mode="dicts") or {}
+    blas = built.get("Build Dependencies", {}).get("blas", {})
+    return {"blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()}
 
 
 _ADAPTER = type_cast("Framework", sys.modules[__name__])

@@ -1,4 +1,4 @@
-"""RLlib's models: not a framework but a library over two, so it lends its models another face.
+"""RLlib's models: not a framework but a library over two, so it wraps its models.
 
 A `TorchModelV2`, `TFModelV2` or `TorchRLModule`, RLlib's own or a user's subclass, is called as
 RLlib calls it, and gives its outputs by name. It is recorded and its weights are found by torch's

@@ -32,23 +32,10 @@ from parity.frameworks.invoke import no_tensors, run, takes_as_given
 from parity.frameworks.invoke import other_random_state as other_state_of_numpy
 from parity.frameworks.keras_call import keras_arguments
 from parity.frameworks.tensorflow_call import Call
-from parity.frameworks.tensorflow_products import product as product
+from parity.frameworks.tensorflow_traits import TRAITS as TRAITS
 from parity.frameworks.tensorflow_watcher import Watcher
-from parity.frameworks.tensorflow_weights import cells as cells
-from parity.frameworks.tensorflow_weights import input_shapes as input_shapes
-from parity.frameworks.tensorflow_weights import momentum as momentum
-from parity.frameworks.tensorflow_weights import own_reader as own_reader
-from parity.frameworks.tensorflow_weights import own_writer as own_writer
-from parity.frameworks.tensorflow_weights import takes_channels_last as takes_channels_last
-from parity.frameworks.tensorflow_windows import channel_axis as channel_axis
-from parity.frameworks.tensorflow_windows import padding as padding
-from parity.frameworks.tensorflow_windows import window as window
-from parity.frameworks.tensorflow_words import SETTINGS as SETTINGS
 from parity.frameworks.tensorflow_words import WORDS as WORDS
 from parity.frameworks.threads import followed
-from parity.frameworks.without_files import FILE_FORMATS as FILE_FORMATS
-from parity.frameworks.without_files import cell_layer as cell_layer
-from parity.frameworks.without_files import stored_name as stored_name
 from parity.keeping import left_as_it_was
 from parity.model import flatten_inputs, map_arrays
 from parity.recorder import Recorder
@@ -113,7 +100,7 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
         return isinstance(thing, layers) and id(thing) not in held.inner
 
     recorder = Recorder(_ADAPTER, is_layer, held.layers, root, separator="/")
-    state.apart(held)
+    state.give_own_memory(held)
     before = state.snapshot(held)
     watcher = Watcher(recorder, before)
 
@@ -327,7 +314,7 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
                 call.wide = table.widened(call.attributes, known.types)
             try:
                 results = _run(call, inputs, call.wide)
-            except tf.errors.OpError as error:  # what kernels raise; others are ours
+            except tf.errors.OpError as error:  # of a kernel, not of parity
                 raise NoFloat64(error.message.split("\n")[0]) from error
         table.check_wide(results, op.kind)
     return [results[index] for index in call.kept]
@@ -376,7 +363,7 @@ def is_foreign(op: Op) -> bool:
 
 
 def versions() -> dict[str, str]:
-    """Versions, and the switches that change numbers."""
+    """Versions, and the switches that change values."""
     keras = sys.modules.get("keras")
     within = tf.config.threading.get_intra_op_parallelism_threads()
     between = tf.config.threading.get_inter_op_parallelism_threads()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tensorflow.python.eager.polymorphic_function.atomic_function import AtomicFunction
@@ -36,6 +36,30 @@ class Call:
     wide: tuple[Any, ...] | None = None
     state: bytes = b""
     graph: Any = None
+
+
+@dataclass
+class Reads:
+    """What an operation reads: values of the tape by `ids`, and tensors that stay as they are."""
+
+    ids: list[int] = field(default_factory=list)
+    dtypes: list[int] = field(default_factory=list)
+    arguments: list[Native | None] = field(default_factory=list)
+    variables: list[tuple[Native, Native]] = field(default_factory=list)  # with their contents
+
+    def fixed(self, tensor: Native) -> None:
+        self.arguments.append(tensor)
+
+    def value(self, value: int, tensor: Native) -> None:
+        self.ids.append(value)
+        self.dtypes.append(tensor._datatype_enum())
+        self.arguments.append(None)
+
+    def call(
+        self, kind: str, attributes: tuple[Any, ...], outputs: int, kept: tuple[int, ...]
+    ) -> Call:
+        arguments, dtypes = tuple(self.arguments), tuple(self.dtypes)
+        return Call(kind, attributes, arguments, dtypes, outputs, kept, tuple(self.variables))
 
 
 def called_by() -> Any:

@@ -1,4 +1,4 @@
-"""What TensorFlow's operations draw from, and those that draw and transform in one, taken apart."""
+"""What TensorFlow's operations draw from; fused draws and transforms are taken apart."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What TensorFlow's operations are: moves or draws, what is a setting, and their float64.
 
 A type's attributes and arguments are read off TensorFlow's own registry. By hand are only the
-lists of what moves numbers, and float64 versions of the kernels that have none.
+lists of what moves values, and float64 versions of the kernels that have none.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _RANDOM = re.compile(
     r"Random(?!.*(GetKey|GetAlg|Dataset|Queue|Generator|Grad))|Multinomial|TruncatedNormal"
     r"|^Stateful(Standard|Uniform)|^StatelessShuffle|CandidateSampler|^RngReadAndSkip"
 )
-# Arguments that say how, not what: constants among them are shown as attributes.
+# Arguments that state how, not what: constants among them are shown as attributes.
 _SETTINGS = {
     **dict.fromkeys(("reduction_indices", "axis", "dim", "split_dim", "dimension"), "axis"),
     **{
@@ -48,12 +48,22 @@ _SETTINGS = {
         ).split()
     },
 }
-# Attributes that say nothing of the numbers.
+# Attributes that say nothing of the values.
 NOISE = frozenset(
     "Truncate validate_indices validate_shape use_cudnn_on_gpu grad_a grad_b grad_x grad_y "
     "container shared_name config config_proto executor_type _output_shapes _XlaMustCompile".split()
 )
 FLOAT8 = (tf.dtypes.experimental.float8_e4m3fn, tf.dtypes.experimental.float8_e5m2)
+# Names of the dtypes that hold numbers, by TensorFlow's own codes.
+NUMERIC = {
+    int(dtype.as_datatype_enum): dtype.name
+    for dtype in (
+        *(tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.complex64, tf.complex128, tf.bool),
+        *FLOAT8,
+        *(tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64),
+    )
+}
+INTEGERS = frozenset(code for code, dtype in NUMERIC.items() if dtype.startswith(("int", "uint")))
 WIDER = {  # the dtypes that float64 replaces
     **dict.fromkeys(
         (int(dtype.as_datatype_enum) for dtype in (tf.float32, tf.float16, tf.bfloat16, *FLOAT8)),
@@ -65,7 +75,7 @@ WIDER = {  # the dtypes that float64 replaces
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What TensorFlow's registry says of a type of operation.
+    """What TensorFlow's registry states of a type of operation.
 
     Attributes:
         types: its attributes that are dtypes.

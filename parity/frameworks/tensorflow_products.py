@@ -7,7 +7,7 @@ from parity.tape import Op, Tape
 
 
 def product(op: Op, tape: Tape) -> Product | None:
-    """See `Adapter.product`."""
+    """See `Traits.product`."""
     if op.word not in ("matmul", "einsum") or len(op.inputs) != 2:
         return None
     factors, given = (op.inputs[0], op.inputs[1]), op.attributes

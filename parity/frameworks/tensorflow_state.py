@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import Any, Protocol
 
 import tensorflow as tf
@@ -15,8 +17,8 @@ from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from tensorflow.python.ops.gen_resource_variable_ops import assign_variable_op, read_variable_op
 
 from parity.code_owners import body_of
+from parity.frameworks.tensorflow_keeping import forget_streams, global_generators, global_seeds
 from parity.keeping.kept import other_generators
-from parity.keeping.of_tensorflow import forget_streams, global_generators, global_seeds
 from parity.recorder import discover
 from parity.tape import Native
 from parity.weights.tensors import distinct
@@ -87,82 +89,94 @@ def holdings(obj: Any) -> Holdings:
 
     Keras names its variables; those of a `tf.Module` are named by the attributes that hold them.
     """
-    keras, wrapped = keras_layers(), keras_variables()
-    tracked = tf.__internal__.tracking.AutoTrackable  # tf.Module, and what was saved of one
-    found = Holdings()
-    seen: set[int] = set()
+    walk = _Walk()
+    kinds = (*walk.keras, *walk.wrapped, walk.tracked, tf.Variable)
+    if isinstance(obj, kinds):
+        walk.visit("", obj)
+    else:
+        for name, thing in discover(obj, lambda item: isinstance(item, kinds)).items():
+            walk.visit(name.replace(".", "/"), thing)
+        listed = getattr(obj, "variables", None)  # of a restored object, a graph function
+        for variable in listed if isinstance(listed, (tuple, list)) else ():
+            walk.visit("", variable)
+    found = walk.found
+    names = distinct([held.name for held in found.variables])  # Keras lets them collide
+    found.variables = [
+        replace(held, name=name) for held, name in zip(found.variables, names, strict=True)
+    ]
+    return found
 
-    kept: dict[int, float] = {}  # by the `id` of Keras's variables
 
-    def hold(
+class _Walk:
+    """One walk through what models hold; each thing is looked into once."""
+
+    def __init__(self) -> None:
+        self.keras, self.wrapped = keras_layers(), keras_variables()
+        # a tf.Module, or what was saved of one
+        self.tracked = tf.__internal__.tracking.AutoTrackable
+        self.found = Holdings()
+        self._seen: set[int] = set()
+        self._kept: dict[int, float] = {}  # momenta, by the `id` of Keras's variables
+
+    def visit(self, path: str, thing: Any) -> None:
+        if isinstance(thing, tf.Variable):
+            self._hold(path, thing, bool(thing.trainable))
+            return
+        if isinstance(thing, self.wrapped):
+            self._hold(path, thing._value, bool(thing.trainable))
+            return
+        if id(thing) in self._seen:
+            return
+        self._seen.add(id(thing))
+        if isinstance(thing, tf.random.Generator):
+            self.visit(_join(path, "state"), thing.state)
+            return
+        if isinstance(thing, (*self.keras, self.tracked)) and path:
+            self.found.layers[id(thing)] = path
+        if isinstance(thing, self.keras):
+            self._layer(path, thing)
+        else:
+            for key, item in self._items(thing):
+                self.visit(_join(path, str(key)), item)
+
+    def _items(self, thing: Any) -> Iterable[tuple[Any, Any]]:
+        if isinstance(thing, self.tracked):
+            held = vars(thing).items()  # without TensorFlow's own book-keeping
+            return [(key, item) for key, item in held if not key.startswith("_self_")]
+        if isinstance(thing, Mapping):
+            return thing.items()
+        return enumerate(thing) if isinstance(thing, (list, tuple)) else ()
+
+    def _layer(self, path: str, thing: Any) -> None:
+        for layer in thing._flatten_layers():
+            self.found.inner.add(id(getattr(layer, "_functional", None)))
+            for key in ("moving_mean", "moving_variance"):
+                if hasattr(layer, "momentum") and getattr(layer, key, None) is not None:
+                    self._kept[id(getattr(layer, key))] = float(layer.momentum)
+        for variable in thing.variables:
+            name = str(getattr(variable, "path", variable.name)).split(":")[0]
+            name = name.removeprefix(f"{thing.name}/")
+            held = getattr(variable, "_value", variable)
+            kept = self._kept.get(id(variable))
+            self._hold(_join(path, name), held, variable.trainable, kept)
+        for layer in thing._flatten_layers():
+            inside = "" if layer is thing else layer.name
+            for name, variable in _untracked(vars(layer), (*self.wrapped, tf.Variable)):
+                held = getattr(variable, "_value", variable)
+                self._hold(_join(path, _join(inside, name)), held, False, state=True)
+
+    def _hold(
+        self,
         name: str,
         variable: Any,
         trainable: bool,
         kept: float | None = None,
         state: bool = False,
     ) -> None:
-        if id(variable) not in seen and hasattr(variable, "handle"):
-            seen.add(id(variable))
+        if id(variable) not in self._seen and hasattr(variable, "handle"):
+            self._seen.add(id(variable))
             name = name or variable.name.split(":")[0]
-            found.variables.append(Held(name, variable, trainable, kept, state))
-
-    def visit(path: str, thing: Any) -> None:
-        if isinstance(thing, tf.Variable):
-            hold(path, thing, bool(thing.trainable))
-            return
-        if isinstance(thing, wrapped):
-            hold(path, thing._value, bool(thing.trainable))
-            return
-        if id(thing) in seen:
-            return
-        seen.add(id(thing))
-        if isinstance(thing, keras):
-            if path:
-                found.layers[id(thing)] = path
-            for layer in thing._flatten_layers():
-                found.inner.add(id(getattr(layer, "_functional", None)))
-                for key in ("moving_mean", "moving_variance"):
-                    if hasattr(layer, "momentum") and getattr(layer, key, None) is not None:
-                        kept[id(getattr(layer, key))] = float(layer.momentum)
-            for variable in thing.variables:
-                name = str(getattr(variable, "path", variable.name)).split(":")[0]
-                name = name.removeprefix(f"{thing.name}/")
-                held = getattr(variable, "_value", variable)
-                hold(_join(path, name), held, variable.trainable, kept.get(id(variable)))
-            for layer in thing._flatten_layers():
-                inside = "" if layer is thing else layer.name
-                for name, variable in _untracked(vars(layer), (*wrapped, tf.Variable)):
-                    held = getattr(variable, "_value", variable)
-                    hold(_join(path, _join(inside, name)), held, False, state=True)
-        elif isinstance(thing, tf.random.Generator):
-            visit(_join(path, "state"), thing.state)
-        elif isinstance(thing, tracked):
-            if path:
-                found.layers[id(thing)] = path
-            for key, item in vars(thing).items():
-                if not key.startswith("_self_"):  # TensorFlow's own book-keeping
-                    visit(_join(path, key), item)
-        elif isinstance(thing, Mapping):
-            for key, item in thing.items():
-                visit(_join(path, str(key)), item)
-        elif isinstance(thing, (list, tuple)):
-            for index, item in enumerate(thing):
-                visit(_join(path, str(index)), item)
-
-    kinds = (*keras, *wrapped, tracked, tf.Variable)
-    if isinstance(obj, kinds):
-        visit("", obj)
-    else:
-        for name, thing in discover(obj, lambda item: isinstance(item, kinds)).items():
-            visit(name.replace(".", "/"), thing)
-        listed = getattr(obj, "variables", None)  # of a restored object, a graph function
-        for variable in listed if isinstance(listed, (tuple, list)) else ():
-            visit("", variable)
-    names = distinct([held.name for held in found.variables])  # Keras lets them collide
-    found.variables = [
-        replace(held, name=name) for held, name in zip(found.variables, names, strict=True)
-    ]
-    return found
+            self.found.variables.append(Held(name, variable, trainable, kept, state))
 
 
 def _untracked(held: Any, kinds: tuple[type, ...], path: str = "") -> Iterator[tuple[str, Any]]:
@@ -208,7 +222,7 @@ def snapshot(held: Holdings) -> dict[int, Native]:
     return found
 
 
-def apart(held: Holdings) -> None:
+def give_own_memory(held: Holdings) -> None:
     """Gives scalar variables memory of their own, by which what is read of them is known.
 
     TensorFlow keeps one tensor for all that are 2.5, a constant and what a variable holds alike.
@@ -290,7 +304,7 @@ def eagerly() -> Iterator[list[Any]]:
     """Runs the bodies of `tf.function`s as they were written, and lets errors through as raised.
 
     What is called within it is listed. TensorFlow itself runs a method's translation for graphs
-    once there is one, in a temporary file that is none of the user's.
+    once there is one, in a temporary file that is not the user's.
     """
     called: list[Any] = []
     original = polymorphic_function.Function.__call__
@@ -315,3 +329,17 @@ def eagerly() -> Iterator[list[Any]]:
         tf.config.run_functions_eagerly(functions)
         if filtered:
             keras.config.enable_traceback_filtering()
+
+
+def is_traced() -> bool:
+    """Whether a `tf.function` has called what runs, and no `tf.numpy_function` in it."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = os.path.basename(frame.f_code.co_filename)
+        if name in (_EAGERLY, _IN_PYTHON):
+            return name == _EAGERLY
+        frame = frame.f_back
+    return False
+
+
+_EAGERLY, _IN_PYTHON = os.path.basename(__file__), "script_ops.py"  # of `eagerly`; TensorFlow's

@@ -15,23 +15,14 @@ from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 from parity.errors import ModelError
 from parity.frameworks import tensorflow_draws as draws
 from parity.frameworks import tensorflow_ops as table
-from parity.frameworks.tensorflow_call import Call, called_by
+from parity.frameworks.tensorflow_call import Call, Reads, called_by
+from parity.frameworks.tensorflow_keeping import address
 from parity.frameworks.tensorflow_state import Holdings
-from parity.keeping.of_tensorflow import address
 from parity.recorder import Recorder
 from parity.tape import LeafKind, Native
 
 Given = dict[str, Any]  # attributes as TensorFlow was given them
 
-_NUMERIC = {
-    int(dtype.as_datatype_enum): dtype.name
-    for dtype in (
-        *(tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.complex64, tf.complex128, tf.bool),
-        *table.FLOAT8,
-        *(tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64),
-    )
-}
-_INTEGERS = frozenset(code for code, dtype in _NUMERIC.items() if dtype.startswith(("int", "uint")))
 _RESOURCE = int(tf.resource.as_datatype_enum)
 _READERS = frozenset(("VarIsInitializedOp", "VariableShape", "DestroyResourceOp"))
 
@@ -115,45 +106,15 @@ class Watcher:
         given = dict(zip(attributes[::2], attributes[1::2], strict=True))
         shown = table.readable(given, known.hidden if known else table.NOISE)
         names = table.settings(kind, len(inputs))
-        find = self._recorder.find
-        ids: list[int] = []
-        dtypes: list[int] = []
-        arguments: list[Native | None] = []
-        variables: list[tuple[Native, Native]] = []
-        for setting, tensor in zip(names, inputs, strict=True):
-            value = find(tensor)
-            if value is None:
-                dtype = tensor._datatype_enum()
-                if setting and dtype in _INTEGERS:
-                    shown[setting] = tensor._numpy().tolist()
-                if setting and dtype in _INTEGERS or dtype not in _NUMERIC:
-                    arguments.append(tensor)
-                    if dtype == _RESOURCE and kind not in _READERS:
-                        held = self._contents_of(tensor)
-                        variables += [(tensor, held)] if held is not None else []
-                        self._written(tensor)
-                    continue
-                value = self._read_silently(tensor)
-                value = self._as_read(tensor) if value is None else value
-                value = self.leaf(tensor, "constant") if value is None else value
-            ids.append(value)
-            dtypes.append(tensor._datatype_enum())
-            arguments.append(None)
+        read = self._reads(kind, names, inputs, shown)
         meant = outputs[: table.kept(kind, given, len(outputs))]
-        kept = tuple(i for i, one in enumerate(meant) if one._datatype_enum() in _NUMERIC)
+        kept = tuple(i for i, one in enumerate(meant) if one._datatype_enum() in table.NUMERIC)
         if not kept:
-            if variables:
+            if read.variables:
                 self._caveat(f"{kind} changes a variable; the contents it leaves are not followed")
             return
-        call = Call(
-            kind,
-            tuple(attributes) if None not in given.values() else table.without_none(given),
-            tuple(arguments),
-            tuple(dtypes),
-            len(outputs),
-            kept,
-            tuple(variables),
-        )
+        plain = tuple(attributes) if None not in given.values() else table.without_none(given)
+        call = read.call(kind, plain, len(outputs), kept)
         role = known.role if known else "compute"
         self.drew = self.drew or role == "random"
         if known is None or known.holds_graph:
@@ -165,14 +126,40 @@ class Watcher:
                 "not looked into, and runs in its own precision only"
             )
         results = [
-            (one, one._shape_tuple(), _NUMERIC[one._datatype_enum()])
+            (one, one._shape_tuple(), table.NUMERIC[one._datatype_enum()])
             for one in (outputs[index] for index in kept)
         ]
         if role == "random":
             with self._itself():  # it reads what the draw was given
-                self._add_draw(kind, inputs, ids, results, shown, call)
+                self._add_draw(kind, inputs, read.ids, results, shown, call)
             return
-        self._recorder.op(shown_as or kind, ids, results, role=role, attributes=shown, call=call)
+        self._recorder.op(
+            shown_as or kind, read.ids, results, role=role, attributes=shown, call=call
+        )
+
+    def _reads(
+        self, kind: str, names: Sequence[str], inputs: Sequence[Native], shown: Given
+    ) -> Reads:
+        """What an operation reads; inputs that are settings go to what is `shown` of it."""
+        read = Reads()
+        for setting, tensor in zip(names, inputs, strict=True):
+            value = self._recorder.find(tensor)
+            if value is None:
+                dtype = tensor._datatype_enum()
+                if setting and dtype in table.INTEGERS:
+                    shown[setting] = tensor._numpy().tolist()
+                if setting and dtype in table.INTEGERS or dtype not in table.NUMERIC:
+                    read.fixed(tensor)
+                    if dtype == _RESOURCE and kind not in _READERS:
+                        held = self._contents_of(tensor)
+                        read.variables += [(tensor, held)] if held is not None else []
+                        self._written(tensor)
+                    continue
+                value = self._read_silently(tensor)
+                value = self._as_read(tensor) if value is None else value
+                value = self.leaf(tensor, "constant") if value is None else value
+            read.value(value, tensor)
+        return read
 
     def _add_draw(
         self,
@@ -189,7 +176,7 @@ class Watcher:
         arrays = {
             name: tensor._numpy()
             for name, tensor in given.items()
-            if tensor._datatype_enum() in _NUMERIC
+            if tensor._datatype_enum() in table.NUMERIC
         }
         seed = draws.seed_of(kind, arrays)
         if draws.is_categorical(kind):
@@ -207,7 +194,7 @@ class Watcher:
             self._recorder.caveats.append(text)
 
     def leaf(self, tensor: Native, kind: LeafKind, name: str = "") -> int:
-        dtype = _NUMERIC.get(tensor._datatype_enum())
+        dtype = table.NUMERIC.get(tensor._datatype_enum())
         if dtype is None:
             raise ModelError(f"a tensor of dtype {tensor.dtype.name} cannot be compared.")
         with self._itself():
@@ -247,7 +234,8 @@ class Watcher:
     def _as_read(self, tensor: Native) -> int | None:
         with self._itself():
             # NumPy reads a tensor's memory without asking it
-            return self._recorder.as_read(tensor, _NUMERIC[tensor._datatype_enum()], unseen=True)
+            dtype = table.NUMERIC[tensor._datatype_enum()]
+            return self._recorder.as_read(tensor, dtype, unseen=True)
 
     @contextlib.contextmanager
     def _itself(self) -> Iterator[None]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from parity.frameworks.traits import WeightRules
 from parity.tape import Array
 from parity.weights.cell_weights import CellWeights, cells_by_name, weights_of_cell
 
@@ -17,7 +18,7 @@ _FORMATS = ("keras", "keras-weights", "keras-h5")
 
 
 def cells(names: Collection[str], read: Callable[[str], Array]) -> Iterator[CellWeights]:
-    """See `Framework.cells`."""
+    """See `WeightRules.cells`."""
     return cells_by_name(names, read, _CELL, _cell)
 
 
@@ -35,32 +36,36 @@ def _cell(own: Mapping[str, Array]) -> CellWeights | None:
     return weights_of_cell(units, rows(own["kernel"]), rows(own["recurrent_kernel"]), biases)
 
 
-def momentum(kept: float) -> str:
-    """See `Framework.momentum`."""
-    return f"momentum {kept:g}"
-
-
 def own_writer(obj: Any, name: str) -> Callable[[str], Any] | None:
-    """See `Framework.own_writer`."""
+    """See `WeightRules.own_writer`."""
     found = getattr(obj, "save_weights" if name.endswith(".weights.h5") else "save", None)
     return found if callable(found) else None
 
 
 def own_reader(obj: Any, format: str) -> Callable[[str], Any] | None:
-    """See `Framework.own_reader`."""
+    """See `WeightRules.own_reader`."""
     found = getattr(obj, "load_weights", None) if format in _FORMATS else None
     return found if callable(found) else None
 
 
 def input_shapes(obj: Any) -> list[tuple[int | None, ...]]:
-    """See `Framework.input_shapes`."""
+    """See `WeightRules.input_shapes`."""
     return [tuple(getattr(one, "shape", ())) for one in getattr(obj, "inputs", None) or ()]
 
 
 def takes_channels_last(obj: Any) -> bool:
-    """See `Framework.takes_channels_last`."""
+    """See `WeightRules.takes_channels_last`."""
     for layer in getattr(obj, "layers", None) or ():
         if type(layer).__name__ not in ("InputLayer", "Rescaling"):
             window = hasattr(layer, "kernel_size") or hasattr(layer, "pool_size")
             return window and getattr(layer, "data_format", None) == "channels_last"
     return False
+
+
+WEIGHTS = WeightRules(
+    cells=cells,
+    own_writer=own_writer,
+    own_reader=own_reader,
+    input_shapes=input_shapes,
+    takes_channels_last=takes_channels_last,
+)

@@ -11,7 +11,7 @@ _CONVOLUTIONS = ("convolution", "depthwise_convolution", "transposed_convolution
 
 
 def channel_axis(op: Op, rank: int) -> int:
-    """See `Adapter.channel_axis`."""
+    """See `Traits.channel_axis`."""
     return 1 if str(op.attributes.get("data_format", "NHWC")).startswith("NC") else rank - 1
 
 
@@ -20,7 +20,7 @@ def _space(op: Op, rank: int) -> Sizes:
 
 
 def window(op: Op, tape: Tape) -> Window | None:
-    """See `Adapter.window`."""
+    """See `Traits.window`."""
     if op.word in _CONVOLUTIONS:
         return _convolution(op, tape)
     if op.word in ("max_pool", "average_pool", "columns"):
@@ -88,7 +88,7 @@ def _geometry(op: Op, kernel: Sizes, axes: Sizes, x: Sizes, y: Sizes) -> Geometr
 
 
 def padding(op: Op, tape: Tape) -> Padding | None:
-    """See `Adapter.padding`."""
+    """See `Traits.padding`."""
     given, rank = op.attributes, len(tape.values[op.inputs[0]].shape)
     pads = given.get("paddings")
     if op.word not in ("pad", "reflect_pad") or not isinstance(pads, (tuple, list)):

@@ -1,6 +1,6 @@
 """Follows a model into the threads that it gives work to, such as members of an ensemble.
 
-A framework tells of operations in the thread in which it was asked to, and in no other.
+A framework reports operations in the thread in which it was asked to, and in no other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What torch's operators draw from, and those that draw and transform in one, taken apart."""
+"""What torch's operators draw from; fused draws and transforms are taken apart."""
 
 from __future__ import annotations
 

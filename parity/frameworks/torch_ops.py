@@ -1,4 +1,4 @@
-"""Tables of ATen operators: which only move numbers, and which need help to run in float64."""
+"""Tables of ATen operators: which only move values, and which need help to run in float64."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def in_float64(func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
                 return func(*args, **kwargs)
         with _default_float64():
             return func(*args, **kwargs)
-    except (RuntimeError, NotImplementedError) as error:  # what kernels raise; others are ours
+    except (RuntimeError, NotImplementedError) as error:  # of a kernel, not of parity
         raise NoFloat64(str(error).split("\n")[0]) from error
 
 
@@ -91,19 +91,10 @@ def _mkldnn_rnn_layer(
     w_hh: torch.Tensor,
     b_ih: torch.Tensor,
     b_hh: torch.Tensor,
-    h: torch.Tensor,
-    c: torch.Tensor,
-    reverse: bool,
-    batch_sizes: list[int],
-    mode: int,
-    hidden_size: int,
-    num_layers: int,
-    has_biases: bool,
-    bidirectional: bool,
-    batch_first: bool,
-    train: bool,
+    *states_and_settings: Any,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """One direction of one LSTM layer; the fused kernel is float32 only."""
+    h, c, reverse, *_ = states_and_settings  # one layer in one direction, whatever the others say
     steps = x.flip(0) if reverse else x
     outputs = []
     for step in steps:
@@ -124,7 +115,7 @@ _OTHERWISE_IN_FLOAT64: dict[Any, Callable[..., Any]] = {
     aten.view.dtype: _bits,
 }
 
-# Operators that make a tensor from no tensor, in the default dtype unless told otherwise.
+# Operators that make a tensor from no tensor, in the default dtype unless stated otherwise.
 _FACTORIES = frozenset(
     [
         aten.linspace.default,

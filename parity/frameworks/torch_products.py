@@ -8,7 +8,7 @@ from parity.tape import Op, Tape
 
 
 def product(op: Op, tape: Tape) -> Product | None:
-    """See `Adapter.product`."""
+    """See `Traits.product`."""
     if op.word == "dense" and kernel_name(op.kind) == "addmm" and len(op.inputs) == 3:
         return Product((op.inputs[1], op.inputs[2]), bias=op.inputs[0])
     if op.word == "dense" and len(op.inputs) in (2, 3):

@@ -1,6 +1,6 @@
 """What a torch model does where no operation is dispatched: reads by the host, other threads.
 
-And what only the layer that ran tells of a value: that it is a state.
+And what only the layer that ran knows of a value: that it is a state.
 """
 
 from __future__ import annotations

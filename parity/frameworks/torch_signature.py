@@ -1,4 +1,4 @@
-"""What an ATen operator's schema says of it: its role, its arguments by name, what it writes."""
+"""What an ATen operator's schema states: its role, its arguments by name, what it writes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from parity.tape import Role
 
 
 class Signature:
-    """What an ATen operator's schema says, looked up once for each."""
+    """What an ATen operator's schema states, looked up once for each."""
 
     def __init__(self, func: Any) -> None:
         schema = func._schema

@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from parity.draws.draw import Gave, Transform
 from parity.errors import ModelError
 from parity.frameworks import torch_draws as draws
+from parity.frameworks.torch_call import Call, Ref, SharedMemory, name_of
 from parity.frameworks.torch_signature import signature_of
 from parity.recorder import Recorder
 from parity.tape import Array, LeafKind
@@ -86,31 +87,15 @@ class Watcher(TorchDispatchMode):
         if func in _SAME_TENSOR and inputs:
             self.recorder.alias(result, inputs[0])
             return result
-        made = [tensor for _, tensor in written]
-        kept = []  # which of the results are tensors of their own
-        for position, tensor in enumerate(
-            result if isinstance(result, (tuple, list)) else [result]
-        ):
-            if isinstance(tensor, torch.Tensor) and not any(tensor is other for other in made):
-                made.append(tensor)
-                kept.append(position)
-        if any(one.is_nested and one.layout == torch.strided for one in made):
-            raise ModelError(
-                "a nested tensor of layout torch.strided has no shape and cannot be recorded "
-                f"(at {self.recorder.site(signature.kind).source}). Pad the sequences and mask "
-                "them, or use layout=torch.jagged."
-            )
+        made, kept = self._results(signature.kind, result, [tensor for _, tensor in written])
         if any(tensor.is_meta for tensor in made):
-            return result  # a shape without numbers, as forward mode works it out for zeros
-        if not made:
-            if func is torch.ops.aten._local_scalar_dense.default:
-                self._reads(args[0])
-            if not _only_checks(self.recorder, inputs):
-                self.recorder.read_by_python(inputs)
-            return result  # a number read by the host, or nothing
+            return result  # a shape without values, as forward mode works it out for zeros
+        if not made:  # the host reads a number, or nothing
+            self._host_reads(func, args, inputs)
+            return result
         single = func in _COMPARISONS and args[0].dtype == torch.float32
         written_to = tuple(position for position, _ in written)
-        call: Any = Call(func, *template, written_to, tuple(kept), single)
+        call: Any = Call(func, *template, written_to, kept, single)
         draw = None
         if role == "random":
             state = state if draws.is_drawn_by(given, made[0]) else b""
@@ -134,6 +119,35 @@ class Watcher(TorchDispatchMode):
         for (_, tensor), value in zip(written, op.outputs, strict=False):
             self._after_write(tensor, value)
         return result
+
+    def _results(
+        self, kind: str, result: Any, made: list[torch.Tensor]
+    ) -> tuple[list[torch.Tensor], tuple[int, ...]]:
+        """All that an operation wrote or gave, and which of its results are tensors of their own.
+
+        Args:
+            made: what it wrote to.
+        """
+        kept = []
+        for position, tensor in enumerate(
+            result if isinstance(result, (tuple, list)) else [result]
+        ):
+            if isinstance(tensor, torch.Tensor) and not any(tensor is other for other in made):
+                made.append(tensor)
+                kept.append(position)
+        if any(one.is_nested and one.layout == torch.strided for one in made):
+            raise ModelError(
+                "a nested tensor of layout torch.strided has no shape and cannot be recorded "
+                f"(at {self.recorder.site(kind).source}). Pad the sequences and mask "
+                "them, or use layout=torch.jagged."
+            )
+        return made, tuple(kept)
+
+    def _host_reads(self, func: Any, args: tuple[Any, ...], inputs: Sequence[int]) -> None:
+        if func is torch.ops.aten._local_scalar_dense.default:
+            self._reads(args[0])
+        if not _only_checks(self.recorder, inputs):
+            self.recorder.read_by_python(inputs)
 
     def value_of(self, tensor: torch.Tensor) -> int:
         """The value that a tensor holds now; an unknown one becomes a leaf."""
@@ -298,7 +312,7 @@ def _is_composite(func: Any) -> bool:
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 
 
-def _only_checks(recorder: Recorder, values: list[int]) -> bool:
+def _only_checks(recorder: Recorder, values: Sequence[int]) -> bool:
     """Whether torch reads a number only to raise where it is out of range, as `one_hot` does."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_INSIDE):
@@ -318,56 +332,7 @@ class _Write:
     geometry: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
-    """Stands for the n-th input of an operation in its recorded arguments.
-
-    It is given as a Python number where the host had read it with `.item()`, and quantised like
-    the tensor that was there where its kernel takes no other.
-    """
-
-    index: int
-    as_number: bool = False
-    like: torch.Tensor | None = None
-
-    def of(self, arguments: Sequence[Any]) -> Any:
-        """What is given where it stands."""
-        found = arguments[self.index]
-        if self.like is not None and not found.is_quantized:
-            return torch.empty_like(self.like).copy_(found)
-        return found.item() if self.as_number else found
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    func: Any
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    written: tuple[int | str, ...]  # positions or names of the arguments that are written to
-    kept: tuple[int, ...]  # positions of the results that are tensors of their own
-    single: bool = False  # whether it compares float32 with a number, which it rounds to that
-    state: bytes = b""  # of the generator that it drew by
-
-
-@dataclass(frozen=True, slots=True)
-class SharedMemory:
-    """A tensor read again after another tensor over the same memory was written."""
-
-    read: tuple[Any, ...]
-    written: tuple[Any, ...]
-
-    def __call__(self, old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
-        reach = [
-            1 + offset + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
-            for shape, strides, offset in (self.read, self.written)
-        ]
-        memory = old.new_empty(max(reach))
-        memory.as_strided(*self.read).copy_(old)
-        memory.as_strided(*self.written).copy_(new)
-        return memory.as_strided(*self.read).clone()
-
-
-# The same numbers in the same memory: autograd adds these, they are no operations of the model's.
+# The same values in the same memory: autograd adds these, they are no operations of the model's.
 _SAME_TENSOR = frozenset([torch.ops.aten.detach.default, torch.ops.aten.alias.default])
 
 
@@ -393,7 +358,3 @@ def _place(tensor: torch.Tensor) -> tuple[Any, ...]:
 def _dispatches_itself(kind: type) -> bool:
     """Whether a class of tensors computes with its operations by others, on what it holds."""
     return kind.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl  # type: ignore[attr-defined]
-
-
-def name_of(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")

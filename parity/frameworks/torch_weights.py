@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 
+from parity.frameworks.traits import WeightRules
 from parity.tape import Array
 from parity.weights.cell_weights import CellWeights, cells_by_name, weights_of_cell
 
@@ -14,7 +15,7 @@ _CELL = re.compile(r"(?P<cell>.*?)(?P<role>(?:weight|bias)_(?:ih|hh))(?P<cell2>_
 
 
 def cells(names: Collection[str], read: Callable[[str], Array]) -> Iterator[CellWeights]:
-    """See `Framework.cells`."""
+    """See `WeightRules.cells`."""
     return cells_by_name(names, read, _CELL, _cell)
 
 
@@ -27,5 +28,8 @@ def _cell(own: Mapping[str, Array]) -> CellWeights | None:
 
 
 def momentum(kept: float) -> str:
-    """See `Framework.momentum`."""
+    """See `WeightRules.momentum`."""
     return f"momentum {1 - kept:g}"
+
+
+WEIGHTS = WeightRules(cells=cells, momentum=momentum)

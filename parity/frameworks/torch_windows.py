@@ -11,7 +11,7 @@ _MODES = {"pad": "zeros", "reflect_pad": "reflect", "replicate_pad": "replicate"
 
 
 def window(op: Op, tape: Tape) -> Window | None:
-    """See `Adapter.window`."""
+    """See `Traits.window`."""
     if op.word in ("convolution", "transposed_convolution"):
         return convolution(op, tape, bool(op.attributes.get("transposed")), _geometry)
     if op.word in ("max_pool", "average_pool", "columns"):
@@ -49,7 +49,7 @@ def _geometry(op: Op, kernel: Sizes, axes: Sizes, x: Sizes, y: Sizes) -> Geometr
 
 
 def padding(op: Op, tape: Tape) -> Padding | None:
-    """See `Adapter.padding`."""
+    """See `Traits.padding`."""
     flat, rank = op.attributes.get("pad", op.attributes.get("padding")), _rank(op, tape)
     if op.word not in _MODES or not isinstance(flat, list) or len(flat) % 2 or len(flat) > 2 * rank:
         return None

@@ -32,13 +32,13 @@ class Course:
     Attributes:
         points: the runs that made it, in order.
         moves: in the order in which they came.
-        apart: in what the last run's environment differs from the first one's.
+        environment: in what the last run's environment differs from the first one's.
     """
 
     name: str
     points: tuple[tuple[Run, Entry], ...]
     moves: tuple[Move, ...]
-    apart: tuple[str, ...]
+    environment: tuple[str, ...]
 
     @property
     def moved(self) -> bool:

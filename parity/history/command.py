@@ -45,7 +45,7 @@ def add(commands: Any) -> None:
         "--layer", metavar="TEXT", default="", help="layers with it in their names, run by run"
     )
     showing.add_argument(
-        "--against", metavar="COMMIT", help="hold the last run against this one's; else the first's"
+        "--against", metavar="COMMIT", help="compare the last run with this one's; else the first's"
     )
     showing.add_argument("--factor", type=float, default=None, help="as parity_baseline_factor; 4")
     showing.set_defaults(run=_show)
@@ -55,7 +55,7 @@ def add(commands: Any) -> None:
 
 
 def _add(options: argparse.Namespace) -> int:
-    from parity.baseline.gate import count
+    from parity.format import count
     from parity.history import run, store
 
     revision = options.commit.strip() if options.commit is not None else run.commit()

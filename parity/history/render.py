@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from parity.baseline.entry import Layer
-from parity.baseline.gate import count
 from parity.errors import UsageError
+from parity.escape import on_one_line
+from parity.format import count
 from parity.history.changes import Course, Move, course
 from parity.history.plot import levels, spark
 from parity.history.store import History, Run
-from parity.report.escape import on_one_line
 
 _MOST_LAYERS = 10  # that are as they were
 _BAR = 20
@@ -69,7 +69,9 @@ class Shown:
     @property
     def unclear(self) -> bool:
         alone = self._base == self._last
-        return not self.moved and bool(alone or self._gone or any(c.apart for c in self._courses))
+        return not self.moved and bool(
+            alone or self._gone or any(c.environment for c in self._courses)
+        )
 
     def text(self) -> str:
         console = Console(highlight=False, markup=False, emoji=False, legacy_windows=False)
@@ -113,7 +115,7 @@ def _of_layers(found: Course, part: str) -> Course:
         return found
     names = _layers(found, part)
     moves = tuple(move for move in found.moves if move.first.where in names)
-    return Course(found.name, found.points, moves, found.apart)
+    return Course(found.name, found.points, moves, found.environment)
 
 
 def _layers(found: Course, part: str = "") -> list[str]:
@@ -133,9 +135,9 @@ def _course(found: Course, layer: str) -> Iterator[RenderableType]:
         )
     for move in found.moves:
         yield _text(f"  {_told(move)}", style="red" if move.lasts else "")
-    if found.apart:
+    if found.environment:
         yield _text("  in another environment, so that rounding is not compared:")
-    for fact in found.apart:
+    for fact in found.environment:
         yield _text(f"    {fact}")
     if layer:
         for name in _layers(found, layer):

@@ -9,7 +9,7 @@ from typing import Any
 
 from parity.baseline.entry import Entry, entries_of, merged
 from parity.errors import FileError, UsageError
-from parity.report.result import SCHEMA
+from parity.result import SCHEMA
 from parity.safe_json import parsed
 
 

@@ -22,7 +22,7 @@ from parity.errors import FileError
 from parity.safe_json import parsed
 
 SCHEMA = 1  # the file's user_version
-_OURS = 0x70617269  # the file's application_id, "pari": what tells it from other SQLite files
+_APPLICATION = 0x70617269  # the file's application_id, "pari": what marks it among SQLite files
 _PATIENCE = 60.0  # seconds to wait for other writers
 _TABLES = (
     "CREATE TABLE runs (number INTEGER PRIMARY KEY AUTOINCREMENT, revision TEXT NOT NULL, "
@@ -80,7 +80,7 @@ def add(path: Path, revision: str, parity: str, entries: Mapping[str, Entry]) ->
             if _check(database, path):
                 for table in _TABLES:
                     database.execute(table)
-                database.execute(f"PRAGMA application_id = {_OURS}")
+                database.execute(f"PRAGMA application_id = {_APPLICATION}")
                 database.execute(f"PRAGMA user_version = {SCHEMA}")
             number = database.execute(
                 "INSERT INTO runs (revision, added, parity) VALUES (?, ?, ?)",
@@ -168,7 +168,7 @@ def reading(path: Path) -> Iterator[History]:
 
 @contextlib.contextmanager
 def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
-    """The database; whatever SQLite has to say of the file is told as a `FileError`."""
+    """The database; SQLite's errors become a `FileError`."""
     if not path.absolute().parent.is_dir():
         raise FileError(f"{path}: there is no folder {path.absolute().parent}.")
     try:
@@ -191,18 +191,18 @@ def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 _STATE = """SELECT (SELECT application_id FROM pragma_application_id),
     (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"""
-# views, which may have no end, triggers, and tables of other columns are none of ours
+# views, which may have no end, triggers, and tables of other columns are not of a history
 _MADE = """SELECT sql FROM sqlite_master
     WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite/_%' ESCAPE '/' ORDER BY sql DESC"""
 
 
 def _check(database: sqlite3.Connection, path: Path) -> bool:
-    """Refuses what is no history of ours; whether the file is empty, and may become one."""
+    """Refuses what is no history; whether the file is empty, and may become one."""
     # in one statement: another process may make the history between two
-    ours, schema, tables = database.execute(_STATE).fetchone()
-    if not ours and not schema and not tables:
+    application, schema, tables = database.execute(_STATE).fetchone()
+    if not application and not schema and not tables:
         return True
-    if ours != _OURS:
+    if application != _APPLICATION:
         raise FileError(f"{path} is a SQLite file of another program. Name another with --file.")
     if schema != SCHEMA:
         raise FileError(

@@ -9,7 +9,7 @@ from parity.keeping.kept import (
     streams,
     was_built,
 )
-from parity.keeping.losses import lost, saying_what_is_lost
+from parity.keeping.losses import lost, reporting_losses
 from parity.keeping.structure import Structure
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "once",
     "one_comparison",
     "other_generators",
-    "saying_what_is_lost",
+    "reporting_losses",
     "streams",
     "was_built",
 ]

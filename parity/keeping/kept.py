@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parity.keeping.leaf import CannotPutBack
-from parity.keeping.losses import note_lost, saying_what_is_lost
-from parity.keeping.walk import Path, libraries, text, walked
+from parity.keeping.losses import note_lost, reporting_losses
+from parity.keeping.walk import Path, state_rules, text, walked
 
 _UNUSUAL = 2_654_435_769  # no seed that anybody gives by hand
 
@@ -47,7 +47,7 @@ class Kept:
             with self._noting(structure.path):
                 structure.put_back(bool(built), here)
         for path, owner, put_back, _ in reversed(self._leaves):  # what lies inside comes first
-            if not (built and any(library.fills(owner) for library in libraries())):
+            if not (built and any(one.fills(owner) for one in state_rules())):
                 with self._noting(path):
                     put_back()
         return bool(built)
@@ -64,7 +64,7 @@ class Kept:
             yield
         except CannotPutBack:
             self.lost[text(path)] = None
-        except Exception as error:  # an object of the user's may refuse anything
+        except Exception as error:  # a user's object may refuse anything
             self.lost[f"{text(path)} ({type(error).__name__}: {error})"] = None
 
 
@@ -83,13 +83,13 @@ _now: ContextVar[_Comparison | None] = ContextVar("comparison", default=None)
 def one_comparison() -> Iterator[None]:
     """Within it a model is looked through once, however often it runs."""
     if _now.get() is not None:
-        with saying_what_is_lost():
+        with reporting_losses():
             yield
         return
     comparison = _Comparison()
     token = _now.set(comparison)
     try:
-        with saying_what_is_lost():
+        with reporting_losses():
             yield
     finally:
         _now.reset(token)
@@ -125,7 +125,7 @@ def left_as_it_was(model: object) -> Iterator[None]:
     if kept.running:
         yield
         return
-    settings = [put for library in libraries() for put in library.settings()]
+    settings = [put for one in state_rules() for put in one.settings()]
     kept.running = True
     try:
         yield
@@ -143,7 +143,7 @@ def left_as_it_was(model: object) -> Iterator[None]:
 
 @contextlib.contextmanager
 def other_generators(model: object, turn: int) -> Iterator[None]:
-    """Within it the generators that a model holds draw other numbers, at each turn others."""
+    """Within it the generators that a model holds draw other samples, at each turn others."""
     kept = _of(model)
     kept.move(turn)
     try:
@@ -164,7 +164,7 @@ def looked_through(things: Iterable[object]) -> Iterator[Kept]:
 
 def streams() -> dict[str, Any]:
     """Where random numbers of the whole process stand that no recording sees, by who makes them."""
-    return {name: now for one in libraries() for name, now in one.streams().items()}
+    return {name: now for one in state_rules() for name, now in one.streams().items()}
 
 
 def _of(model: object) -> Kept:

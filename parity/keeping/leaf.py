@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 Put = Callable[[], object]
 
@@ -46,25 +47,24 @@ def kept_flags(flags: Iterable[Flag]) -> Put:
     return put_back
 
 
-class Library(Protocol):
-    """What has to be known of a library whose objects models hold."""
+@dataclass(frozen=True)
+class StateRules:
+    """How the objects of a library are put back; the defaults are those of plain objects.
 
-    packages: tuple[str, ...]  # its objects hold nothing that changes, but for `holders`
+    Attributes:
+        holders: classes whose objects' attributes are put back, and their subclasses; other
+            objects of the library hold nothing that changes.
+        leaf: how a thing of its own is put back; None where it is none, or holds attributes alone.
+        settings: how what it keeps for the whole process is put back: random states, modes.
+        streams: where random numbers of the whole process stand that no recording sees, by name.
+        makes: of an owner, a name, what was there and what is: whether an item that was not there
+            is what a first call makes for good: weights.
+        fills: whether a first call may fill an array of this object for good, in place.
+    """
 
-    def holders(self) -> tuple[type, ...]:
-        """Classes whose objects' attributes are put back, and their subclasses."""
-
-    def leaf(self, thing: Any) -> Leaf | None:
-        """How a thing of its own is put back; None where it is none, or holds attributes alone."""
-
-    def settings(self) -> list[Put]:
-        """How what it keeps for the whole process is put back: random states, modes."""
-
-    def streams(self) -> dict[str, Any]:
-        """Where the random numbers of the whole process stand that no recording sees, by name."""
-
-    def makes(self, owner: Any, name: Any, before: Any, now: Any) -> bool:
-        """Whether an item that was not there is what a first call makes for good: weights."""
-
-    def fills(self, owner: Any) -> bool:
-        """Whether a first call may fill an array of this object for good, in place."""
+    holders: Callable[[], tuple[type, ...]] = tuple
+    leaf: Callable[[Any], Leaf | None] = lambda _: None
+    settings: Callable[[], list[Put]] = list
+    streams: Callable[[], dict[str, Any]] = dict
+    makes: Callable[[Any, Any, Any, Any], bool] = lambda *_: False
+    fills: Callable[[Any], bool] = lambda _: False

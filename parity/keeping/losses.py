@@ -1,4 +1,4 @@
-"""What running models changed for good: known while they are compared, and said in errors too."""
+"""What running models changed for good: known during a comparison, and reported in errors too."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _losses: ContextVar[_Losses | None] = ContextVar("losses", default=None)
 
 
 @contextlib.contextmanager
-def saying_what_is_lost() -> Iterator[None]:
-    """Within it `lost` knows what runs have changed for good, and an error that ends it says so."""
+def reporting_losses() -> Iterator[None]:
+    """Within it `lost` knows what runs have changed for good; an error that ends it lists that."""
     token = _losses.set({} if (known := _losses.get()) is None else known)
     try:
         yield

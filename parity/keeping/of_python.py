@@ -17,23 +17,10 @@ from functools import partial
 from types import GeneratorType
 from typing import Any
 
-from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, kept_flags
+from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags
 
-packages = ()
 _OF_ITERATORS = {"builtins", "itertools", "_collections", "_csv"}
 _UNSET = object()
-
-
-def holders() -> tuple[type, ...]:
-    return ()
-
-
-def makes(owner: Any, name: Any, before: Any, now: Any) -> bool:
-    return False
-
-
-def fills(owner: Any) -> bool:
-    return False
 
 
 def settings() -> list[Put]:
@@ -47,10 +34,6 @@ def _set_environment(before: dict[str, str]) -> None:
 
 
 _FLAGS: tuple[Flag, ...] = ((lambda: dict(os.environ), _set_environment),)
-
-
-def streams() -> dict[str, Any]:
-    return {}  # it is watched: parity/draws/host.py
 
 
 def leaf(thing: Any) -> Leaf | None:
@@ -162,7 +145,7 @@ def _tell(thing: Any) -> Any:
         return None
     try:
         return thing.tell()
-    except OSError:  # text that is gone through line by line does not tell
+    except OSError:  # text that is gone through line by line has no place
         return _UNSET
 
 
@@ -231,3 +214,6 @@ def _index(thing: Any) -> Any:
         return None
     made, *state = _reduced(thing) or (None,)
     return state[1] if made in (iter, reversed) and len(state) == 2 else None
+
+
+STATE = StateRules(leaf=leaf, settings=settings)

@@ -11,7 +11,7 @@ from typing import Any
 
 from parity.callstack import is_users
 from parity.code_owners import is_users_class, set_by_libraries
-from parity.keeping.leaf import Library
+from parity.keeping.leaf import StateRules
 
 _NONE = object()
 Items = Mapping[Any, Any]
@@ -25,7 +25,7 @@ class Structure:
         path: how the owner is reached.
         read: what it holds now.
         write: gives it other items; those it holds now come first.
-        libraries: those that are in use.
+        rules: those of the libraries that are in use.
         within: the attribute of the owner's in which it lies, of a container.
     """
 
@@ -35,11 +35,11 @@ class Structure:
         path: Any,
         read: Callable[[], Items],
         write: Callable[[Items, Items], object],
-        libraries: Collection[Library],
+        rules: Collection[StateRules],
         within: str | None = None,
     ) -> None:
         self.owner, self.path, self.within = owner, path, within
-        self.read, self._write, self._libraries = read, write, libraries
+        self.read, self._write, self._rules = read, write, rules
         self.before = dict(read())
 
     def changed(self) -> bool:
@@ -61,7 +61,7 @@ class Structure:
         )
 
     def _is_made(self, name: Any, old: Any, item: Any) -> bool:
-        return any(library.makes(self.owner, name, old, item) for library in self._libraries)
+        return any(one.makes(self.owner, name, old, item) for one in self._rules)
 
     def is_users_container(self) -> bool:
         """Whether it lies in an attribute that the user's own code sets."""
@@ -79,7 +79,7 @@ class Structure:
             built: whether the run was a first call that has built something, which stays: weights,
                 layers, and what a library notes of them. What the user's own code keeps is put
                 back, as a flag or a state that the next call begins with.
-            here: whether it has built something in this owner, or in this container of the user's:
+            here: whether it has built something in this owner, or in this container of the user:
                 then what is new stays as well.
         """
         now, items = dict(self.read()), self.before

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import importlib
 import sys
 import weakref
 from collections import deque
@@ -25,7 +24,9 @@ import numpy as np
 
 from parity.callstack import is_users
 from parity.code_owners import is_users_class, is_users_function, is_users_module
-from parity.keeping.leaf import Leaf, Library, Put
+from parity.frameworks import OTHER_PACKAGES, in_use, owner_of
+from parity.keeping import of_python
+from parity.keeping.leaf import Leaf, Put, StateRules
 from parity.keeping.structure import (
     Structure,
     Ways,
@@ -37,18 +38,11 @@ from parity.keeping.structure import (
     of_objects,
 )
 
-# The module that shows that a library is in use, and the file here.
-_LIBRARIES = {
-    "sys": "parity.keeping.of_python",
-    "numpy": "parity.keeping.of_numpy",
-    "torch": "parity.keeping.of_torch",
-    "chainer": "parity.keeping.of_chainer",
-    "tensorflow": "parity.keeping.of_tensorflow",
-}
 # Modules of Python's whose objects hold what the user gives them.
 _OPEN = {"argparse", "collections", "queue", "types", "weakref"}
 # Other objects of these hold nothing of a model's: their code is nobody's.
-_FOREIGN = (sys.stdlib_module_names - {"test"}) | {"pytest", "_pytest", "pluggy", "jax", "wrapt"}
+_FOREIGN = (sys.stdlib_module_names - {"test"}) | {"pytest", "_pytest", "pluggy", "wrapt"}
+_FOREIGN |= {*OTHER_PACKAGES}
 _PLAIN = (str, bytes, int, float, complex, type(None), type(Ellipsis), np.dtype, ModuleType)
 # What is held further off than this, counted in objects and functions, is none of the model's.
 _DEPTH = 32
@@ -108,13 +102,9 @@ def _steps(path: Path) -> list[Step]:
     return steps[::-1]
 
 
-def libraries() -> list[Library]:
-    """What is known of the libraries that are in use."""
-    return [
-        cast(Library, importlib.import_module(file))
-        for module, file in _LIBRARIES.items()
-        if module in sys.modules
-    ]
+def state_rules() -> list[StateRules]:
+    """Those of Python itself, and of the frameworks that are in use."""
+    return [of_python.STATE, *(framework.TRAITS.state for framework in in_use())]
 
 
 class _Found(NamedTuple):
@@ -155,9 +145,8 @@ class _Walk:
         self.wanted: list[tuple[Path, object]] = []
         self.seen: dict[int, object] = {}  # kept alive, so that identities are never reused
         self._is_wanted = is_wanted
-        self._libraries = libraries()
-        self._packages = {name for one in self._libraries for name in one.packages}
-        self._holders = tuple(kind for one in self._libraries for kind in one.holders())
+        self._rules = state_rules()
+        self._holders = tuple(kind for one in self._rules for kind in one.holders())
         self._read: set[tuple[int, tuple[str, ...]]] = set()
         self._waiting: deque[_Found] = deque()
         self._further: deque[_Found] = deque()  # by one object more
@@ -170,7 +159,7 @@ class _Walk:
             if not self._waiting:
                 self._waiting, self._further = self._further, self._waiting
             found = self._waiting.popleft()
-            with contextlib.suppress(Exception):  # an object of the user's may refuse anything
+            with contextlib.suppress(Exception):  # a user's object may refuse anything
                 if self._is_wanted is not None and self._is_wanted(found.thing):
                     self.wanted.append((found.path, found.thing))
                 elif not isinstance(found.thing, _PLAIN) and id(found.thing) not in self.seen:
@@ -180,7 +169,7 @@ class _Walk:
 
     def _open(self, at: _Found) -> None:
         thing = at.thing
-        leaf = next(filter(None, (one.leaf(thing) for one in self._libraries)), None)
+        leaf = next(filter(None, (one.leaf(thing) for one in self._rules)), None)
         if leaf is not None:
             if self._is_wanted is None:
                 self.leaves.append((at.path, at.owner, leaf.note(), leaf))
@@ -244,7 +233,7 @@ class _Walk:
         self._later(at, [("", kind)])
 
     def _class(self, at: _Found) -> None:
-        """What a class of the user's holds for all its objects, and what its methods reach."""
+        """What a user-defined class holds for all its objects, and what its methods reach."""
         at = at._replace(owner=at.thing, within=None)
         self._structure(at, of_class(at.thing), ".{}")
         self._later(at, [("", base) for base in at.thing.__bases__])
@@ -253,7 +242,7 @@ class _Walk:
         function = at.thing
         at = at._replace(owner=function, within=None, depth=at.depth + 1)
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        if _package(function) in self._packages:
+        if owner_of(str(function.__module__)):
             # what a library's own functions keep is its own; what they were made of may be a user's
             self._later(at, of_cells(cells)[0]().items(), ".{}", anew=True)
             return
@@ -296,7 +285,7 @@ class _Walk:
         visited: bool = True,
     ) -> None:
         """Notes what something holds, and visits it later."""
-        structure = Structure(at.owner, at.path, *ways, self._libraries, within)
+        structure = Structure(at.owner, at.path, *ways, self._rules, within)
         self.structures.append(structure)
         if visited and len(structure.before) <= _LONG:
             self._later(at, structure.before.items(), shown, anew)
@@ -318,8 +307,7 @@ class _Walk:
 
     def _is_foreign(self, kind: type) -> bool:
         """Whether a class is Python's or a library's own, which hold nothing of a model's."""
-        package = _package(kind)
-        return package in _FOREIGN or package in self._packages
+        return _package(kind) in _FOREIGN or bool(owner_of(str(kind.__module__)))
 
 
 def _package(made: type | FunctionType) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,25 +20,22 @@ def found_by(
     observations: Any,
     inputs: Inputs,
     formula: Callable[..., Any] | None,
-    max_examples: int | None,
     saved: str | None,
-    name: str,
-    key: str,
-    decorations: Mapping[str, Any],
+    **options: Any,
 ) -> Found:
-    """Searches for an observation on which models part.
+    """Searches for an observation on which models diverge.
 
     Args:
         models: the reference and its candidates.
         observations: a strategy of inputs, or a space.
         inputs: must be None.
-        formula: tells which model is right, as for `compare`; it gets each observation that is
+        formula: as for `compare`; it gets each observation that is
             compared in full.
         saved: a file with an observation, which is then the only one.
-        name, key, decorations: of the test, as `search` takes them.
+        options: of `search`.
 
     Raises:
-        ParityError: something that was handed in does not fit.
+        ParityError: an argument does not fit.
     """
     if inputs is not None:
         raise InputError("Give inputs= or observations=, not both.")
@@ -49,7 +46,7 @@ def found_by(
     if saved is not None:
         return _on_saved(full, saved)
     strategy = strategy_of(observations)
-    return search(wrapped, full, strategy, max_examples, name, key, decorations)
+    return search(wrapped, full, strategy, **options)
 
 
 def _compare(models: Sequence[Any], formula: Callable[..., Any] | None, inputs: Inputs) -> Any:
@@ -57,7 +54,7 @@ def _compare(models: Sequence[Any], formula: Callable[..., Any] | None, inputs: 
 
 
 def _on_saved(full: Any, saved: str) -> Found:
-    """The comparison on a saved observation; in company where alone it proves nothing."""
+    """The comparison on a saved observation; on a batch with it where alone it proves nothing."""
     observation, *random = load(saved)
     found = explained(observation, full, random)
     batch = accompanied(observation, random[0]) if random else None

@@ -84,13 +84,13 @@ def joined(found: Sequence[Inputs], most: int = ROWS) -> Inputs | None:
 
 
 def accompanied(inputs: Inputs, company: Inputs) -> Inputs | None:
-    """An observation followed by others; None where they cannot be put together."""
+    """An observation followed by others; None where they cannot be joined."""
     if _kind(inputs) != _kind(company):
         return None
-    ours, theirs = flatten_inputs(inputs), flatten_inputs(company)
-    if any(array.ndim == 0 for array in ours.values()):
+    first, second = flatten_inputs(inputs), flatten_inputs(company)
+    if any(array.ndim == 0 for array in first.values()):
         return None
-    parts = [np.concatenate([ours[path], theirs[path]]) for path in ours]
+    parts = [np.concatenate([first[path], second[path]]) for path in first]
     return _refilled(inputs, parts)
 
 
@@ -137,7 +137,7 @@ def _random(
 
 
 def _kind(inputs: Inputs) -> Any:
-    """What must be equal for observations to be put together: all but the rows of arrays."""
+    """What must be equal for observations to be joined: all but the rows of arrays."""
     return tuple(
         (path, repr(one)) if as_it_is(one) else (path, one.dtype.str, one.ndim, one.shape[1:])
         for path, one in flatten_given(inputs).items()

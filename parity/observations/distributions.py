@@ -63,7 +63,7 @@ class _Kind:
 
 
 def _logits(*shape: int, special: float = 9) -> _Part:
-    # two of 9 and -9 are 18 apart: a softmax is 1 in float32, and in float64 not yet
+    # two of 9 and -9 differ by 18: a softmax is 1 in float32, and in float64 not yet
     return _Part(shape, -4, 4, (special, -special, 0))
 
 

@@ -1,7 +1,7 @@
 """Values on the edges, for those who ask: each is legitimate, and each hides something else.
 
 An edge is a way to fill an array, and says of a range whether it can. None is drawn unless asked
-for: a comparison of zeros or constants tells little, and parity calls it `unverified`.
+for: a comparison of zeros or constants shows little, and parity calls it `unverified`.
 """
 
 from __future__ import annotations

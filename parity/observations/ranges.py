@@ -22,7 +22,7 @@ TICKS_INTEGER = 2**16
 TICKS_FLOAT = 2**8
 
 
-@dataclass(frozen=True, eq=False)  # told apart by identity, so that what is computed can be kept
+@dataclass(frozen=True, eq=False)  # equal by identity, so that what is computed can be kept
 class Range:
     """What each element of an array may be.
 

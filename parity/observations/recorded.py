@@ -1,6 +1,6 @@
 """Recorded observations: `.npz`, RLlib's offline batches as JSON or Parquet, Minari's data sets.
 
-Nothing in a file is ever executed. RLlib packs columns as pickles unless it is told not to; those
+Nothing in a file is ever executed. RLlib packs columns as pickles unless it is set not to; those
 are refused.
 """
 

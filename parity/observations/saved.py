@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from parity.atomic import write_whole
 from parity.model import Inputs, as_it_is, fields_of, flatten_inputs, is_record
-from parity.report.atomic import write_whole
 from parity.tape import Array
 
 _SCRIPT = '''\

@@ -1,7 +1,7 @@
-"""Searches for an observation on which models part: hypothesis draws, the comparison judges.
+"""Searches for an observation on which models diverge: hypothesis draws, the comparison judges.
 
 Each example runs through the models plainly, which takes one forward pass. Only where their outputs
-part by more than rounding leaves does `parity.compare` judge it, and what it says decides.
+differ by more than rounding leaves does `parity.compare` judge it, and what it says decides.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from parity.observations.batching import (
     sample,
 )
 from parity.observations.unrecorded import PlainRuns, plain_runs
-from parity.report.result import Report
+from parity.report.report import Report
 
 Compare = Callable[[Inputs], Report]
 
@@ -50,11 +50,11 @@ _REACH = "size of the outputs, over what is usual"
 
 @dataclass(frozen=True)
 class Found:
-    """What a search came to.
+    """The outcome of a search.
 
     Attributes:
         observation: what the report is on where it is no `"parity"`: the smallest failing example,
-            or several together where `alone` is false and no example parts by itself.
+            or several together where `alone` is false and no example diverges by itself.
         report: of the comparison that decides; None where a model raised.
         random: distinct random inputs of the same shapes, and `on_random` the report on them, None
             where a model raises on them.
@@ -96,8 +96,8 @@ class Found:
         return "diverged" if self.report is None else self.report.verdict
 
 
-class Parted(AssertionError):
-    """An observation on which the models part; hypothesis shrinks it."""
+class Diverged(AssertionError):
+    """An observation on which the models diverge; hypothesis shrinks it."""
 
 
 def strategy_of(observations: Any) -> SearchStrategy[Any]:
@@ -151,7 +151,7 @@ def search(
         observations: a strategy of inputs, laid out as the reference takes them.
         max_examples: in place of the profile's.
         name: of the test, for hypothesis's messages.
-        key: tells searches apart in the database of examples.
+        key: of this search in the database of examples.
         decorations: attributes that hypothesis's decorators left on the test: settings, a seed, a
             failure to reproduce, explicit examples.
 
@@ -179,7 +179,7 @@ def _search(
     property_ = _property(run, observations, max_examples, name, key, decorations or {})
     try:
         property_()
-    except Parted as failure:
+    except Diverged as failure:
         found = explained(run.failed, compare, seen)
         return replace(
             found,
@@ -194,7 +194,7 @@ def _search(
                 if not _shows_the_example(note, name)
             ),
         )
-    except SkipTest:  # hypothesis was told to run no example
+    except SkipTest:  # the settings of hypothesis run no example
         if run.on_company[0] is None or run.on_company[0].verdict == "parity":
             raise
     report, error = run.on_company
@@ -216,7 +216,7 @@ def _search(
 
 
 def _shows_the_example(note: str, name: str) -> bool:
-    """Whether a note of hypothesis's prints the call that failed, whose observation is told."""
+    """Whether a note of hypothesis's prints the call that failed, which is shown anyway."""
     return f"{name}(" in note and "observation=" in note
 
 
@@ -258,7 +258,7 @@ class _Search:
         self._cleared = self.unjudged = 0
         self.furthest = 0.0
         self.failed: Inputs = None
-        self.undecided: tuple[Inputs, Report] | None = None  # an observation, told nothing of
+        self.undecided: tuple[Inputs, Report] | None = None  # an observation that proved nothing
         self.examples = self.compared = self.first = 0
         for self.company in companies(seen):
             self.on_company = _tried(compare, self.company)
@@ -272,7 +272,7 @@ class _Search:
         """One example of the property.
 
         Raises:
-            Parted: the models part on it, or one of them raises.
+            Diverged: the models diverge on it, or one of them raises.
         """
         inputs = as_arrays(observation)
         self.examples += 1
@@ -298,10 +298,10 @@ class _Search:
         if verdict == "diverged":
             self.failed = inputs
             self.first = self.first or self.examples
-            raise Parted("the models part on this observation")
+            raise Diverged("the models diverge on this observation")
 
     def _judged(self, inputs: Inputs, suspicious: bool) -> str:
-        """What the full comparison says; where it cannot tell, what it says in company.
+        """The verdict of the full comparison; where it cannot decide, that on a batch with others.
 
         An observation of zeros, say, proves nothing by itself.
         """
@@ -323,7 +323,7 @@ def _check(models: Sequence[Model]) -> None:
     if currently_in_test_context():
         raise InputError(
             "observations= runs hypothesis itself, and this test is under @given. Take @given off "
-            "the test, or hand in what it draws: assert_parity(..., inputs=observation)."
+            "the test, or pass what it draws: assert_parity(..., inputs=observation)."
         )
     for model in models:
         if model.inputs is not None:
@@ -353,7 +353,7 @@ def _property(
     adapted = settings(
         chosen,
         deadline=None,  # it would watch how long comparing takes
-        report_multiple_bugs=False,  # two ways to part are one failure: the smallest
+        report_multiple_bugs=False,  # two ways to diverge are one failure: the smallest
         # explaining traces what runs, which here is the comparison
         phases=[phase for phase in chosen.phases if phase is not Phase.explain],
         max_examples=max_examples or chosen.max_examples,

@@ -10,7 +10,7 @@ from parity.observations.search import Found
 _SHOWN = 64  # elements of an array that are printed in full
 
 
-def tell(found: Found) -> str:
+def describe(found: Found) -> str:
     """The report on the observation, the observation, and the report on random inputs."""
     parts = [str(found.error if found.report is None else found.report)]
     if found.observation is not None:
@@ -22,9 +22,8 @@ def tell(found: Found) -> str:
 
 def _observation(found: Found) -> str:
     if not found.alone:
-        how = (
-            f"several observations run together; of {found.examples} examples none parts by itself"
-        )
+        examples = f"of {found.examples} examples none diverges by itself"
+        how = f"several observations run together; {examples}"
     elif found.examples:
         how = (
             f"the smallest observation found on which {_what(found)} "
@@ -36,8 +35,8 @@ def _observation(found: Found) -> str:
 
 
 def _what(found: Found) -> str:
-    """What happens there: a model that raises has parted from none."""
-    return "they part" if found.error is None else "a model raises"
+    """What happens there: a model that raises diverges from none."""
+    return "they diverge" if found.error is None else "a model raises"
 
 
 def _arrays(inputs: Inputs) -> list[str]:

@@ -86,7 +86,7 @@ def sequences(
         timed["previous_reward"] = _free(())
     start = None if state is None else _state(state)
     taken = dimensions(TuplePart((*timed.values(), *([] if start is None else [start]))))
-    return _sequences(DictPart(timed), start, batch, steps, taken, kinds, time_major)
+    return _sequences(DictPart(timed), start, (batch, steps), taken, kinds, time_major)
 
 
 @st.composite
@@ -94,14 +94,13 @@ def _sequences(
     draw: st.DrawFn,
     timed: DictPart,
     start: Part | None,
-    batch: Batch,
-    steps: Batch,
+    asked: tuple[Batch, Batch],
     taken: set[int],
     kinds: tuple[str, ...],
     time_major: bool,
 ) -> dict[str, Any]:
-    count = _size(draw, batch, taken, 1)
-    length = _size(draw, steps, taken | {count}, 2)
+    count = _size(draw, asked[0], taken, 1)
+    length = _size(draw, asked[1], taken | {count}, 2)
     missing = [draw(st.integers(0, length - 1)) for _ in range(count)]
     lengths = length - np.array(missing, np.int32)
     mask = np.arange(length) < lengths[:, None]

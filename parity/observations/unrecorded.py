@@ -66,11 +66,11 @@ class PlainRuns:
         """
         self.reach = 0.0
         try:
-            ours = self._reference(inputs)
+            reference = self._reference(inputs)
             self.reach = max(
-                (_size(ours[name]) / usual for name, usual in self._usual.items()), default=0.0
+                (_size(reference[name]) / usual for name, usual in self._usual.items()), default=0.0
             )
-            return max(_excess_of(pair, ours, pair.run(inputs)) for pair in self._pairs)
+            return max(_excess_of(pair, reference, pair.run(inputs)) for pair in self._pairs)
         except ParityError:
             return float("inf")
 
@@ -81,12 +81,12 @@ def plain_runs(models: Sequence[Model], inputs: Inputs) -> PlainRuns | None:
     Returns:
         None where a model draws random numbers, gives other outputs when it is run again, has
         outputs without a counterpart, or distributions that are given by other parameters: there a
-        plain run tells nothing.
+        plain run shows nothing.
     """
     tapes, runs = [], []
     for model in models:
-        fed = _inputs_of(model, models[0], inputs)
-        model, tape = fitted(model, models[0], fed)
+        given = _inputs_of(model, models[0], inputs)
+        model, tape = fitted(model, models[0], given)
         if any(op.role == "random" for op in tape.ops):
             return None
         run = _plain(model, models[0])
@@ -101,12 +101,12 @@ def plain_runs(models: Sequence[Model], inputs: Inputs) -> PlainRuns | None:
         differ = any(_shape_differs(tapes[0], tape, one) for one in paired)
         if problems or not paired or differ or not are_told_alike(tapes[0], tape):
             return None
-        theirs = {value: name for name, value in tape.outputs.items()}
+        outputs = {value: name for name, value in tape.outputs.items()}
         names = {}
         for name, value in tapes[0].outputs.items():
             partner = next(pair.candidate for pair in paired if pair.reference == value)
             floor = _floor([(tapes[0], wide[0], value), (tape, exact, partner)])
-            names[name] = (theirs[partner], floor)
+            names[name] = (outputs[partner], floor)
         unpaired = frozenset(tape.outputs) - {other for other, _ in names.values()}
         pairs.append(_Pair(run, names, unpaired))
     first = {name: _recorded(tapes[0], value) for name, value in tapes[0].outputs.items()}
@@ -119,7 +119,7 @@ def _shape_differs(reference: Tape, candidate: Tape, pair: OutputPair) -> bool:
 
 
 def _size(array: Array) -> float:
-    """The largest finite number of an output; 0 where it holds no floats."""
+    """The largest finite value of an output; 0 where it holds no floats."""
     if array.dtype.kind != "f":
         return 0.0
     return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
@@ -175,21 +175,21 @@ def _floor(sides: Sequence[tuple[Tape, dict[int, Array] | None, int]]) -> Floor:
     return Floor(max(relative, _LEAST), absolute)
 
 
-def _excess_of(pair: _Pair, ours: Outputs, theirs: Outputs) -> float:
+def _excess_of(pair: _Pair, reference: Outputs, candidate: Outputs) -> float:
     expected = {other for other, _ in pair.names.values()} | pair.unpaired
-    if ours.keys() != pair.names.keys() or theirs.keys() != expected:
+    if reference.keys() != pair.names.keys() or candidate.keys() != expected:
         return float("inf")  # other outputs than those that were paired
     found = 0.0
     for name, (other, floor) in pair.names.items():
-        rows = _rows(ours[name], theirs[other])
+        rows = _rows(reference[name], candidate[other])
         if rows is None:
             return float("inf")
         gaps, scales = rows
         allowed = np.maximum(floor.relative * scales, floor.absolute)
-        apart = gaps > 0
-        if (allowed[apart] <= 0).any():
+        differing = gaps > 0
+        if (allowed[differing] <= 0).any():
             return float("inf")
-        found = max(found, float((gaps[apart] / allowed[apart]).max(initial=0.0)))
+        found = max(found, float((gaps[differing] / allowed[differing]).max(initial=0.0)))
     return found
 
 

@@ -20,7 +20,7 @@ from parity.pytest_run.summary_data import compared_of, failed
 if TYPE_CHECKING:
     from parity.model import Inputs
     from parity.observations.search import Found
-    from parity.report.result import Report
+    from parity.report.report import Report
 
 
 class AssertParity:
@@ -56,7 +56,7 @@ class AssertParity:
             `--parity-baseline` accepts.
 
         Raises:
-            NotParity: they part, or too little could be compared, or a model raised.
+            NotParity: they diverge, or too little could be compared, or a model raised.
             FrameworkMissing: skips the test, or fails it under `--parity-require`.
         """
         __tracebackhide__ = True
@@ -103,7 +103,7 @@ class AssertParity:
         """The comparison on every observation; see parity/observations/search.py."""
         __tracebackhide__ = True
         from parity.observations.asserting import found_by
-        from parity.observations.search_text import tell
+        from parity.observations.search_text import describe
 
         saved = self._config.getoption("--parity-observation")
         if saved:
@@ -118,23 +118,23 @@ class AssertParity:
         key = f"{test.item.nodeid} {test.searches}"
         try:
             found = found_by(
-                models, observations, inputs, formula, max_examples, saved,
-                test.name, key, test.decorations,
+                models, observations, inputs, formula, saved, max_examples=max_examples,
+                name=test.name, key=key, decorations=test.decorations,
             )  # fmt: skip
         except FrameworkMissing as error:
             self._note(None, str(error))
             raise
         except ParityError as error:
-            told = "\n".join([str(error), *getattr(error, "__notes__", ())])  # hypothesis's own
-            self._note(None, told)
-            raise NotParity(f"{told}\n\n{called_from(3)}") from None
+            text = "\n".join([str(error), *getattr(error, "__notes__", ())])  # hypothesis's own
+            self._note(None, text)
+            raise NotParity(f"{text}\n\n{called_from(3)}") from None
         seconds = time.perf_counter() - started
         why = str(found.error) if found.error else None
         self._note(found.report, why, examples=found.examples, seconds=seconds)
         if found.on_random is not None:
             self._note(found.on_random)
         if found.report is None or found.report.verdict != "parity":
-            raise NotParity(f"{tell(found)}\n{self._save_found(found)}\n{called_from(3)}")
+            raise NotParity(f"{describe(found)}\n{self._save_found(found)}\n{called_from(3)}")
         return found.report
 
     def _save_found(self, found: Found) -> str:
@@ -158,7 +158,7 @@ class AssertParity:
         return f"\nsaved: {', '.join(map(str, written))}\n"
 
     def _save(self, report: Report) -> str:
-        """Writes the divergences where `--parity-save` says; the line that tells so.
+        """Writes the divergences where `--parity-save` says; the line that names them.
 
         Hypothesis runs its smallest failing example last, so that is what stays.
         """

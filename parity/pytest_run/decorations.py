@@ -35,7 +35,7 @@ def lift_deadline(item: pytest.Item) -> None:
             test._hypothesis_internal_use_settings = lifted  # type: ignore[union-attr]
 
 
-def lend(item: pytest.Item) -> Generator[None, object, object]:
+def wrap(item: pytest.Item) -> Generator[None, object, object]:
     """Hands hypothesis's decorators of a test to the search that it runs.
 
     Hypothesis refuses them on a test without @given; so it does here where no search was run.

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from parity.report.escape import for_terminal
+from parity.escape import for_terminal
 
 
 class NotParity(pytest.fail.Exception, AssertionError):  # type: ignore[name-defined,misc]
@@ -24,7 +24,7 @@ class NotParity(pytest.fail.Exception, AssertionError):  # type: ignore[name-def
 
 def called_from(depth: int) -> str:
     """The test's line, as pytest ends a traceback."""
-    from parity.report.format import relative
+    from parity.format import relative
 
     frame = sys._getframe(depth)
     return f"{relative(f'{frame.f_code.co_filename}:{frame.f_lineno}')}: NotParity"

@@ -10,7 +10,7 @@ import pytest
 
 from parity import __version__
 from parity.errors import ParityError
-from parity.report.escape import for_terminal
+from parity.escape import for_terminal
 
 
 class RunReport:
@@ -28,7 +28,7 @@ class RunReport:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Writes the files, whether the tests passed, failed or were interrupted."""
-        # workers finish in any order; a test's own comparisons stay in theirs
+        # workers finish in any order; those of one test keep their order
         self.compared.sort(key=lambda found: found["test"])
         run = {"schema": self.SCHEMA, "parity": __version__, "comparisons": self.compared}
         for option, path in self.paths.items():
@@ -44,7 +44,7 @@ class RunReport:
 
             save(path, run)
         else:
-            from parity.report.atomic import write_json
+            from parity.atomic import write_json
 
             write_json(path, run)
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
+from parity.escape import visible
 from parity.pytest_run.summary_data import Place
 from parity.pytest_run.summary_text import Tested, lines
-from parity.report.escape import visible
 
 Line = tuple[str, int]  # file and line
 _MOST = 10  # annotations of one kind; GitHub shows no more of a step
@@ -28,10 +28,10 @@ def report(found: Sequence[Tested], tests: Mapping[str, Line]) -> list[str]:
     """
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return []
-    told = list(dict.fromkeys(_annotations(found, tests)))
+    commands = list(dict.fromkeys(_annotations(found, tests)))
     shown: list[str] = []
     for kind in ("error", "warning", "notice"):
-        shown += [line for line in told if line.startswith(f"::{kind} ")][:_MOST]
+        shown += [line for line in commands if line.startswith(f"::{kind} ")][:_MOST]
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if path:
         try:
@@ -47,18 +47,18 @@ def _annotations(found: Sequence[Tested], tests: Mapping[str, Line]) -> Iterator
         if one.verdict == "parity":
             continue
         kind = "warning" if one.accepted else "error"
-        said = False
+        placed = False
         for place in one.places:
             line = _at(place.candidate)
             if line is not None:
-                said = True
+                placed = True
                 yield command(kind, line, f"{place.why}\n{one.models}, in {test}")
             line = _at(place.reference)
             if line is not None:
                 other = _shown(place) or "a line of a library"
-                text = f"{one.candidate} parts from this line at {other}\nin {test}"
+                text = f"{one.candidate} diverges from this line at {other}\nin {test}"
                 yield command("notice", line, text)
-        if not said and test in tests:
+        if not placed and test in tests:
             line = _in_workspace(*tests[test])
             if line is not None:
                 why = one.places[0].why if one.places else one.reason

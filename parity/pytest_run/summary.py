@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 import pytest
 
+from parity.escape import for_terminal
 from parity.pytest_run import github
 from parity.pytest_run.summary_data import Compared, from_text
 from parity.pytest_run.summary_text import lines
-from parity.report.escape import for_terminal
 
 
 class RunSummary:
@@ -36,10 +36,10 @@ class RunSummary:
         if not found:
             return
         verbosity = self._config.get_verbosity()
-        apart = any(one.verdict != "parity" and not one.accepted for _, one in found)
+        failed = any(one.verdict != "parity" and not one.accepted for _, one in found)
         if verbosity >= 0:
             terminalreporter.ensure_newline()
-            terminalreporter.section("parity", red=apart, green=not apart)
+            terminalreporter.section("parity", red=failed, green=not failed)
         for line in lines(found, verbosity):
             terminalreporter.write_line(for_terminal(line))
         for line in github.report(found, self._lines):

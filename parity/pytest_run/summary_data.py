@@ -11,14 +11,16 @@ from dataclasses import asdict, dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING
 
-from parity.report.escape import on_one_line
+from parity.escape import on_one_line
 
 if TYPE_CHECKING:
-    from parity.report.result import Comparison, Divergence, LayerRow, Report
+    from parity.findings import Divergence
+    from parity.report.report import Report
+    from parity.result import Comparison, LayerRow
 
 _LAYERS = 3  # of one comparison; the run shows no more of all
 _PLACES = 10  # GitHub shows ten annotations of a kind
-_APART = ("diverged", "inherited", "unmatched")
+_DIFFERENT = ("diverged", "inherited", "unmatched")
 
 
 @dataclass(frozen=True)
@@ -32,14 +34,14 @@ class Layer:
 
     @property
     def badness(self) -> tuple[bool, float]:
-        """Where the models part first, then by the difference; NaN is the worst."""
+        """Where the models diverge first, then by the difference; NaN is the worst."""
         found = self.difference
         return self.verdict == "diverged", float("inf") if isnan(found) else found
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where models part: `file:line` of both, or "", and why, in a sentence."""
+    """Where models diverge: `file:line` of both, or "", and why, in a sentence."""
 
     reference: str
     candidate: str
@@ -108,7 +110,7 @@ def failed(error: str, seconds: float = 0.0) -> Compared:
 
 
 def _worst(comparison: Comparison) -> tuple[Layer, ...]:
-    rows = [_layer(row) for row in comparison.layers if row.verdict not in _APART[1:]]
+    rows = [_layer(row) for row in comparison.layers if row.verdict not in _DIFFERENT[1:]]
     found = [row for row in rows if row is not None]
     return tuple(sorted(found, key=lambda row: row.badness, reverse=True)[:_LAYERS])
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import isnan
 
+from parity.format import count
 from parity.pytest_run.summary_data import Compared
 
 VERDICTS = ("parity", "diverged", "unverified")
@@ -31,9 +32,9 @@ def lines(found: Sequence[Tested], verbosity: int = 0) -> Iterator[str]:
     layers = [(layer, test) for test, one in found for layer in one.layers if layer.badness[1]]
     layers.sort(key=lambda item: item[0].badness, reverse=True)
     for layer, test in layers[:_MOST]:
-        apart = "parts by" if layer.verdict == "diverged" else "differs by"
+        verb = "diverges by" if layer.verdict == "diverged" else "differs by"
         amount = _amount(layer.difference, layer.rounding)
-        yield f"worst layer: {layer.name} {apart}{amount}, {test}"
+        yield f"worst layer: {layer.name} {verb}{amount}, {test}"
 
 
 def _headline(found: Sequence[Tested]) -> str:
@@ -42,10 +43,10 @@ def _headline(found: Sequence[Tested]) -> str:
         counts[one.verdict] += one.times
     accepted = sum(one.times for _, one in found if one.accepted)
     run = counts.total() - counts["error"]
-    told = [f"{counts[word]} {word}" for word in VERDICTS if counts[word]]
+    verdicts = [f"{counts[word]} {word}" for word in VERDICTS if counts[word]]
     tests = len({test for test, _ in found})
-    line = f"{_count(run, 'comparison')} in {_count(tests, 'test')}"
-    line += f": {', '.join(told)}" if told else ""
+    line = f"{count(run, 'comparison')} in {count(tests, 'test')}"
+    line += f": {', '.join(verdicts)}" if verdicts else ""
     line += f"; {counts['error']} could not be run" if counts["error"] else ""
     return f"{line}; {accepted} of them accepted" if accepted else line
 
@@ -56,12 +57,12 @@ def _coverage(found: Sequence[Compared]) -> Iterator[str]:
         compared = sum(one.compared for one in found)
         share = sum(one.matched for one in found) / values if values else 0.0
         yield (
-            f"coverage: {compared} of {_count(outputs, 'output')} compared, "
+            f"coverage: {compared} of {count(outputs, 'output')} compared, "
             f"{share:.0%} of informative values matched"
         )
     examples = sum(one.examples for one in found)
     if examples:
-        yield f"hypothesis: {_count(examples, 'example')} run"
+        yield f"hypothesis: {count(examples, 'example')} run"
 
 
 def _line(one: Compared) -> str:
@@ -87,13 +88,9 @@ def _amount(difference: float, rounding: float = float("nan")) -> str:
     return text if isnan(rounding) else f"{text} (rounding {rounding:.1e})"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
 def properties(found: Sequence[Compared]) -> list[tuple[str, str]]:
     """A test's comparisons as properties for the file of `--junit-xml`."""
-    told: list[tuple[str, str]] = []
+    shown: list[tuple[str, str]] = []
     for number, one in enumerate(found, 1):
         facts = {
             "models": one.models,
@@ -105,5 +102,5 @@ def properties(found: Sequence[Compared]) -> list[tuple[str, str]]:
             "reference": one.places[0].reference if one.places else "",
             "candidate": one.places[0].candidate if one.places else "",
         }
-        told += [(f"parity.{number}.{name}", fact) for name, fact in facts.items() if fact]
-    return told
+        shown += [(f"parity.{number}.{name}", fact) for name, fact in facts.items() if fact]
+    return shown

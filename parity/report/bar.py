@@ -9,8 +9,8 @@ import sys
 import threading
 from collections.abc import Iterator
 
+from parity.escape import on_one_line
 from parity.progress import Step, listening
-from parity.report.escape import on_one_line
 
 PATIENCE = 2.0  # seconds without a word
 _TERMINATED = 128 + signal.SIGTERM  # as a shell says of what the signal ended
@@ -70,7 +70,7 @@ def _terminated() -> Iterator[_Ending]:
 
 
 class _Bar:
-    """Rich's bar, begun by a timer: the work may sit in one long call."""
+    """Rich's bar, started by a timer: the work may be one long call."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

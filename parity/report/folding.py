@@ -1,4 +1,4 @@
-"""What is told of several places alike is told once, with its places; for every renderer."""
+"""Equal texts about several places become one with all the places; for every renderer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Fold:
-    """What is told alike.
+    """A text and the places that it is about.
 
     Attributes:
         times: how often.
@@ -28,9 +28,9 @@ class Fold:
         return ", ".join(self.places[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def folded(told: Iterable[tuple[str, str]]) -> Sequence[Fold]:
-    """Text and place of many things, those of one text together where the first of them is."""
+def folded(texts: Iterable[tuple[str, str]]) -> Sequence[Fold]:
+    """Groups places by their text, in the order of the first of each."""
     found: dict[str, list[str]] = {}
-    for text, place in told:
+    for text, place in texts:
         found.setdefault(text, []).append(place)
     return [Fold(text, len(places), tuple(dict.fromkeys(places))) for text, places in found.items()]

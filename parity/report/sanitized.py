@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from parity.report.escape import on_one_line
+from parity.escape import on_one_line
 from parity.tape import Site
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Divergences on disk: what entered, what both models made of it, and a script that shows it.
+"""Divergences on disk: inputs, the outputs of both models, and a script that shows them.
 
 The arrays are plain NumPy (`.npz`, no pickles), and the script needs nothing but NumPy.
 """
@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from parity.report.atomic import write_whole
-from parity.report.result import Comparison, Divergence, Report
+from parity.atomic import write_whole
+from parity.findings import Divergence
+from parity.result import Comparison, Result
 from parity.tape import Site
 
 _SCRIPT = '''\
@@ -38,7 +39,7 @@ if reference.shape == candidate.shape:
 '''
 
 
-def save_divergences(report: Report, folder: str | os.PathLike[str]) -> list[Path]:
+def save_divergences(report: Result, folder: str | os.PathLike[str]) -> list[Path]:
     """Writes each divergence as an .npz file with a script that reads it.
 
     Args:
@@ -47,8 +48,8 @@ def save_divergences(report: Report, folder: str | os.PathLike[str]) -> list[Pat
 
     Returns:
         The scripts. Each `NAME.py` lies beside its `NAME.npz`, which holds `input_0`, `input_1`,
-        ... (what enters, in the reference's layout, float64), `reference` and `candidate` (what
-        the models make of it; the candidate's in the reference's layout where it has one).
+        ... (the inputs, in the reference's layout, float64), `reference` and `candidate` (the
+        models' outputs; the candidate's in the reference's layout where it has one).
     """
     target = Path(folder)
     written = []
@@ -74,7 +75,7 @@ def save_divergences(report: Report, folder: str | os.PathLike[str]) -> list[Pat
     return written
 
 
-def _named(report: Report) -> Iterator[tuple[str, Comparison, Divergence]]:
+def _named(report: Result) -> Iterator[tuple[str, Comparison, Divergence]]:
     for comparison in report.comparisons:
         stem = re.sub(r"[^A-Za-z0-9_]+", "-", comparison.candidate.name).strip("-") or "candidate"
         for number, divergence in enumerate(comparison.divergences, 1):

@@ -9,8 +9,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from parity.report.format import short
-from parity.report.result import Comparison, LayerRow, ModelSummary, Report
+from parity.format import short
+from parity.result import Comparison, LayerRow, ModelSummary, Result
 
 # Of verdicts, and of rows.
 STYLES = {
@@ -37,7 +37,7 @@ _NUMBERS = _HEADINGS[2:-1]
 _LEFT_OUT = ("cosine", "max diff", "axes")  # in this order, where the terminal is narrow
 
 
-def layers_table(report: Report, comparison: Comparison, width: int) -> Table:
+def layers_table(report: Result, comparison: Comparison, width: int) -> Table:
     """The rows of a comparison; of a deep model those near a difference.
 
     Numbers and verdicts are whole at any width; the layers' names share what is left of it.

@@ -10,20 +10,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from parity.findings import Divergence, Note, StructuralDifference
+from parity.format import count, relative, share
 from parity.model import full_name
+from parity.report import sentences as say
 from parity.report.folding import folded
-from parity.report.format import WHY_NO_FAULT, effect, relative, share
-from parity.report.formula import formula_lines
-from parity.report.heads import heads_lines
-from parity.report.result import (
-    Comparison,
-    Divergence,
-    Note,
-    Report,
-    StructuralDifference,
-)
 from parity.report.sanitized import names_visible
 from parity.report.table import STYLES, layers_table
+from parity.result import Comparison, Result
 from parity.tape import Site
 
 WIDTH = 100
@@ -31,7 +25,7 @@ _LEAVES = 8  # lines for the parameters that differ at one place
 _MANY_STEPS = 15
 
 
-def render(report: Report, color: bool = False, width: int = WIDTH) -> str:
+def render(report: Result, color: bool = False, width: int = WIDTH) -> str:
     """The report as text.
 
     Args:
@@ -53,7 +47,7 @@ def render(report: Report, color: bool = False, width: int = WIDTH) -> str:
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
-def parts(report: Report, width: int = WIDTH) -> Iterator[RenderableType]:
+def parts(report: Result, width: int = WIDTH) -> Iterator[RenderableType]:
     """The report, from its headline to the coverage, for a console of rich's."""
     report = names_visible(report)
     yield _headline(report)
@@ -61,7 +55,7 @@ def parts(report: Report, width: int = WIDTH) -> Iterator[RenderableType]:
         yield from _comparison(report, comparison, width)
 
 
-def _headline(report: Report) -> Text:
+def _headline(report: Result) -> Text:
     text = Text()
     text.append(report.verdict, STYLES[report.verdict])
     names = ", ".join(
@@ -73,7 +67,7 @@ def _headline(report: Report) -> Text:
     return text
 
 
-def _comparison(report: Report, comparison: Comparison, width: int) -> Iterator[RenderableType]:
+def _comparison(report: Result, comparison: Comparison, width: int) -> Iterator[RenderableType]:
     if len(report.comparisons) > 1:
         line = Text("\n")
         line.append(comparison.verdict, STYLES[comparison.verdict])
@@ -86,7 +80,7 @@ def _comparison(report: Report, comparison: Comparison, width: int) -> Iterator[
     for notes in _alike(comparison.notes):
         yield _note(notes)
     if comparison.by_formula is not None:
-        lines = formula_lines(
+        lines = say.formula_lines(
             comparison.by_formula, report.reference.name, comparison.candidate.name
         )
         yield Text("\n".join(["", *lines]))
@@ -100,14 +94,14 @@ def _comparison(report: Report, comparison: Comparison, width: int) -> Iterator[
     yield _outputs(comparison)
     names = report.reference.name, comparison.candidate.name
     verdicts = {row.name: row.verdict for row in comparison.outputs}
-    heads = [*heads_lines(comparison.heads, names, verdicts)]
+    heads = [*say.heads_lines(comparison.heads, names, verdicts)]
     if heads:
         yield Text("\n".join(heads))
     yield _coverage(comparison)
 
 
 def _divergence(
-    report: Report, comparison: Comparison, number: int, divergence: Divergence
+    report: Result, comparison: Comparison, number: int, divergence: Divergence
 ) -> RenderableType:
     head = Text(f"\n{number}. ", "bold red")
     if divergence.reference.op.lower() == divergence.candidate.op.lower():
@@ -144,14 +138,9 @@ def _divergence(
             if all(divergence.random)
             else (report.reference.name if divergence.random[0] else comparison.candidate.name)
         )
-        lines.append(Padding(Text(f"random numbers are drawn here in {side}"), (0, 0, 0, 3)))
+        lines.append(Padding(Text(f"{say.RANDOM} in {side}"), (0, 0, 0, 3)))
     lines.append(Padding(_cause(divergence), (0, 0, 0, 3)))
-    after = (
-        "with the reference's value put in here, what follows agrees"
-        if divergence.met
-        else "nothing that follows agrees again, so this may be more than one difference"
-    )
-    lines.append(Padding(Text(after, "dim"), (0, 0, 0, 3)))
+    lines.append(Padding(Text(say.downstream(divergence.met), "dim"), (0, 0, 0, 3)))
     effect = _effect(comparison, divergence)
     if effect:
         lines.append(Padding(Text(effect, "dim"), (0, 0, 0, 3)))
@@ -165,29 +154,25 @@ def _cause(divergence: Divergence) -> Text:
     if cause is None:
         text.append("unexplained", "bold")
         if closest is not None:
-            text.append(f"; closest is {closest.kind} ({closest.summary}), which removes ")
-            text.append(f"{closest.share:.0%} of the difference")
+            text.append(f"; {say.closest_cause(closest.kind, closest.summary, closest.share)}")
         return text
     text.append(cause.kind, "bold")
-    told = ", confirmed" if cause.confirmed else ", consistent with the evidence, not proved"
-    text.append(f"{told}: {cause.summary}")
-    for name, (ours, theirs) in cause.parameters.items():
-        text.append(f"\n{name}: {ours} -> {theirs}")
+    text.append(f", {say.proof(cause.confirmed)}: {cause.summary}")
+    for name, (reference, candidate) in cause.parameters.items():
+        text.append(f"\n{name}: {reference} -> {candidate}")
     for fact in cause.evidence:
         text.append(f"\n{fact}")
     for kind in cause.equally:
-        text.append(f"\n{kind} explains it as well")
-    inputs = f"{cause.inputs} input{'s' * (cause.inputs != 1)}"
+        text.append(f"\n{say.as_likely(kind)}")
     if cause.residual_after < cause.residual_before:
-        text.append(
-            f"\n{'proof' if cause.confirmed else 'evidence'}: the difference falls from "
-            f"{cause.residual_before:.1e} to {cause.residual_after:.0e} on {inputs}",
-            "dim",
-        )
+        found = "proof" if cause.confirmed else "evidence"
+        fall = f"from {cause.residual_before:.1e} to {cause.residual_after:.0e}"
+        inputs = count(cause.inputs, "input")
+        text.append(f"\n{found}: the difference falls {fall} on {inputs}", "dim")
     if cause.unproved:
         text.append(f"\nnot proved: {cause.unproved}", "dim")
     if cause.edit is not None:
-        text.append("\nmend: ")
+        text.append("\nfix: ")
         text.append(cause.edit[0], "red")
         text.append("  ->  ")
         text.append(cause.edit[1], "green")
@@ -196,10 +181,9 @@ def _cause(divergence: Divergence) -> Text:
 
 def _effect(comparison: Comparison, divergence: Divergence) -> str:
     """What this one does to the outputs, where there are others that do something too."""
-    before, after = divergence.output_before, divergence.output_after
-    if len(comparison.divergences) < 2 or before is None or after is None:
+    if len(comparison.divergences) < 2:
         return ""
-    return f"with that value alone put in {effect(before, after)}"
+    return say.effect(divergence.output_before, divergence.output_after)
 
 
 def _site(site: Site) -> Text:
@@ -211,7 +195,7 @@ def _site(site: Site) -> Text:
         text.append(relative(site.source))
         text.append(f"\n    {site.code}", "bold")
     elif not site.layer:
-        text.append("no line of your code is known here", "dim")
+        text.append(say.NO_LINE, "dim")
     return text
 
 
@@ -241,12 +225,12 @@ def _alike(notes: Sequence[Note]) -> list[list[Note]]:
 
 def _note(notes: Sequence[Note]) -> RenderableType:
     note = max(notes, key=lambda one: one.residual)
-    where = note.candidate.layer or relative(note.candidate.source) or note.candidate.op
+    where = say.place(note.candidate.layer, note.candidate.source, note.candidate.op)
     text = f"- {note.kind}: {note.candidate.op} at {where}"
     if len(notes) > 1:
         text += f", {len(notes)} times,"
     text += f" differs {share(note.residual)}"
-    why = WHY_NO_FAULT.get(note.kind, "")
+    why = say.WHY_NO_FAULT.get(note.kind, "")
     text += "".join(f"; {part}" for part in (note.detail, why) if part)
     return Padding(Text(text, "yellow"), (0, 0, 0, 2))
 
@@ -270,14 +254,14 @@ def _structure(comparison: Comparison) -> Iterator[RenderableType]:
 
 def _places(found: StructuralDifference) -> str:
     return " | ".join(
-        (site.layer or relative(site.source) or site.op) if site is not None else "-"
+        say.place(site.layer, site.source, site.op) if site is not None else "-"
         for site in (found.reference, found.candidate)
     )
 
 
 def _outputs(comparison: Comparison) -> RenderableType:
     lines = Text()
-    drawn = any(note.kind == "random" for note in comparison.notes)
+    random = any(note.kind == "random" for note in comparison.notes)
     for row in comparison.outputs:
         lines.append(f"output {row.name!r} {_shape(row.reference_shape)}: ")
         if row.difference is None:
@@ -293,8 +277,8 @@ def _outputs(comparison: Comparison) -> RenderableType:
             lines.append(f"; greedy choices agree in {row.decisions.greedy:.1%}")
             if row.decisions.ties:
                 lines.append(f", {row.decisions.ties} by ties within rounding")
-        if drawn:
-            lines.append("; each model on draws of its own")
+        if random:
+            lines.append("; each model on its own random samples")
         lines.append("\n")
     lines.rstrip()
     return lines

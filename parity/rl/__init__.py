@@ -1,4 +1,4 @@
-"""The field's reference formulas in NumPy float64, each from its paper: right by the book.
+"""Reference formulas of reinforcement learning in NumPy float64, each written as in its paper.
 
 Plain functions of arrays, for `parity.compare(..., formula=...)` and for tests; see docs/rl.md.
 """

@@ -38,7 +38,7 @@ class SquashedGaussian(Distribution):
         """Of an action; -inf on the bounds, where the density is 0, and beyond.
 
         Libraries clip there instead and give some finite number. Near the bounds an action no
-        longer tells where it came from; `log_prob_before` does.
+        longer shows where it came from; `log_prob_before` does.
         """
         action = self._action(action)
         below, above = action - self.low, self.high - action

@@ -118,8 +118,8 @@ def _probabilities(rows: Array, weighed: bool) -> Array:
 
 def _sampled_otherwise(a: Array, b: Array) -> Array:
     """For each row the share of [0, 1) in which the inverse distribution functions differ."""
-    ours, theirs = np.cumsum(a, -1), np.cumsum(b, -1)
-    low = np.maximum(ours - a, theirs - b)
-    high = np.minimum(ours, theirs)
+    reference, candidate = np.cumsum(a, -1), np.cumsum(b, -1)
+    low = np.maximum(reference - a, candidate - b)
+    high = np.minimum(reference, candidate)
     agree: Array = np.clip(high - low, 0.0, None).sum(-1)
     return np.clip(1.0 - agree, 0.0, 1.0)

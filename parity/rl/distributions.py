@@ -122,8 +122,8 @@ class Categorical(Distribution):
         if choices != self.logs.shape[-1]:
             raise InputError(f"kl of {self.logs.shape[-1]} choices from {choices} choices.")
         with np.errstate(invalid="ignore"):  # -inf - -inf, where the probability is 0
-            apart = self.logs - other.logs
-        found: Array = _times(self.probabilities, apart).sum(-1)
+            difference = self.logs - other.logs
+        found: Array = _times(self.probabilities, difference).sum(-1)
         return found
 
     def mode(self) -> Array:

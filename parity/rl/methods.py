@@ -13,6 +13,8 @@ from functools import partial
 from typing import Any
 
 from parity.errors import InputError, UsageError
+from parity.frameworks import owner_of, traits
+from parity.frameworks.recognise import recognise
 from parity.model import Model, name_of, wrap
 from parity.rl.distributions import Distribution, NoClosedForm
 
@@ -25,8 +27,6 @@ _SPELLED = {
     "mode": ("mode", "most_probable", "deterministic_sample"),
     "sample": ("sample", "rsample"),
 }
-# Libraries that keep KL in a function of two distributions.
-_KL = ("torch.distributions", "chainer")
 _LACKS = object()
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -60,7 +60,7 @@ def methods(
         name: for reports; default that of `make`.
 
     Raises:
-        ParityError: the framework cannot be told, or `of` names no method.
+        ParityError: the framework is not known, or `of` names no method.
     """
     asked = METHODS if of is None else tuple(of)
     unknown = [method for method in asked if method not in METHODS]
@@ -68,9 +68,9 @@ def methods(
         raise UsageError(f"of is {of!r}; it must name some of: {', '.join(METHODS)}.")
     given = {"log_prob": log_prob, "entropy": entropy, "kl": kl, "mode": mode, "sample": sample}
     own = {method: function for method, function in given.items() if function is not None}
-    told = name or name_of(make)
-    found = _Methods(make, asked, of is not None, own, told)
-    return wrap(found, framework=framework or _framework_of(make), name=told)
+    title = name or name_of(make)
+    found = _Methods(make, asked, of is not None, own, title)
+    return wrap(found, framework=framework or _framework_of(make), name=title)
 
 
 class _Methods:
@@ -166,8 +166,8 @@ def _has(distribution: Any, name: str) -> bool:
 
 def _kl(distribution: Any) -> Callable[..., Any] | None:
     """The function that has the KL of a library's distributions, where no method has it."""
-    for name in _KL:
-        library: Any = sys.modules.get(name)
+    for one in traits():
+        library: Any = sys.modules.get(one.divergences)
         if library is not None and isinstance(distribution, library.Distribution):
             found: Callable[..., Any] = library.kl_divergence
             return found
@@ -175,19 +175,16 @@ def _kl(distribution: Any) -> Callable[..., Any] | None:
 
 
 def _framework_of(make: Callable[..., Any]) -> str | None:
-    """That of a class of a framework's or of ours; None where `wrap` would have to tell."""
-    from parity.frameworks import FRAMEWORKS, recognise
-
+    """That of a class of a framework's or of ours; None where `wrap` has to find it."""
     made = make.func if isinstance(make, partial) else make
     if not isinstance(made, type):
         return recognise(made)
     if issubclass(made, Distribution):
         return "numpy"
-    roots = [cls.__module__.split(".")[0] for cls in made.__mro__]
-    known = [root for root in roots if root in FRAMEWORKS]
-    if known:
-        return known[0]
+    known = filter(None, (owner_of(cls.__module__) for cls in made.__mro__))
+    if (framework := next(known, "")) != "":
+        return framework
     raise UsageError(
-        f"Cannot tell the framework of {made.__name__}. Name it: parity.rl.methods("
+        f"The framework of {made.__name__} is not known. Name it: parity.rl.methods("
         f"{made.__name__}, framework='torch')."
     )

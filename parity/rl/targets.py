@@ -40,7 +40,7 @@ def double_q_target(rewards: Any, discounts: Any, next_q_online: Any, next_q_tar
         rewards, discounts: (batch...).
         next_q_online: chooses the action in the next state, (batch..., actions); of equals the
             first.
-        next_q_target: tells its value, same shape.
+        next_q_target: gives its value, same shape.
 
     Returns:
         (batch...).

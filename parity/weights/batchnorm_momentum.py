@@ -24,7 +24,7 @@ def other_momenta(
         if source_kept is None or target_kept is None or abs(source_kept - target_kept) < 1e-6:
             continue
         words = [
-            f"{old:g} ({load(framework).momentum(old)} in {framework})"
+            f"{old:g} ({load(framework).TRAITS.weights.momentum(old)} in {framework})"
             for old, framework in zip((source_kept, target_kept), frameworks, strict=True)
         ]
         notes.append(

@@ -48,7 +48,7 @@ def cells(program: Program, addresses: Addresses) -> list[Cell]:
     adapter = load(program.graph.tape.framework)
     found = [_from_written(addresses, one) for one in written(program, addresses)]
     taken = {number for cell in found for number in cell.tensors}
-    for one in adapter.cells(numbers, lambda name: addresses.own(numbers[name])):
+    for one in adapter.TRAITS.weights.cells(numbers, lambda name: addresses.own(numbers[name])):
         tensors = frozenset(numbers[name] for name in one.tensors)
         cell = Cell(one.gates, one.units, one.roles, tensors)
         cell.first = _first(program, addresses, cell.tensors)

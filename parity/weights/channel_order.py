@@ -92,7 +92,7 @@ class Elements:
             if step.kind not in _IMAGES:
                 return laid_out(self._graph, self._tape.ops[step.ops[0]], own.reshape(shape))
             self.shapes[anchor] = shape
-            if self._tape.adapter.channel_axis(op, len(shape)) != 1:
+            if self._tape.adapter.TRAITS.channel_axis(op, len(shape)) != 1:
                 self.shapes[anchor] = (shape[0], shape[-1], *shape[1:-1])
                 return np.moveaxis(own.reshape(shape[0], shape[-1], *shape[1:-1]), 1, -1)
             return own.reshape(shape)

@@ -20,7 +20,7 @@ def fill(model: Model, file: WeightFile) -> None:
         FileError: a parameter of the model is not in the file, or of another shape.
     """
     adapter = load(model.framework)
-    reader = adapter.own_reader(model.obj, file.format)
+    reader = adapter.TRAITS.weights.own_reader(model.obj, file.format)
     if reader is not None:
         with guarded(file.path, f"does not fit {model.name}", ""):
             reader(str(file.path))

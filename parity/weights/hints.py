@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from parity.diagnosis.unshared import UNSHARED
-from parity.report.result import Report
+from parity.report.report import Report
 from parity.weights.pairing import Pairing, Side
 from parity.weights.table import Table
 

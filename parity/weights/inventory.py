@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from parity.escape import on_one_line
 from parity.frameworks import load
 from parity.layout_advice import record
+from parity.measures.heads import heads_of
 from parity.model import Inputs, full_name, wrap
-from parity.report.escape import on_one_line
-from parity.report.heads import Heads, heads_of, outputs_lines
+from parity.report.sentences import outputs_lines
+from parity.result import Heads
 from parity.walk_once import Once
 from parity.weights.pairing import Side
 from parity.weights.probe_inputs import example_inputs, inputs_for

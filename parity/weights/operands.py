@@ -124,7 +124,7 @@ def _convolution(graph: Graph, addresses: Addresses, number: int, step: Step) ->
     # channels of groups stand by their group, not by their layer
     whole = int(step.parameters.get("groups", 1)) == 1 and step.kind == "convolution"
     x = _before_spreading(graph, window.x)
-    axis = graph.tape.adapter.channel_axis(op, len(graph.tape.values[x].shape))
+    axis = graph.tape.adapter.TRAITS.channel_axis(op, len(graph.tape.values[x].shape))
     yield Part(number, "kernel", find, x if whole else None, axis, images=True)
     yield from _bias(addresses, number, step)
 
@@ -148,7 +148,7 @@ def _norm(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterat
     x = next((v for v in op.inputs if not graph.is_static(v)), None)
     if x is None:
         return
-    axis = tape.adapter.channel_axis(op, len(tape.values[x].shape))
+    axis = tape.adapter.TRAITS.channel_axis(op, len(tape.values[x].shape))
     if step.kind in ("layer_norm", "rms_norm") or len(tape.values[x].shape) == 2:
         axis = -1
     for role, value in step.operands.items():

@@ -13,7 +13,7 @@ import numpy as np
 
 from parity.architecture.align import align
 from parity.architecture.program import Program
-from parity.report.atomic import write_json
+from parity.atomic import write_json
 from parity.tape import Array, Tape
 from parity.weights.attention import projections
 from parity.weights.cells import cells, pair_cells, same_biases

@@ -40,7 +40,7 @@ def example_inputs(models: Sequence[Model]) -> Inputs:
         if model.inputs is not None:
             return None
     for model in models:
-        shapes = load(model.framework).input_shapes(model.obj)
+        shapes = load(model.framework).TRAITS.weights.input_shapes(model.obj)
         if shapes and all(all(size for size in shape[1:]) for shape in shapes):
             rng = np.random.default_rng(0)
             arrays = tuple(
@@ -72,7 +72,8 @@ def with_layouts(
         ParityError: no inputs can be made, or a model fails with them.
     """
     own = [
-        m.input_layout or ("NHWC" if load(m.framework).takes_channels_last(m.obj) else "NCHW")
+        m.input_layout
+        or ("NHWC" if load(m.framework).TRAITS.weights.takes_channels_last(m.obj) else "NCHW")
         for m in models
     ]
     stated = all(model.input_layout or model.inputs is not None for model in models)

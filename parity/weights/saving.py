@@ -5,13 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from parity.errors import UsageError
-from parity.frameworks import load
+from parity.frameworks import FRAMEWORKS, load
 from parity.model import Model, full_name
 from parity.weights.files import write_weights
 from parity.weights.files.safe_io import guarded, whole
 
 # Of all models; Keras writes its own. An .onnx file holds a graph, and is not written alone.
 _ENDINGS = (".npz", ".pt", ".pth", ".bin", ".safetensors", ".hdf5")
+
+
+def _model_files() -> tuple[str, ...]:
+    """The endings of files that frameworks write themselves."""
+    return tuple(ending for one in FRAMEWORKS.values() for ending in one.model_files)
 
 
 def check(model: Model, path: str | Path) -> None:
@@ -22,9 +27,9 @@ def check(model: Model, path: str | Path) -> None:
     """
     check_ending(path)
     target = Path(path)
-    if not target.name.endswith((".keras", ".h5")):
+    if not target.name.endswith(_model_files()):
         return
-    if load(model.framework).own_writer(model.obj, target.name) is None:
+    if load(model.framework).TRAITS.weights.own_writer(model.obj, target.name) is None:
         raise UsageError(
             f"{target.name}: {full_name(model.name, model.framework)} is no Keras model; let the "
             f"file end in one of: {', '.join(_ENDINGS)}."
@@ -38,7 +43,7 @@ def check_ending(path: str | Path) -> None:
         UsageError: its ending is of no format that is written.
     """
     name = Path(path).name
-    if not name.endswith((".keras", ".h5", *_ENDINGS)):
+    if not name.endswith((*_model_files(), *_ENDINGS)):
         raise UsageError(
             f"{name!r} does not say which format to write. Let it end in one of: "
             f"{', '.join(_ENDINGS)}; of a Keras model .keras, .weights.h5 or .h5 too."
@@ -59,8 +64,8 @@ def save(model: Model, path: str | Path) -> None:
     target = Path(path)
     check(model, target)
     adapter = load(model.framework)
-    writer = adapter.own_writer(model.obj, target.name)
-    if target.name.endswith((".keras", ".h5")) and writer is not None:
+    writer = adapter.TRAITS.weights.own_writer(model.obj, target.name)
+    if target.name.endswith(_model_files()) and writer is not None:
         suffix = ".weights.h5" if target.name.endswith(".weights.h5") else target.suffix
         with guarded(target, "cannot be written", ""), whole(target) as place:
             written = place.with_name(place.name + suffix)  # Keras asks for its suffix
@@ -68,8 +73,8 @@ def save(model: Model, path: str | Path) -> None:
             written.replace(place)
         return
     contents = {
-        adapter.stored_name(name): tensor.read()
+        adapter.TRAITS.weights.stored_name(name): tensor.read()
         for tensor in adapter.tensors(model.obj)
         for name in tensor.names
     }
-    write_weights(target, contents, adapter.FILE_FORMATS.get(target.suffix))
+    write_weights(target, contents, adapter.TRAITS.weights.file_formats.get(target.suffix))

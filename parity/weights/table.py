@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from parity.report.escape import on_one_line
+from parity.escape import on_one_line
 from parity.weights.element_index import Addresses
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side

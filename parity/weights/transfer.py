@@ -17,11 +17,11 @@ from parity.diagnosis.unshared import after_a_transfer
 from parity.errors import FileError, InputError
 from parity.frameworks import load
 from parity.frameworks.invoke import own_arithmetic
-from parity.keeping import lost, saying_what_is_lost
+from parity.keeping import lost, reporting_losses
 from parity.layout_advice import record
 from parity.model import Inputs, Model, lay_out, wrap
 from parity.progress import say
-from parity.report.result import Report
+from parity.report.report import Report
 from parity.tape import Array
 from parity.weights.batchnorm_momentum import other_momenta
 from parity.weights.channel_order import moved_as
@@ -110,7 +110,7 @@ class Transfer:
 
 
 @own_arithmetic()
-@saying_what_is_lost()
+@reporting_losses()
 def transfer(
     source: Any,
     target: Any,

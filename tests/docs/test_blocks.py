@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import parity
-from parity.cli import _parser
+from parity.cli import parser
 
 ROOT = Path(__file__).parents[2]
 FILES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
@@ -132,7 +132,7 @@ def test_a_command_is_one_that_there_is(words):
     """Its words fit its parser; those of the tutorial are run besides."""
     program = words[0]
     if program == "parity":
-        assert callable(_parser().parse_args(until_redirection(words[1:])).run)
+        assert callable(parser().parse_args(until_redirection(words[1:])).run)
     elif program == "pytest":
         known = set(re.findall(r"--[\w-]+", plugin_help()))
         asked = {word.partition("=")[0] for word in words if word.startswith("--parity")}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from parity.baseline.file import read
-from parity.cli import _parser
+from parity.cli import parser
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ci.md").read_text()
 
@@ -40,13 +40,13 @@ def test_the_commands_are_found():
     "words", [words for words in commands() if words[0] == "parity"], ids=" ".join
 )
 def test_a_command_of_parity_parses(words):
-    assert callable(_parser().parse_args(words[1:]).run)
+    assert callable(parser().parse_args(words[1:]).run)
 
 
 @pytest.mark.parametrize("words", [["parity", "baseline", "nothing"], ["parity", "gate"]])
 def test_a_command_that_does_not_exist_would_be_seen(words):
     with pytest.raises(SystemExit):
-        _parser().parse_args(words[1:])
+        parser().parse_args(words[1:])
 
 
 def test_the_options_exist(pytester):

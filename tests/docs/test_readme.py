@@ -99,7 +99,7 @@ def test_the_demo_is_as_the_picture_shows():
 
 
 def test_the_table_of_verdicts_gives_the_commands_exit_codes():
-    from parity.cli import EXIT_CODES
+    from parity.commands.shared import EXIT_CODES
 
     rows = re.findall(r"^\| `(\w+)` \|.*\| (\d) \|$", README, re.MULTILINE)
     assert {verdict: int(code) for verdict, code in rows} == EXIT_CODES

@@ -11,7 +11,7 @@ import pytest
 
 import parity
 from benchmarks import api, messages, options
-from parity.cli import _parser
+from parity.cli import parser
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {"options": options.page, "messages": messages.page, "api": api.page}
@@ -34,7 +34,7 @@ def words_of(parser):
 
 def test_every_option_of_the_command_is_there():
     page = (DOCS / "options.md").read_text()
-    found = set(words_of(_parser())) - {"-h", "--help", "--version"}
+    found = set(words_of(parser())) - {"-h", "--help", "--version"}
     assert {"--inputs", "--json", "--adapt-variances", "--until"} <= found
     assert not [word for word in found if not re.search(rf"`{word}[` ]", page)]
 

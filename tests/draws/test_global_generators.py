@@ -58,7 +58,7 @@ def test_a_global_generator_goes_on_where_it_was() -> None:
 
 
 def _generators() -> list[Any]:
-    from parity.keeping.of_tensorflow import global_generators
+    from parity.frameworks.tensorflow_keeping import global_generators
 
     return [one for one in global_generators() if hasattr(one.state, "numpy")]
 

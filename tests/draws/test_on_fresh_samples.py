@@ -12,7 +12,7 @@ import tensorflow as tf
 import torch
 
 import parity
-from parity.report.result import Report
+from parity.report.report import Report
 
 draw = np.random.default_rng(5)
 X = draw.normal(size=(6, 5)).astype("f")

@@ -19,5 +19,5 @@ def report_of(draws: bool) -> str:
 
 
 def test_that_each_model_ran_on_draws_of_its_own_is_said() -> None:
-    assert "; each model on draws of its own coverage" in report_of(True)
-    assert "draws of its own" not in report_of(False)
+    assert "; each model on its own random samples coverage" in report_of(True)
+    assert "its own random samples" not in report_of(False)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.keeping import of_tensorflow
+from parity.frameworks import tensorflow_keeping
 
 
 class Slotted:
@@ -146,7 +146,7 @@ def _of_the_process() -> dict[str, Any]:
     found["torch"] = torch.get_rng_state().numpy().tobytes()
     found["modes"] = torch.is_grad_enabled(), torch.get_default_dtype()
     found["eager"] = tf.config.functions_run_eagerly()
-    made = of_tensorflow.global_generators()
+    made = tensorflow_keeping.global_generators()
     found["seeds"] = [(id(one), one.state.numpy().tobytes()) for one in made]
     context = sys.modules["tensorflow.python.eager.context"].context()
     found["seed"] = context._seed, getattr(context, "_rng", random).getstate()

@@ -20,7 +20,7 @@ from chainer.link_hooks import SpectralNormalization  # noqa: E402
 
 from parity.errors import ModelError  # noqa: E402
 from parity.frameworks import chainer as adapter  # noqa: E402
-from parity.frameworks import recognise  # noqa: E402
+from parity.frameworks.recognise import recognise  # noqa: E402
 from parity.model import wrap  # noqa: E402
 from parity.tape import Op, Tape  # noqa: E402
 

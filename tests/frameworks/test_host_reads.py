@@ -13,7 +13,7 @@ import parity
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.host_reads import HostReads
 from parity.recorder import Recorder
-from parity.report.result import Comparison
+from parity.result import Comparison
 from parity.tape import Tape
 
 tf = pytest.importorskip("tensorflow")

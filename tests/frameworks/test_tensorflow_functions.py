@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from parity.frameworks.tf_logging import silence
+from parity.frameworks.import_logs import silence
 
 silence()
 tf = pytest.importorskip("tensorflow")

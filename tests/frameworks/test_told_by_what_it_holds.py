@@ -14,7 +14,7 @@ import torch
 
 import parity
 from parity.errors import ModelError
-from parity.frameworks import recognise
+from parity.frameworks.recognise import recognise
 
 X = np.random.default_rng(0).normal(size=(4, 5)).astype("f")
 

@@ -17,7 +17,8 @@ import pytest
 
 import parity
 from parity.errors import ModelError
-from parity.frameworks import load, recognise
+from parity.frameworks import load
+from parity.frameworks.recognise import recognise
 from parity.model import wrap
 from parity.tape import Tape
 

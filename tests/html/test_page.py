@@ -11,9 +11,9 @@ import pytest
 
 import parity
 from parity.errors import FileError
-from parity.report.escape import visible
-from parity.report.format import WHY_NO_FAULT
+from parity.escape import visible
 from parity.report.html.render import render
+from parity.report.sentences import WHY_NO_FAULT
 from tests.html import sample
 from tests.html.parsed import Element, parse
 
@@ -214,7 +214,7 @@ def test_a_divergence_shows_both_lines_the_proof_and_the_edit() -> None:
     text = re.sub(r"\s+", " ", part.text)
     for words in (
         *("inputs agree", "outputs differ by 25.0% of their size", "2 times", "/nets/net.py:7"),
-        *("softmax-axis, confirmed", "the sums are not 1", "w | kernel: the same numbers"),
+        *("softmax-axis, confirmed", "the sums are not 1", "kernel has the same values as w"),
         *("before2.5e-01", "after0", "on 4 inputs", "Random numbers are drawn here"),
         *("- f(x, axis=1)", "+ f(x, axis=-1)", "/nets/net.py:3 in forward"),
     ):
@@ -314,8 +314,8 @@ def test_what_is_unexplained_says_so() -> None:
     ]
     first, second = check(render(sample.report(found))).all("article")
     assert "unexplained; closest is epsilon (another epsilon), which removes 40%" in first.text
-    assert "Nothing that follows agrees again" in first.text
-    assert "With the reference's value alone put in here, the outputs differ more" in second.text
+    assert "Nothing downstream agrees again" in first.text
+    assert "With that value alone substituted the outputs differ more" in second.text
     assert "instead of by 200.0% of their size." in second.text
 
 

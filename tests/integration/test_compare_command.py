@@ -284,7 +284,7 @@ def test_warnings_of_the_users_own_module_are_shown(folder):
 
 
 def test_a_fault_of_parity_itself_is_not_taken_for_a_divergence(run, monkeypatch):
-    monkeypatch.setattr("parity.comparison.match", lambda *_: 1 / 0)
+    monkeypatch.setattr("parity.candidate.match", lambda *_: 1 / 0)
     code, _, err = run("compare", "nets:reference", "nets:port", "--random", "5,7")
     assert code == 3
     assert "ZeroDivisionError" in err

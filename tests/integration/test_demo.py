@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -61,7 +62,8 @@ def test_without_chainer_it_compares_the_other_two(capsys, monkeypatch):
 def test_without_the_others_it_says_what_to_install(capsys, monkeypatch, name):
     import parity.frameworks
 
-    monkeypatch.setitem(parity.frameworks.FRAMEWORKS, name, (f"not_{name}", "nowhere"))
+    missing = replace(parity.frameworks.FRAMEWORKS[name], module=f"not_{name}")
+    monkeypatch.setitem(parity.frameworks.FRAMEWORKS, name, missing)
     assert main(["demo"]) == 3
     out, err = capsys.readouterr()
     assert out == ""

@@ -1,6 +1,7 @@
 """`parity doctor`: what can change numbers here, for each framework, and which are missing."""
 
 import platform
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,8 +75,12 @@ def test_a_missing_and_a_broken_framework_are_said_to_be_so(doctor, monkeypatch,
 
     (tmp_path / "adapter_that_breaks.py").write_text("raise OSError('libfast.so: not found')")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(parity.frameworks.FRAMEWORKS, "torch", ("not_torch", "nowhere"))
-    monkeypatch.setitem(parity.frameworks.FRAMEWORKS, "chainer", ("numpy", "adapter_that_breaks"))
+    missing = replace(parity.frameworks.FRAMEWORKS["torch"], module="not_torch")
+    broken = replace(
+        parity.frameworks.FRAMEWORKS["chainer"], module="numpy", adapter="adapter_that_breaks"
+    )
+    monkeypatch.setitem(parity.frameworks.FRAMEWORKS, "torch", missing)
+    monkeypatch.setitem(parity.frameworks.FRAMEWORKS, "chainer", broken)
     found = doctor()
     assert found["torch"]["missing"].startswith("torch is not installed.")
     assert found["chainer"] == {"broken": "OSError: libfast.so: not found"}

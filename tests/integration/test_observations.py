@@ -97,7 +97,7 @@ def test_a_failure_shows_the_observation_the_report_and_one_on_random_inputs(sea
     result.stdout.fnmatch_lines(
         [
             "diverged: reference (numpy) against clipped (numpy)",
-            "the smallest observation found on which they part (*",
+            "the smallest observation found on which they diverge (*",
             "  0: float32 (2, 7)",
             "on distinct random inputs of shape (8, 7):",
             "diverged: reference (numpy) against clipped (numpy)",
@@ -239,7 +239,7 @@ def test_a_formula_says_who_is_right_on_the_observation(searched, candidate, rig
     result.stdout.fnmatch_lines(
         [
             "by the formula book reference is right and clipped is not",
-            "the smallest observation found on which they part (*",
+            "the smallest observation found on which they diverge (*",
         ]
     )
 
@@ -281,7 +281,7 @@ def test_a_model_that_draws_random_numbers_does_not_pass(searched):
 def test_a_fault_that_only_company_shows_is_found(searched):
     result = searched(one("centred", "ALONE"))
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["several observations run together; *none parts by itself:"])
+    result.stdout.fnmatch_lines(["several observations run together; *none diverges by itself:"])
 
 
 def test_examples_run_in_the_batches_that_the_strategy_gives(searched):
@@ -301,7 +301,7 @@ def test_a_model_that_raises_on_some_observations_fails_with_them(searched):
         ]
     )
     told = result.stdout.str()
-    assert "diverged" not in told and "they part" not in told
+    assert "diverged" not in told and "they diverge" not in told
     assert told.count("[[") == 1 and "observation=" not in told
 
 
@@ -362,7 +362,7 @@ def test_a_crash_is_told_in_every_framework(searched, pytester, model, is_refere
     told = result.stdout.str()
     assert "the table ends at 1.5" in told and "INTERNALERROR" not in told
     assert "the smallest observation found on which a model raises (" in told
-    assert "they part" not in told
+    assert "they diverge" not in told
 
 
 # --- failures that replay ------------------------------------------------------------------------

@@ -368,7 +368,7 @@ def test_an_update_tells_how_what_it_wrote_is_accepted(nets, workers):
     result.stdout.fnmatch_lines(
         [
             f"written, and not accepted: {FAULT} is diverged",
-            f"  its test fails all the same: mend it; or, to let it pass for a while, `{accept}`",
+            f"  its test fails all the same: fix it; or, to let it pass for a while, `{accept}`",
             "*1 entry added, 0 changed, 0 removed, 0 as they were",
         ]
     )

@@ -3,12 +3,12 @@
 import pytest
 
 NEEDS = """
-import nets, parity, pytest, parity.frameworks
+import dataclasses, nets, parity, pytest, parity.frameworks
 
 @pytest.fixture(autouse=True)
 def without_torch(monkeypatch):
-    module, adapter = parity.frameworks.FRAMEWORKS["torch"]
-    monkeypatch.setitem(parity.frameworks.FRAMEWORKS, "torch", ("not_" + module, adapter))
+    missing = dataclasses.replace(parity.frameworks.FRAMEWORKS["torch"], module="not_torch")
+    monkeypatch.setitem(parity.frameworks.FRAMEWORKS, "torch", missing)
 
 def test_torch(assert_parity):
     assert_parity(nets.reference, parity.wrap(nets.port, framework="torch"), inputs=nets.inputs())
@@ -17,9 +17,11 @@ def test_numpy(assert_parity):
     assert_parity(nets.reference, nets.port, inputs=nets.inputs())
 """
 WITHOUT_TORCH = """
+import dataclasses
 import parity.frameworks
 
-parity.frameworks.FRAMEWORKS["torch"] = ("not_torch", "parity.frameworks.torch")
+missing = dataclasses.replace(parity.frameworks.FRAMEWORKS["torch"], module="not_torch")
+parity.frameworks.register("torch", missing)
 """
 
 
@@ -68,7 +70,8 @@ def test_one_that_cannot_be_imported_is_told(nets):
         """
         import parity.frameworks
 
-        parity.frameworks.FRAMEWORKS["torch"] = ("not_torch", "broken_adapter")
+        broken = parity.frameworks.Registered("not_torch", "broken_adapter")
+        parity.frameworks.register("torch", broken)
         """
     )
     result = nets.runpytest_subprocess("--parity-require", "torch", "-p", "no:cacheprovider")

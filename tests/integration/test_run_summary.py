@@ -70,7 +70,7 @@ def test_the_section_tells_what_was_compared(nets, tests, workers):
     assert examples == "hypothesis: 7 examples run"
     worst = [line for line in rest if line.startswith("worst layer: ")]
     assert re.fullmatch(
-        r"worst layer: faulty parts by 5\.0e-01 of its scale \(rounding \S+\), "
+        r"worst layer: faulty diverges by 5\.0e-01 of its scale \(rounding \S+\), "
         r"test_a\.py::test_differs",
         worst[0],
     )
@@ -265,7 +265,7 @@ def test_both_lines_are_annotated(on_github, workers):
     ).replace("Softmax:", error.partition("parity::")[2].partition(":")[0] + ":")
     assert notice == (
         "::notice file=a%2C b%25/test_port.py,line=8,title=parity::"
-        "port parts from this line at a, b%25/test_port.py:11"
+        "port diverges from this line at a, b%25/test_port.py:11"
         "%0Ain a, b%25/test_port.py::test_port"
     )
     page = (on_github.path / "step.md").read_text()

@@ -185,7 +185,7 @@ def test_a_report_that_cannot_be_written_in_the_end_is_told(capsys, monkeypatch)
     def full(report, path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("parity.report.result.Report.save", full)
+    monkeypatch.setattr("parity.report.report.Report.save", full)
     assert main(["compare", "nets:reference", "nets:reference", *RANDOM, "--json", "r.json"]) == 3
     err = capsys.readouterr().err
     assert err.startswith("parity: --json: r.json could not be written: ")

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -141,7 +142,8 @@ def test_an_error_without_a_text_is_told_by_its_kind():
 def test_a_missing_framework_is_told_with_the_command_that_installs_it(monkeypatch):
     import parity.frameworks
 
-    monkeypatch.setitem(parity.frameworks.FRAMEWORKS, "torch", ("not_torch", "nowhere"))
+    missing = replace(parity.frameworks.FRAMEWORKS["torch"], module="not_torch", adapter="nowhere")
+    monkeypatch.setitem(parity.frameworks.FRAMEWORKS, "torch", missing)
     with pytest.raises(FrameworkMissing) as caught:
         parity.wrap(square, framework="pytorch")
     assert caught.value.framework == "torch"

@@ -47,7 +47,9 @@ CASES = {
 
 def found(reference: Any, candidate: Any, cases: Any) -> Any:
     kept = {"_hypothesis_internal_use_settings": SETTINGS}
-    return found_by((reference, candidate), cases, None, None, None, None, "t", "t", kept)
+    return found_by(
+        (reference, candidate), cases, None, None, None, name="t", key="t", decorations=kept
+    )
 
 
 def written(kind: Any, framework: str, **faults: Any) -> Any:

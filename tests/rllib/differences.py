@@ -20,7 +20,7 @@ from ray.rllib.utils import tf_utils, torch_utils
 
 import parity
 from parity.errors import ModelError
-from parity.report.result import Structure
+from parity.result import Structure
 from tests.rllib import nets
 
 _ROOT, _PACKAGES = Path(__file__).resolve().parents[2], Path(ray.__file__).parents[1]

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 import parity
-from parity.report.result import Report
+from parity.report.report import Report
 
 torch.set_num_threads(1)
 draw = np.random.default_rng(21)

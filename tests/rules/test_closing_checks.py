@@ -17,7 +17,7 @@ import torch
 import parity
 from parity.diagnosis.classify import Kind
 from parity.numerics.accounting import ACCOUNTED, allowance, excess
-from parity.report.result import Report
+from parity.report.report import Report
 from tests.rules.pairs import FIRST, SECOND, X, compare, draw, network, weights
 
 
@@ -81,7 +81,7 @@ def edit_tapes(monkeypatch: pytest.MonkeyPatch, which: Callable[[Any], bool], fu
             op.call = dataclasses.replace(op.call, func=func)
         return model, tape
 
-    monkeypatch.setattr("parity.comparison.channels.record", edited)
+    monkeypatch.setattr("parity.layout_advice.record", edited)
 
 
 def test_a_traced_function_counts_as_it_was_traced() -> None:

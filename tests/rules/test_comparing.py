@@ -13,8 +13,8 @@ from parity.diagnosis import locate as locating
 from parity.diagnosis import verdict as judging
 from parity.matching import match as matching
 from parity.matching.axis_order import Order
+from parity.measures import outputs
 from parity.numerics import difference
-from parity.report import outputs
 
 from .pairs import FIRST, SQUARE, X, compare, network, sites, weights
 
@@ -35,7 +35,7 @@ def test_permuted_numbers_are_no_parity() -> None:
 
 
 def without_the_closing_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parity.comparison.close", lambda *given: (given[4], []))
+    monkeypatch.setattr("parity.candidate.close", lambda *given: (given[4], []))
 
 
 def test_a_comparison_of_fingerprints_would_pass_them(monkeypatch: pytest.MonkeyPatch) -> None:

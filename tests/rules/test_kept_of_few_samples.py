@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from parity.report.result import Report
+from parity.report.report import Report
 from tests.rules.pairs import compare
 
 draw = np.random.default_rng(11)

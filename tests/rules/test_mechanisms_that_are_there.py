@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import parity
-from parity.report.result import Report
+from parity.report.report import Report
 from tests.rules.pairs import compare, weights
 
 draw = np.random.default_rng(4)

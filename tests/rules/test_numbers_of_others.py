@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 import parity
-from parity.report.result import Cause
+from parity.findings import Cause
 
 draw = np.random.default_rng(17)
 X = draw.standard_normal((6, 8)).astype("f")

@@ -17,7 +17,7 @@ import parity
 from parity import outputs
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.preprocessing import plain
-from parity.report.result import Comparison
+from parity.result import Comparison
 
 tf = pytest.importorskip("tensorflow")
 
@@ -342,12 +342,12 @@ def test_an_output_that_is_left_out_on_one_side_is_missed(monkeypatch: pytest.Mo
 
 
 def test_an_output_that_is_left_out_of_the_pairs_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from parity import comparison
+    from parity import candidate as one
 
-    pair_outputs = comparison.pair_outputs
+    pair_outputs = one.pair_outputs
     pair = in_torch(lambda h: h), in_tensorflow(lambda h: 2 * h)
     assert compared(*pair).verdict == "diverged"
-    monkeypatch.setattr(comparison, "pair_outputs", lambda a, b: ([pair_outputs(a, b)[0][0]], []))
+    monkeypatch.setattr(one, "pair_outputs", lambda a, b: ([pair_outputs(a, b)[0][0]], []))
     found = compared(*pair)
     assert found.verdict == "unverified" and "'extra'" in found.reasons[0]
 

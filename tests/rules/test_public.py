@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import parity
-from parity.report.result import Report
+from parity.result import Result
 
 PACKAGE = Path(parity.__file__).parent
 
@@ -32,7 +32,7 @@ def public_callables(module: Any = parity) -> Iterator[tuple[str, Any]]:
         if inspect.isclass(thing):
             if issubclass(thing, BaseException):
                 continue
-            for own, member in vars(thing).items():
+            for own, member in inspect.getmembers(thing):
                 function = member.fget if isinstance(member, property) else member
                 if inspect.isfunction(function) and not own.startswith("_"):
                     yield f"{name}.{own}", function
@@ -79,7 +79,7 @@ def test_without_the_refusal_a_divergence_would_pass(monkeypatch: pytest.MonkeyP
     """The rule above is needed: objects are true."""
     from .pairs import compare, network
 
-    monkeypatch.delattr(Report, "__bool__")
+    monkeypatch.delattr(Result, "__bool__")
     assert compare(network, lambda x: network(x) * 2)
 
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 import torch
 
 import parity
-from parity.report.result import Report
+from parity.report.report import Report
 
 draw = np.random.default_rng(4)
 STEPS = draw.normal(size=(5, 7, 3)).astype("f")

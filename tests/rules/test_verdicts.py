@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import parity
-from parity import comparison
+from parity import candidate as one_candidate
 from parity.cli_arguments import random_inputs
 from parity.diagnosis import classify
 from parity.diagnosis import verdict as judging
@@ -40,8 +40,8 @@ def test_a_missing_output_is_counted_and_printed(pair: tuple[Any, Any]) -> None:
 
 
 def test_a_missing_output_that_is_skipped_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    pair_outputs = comparison.pair_outputs
-    monkeypatch.setattr(comparison, "pair_outputs", lambda a, b: (pair_outputs(a, b)[0], []))
+    pair_outputs = one_candidate.pair_outputs
+    monkeypatch.setattr(one_candidate, "pair_outputs", lambda a, b: (pair_outputs(a, b)[0], []))
     assert compare(two_heads, one_head).verdict == "parity"
 
 
@@ -185,13 +185,13 @@ def test_a_fault_downstream_is_not_a_consequence_nor_a_consequence_a_fault() -> 
 
 
 def test_a_search_that_stops_at_the_first_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    locate = comparison.locate
+    locate = one_candidate.locate
 
     def first_only(*arguments: Any) -> Any:
         mismatches, repaired = locate(*arguments)
         return mismatches[:1], repaired
 
-    monkeypatch.setattr(comparison, "locate", first_only)
+    monkeypatch.setattr(one_candidate, "locate", first_only)
     report = compare(deep(), deep(first="sigmoid", second="elu", head=0))
     assert sites(report) == [("tanh", "sigmoid")]
 

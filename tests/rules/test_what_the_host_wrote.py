@@ -18,7 +18,7 @@ import torch
 
 import parity
 from parity.diagnosis.printed_numbers import compare_arrays, compare_leaves
-from parity.report.result import Report
+from parity.report.report import Report
 
 tf = pytest.importorskip("tensorflow")
 

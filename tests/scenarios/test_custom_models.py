@@ -77,7 +77,7 @@ def both(module, port, mode="eval"):
 
 def searched(models, observations):
     settings = {"_hypothesis_internal_use_settings": QUICK}
-    return found_by(models, observations, None, None, None, None, "seed_003", "", settings)
+    return found_by(models, observations, None, None, None, name="seed_003", decorations=settings)
 
 
 def told(report, name):

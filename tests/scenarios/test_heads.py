@@ -123,7 +123,7 @@ def test_each_head_has_its_verdict_and_what_it_shares(build: Any) -> None:
     told = str(report)
     assert "heads: 1/__call__ parity, 1/value_function diverged" in told
     assert "1/__call__ and 1/value_function share 1 tensor of" in told
-    assert "trained, they part" not in told
+    assert "training will make them diverge" not in told
 
 
 @each
@@ -136,7 +136,7 @@ def test_heads_that_share_nothing_are_told_from_heads_that_do(build: Any) -> Non
     assert theirs.equal == 1
     told = str(report)
     assert "the heads share no tensor; equal, not shared: 1 tensors" in told
-    assert "one model shares what the other does not: trained, they part" in told
+    assert "one model shares what the other does not: training will make them diverge" in told
     data = report.to_dict()["comparisons"][0]
     assert data["heads"]["candidate"]["equal"] == 1
     assert [row["verdict"] for row in data["outputs"]] == ["parity", "parity"]

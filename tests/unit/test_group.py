@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from parity.diagnosis.deduplicate import merge
-from parity.report.result import Cause, Divergence
+from parity.findings import Cause, Divergence
 from parity.tape import Frame, Site
 
 

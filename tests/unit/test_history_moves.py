@@ -75,9 +75,9 @@ def test_the_factor_moves_the_bound():
 def test_another_environment_is_told_and_its_rounding_not_compared():
     there = replace(WAS, environment={**WAS.environment, "torch": {"torch": "2.6.0"}})
     found, _ = followed(WAS, with_layer(1e-3, entry=there))
-    assert not found.moved and found.apart == ("torch: 2.5.0 -> 2.6.0",)
+    assert not found.moved and found.environment == ("torch: 2.5.0 -> 2.6.0",)
     found, _ = followed(WAS, there, WAS)
-    assert found.apart == ()
+    assert found.environment == ()
     assert followed(WAS, replace(there, verdict="diverged"))[0].moved
 
 

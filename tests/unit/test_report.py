@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import parity
-from parity import cli
-from parity.report.atomic import write_json
-from parity.report.result import LeafDifference, Report
+from parity.atomic import write_json
+from parity.commands import shared
+from parity.findings import LeafDifference
+from parity.report.report import Report
 from parity.report.table import _shared
 from parity.report.terminal import render
 
@@ -157,7 +158,7 @@ def test_the_command_uses_the_terminal_it_is_on(
         monkeypatch.setattr("sys.stdout", stream)
         monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setenv("NO_COLOR", "1")
-        assert cli._show(reports["diverged"]) == 1
+        assert shared.show(reports["diverged"]) == 1
         return max(map(len, stream.getvalue().splitlines()))
 
     assert 70 < printed(80, terminal=True) <= 80 < 100 < printed(140, terminal=True) <= 140

@@ -11,7 +11,7 @@ import pytest
 import parity
 from parity.diagnosis import cut_search
 from parity.matching import match as matching
-from parity.report.result import Report
+from parity.report.report import Report
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)

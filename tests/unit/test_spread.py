@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from parity.report.histogram import BINS, CELLS, spread
-from parity.report.result import Capture
+from parity.findings import Capture
+from parity.measures.histogram import BINS, CELLS, spread
 from parity.tape import Array
 
 draw = np.random.default_rng(3)

@@ -10,7 +10,7 @@ import pytest
 
 import parity
 from parity.errors import InputError, ModelError
-from parity.report.result import Report
+from parity.report.report import Report
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
@@ -57,7 +57,7 @@ def test_what_is_no_divergence_as_a_whole_leaves_the_other_rows_as_they_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("parity.diagnosis.verdict.agree_as_a_whole", lambda *_: 1e-9)
-    monkeypatch.setattr("parity.comparison.close", lambda *given: (given[4], []))
+    monkeypatch.setattr("parity.candidate.close", lambda *given: (given[4], []))
     factor = torch.from_numpy(draw.uniform(0.3, 3, 6).astype("f"))
     folded, off = WEIGHT * factor, SQUARE.clone()
     off[1, 2] += 0.5

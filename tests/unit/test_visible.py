@@ -14,14 +14,15 @@ import parity
 from parity.baseline.entry import entries_of
 from parity.baseline.file import changing
 from parity.cli import main
+from parity.escape import for_terminal, on_one_line, visible
+from parity.findings import StructuralDifference
 from parity.progress import Step
 from parity.pytest_run.failure import NotParity
 from parity.pytest_run.github import command, summary
 from parity.pytest_run.summary_data import compared_of, failed
 from parity.report.bar import _Live
-from parity.report.escape import for_terminal, on_one_line, visible
-from parity.report.result import ModelSummary, StructuralDifference, Structure
 from parity.report.terminal import render
+from parity.result import ModelSummary, Structure
 from parity.weights.table import Row, Table
 
 HOSTILE = "a\x1b[2Jb\x07c\nd\r\u202ee\n::error file=x::f##[group]g\x9b31m\u2066"

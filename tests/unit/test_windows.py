@@ -118,7 +118,7 @@ def test_pools_and_paddings_read_alike() -> None:
         op = last(tape, "pad")
         padding = tape.padding(op)
         assert padding is not None and padding.mode == "zeros"
-        channel = tape.adapter.channel_axis(op, 4)
+        channel = tape.adapter.TRAITS.channel_axis(op, 4)
         pads.append([pad for axis, pad in enumerate(padding.pads) if axis not in (0, channel)])
     assert pads[0] == pads[1] == pads[2] == [(0, 3), (1, 2)]
 

@@ -12,7 +12,7 @@ import pytest
 
 import parity
 from parity.frameworks.chainer_numpy import import_chainer
-from parity.report.result import Comparison
+from parity.result import Comparison
 
 torch = pytest.importorskip("torch")
 tf = pytest.importorskip("tensorflow")

@@ -10,7 +10,7 @@ import pytest
 import parity
 from parity.errors import ModelError
 from parity.frameworks.chainer_numpy import import_chainer
-from parity.report.result import Comparison
+from parity.result import Comparison
 
 torch = pytest.importorskip("torch")
 keras = pytest.importorskip("keras")

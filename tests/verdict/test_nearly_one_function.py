@@ -7,7 +7,7 @@ import pytest
 
 import parity
 from benchmarks.corpus.scenarios.pair import chainer
-from parity.report.result import Report
+from parity.report.report import Report
 
 tf = pytest.importorskip("tensorflow")
 F = chainer.functions

@@ -192,7 +192,7 @@ def exchanges_places(case: Case) -> bool:
 def channel_axis(view: RegionView, rank: int) -> int:
     """The axis of channels of images that a region reads or gives."""
     ops = view.ops or view.tape.ops
-    return view.tape.adapter.channel_axis(ops[-1], rank) if ops else 1
+    return view.tape.adapter.TRAITS.channel_axis(ops[-1], rank) if ops else 1
 
 
 def spatial_axes(view: RegionView, rank: int) -> tuple[int, ...]:

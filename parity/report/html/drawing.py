@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import ceil, floor, inf, isfinite, isnan, log10
 from typing import Any
 
-from parity.report.format import short
+from parity.format import short
 
 WIDTH, HEIGHT = 720, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 92, 12, 22, 34
 _MOST_TICKS = 6
-_APART = 12, 32  # of the axis from the plot's ends: with nothing there, and with a label
+_MARGINS = 12, 32  # of the axis from the plot's ends: with nothing there, and with a label
 _DECADES = 20
 _PLOT = HEIGHT - _TOP - _BOTTOM
 # The least share of the largest difference that each shade of a map stands for, darkest first.
@@ -36,7 +36,7 @@ def depth(rows: Sequence[tuple[float, float, str, bool]]) -> dict[str, Any]:
     # zeros lie below the axis, infinities above it
     zero = any(row[0] == 0 or row[1] == 0 for row in rows)
     infinite = any(row[3] and not isfinite(row[0]) for row in rows)
-    above, below = _APART[infinite], _APART[zero]
+    above, below = _MARGINS[infinite], _MARGINS[zero]
     step = (_PLOT - above - below) / (high - low)
 
     def height(value: float) -> float:
@@ -48,14 +48,14 @@ def depth(rows: Sequence[tuple[float, float, str, bool]]) -> dict[str, Any]:
 
     wide = (WIDTH - _LEFT - _RIGHT) / len(rows)
     dots, floors, crosses, gaps = [], [], [], []
-    for at, (apart, rounding, verdict, compared) in enumerate(rows):
+    for at, (difference, rounding, verdict, compared) in enumerate(rows):
         x = _LEFT + (at + 0.5) * wide
         if not isnan(rounding):
             floors.append(f"{x - wide / 2:.1f} {height(rounding):.1f}h{wide:.1f}")
         if verdict == "diverged":
-            crosses.append((round(x, 1), round(height(apart), 1)))
+            crosses.append((round(x, 1), round(height(difference), 1)))
         elif compared:
-            dots.append(f"M{x:.1f} {height(apart):.1f}h0")
+            dots.append(f"M{x:.1f} {height(difference):.1f}h0")
         else:
             gaps.append(f"M{x:.1f} {HEIGHT - _BOTTOM}v5")
     every = ceil((high - low) / _MOST_TICKS)
@@ -94,7 +94,7 @@ def fall(before: float, after: float) -> tuple[float, float]:
 def spread(found: Mapping[str, Any], number: Callable[[Any], float]) -> dict[str, Any]:
     """How the values of a divergence differ: histograms, a profile of each axis, a map.
 
-    What would be a drawing of one tone is told in words.
+    What would be a drawing of one tone is written in words.
     """
     values, differences = found["values"], found["differences"]
     most = max([*values["reference"], *values["candidate"], 0])
@@ -151,7 +151,7 @@ def _outline(counts: Sequence[float], most: float) -> str:
 
 def _profile(axis: int, size: int, largest: Sequence[float]) -> dict[str, Any]:
     most = max((one for one in largest if isfinite(one)), default=0.0)
-    # what is no number in one model is as tall as can be
+    # NaN or infinity on one side is as tall as can be
     return {
         "axis": axis,
         "size": size,
@@ -205,7 +205,7 @@ def _map(cells: Sequence[Sequence[float]], found: Mapping[str, Any]) -> dict[str
 
 
 def _shade(value: float, most: float) -> int | None:
-    """0 where there is no number on one side, then the darkest to the lightest; None for 0."""
+    """0 for NaN or infinity on one side, then the darkest to the lightest; None for 0."""
     if value == inf:
         return 0
     if not value > 0:

@@ -19,15 +19,16 @@ from jinja2 import Environment, PackageLoader, TemplateError
 from markupsafe import Markup
 
 from parity import __version__
+from parity.atomic import write_whole
 from parity.errors import FileError
-from parity.report.atomic import write_whole
-from parity.report.escape import visible
+from parity.escape import visible
+from parity.report import sentences as say
 from parity.report.html.view import page
-from parity.report.result import SCHEMA
+from parity.result import SCHEMA
 from parity.safe_json import parsed
 
 # After / :: _ [ and a point, but for that of net.py
-_PARTS = re.compile(r"(?:(?<=[/_\[.])|(?<=::))(?![/_\[.:]|py\b|$)")
+_BREAKS = re.compile(r"(?:(?<=[/_\[.])|(?<=::))(?![/_\[.:]|py\b|$)")
 
 
 def render(data: Any) -> str:
@@ -102,8 +103,8 @@ def _shown(value: Any) -> Any:
 
 
 def breakable(name: str) -> Markup:
-    """A name, escaped, that a narrow page may break after what parts it; not within its words."""
-    return Markup("<wbr>").join(_PARTS.split(visible(str(name))))
+    """A name, escaped, that a narrow page may break after its separators, not within its words."""
+    return Markup("<wbr>").join(_BREAKS.split(visible(str(name))))
 
 
 @cache
@@ -116,6 +117,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     found.filters["breakable"] = breakable
+    found.globals.update(no_line=say.sentence(say.NO_LINE), random=say.sentence(say.RANDOM))
     return found
 
 

@@ -10,16 +10,18 @@ from itertools import islice
 from math import isfinite, isnan
 from typing import Any
 
+from parity.findings import LeafDifference, StructuralDifference
+from parity.format import count, number, relative, share, short
 from parity.model import full_name as name_in_full
+from parity.report import sentences as say
 from parity.report.folding import Fold, folded
-from parity.report.format import WHY_NO_FAULT, effect, number, relative, share, short
-from parity.report.heads import Heads, Trunk, heads_lines
 from parity.report.html import drawing
 from parity.report.html.ids import Ids
+from parity.result import Heads, Trunk
 
 Data = Mapping[str, Any]
 
-# A mark beside each word, so that no verdict is told by colour alone.
+# A mark beside each word, so that no verdict is shown by colour alone.
 _MARKS = {
     "parity": "✓",
     "diverged": "✕",
@@ -44,7 +46,7 @@ def page(data: Data) -> dict[str, Any]:
         )
     else:
         found = [one for entry in data["comparisons"] for one in _of_run(entry, ids)]
-        title = f"a run of {len(found)} comparison{'s' * (len(found) != 1)}"
+        title = f"a run of {count(len(found), 'comparison')}"
     for section in found[_MOST_FULL:]:
         if section["verdict"] == "parity":
             section.update(layers=[], abridged=True)
@@ -164,9 +166,10 @@ def _divergence(found: Data, count: int, ids: Ids) -> dict[str, Any]:
         "outputs": f"differ {_by(found['residual'])}",
         "order": "" if found.get("order") == "same" else found.get("order", ""),
         "sides": [_side(found, side, at) for at, side in enumerate(("reference", "candidate"))],
-        "leaves": [_leaf(leaf) for leaf in found["leaves"]],
+        "leaves": [str(LeafDifference(**leaf)) for leaf in found["leaves"]],
+        "downstream": say.sentence(say.downstream(found["met"])),
         "cause": _cause(found["cause"]) if found.get("cause") else None,
-        "closest": found.get("closest"),
+        "closest": _closest(found["closest"]) if found.get("closest") else "",
         "row": None,
         "spread": drawing.spread(measured, number) if measured else None,
     }
@@ -200,46 +203,40 @@ def _site(site: Data) -> dict[str, Any]:
 
 def place(site: Data | None) -> str:
     """Where an operation is, in a few words."""
-    return "–" if site is None else site["layer"] or relative(site["source"]) or site["op"]
-
-
-def _leaf(leaf: Data) -> str:
-    relations: dict[str, str] = {
-        "arranged": "the same numbers in another order",
-        "near": "close, not equal",
-        "other": "different numbers",
-    }
-    relation = relations.get(leaf["relation"], leaf["relation"])
-    return f"{leaf['reference'] or 'none'} | {leaf['candidate'] or 'none'}: {relation}"
+    return "–" if site is None else str(say.place(site["layer"], site["source"], site["op"]))
 
 
 def _by(residual: Any) -> str:
     found = number(residual)
-    return "by what is no number" if isnan(found) else share(found)
+    return "by NaN" if isnan(found) else share(found)
+
+
+def _closest(found: Data) -> str:
+    return say.closest_cause(found["kind"], found["summary"], number(found["share"]))
 
 
 def _cause(cause: Data) -> dict[str, Any]:
     before, after = number(cause["residual_before"]), number(cause["residual_after"])
-    inputs = f"{cause['inputs']} input{'s' * (cause['inputs'] != 1)}"
     return {
         "found": cause,
         "parameters": [
-            (name, str(ours), str(theirs)) for name, (ours, theirs) in cause["parameters"].items()
+            (name, str(reference), str(candidate))
+            for name, (reference, candidate) in cause["parameters"].items()
         ],
         "before": short(before),
         "after": short(after),
         "falls": after < before,
         "proof": drawing.fall(before, after),
-        "inputs": inputs,
+        "inputs": count(cause["inputs"], "input"),
+        "heading": f"{say.proof(cause['confirmed'])}: {cause['summary']}",
+        "facts": [*cause["evidence"], *map(say.as_likely, cause["equally"])],
     }
 
 
 def _effect(found: Data) -> str:
-    """What mending this one alone does to the outputs."""
-    before, after = number(found.get("output_before")), number(found.get("output_after"))
-    if isnan(before) or isnan(after):
-        return ""
-    return f"With the reference's value alone put in here, {effect(before, after)}."
+    """What fixing this one alone does to the outputs."""
+    text = say.effect(number(found.get("output_before")), number(found.get("output_after")))
+    return say.sentence(text) if text else ""
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -274,7 +271,7 @@ def _cosine(found: Data) -> str:
 
 
 def _link(divergences: Sequence[dict[str, Any]], layers: Sequence[dict[str, Any]]) -> None:
-    """Ties each divergence to the row in which it ends, as far as their names tell."""
+    """Links each divergence to the row of its stage, found by name."""
     free = [row for row in layers if row["verdict"] == "diverged"]
     for divergence in divergences:
         found = divergence["found"]
@@ -296,8 +293,9 @@ def _rank(layers: Sequence[dict[str, Any]]) -> None:
 
     def badness(at: int) -> tuple[int, float, int]:
         row = layers[at]
-        apart = row["depth"][0]
-        return order.get(row["verdict"], 1), -apart if not isnan(apart) else 0.0, at
+        difference = row["depth"][0]
+        rank = order.get(row["verdict"], 1)
+        return rank, 0.0 if isnan(difference) else -difference, at
 
     for rank, at in enumerate(sorted(range(len(layers)), key=badness)):
         layers[at]["rank"] = rank
@@ -309,17 +307,20 @@ def _note(note: Data) -> dict[str, Any]:
         "op": note["candidate"]["op"],
         "places": (place(note["reference"]), place(note["candidate"])),
         "differs": _by(note["residual"]),
-        "why": [one for one in (note["detail"], WHY_NO_FAULT.get(note["kind"])) if one],
+        "why": [one for one in (note["detail"], say.WHY_NO_FAULT.get(note["kind"])) if one],
     }
 
 
 def _structure(found: Sequence[Data]) -> Sequence[Fold]:
     return folded(
-        (
-            f"{one['step']}, {one['text']}" if one["kind"] == "parameter" else one["text"],
-            f"{place(one['reference'])} | {place(one['candidate'])}",
-        )
+        (_structural(one).headline, f"{place(one['reference'])} | {place(one['candidate'])}")
         for one in found
+    )
+
+
+def _structural(found: Data) -> StructuralDifference:
+    return StructuralDifference(
+        found["kind"], found["step"], found["name"], found["text"], reference=None, candidate=None
     )
 
 
@@ -345,22 +346,22 @@ def _output(row: Data) -> dict[str, Any]:
 
 def _heads(report: Data, found: Data) -> list[str]:
     """What the heads share, as the terminal says it below its outputs."""
-    told = found.get("heads")  # a run written before there were any has none
-    if not told:
+    heads = found.get("heads")  # older reports have none
+    if not heads:
         return []
-    ours, theirs = (
+    pair = [
         Heads(
             tuple(
                 Trunk(tuple(one["outputs"]), tuple(one["layers"]), tuple(one["tensors"]))
-                for one in told[side]["trunks"]
+                for one in heads[side]["trunks"]
             ),
-            told[side]["equal"],
+            heads[side]["equal"],
         )
         for side in ("reference", "candidate")
-    )
+    ]
     names = str(report["reference"]["name"]), str(found["candidate"]["name"])
     verdicts = {row["name"]: row["verdict"] for row in found["outputs"]}
-    return [line.strip() for line in heads_lines((ours, theirs), names, verdicts)]
+    return [line.strip() for line in say.heads_lines((pair[0], pair[1]), names, verdicts)]
 
 
 def _exact(value: Any) -> str:

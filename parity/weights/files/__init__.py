@@ -1,6 +1,6 @@
 """Reads and writes files of weights; one module per format, and the table of them.
 
-A file is told by its content, not by its name. A new format is one module with `read` and `write`,
+A file is known by its content, not by its name. A new format is one module with `read` and `write`,
 a line in `FORMATS` and one in `_identify`.
 """
 
@@ -28,7 +28,7 @@ class Format:
     Attributes:
         text: in words.
         module: of this package.
-        suffixes: of files that are written so when no format is asked for; () where none tells.
+        suffixes: of files that are written so when no format is asked for; () where none does.
         channels_last: whether its kernels have the axes of channels behind those of space.
     """
 
@@ -53,7 +53,7 @@ FORMATS = {
 _DEFAULT_PART = "model"
 _TORCH_LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 
-# What a file starts with that holds no weights, and what to tell of it.
+# What a file starts with that holds no weights, and what to say of it.
 _OTHERS = {
     b"version https://git-lfs": "is a pointer of Git LFS; fetch the file itself: git lfs pull",
     b"\x93NUMPY": "is a single array; save it with a name: numpy.savez(path, name=array)",
@@ -191,7 +191,7 @@ def _identify_zip(path: Path) -> str:
 
 
 def _counters(found: WeightFile) -> tuple[Note, ...]:
-    """Single whole numbers: steps that an optimizer took, batches that a norm has seen."""
+    """Single integers: steps that an optimizer took, batches that a norm has seen."""
     names = tuple(
         name
         for name, entry in found.entries.items()
@@ -224,7 +224,7 @@ def write_weights(
     Args:
         path: the file, or the prefix of a TensorFlow checkpoint.
         tensors: arrays by name; numbers of any kind that the format has.
-        format: a key of `FORMATS`; without it, what the path's suffix says, or what `like` is.
+        format: a key of `FORMATS`; without it, by the path's suffix, or what `like` is.
         like: a file with the same names and shapes, of which all but the numbers is kept: order,
             nesting, configs. Must be of the same format; may be the file that is written.
 
@@ -256,7 +256,7 @@ def write_weights(
 
 
 def _format_of(path: Path) -> str | None:
-    """What the suffix says; the longest that fits, as `.weights.h5`."""
+    """The format by the suffix; the longest that fits, as `.weights.h5`."""
     fitting = [
         (len(end), name)
         for name, kind in FORMATS.items()

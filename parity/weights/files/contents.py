@@ -19,9 +19,9 @@ class Entry:
         shape: its sizes.
         dtype: its type as NumPy or `ml_dtypes` calls it: `float32`, `bfloat16`.
         load: reads it: a new array, in the machine's byte order.
-        label: the name that people know it by, where the file's own says less.
+        label: the name that people know it by, where the file's own is less clear.
         shared: the name of an earlier tensor that is the same memory, or "".
-        place: where it lies in the file, if its name does not tell.
+        place: where it lies in the file, if not by its name.
     """
 
     shape: tuple[int, ...]
@@ -52,7 +52,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer of which the file tells more than its weights.
+    """A layer of which the file has more than its weights.
 
     Attributes:
         name: as the user or the framework gave it, with the names of outer models before it.
@@ -73,8 +73,8 @@ class WeightFile(Mapping[str, Array]):
         path: the file that was read; in a folder, that of the part.
         format: a key of `parity.weights.files.FORMATS`.
         entries: of each name what is known without reading the array.
-        notes: what else there is to tell.
-        layers: what the file tells of layers; () for most formats.
+        notes: what else is to be reported.
+        layers: what the file has of layers; () for most formats.
         part: the part that was read, or "" where the file has none.
         parts: all parts of the file or folder; any can be asked for.
     """

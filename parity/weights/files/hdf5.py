@@ -88,24 +88,24 @@ def survey_of(
     }
 
 
-def weight_file(told: Mapping[str, Any], path: Path, opener: Opener) -> WeightFile:
-    """The file that a survey told of."""
+def weight_file(surveyed: Mapping[str, Any], path: Path, opener: Opener) -> WeightFile:
+    """The file that a survey found."""
     entries = {
         name: Entry(tuple(shape), dtype, partial(_load, opener, place, dtype), label, place=place)
-        for name, place, shape, dtype, label in told["tensors"]
+        for name, place, shape, dtype, label in surveyed["tensors"]
         if dtype is not None
     }
-    other = [name for name, _, _, dtype, _ in told["tensors"] if dtype is None]
-    layers = tuple(Layer(name, kind, tuple(own)) for name, kind, own in told["layers"])
-    several = len(told["parts"]) > 1
+    other = [name for name, _, _, dtype, _ in surveyed["tensors"] if dtype is None]
+    layers = tuple(Layer(name, kind, tuple(own)) for name, kind, own in surveyed["layers"])
+    several = len(surveyed["parts"]) > 1
     return WeightFile(
         path,
-        told["kind"],
+        surveyed["kind"],
         entries,
         objects(other),
         layers,
-        told["part"] if several else "",
-        tuple(told["parts"]) if several else (),
+        surveyed["part"] if several else "",
+        tuple(surveyed["parts"]) if several else (),
     )
 
 
@@ -130,14 +130,14 @@ def _walk(path: Path, file: Any) -> tuple[dict[str, Any], dict[str, Any]]:
             elif isinstance(item, h5py.Dataset):
                 if item.external or item.is_virtual:
                     raise FileError(
-                        f"{path}: {inner!r} takes its numbers from another file; refused."
+                        f"{path}: {inner!r} takes its values from another file; refused."
                     )
                 datasets[inner] = item
     return {place: datasets[place] for place in sorted(datasets, key=natural)}, groups
 
 
 def _dtype(dataset: Any) -> str | None:
-    """The type of a dataset's numbers; Keras notes one that HDF5 has not in an attribute."""
+    """The type of a dataset's values; Keras notes one that HDF5 has not in an attribute."""
     noted = dataset.attrs.get("dtype")
     if dataset.dtype.kind == "V" and noted in EXTENSIONS:
         return str(noted)
@@ -239,7 +239,7 @@ def write(path: Path, tensors: Mapping[str, Any], like: WeightFile | None, kind:
 
 
 def replace(path: Path, like: WeightFile, tensors: Mapping[str, Any]) -> None:
-    """Exchanges the numbers in a copy of a file; all else stays."""
+    """Exchanges the values in a copy of a file; all else stays."""
     given = as_in(like, tensors)
     with need("h5py").File(path, "r+") as file:
         for name, array in given.items():

@@ -26,8 +26,8 @@ def read(path: Path, part: str) -> WeightFile:
     need("h5py")
     with zipfile.ZipFile(path) as archive:
         check_zip(path, archive)
-    told = subprocess_probe.survey("keras", path, part)
-    return hdf5.weight_file({**told, "kind": "keras"}, path, partial(_opened, path))
+    found = subprocess_probe.survey("keras", path, part)
+    return hdf5.weight_file({**found, "kind": "keras"}, path, partial(_opened, path))
 
 
 def survey(path: Path, part: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The layers of a Keras model as its files tell them: their order, and the names of variables."""
+"""The layers of a Keras model as its files have them: their order, and the names of variables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VARIABLES: dict[str, tuple[tuple[str, str], ...]] = {
     "BatchNormalization": (*_NORMED, ("moving_mean", ""), ("moving_variance", "")),
     "Embedding": (("embeddings", ""),),
 }
-# Where a wrapper, as TimeDistributed or Bidirectional, has the layer that its config tells.
+# Where a wrapper, as TimeDistributed or Bidirectional, has the layer in its config.
 _WRAPPED = ("layer", "forward_layer", "backward_layer")
 _CELLS = {"LSTM": "LSTMCell", "GRU": "GRUCell", "SimpleRNN": "SimpleRNNCell"}
 _LONGEST = 4096  # characters of a layer's name
@@ -39,7 +39,7 @@ class Config:
 
 
 def parse_config(data: Any) -> Config | None:
-    """The layers that a model's config tells; None where it tells none."""
+    """The layers in a model's config; None where it has none."""
     if not isinstance(data, Mapping) or not isinstance(data.get("config"), Mapping):
         return None
     settings = data["config"]
@@ -88,8 +88,8 @@ def _layer_name(layer: str, groups: Mapping[str, Any], config: Config | None) ->
             continue
         inner = "/".join(pieces[:end])
         own, known = groups.get(f"{inner}/vars"), _config_of(inner, config)
-        told = own.attrs.get("name") if own is not None else None
-        name = str(told or (known.name if known is not None else piece))
+        stated = own.attrs.get("name") if own is not None else None
+        name = str(stated or (known.name if known is not None else piece))
         if len(name) > _LONGEST:  # it is repeated for each variable
             raise ValueError(f"a layer's name has {len(name)} characters")
         names.append(name)

@@ -126,7 +126,7 @@ def write(path: Path, tensors: Mapping[str, Any], like: WeightFile | None, kind:
         for name, array in arrays(tensors):
             if array.dtype.name in EXTENSIONS:
                 raise FileError(
-                    f"{name!r} is {array.dtype.name}, which .npz cannot tell. "
+                    f"{name!r} is {array.dtype.name}, which .npz cannot store. "
                     "Write .safetensors or .pt, or give it as float32."
                 )
             with archive.open(_member(name, compression), "w", force_zip64=True) as file:

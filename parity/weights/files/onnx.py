@@ -1,4 +1,4 @@
-"""ONNX: the initialisers of a graph; numbers outside the file only from its own folder."""
+"""ONNX: the initialisers of a graph; values outside the file only from its own folder."""
 
 from __future__ import annotations
 
@@ -60,21 +60,21 @@ def _load(tensor: Any) -> Array:
 
 
 def _external(path: Path, tensor: Any, size: int) -> tuple[Path, int]:
-    """The file and offset of numbers outside the model's file.
+    """The file and offset of values outside the model's file.
 
     Raises:
         FileError: they lie outside its folder, or are not there.
     """
-    told = {item.key: item.value for item in tensor.external_data}
-    location = told.get("location", "")
+    stored = {item.key: item.value for item in tensor.external_data}
+    location = stored.get("location", "")
     folder = path.parent.resolve()
     target = (folder / PurePosixPath(location)).resolve()
     if not location or not target.is_relative_to(folder) or not target.is_file():
         raise FileError(
-            f"{path}: the numbers of {tensor.name!r} should lie in {location!r}, which is no file "
+            f"{path}: the values of {tensor.name!r} should lie in {location!r}, which is no file "
             "in the model's folder. Files elsewhere are not read."
         )
-    offset = int(told.get("offset", 0))
+    offset = int(stored.get("offset", 0))
     if offset < 0 or offset + size > target.stat().st_size:
         raise FileError(f"{target} is too short for {tensor.name!r}: it is damaged or cut off.")
     return target, offset

@@ -1,4 +1,4 @@
-"""safetensors: a header in JSON and raw numbers; nothing in it can run."""
+"""safetensors: a header in JSON and raw values; nothing in it can run."""
 
 from __future__ import annotations
 

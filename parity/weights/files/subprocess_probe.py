@@ -1,7 +1,7 @@
 """Looks at an HDF5 file in a process of its own.
 
 The HDF5 library trusts a file's structure: one that is damaged or made to harm can hang it, or have
-it write where it must not. What a file holds is therefore told by a child, as JSON; this process
+it write where it must not. What a file holds is therefore read by a child, as JSON; this process
 then reads no more than plain datasets.
 """
 
@@ -35,27 +35,27 @@ def survey(module: str, path: Path, part: str) -> dict[str, Any]:
         child = subprocess.run(
             command, capture_output=True, timeout=_WALL_SECONDS, env=environment, check=False
         )
-        told: dict[str, Any] = json.loads(child.stdout)
+        found: dict[str, Any] = json.loads(child.stdout)
     except (subprocess.TimeoutExpired, ValueError) as error:
         raise FileError(
             f"{path} cannot be read: the HDF5 library hangs or fails on it. It is damaged, or made "
             "to do harm; copy or save it again."
         ) from error
-    if "error" in told:
-        raise FileError(told["error"])
-    return told
+    if "error" in found:
+        raise FileError(found["error"])
+    return found
 
 
 def _main(module: str, path: str, part: str) -> None:
     _limit()
     try:
         with guarded(Path(path), "cannot be read"):
-            told = importlib.import_module(f"parity.weights.files.{module}").survey(
+            found = importlib.import_module(f"parity.weights.files.{module}").survey(
                 Path(path), part
             )
     except ParityError as error:
-        told = {"error": str(error)}
-    sys.stdout.write(json.dumps(told))
+        found = {"error": str(error)}
+    sys.stdout.write(json.dumps(found))
     sys.stdout.flush()
     os._exit(0)  # the library may fail once more when it closes a damaged file
 

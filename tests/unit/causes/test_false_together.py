@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import parity
-from parity.report.result import Comparison
+from parity.result import Comparison
 from tests.unit.causes.told import compared, numbers, tensor
 
 X = numbers(5, 16)

@@ -1,4 +1,4 @@
-"""Numbers and places of a report in few words, for every renderer."""
+"""Numbers, counts and places in few words, for messages and reports."""
 
 from __future__ import annotations
 
@@ -6,17 +6,9 @@ import os
 from math import inf, isinf, isnan, nan
 from typing import Any
 
-# Of a note, by its kind: why what differs is no divergence.
-WHY_NO_FAULT = {
-    "constant-precision": "as much as constants rounded to float32 explain",
-    "rounding": "it shrinks with the precision: the operation is ill-conditioned",
-    "low-precision": "as much as rounding to half precision explains",
-    "no-effect": "no output changes with it on these inputs",
-    "random": "the rest was compared with the same draws",
-}
-
 
 def share(residual: float) -> str:
+    """How large a difference is beside the values: `by 3.1% of their size`."""
     if isinf(residual):
         return "throughout"
     if residual >= 100:
@@ -24,18 +16,6 @@ def share(residual: float) -> str:
     if residual >= 0.001:
         return f"by {residual:.1%} of their size"
     return f"by {residual:.1e} of their size"
-
-
-def effect(before: float, after: float) -> str:
-    """What the reference's value alone, put in at one divergence, does to the outputs.
-
-    It also undoes what earlier divergences have done to that value.
-    """
-    if share(before) == share(after):
-        return f"the outputs differ as they did, {share(before)}"
-    if after > before:
-        return f"the outputs differ more, {share(after)} instead of {share(before)}"
-    return f"the outputs differ {share(after)} instead of {share(before)}"
 
 
 def relative(source: str) -> str:
@@ -65,3 +45,10 @@ def short(value: Any) -> str:
     if isinf(found):
         return "∞" if found > 0 else "-∞"
     return "0" if found == 0 else f"{found:.1e}"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 entry`, `2 entries`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"

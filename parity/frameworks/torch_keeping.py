@@ -8,9 +8,7 @@ from typing import Any
 import torch
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, kept_flags
-
-packages = ("torch",)
+from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags
 
 
 def holders() -> tuple[type, ...]:
@@ -21,10 +19,6 @@ def holders() -> tuple[type, ...]:
 
 def makes(owner: Any, name: Any, before: Any, now: Any) -> bool:
     return isinstance(now, (torch.nn.Module, torch.nn.Parameter))
-
-
-def fills(owner: Any) -> bool:
-    return False
 
 
 def settings() -> list[Put]:
@@ -119,9 +113,12 @@ def _at(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def _same_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors hold the same bits; False where that cannot be told."""
+    """Whether two tensors hold the same bits; False where that is unknown."""
     try:
-        ours, theirs = (one.contiguous().reshape(-1).view(torch.uint8) for one in (a, b))
-        return bool(torch.equal(ours, theirs))
+        first, second = (one.contiguous().reshape(-1).view(torch.uint8) for one in (a, b))
+        return bool(torch.equal(first, second))
     except RuntimeError:  # sparse, quantised, conjugate
         return False
+
+
+STATE = StateRules(holders=holders, leaf=leaf, settings=settings, streams=streams, makes=makes)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from parity.frameworks.chainer_numpy import import_chainer
-from parity.keeping.leaf import Leaf, Put
+from parity.keeping.leaf import Put, StateRules
 
 chainer = import_chainer()
-
-packages = ("chainer", "chainerx")
 
 
 def holders() -> tuple[type, ...]:
@@ -43,9 +41,4 @@ def settings() -> list[Put]:
     return [put_back]
 
 
-def streams() -> dict[str, Any]:
-    return {}  # it draws from NumPy's
-
-
-def leaf(thing: Any) -> Leaf | None:
-    return None
+STATE = StateRules(holders=holders, settings=settings, makes=makes, fills=fills)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from parity.findings import Capture
 from parity.numerics.difference import mask_sentinels
-from parity.report.result import Capture
 from parity.tape import Array
 
 BINS = 40  # of a histogram
 CELLS = 64  # along each side of a map
-_NARROW = 1e-9  # of the largest number
+_NARROW = 1e-9  # of the largest value
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Spread:
 
     Attributes:
         shape: of the value, in the reference's layout.
-        values: of the reference's and of the candidate's numbers.
-        differences: of the candidate's less the reference's.
+        values: of the reference's and of the candidate's values.
+        differences: of the candidate's minus the reference's.
         axes: for each axis the largest absolute difference in each of up to `CELLS` equal parts;
-            inf where one model's number is NaN or infinite and the other's is not.
+            inf where one model's value is NaN or infinite and the other's is not.
         map_axes: the two axes along which that varies most; None where fewer are longer than 1.
         map: the largest absolute difference by those two, up to `CELLS` squared.
     """
@@ -56,19 +56,19 @@ def spread(capture: Capture) -> Spread | None:
         return None
     if any(array.dtype.kind not in "fiub" for array in (capture.reference, capture.candidate)):
         return None
-    ours, theirs = (
+    reference, candidate = (
         mask_sentinels(array.astype(np.float64, copy=False))
         for array in (capture.reference, capture.candidate)
     )
     with np.errstate(all="ignore"):
-        gap = theirs - ours
+        gap = candidate - reference
     differences = _histogram(gap)
-    size = _magnitude(ours, theirs, gap)
+    size = _magnitude(reference, candidate, gap)
     axes = tuple(_coarse(size, (axis,)) for axis in range(size.ndim))
-    chosen = _telling(size.shape, axes)
+    chosen = _most_varied(size.shape, axes)
     return Spread(
         shape=size.shape,
-        values=_histogram(ours, theirs),
+        values=_histogram(reference, candidate),
         differences=differences,
         axes=tuple(_numbers(profile) for profile in axes),
         map_axes=chosen,
@@ -76,9 +76,9 @@ def spread(capture: Capture) -> Spread | None:
     )
 
 
-def _magnitude(ours: Array, theirs: Array, gap: Array) -> Array:
+def _magnitude(reference: Array, candidate: Array, gap: Array) -> Array:
     """The absolute difference; 0 where both are the same NaN or infinity, inf where one is not."""
-    same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+    same = (reference == candidate) | (np.isnan(reference) & np.isnan(candidate))
     size = np.where(same, 0.0, np.abs(gap))
     size[np.isnan(size)] = np.inf
     return size
@@ -94,7 +94,7 @@ def _coarse(size: Array, axes: tuple[int, ...]) -> Array:
     return found
 
 
-def _telling(shape: tuple[int, ...], profiles: tuple[Array, ...]) -> tuple[int, int] | None:
+def _most_varied(shape: tuple[int, ...], profiles: tuple[Array, ...]) -> tuple[int, int] | None:
     """The two axes along which the difference varies most; of equals the longest."""
     variation = {}
     for axis, profile in enumerate(profiles):
@@ -117,7 +117,7 @@ def _histogram(*arrays: Array) -> Histogram:
     low = min(float(array.min()) for array in filled)
     high = max(float(array.max()) for array in filled)
     most = max(abs(low), abs(high))
-    if high - low <= _NARROW * most:  # one number, but for rounding: bins around it
+    if high - low <= _NARROW * most:  # one value, but for rounding: bins around it
         low, high = low - most / 2, high + most / 2
     bins = np.linspace(low, high, BINS + 1) if np.isfinite(high - low) else np.zeros(2)
     if not (np.diff(bins) > 0).all():

@@ -8,23 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, kept_flags
+from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags
 
-packages = ("numpy",)
 # Larger arrays are not copied: a checksum tells whether they have changed.
 _LARGEST = 2**30
-
-
-def holders() -> tuple[type, ...]:
-    return ()
-
-
-def makes(owner: Any, name: Any, before: Any, now: Any) -> bool:
-    return False  # an array may be anything: it is put back
-
-
-def fills(owner: Any) -> bool:
-    return False
 
 
 def settings() -> list[Put]:
@@ -35,10 +22,6 @@ _FLAGS: tuple[Flag, ...] = (
     (np.geterr, lambda found: np.seterr(**found)),
     (np.get_printoptions, lambda found: np.set_printoptions(**found)),
 )
-
-
-def streams() -> dict[str, Any]:
-    return {}  # these are watched: parity/draws/host.py
 
 
 def leaf(thing: Any) -> Leaf | None:
@@ -61,8 +44,8 @@ def same_bytes(a: Any, b: Any) -> bool:
     """Whether two arrays hold the same bits: -0.0 is not 0.0, and NaN is itself."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
-    ours, theirs = (np.ascontiguousarray(one).reshape(-1).view(np.uint8) for one in (a, b))
-    return bool(np.array_equal(ours, theirs))
+    first, second = (np.ascontiguousarray(one).reshape(-1).view(np.uint8) for one in (a, b))
+    return bool(np.array_equal(first, second))
 
 
 def _array(thing: Any) -> Put:
@@ -100,3 +83,6 @@ def _bit_generator(thing: Any) -> Put:
             raise CannotPutBack
 
     return put_back
+
+
+STATE = StateRules(leaf=leaf, settings=settings)

@@ -17,10 +17,8 @@ from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 from tensorflow.python.trackable.data_structures import TrackableDataStructure
 
 from parity.code_owners import body_of
-from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, kept_flags, nothing
+from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags, nothing
 from parity.tape import Native
-
-packages = ("tensorflow", "keras", "tf_keras")
 
 
 def holders() -> tuple[type, ...]:
@@ -39,10 +37,6 @@ def _kerases() -> list[Any]:
 def makes(owner: Any, name: Any, before: Any, now: Any) -> bool:
     layers = [keras.layers.Layer for keras in _kerases()]
     return isinstance(now, (tf.Module, *layers)) or _variable(now) is not None
-
-
-def fills(owner: Any) -> bool:
-    return False
 
 
 def settings() -> list[Put]:
@@ -206,5 +200,8 @@ def _queue(thing: Any) -> Put:
 
 
 def address(tensor: Native) -> int:
-    """Where a tensor's numbers lie in memory; those of a scalar too."""
+    """Where a tensor's values lie in memory; those of a scalar too."""
     return int(np.frombuffer(tensor, np.uint8).__array_interface__["data"][0])
+
+
+STATE = StateRules(holders=holders, leaf=leaf, settings=settings, streams=streams, makes=makes)

@@ -10,7 +10,7 @@ import numpy as np
 from parity.matching.match import Match, Side
 from parity.matching.source_layout import Written
 from parity.numerics.difference import Difference, measure, relative_difference
-from parity.report.result import LayerRow
+from parity.result import LayerRow
 from parity.tape import Op, Replay, Tape
 
 
@@ -19,7 +19,7 @@ class _Stage:
     """Consecutive operations of one layer, or of one line outside layers; moves left out."""
 
     name: str
-    value: int  # what it hands on
+    value: int  # what it passes on
     values: tuple[int, ...]
 
 
@@ -28,19 +28,19 @@ def layer_rows(repaired: Match, ends: Mapping[int, str]) -> tuple[LayerRow, ...]
 
     Args:
         repaired: the match with every mismatch repaired.
-        ends: the candidate's values at which mismatches end, with their kinds.
+        ends: the candidate's values with which mismatches end, with their kinds.
     """
     reference, candidate = repaired.reference.tape, repaired.side.tape
-    ours, theirs = _stages(repaired.reference), _stages(repaired.side)
-    home = {value: index for index, stage in enumerate(theirs) for value in stage.values}
+    stages, others = _stages(repaired.reference), _stages(repaired.side)
+    home = {value: index for index, stage in enumerate(others) for value in stage.values}
     partners = _partners(repaired, home)
-    meetings = {}  # stage of ours: (value of ours, value of theirs)
-    for index, stage in enumerate(ours):
+    matched = {}  # stage of the reference: (its value, the candidate's value)
+    for index, stage in enumerate(stages):
         for value in (stage.value, *reversed(stage.values)):
             if value in partners:
-                meetings[index] = partners[value]
+                matched[index] = partners[value]
                 break
-    table = _Table(repaired, ends, [b for _, b in meetings.values()])
+    table = _Table(repaired, ends, [b for _, b in matched.values()])
     rows: list[LayerRow] = []
     shown: set[int] = set()
     reached = 0
@@ -49,18 +49,18 @@ def layer_rows(repaired: Match, ends: Mapping[int, str]) -> tuple[LayerRow, ...]
         for index in range(reached, until):
             if index not in shown:
                 shown.add(index)
-                rows.append(_unmatched(candidate, theirs[index], ours=False))
+                rows.append(_unmatched(candidate, others[index], in_reference=False))
 
-    for number, stage in enumerate(ours):
-        if number not in meetings:
-            rows.append(_unmatched(reference, stage, ours=True))
+    for number, stage in enumerate(stages):
+        if number not in matched:
+            rows.append(_unmatched(reference, stage, in_reference=True))
             continue
-        a, b = meetings[number]
+        a, b = matched[number]
         show_skipped(home[b])
         reached = max(reached, home[b])
         shown.add(home[b])
-        rows.append(table.row(stage, theirs[home[b]], a, b))
-    show_skipped(len(theirs))
+        rows.append(table.row(stage, others[home[b]], a, b))
+    show_skipped(len(others))
     return tuple(rows)
 
 
@@ -76,13 +76,13 @@ class _Table:
         self.entering = _entering(repaired.side.tape, values)
         self.totals: dict[int, float] = {}
 
-    def row(self, ours: _Stage, theirs: _Stage, a: int, b: int) -> LayerRow:
+    def row(self, stage: _Stage, other: _Stage, a: int, b: int) -> LayerRow:
         pair = self.repaired.pairs.get(b)
         if pair is not None:
             difference = _measure(self.repaired, pair.reference, b)
         else:
             difference = _measure_plain(self.repaired, a, b)
-        kinds = [self.ends[value] for value in theirs.values if value in self.ends]
+        kinds = [self.ends[value] for value in other.values if value in self.ends]
         if "divergence" in kinds:
             verdict = "diverged"
         elif b in self.affected:
@@ -99,17 +99,17 @@ class _Table:
                 written = Written(self.repaired, (a, b), order)
                 shapes, order = written.shapes, written.order or order
         return LayerRow(
-            ours.name,
-            theirs.name,
+            stage.name,
+            other.name,
             *shapes,
             str(order or ""),
             difference,
             verdict,
-            self.local.get(b),
-            max((self.totals.get(value, 0.0) for value in self.entering[b]), default=0.0),
-            # behind a mismatch the candidate's float64 values are repaired, what it ran is not
-            _rounding(self.repaired.reference, a)
+            # after a divergence the candidate's float64 values are repaired, what it ran is not
+            rounding=_rounding(self.repaired.reference, a)
             + (0.0 if verdict in ("diverged", "inherited") else _rounding(self.repaired.side, b)),
+            local=self.local.get(b),
+            inherited=max((self.totals.get(value, 0.0) for value in self.entering[b]), default=0.0),
         )
 
 
@@ -145,13 +145,14 @@ def _local_errors(repaired: Match, values: Collection[int]) -> dict[int, float]:
             recorded = tapes[0].adapter.to_numpy(tapes[0].recorded[pair.reference])
             if not pair.order.takes(recorded):
                 continue
-            ours = pair.order.apply(recorded)
-            theirs = run.array(value)
-            if ours.dtype.kind == "f" and theirs.dtype.kind == "f" and ours.shape == theirs.shape:
-                found[value] = measure(ours, theirs).relative
+            reference = pair.order.apply(recorded)
+            candidate = run.array(value)
+            floating = reference.dtype.kind == candidate.dtype.kind == "f"
+            if floating and reference.shape == candidate.shape:
+                found[value] = measure(reference, candidate).relative
                 if found[value]:
                     with np.errstate(over="ignore"):  # float16 may not hold it
-                        run.replace(value, ours.astype(theirs.dtype, copy=False))
+                        run.replace(value, reference.astype(candidate.dtype, copy=False))
 
     tapes[1].replay(after=after)
     return found
@@ -176,29 +177,29 @@ def _entering(tape: Tape, values: Collection[int]) -> dict[int, set[int]]:
 def _measure(repaired: Match, a: int, b: int) -> Difference | None:
     """The difference as the models ran, the reference laid out as the candidate."""
     tapes = repaired.reference.tape, repaired.side.tape
-    ours = tapes[0].adapter.to_numpy(tapes[0].recorded[a])
-    theirs = tapes[1].adapter.to_numpy(tapes[1].recorded[b])
-    if not repaired.pairs[b].order.takes(ours):
+    reference = tapes[0].adapter.to_numpy(tapes[0].recorded[a])
+    candidate = tapes[1].adapter.to_numpy(tapes[1].recorded[b])
+    if not repaired.pairs[b].order.takes(reference):
         return None
-    laid_out = repaired.pairs[b].order.apply(ours)
+    laid_out = repaired.pairs[b].order.apply(reference)
     # how many a random draw picks may depend on what was drawn
-    return measure(laid_out, theirs) if laid_out.shape == theirs.shape else None
+    return measure(laid_out, candidate) if laid_out.shape == candidate.shape else None
 
 
 def _measure_plain(repaired: Match, a: int, b: int) -> Difference | None:
     tapes = repaired.reference.tape, repaired.side.tape
-    ours = tapes[0].adapter.to_numpy(tapes[0].recorded[a])
-    theirs = tapes[1].adapter.to_numpy(tapes[1].recorded[b])
-    return measure(ours, theirs) if ours.shape == theirs.shape else None
+    reference = tapes[0].adapter.to_numpy(tapes[0].recorded[a])
+    candidate = tapes[1].adapter.to_numpy(tapes[1].recorded[b])
+    return measure(reference, candidate) if reference.shape == candidate.shape else None
 
 
-def _unmatched(tape: Tape, stage: _Stage, ours: bool) -> LayerRow:
+def _unmatched(tape: Tape, stage: _Stage, in_reference: bool) -> LayerRow:
     shape = tape.values[stage.value].shape
     return LayerRow(
-        stage.name if ours else "",
-        "" if ours else stage.name,
-        shape if ours else None,
-        None if ours else shape,
+        stage.name if in_reference else "",
+        "" if in_reference else stage.name,
+        shape if in_reference else None,
+        None if in_reference else shape,
         "",
         None,
         "unmatched",

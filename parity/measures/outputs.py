@@ -1,4 +1,4 @@
-"""What the models gave in the end: the rows of outputs, and which model stands alone."""
+"""The rows of outputs, and the model that differs from all others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parity.numerics.difference import measure
-from parity.report.result import Comparison, OutputRow
+from parity.result import Comparison, OutputRow
 from parity.rl.decisions import decide
 from parity.tape import Array, Tape
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 def odd_one_out(reference: str, comparisons: Sequence[Comparison]) -> str | None:
-    """The model that stands against all others, where there are three or more."""
+    """The model that differs from all others, where there are three or more."""
     if len(comparisons) < 2:
         return None
-    apart = [found for found in comparisons if found.verdict == "diverged"]
-    if len(apart) == 1 and all(
-        found.verdict == "parity" for found in comparisons if found is not apart[0]
+    diverged = [found for found in comparisons if found.verdict == "diverged"]
+    if len(diverged) == 1 and all(
+        found.verdict == "parity" for found in comparisons if found is not diverged[0]
     ):
-        return apart[0].candidate.name
-    if len(apart) == len(comparisons) and _agree([found.final_values for found in comparisons]):
+        return diverged[0].candidate.name
+    if len(diverged) == len(comparisons) and _agree([found.final_values for found in comparisons]):
         return reference
     return None
 
@@ -60,12 +60,12 @@ def output_rows(
     """
     rows = []
     for pair in pairs:
-        ours = reference.tape.adapter.to_numpy(reference.tape.recorded[pair.reference])
-        theirs = candidate.adapter.to_numpy(candidate.recorded[pair.candidate])
-        same = ours.shape == theirs.shape
-        theirs = lay(pair, theirs) if same else theirs
-        difference = measure(ours, theirs) if same else None
-        decisions = decide(ours, theirs, reference.array(pair.reference)) if same else None
+        first = reference.tape.adapter.to_numpy(reference.tape.recorded[pair.reference])
+        second = candidate.adapter.to_numpy(candidate.recorded[pair.candidate])
+        same = first.shape == second.shape
+        second = lay(pair, second) if same else second
+        difference = measure(first, second) if same else None
+        decisions = decide(first, second, reference.array(pair.reference)) if same else None
         verdict = verdicts[pair.name]
-        rows.append(OutputRow(pair.name, verdict, ours.shape, theirs.shape, difference, decisions))
+        rows.append(OutputRow(pair.name, verdict, first.shape, second.shape, difference, decisions))
     return tuple(rows)

@@ -1,0 +1,1 @@
+"""What `parity COMMAND` runs, a module for each; baseline/ and history/ have their own."""

@@ -1,0 +1,44 @@
+"""`parity report`: renders a saved report as an HTML page."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from parity.commands.shared import check_writable
+from parity.errors import ParityError, UsageError
+from parity.escape import for_terminal
+from parity.printing import put
+from parity.progress import say
+from parity.report.bar import bar
+
+
+def add(commands: Any) -> None:
+    """Adds the command to the parser's."""
+    report = commands.add_parser(
+        "report",
+        help="render a saved report as an HTML page",
+        description="Renders what report.save, `compare --json` or `pytest --parity-report` wrote.",
+    )
+    report.add_argument("saved", metavar="REPORT.json", help="of one comparison, or a whole run")
+    report.add_argument(
+        "-o", "--output", metavar="PAGE.html", required=True, help="write the page there"
+    )
+    report.set_defaults(run=_report)
+
+
+def _report(options: argparse.Namespace) -> int:
+    check_writable(options.output, "--output")
+    if not Path(options.saved).exists():
+        raise UsageError(f"There is no file {options.saved}.")
+    from parity.report.html.render import read, save
+
+    try:
+        with bar():
+            say("drawing the page")
+            save(options.output, read(options.saved))
+    except OSError as error:
+        raise ParityError(f"--output: {options.output} could not be written: {error}") from error
+    put(f"wrote {for_terminal(options.output)}")
+    return 0
