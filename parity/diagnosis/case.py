@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.region import Mismatch, Region
 from parity.diagnosis.trial import DRAWS, LAST_DRAWS, Trial, exchanged
 from parity.diagnosis.view import made_from, moves_between, view_of
@@ -22,8 +23,6 @@ from parity.matching.match import Match, Pair
 from parity.matching.source_layout import Written
 from parity.tape import Array, Precision, Replay
 
-_KEPT = 16  # runs of a region that are kept
-_SPREAD = 4.0  # of inputs of all sizes: some curves are one near zero
 _NO_ARRAYS: Mapping[int, Array] = {}
 
 
@@ -57,7 +56,7 @@ class Case:
         self._exact, self._exact_cut = self._exact_partners(reference, candidate)
         self._trials: list[Trial | None] = []
         # causes ask for the same runs again and again
-        self._kept: deque[tuple[int, Mapping[int, Array], Replay]] = deque(maxlen=_KEPT)
+        self._kept: deque[tuple[int, Mapping[int, Array], Replay]] = deque(maxlen=limits.RUNS_KEPT)
 
     # --- what enters ------------------------------------------------------------------------------
 
@@ -232,7 +231,9 @@ class Case:
     def wide(self) -> Trial:
         """A trial on inputs of all sizes up to some at which every activation saturates."""
         random = np.random.default_rng(0)
-        return self.probe(self.redrawn(lambda one: _SPREAD * random.standard_normal(one.shape)))
+        return self.probe(
+            self.redrawn(lambda one: limits.WIDE_INPUTS * random.standard_normal(one.shape))
+        )
 
     def probe(self, fed: Mapping[int, Array], number: int = 0) -> Trial:
         """What both regions make of inputs of the asker's, by the ids of a trial's `given`."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.other_samples import names_of
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
@@ -13,9 +14,6 @@ from parity.diagnosis.replay_check import PlainRun
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.tape import Array
-
-_TURNS = 16  # runs of each model, each on other random numbers
-_APART = 1e-3  # of their size, that lies between what is no rounding
 
 
 def chance_may_be_why(
@@ -28,7 +26,8 @@ def chance_may_be_why(
     """
     try:
         ours, theirs = (
-            [side.redrawn(turn) for turn in range(_TURNS) if side.redrawn] for side in plain
+            [side.redrawn(turn) for turn in range(limits.CHANCE_TURNS) if side.redrawn]
+            for side in plain
         )
     except ParityError:  # one does not take the numbers that it may draw: its runs tell nothing
         return True
@@ -41,7 +40,7 @@ def chance_may_be_why(
             continue  # other shapes in each run
         (low, high), (least, largest) = a, b
         gap = np.fmax(least - high, low - largest)
-        if (gap > _APART * np.fmax(abs(low), abs(high))).any():
+        if (gap > limits.CHANCE_APART * np.fmax(abs(low), abs(high))).any():
             return False
     return True
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.case import case_of
 from parity.diagnosis.differing_parameters import other_parameters
 from parity.diagnosis.divergent_draws import (
@@ -34,8 +35,8 @@ from parity.errors import ReplayError
 from parity.matching.match import Match
 from parity.numerics.accounting import lost_of_ones
 from parity.numerics.difference import residual
-from parity.numerics.limits import UNITS
-from parity.numerics.null_distribution import DRAWS, null_test
+from parity.numerics.limits import RANK_DRAWS, UNITS
+from parity.numerics.null_distribution import null_test
 from parity.numerics.precision_scaling import is_rounding, working_residual
 from parity.tape import Array, Op, Tape
 
@@ -55,12 +56,6 @@ class Kind:
     elsewhere: bool = False
 
 
-_INDEPENDENT_INPUTS = 3
-# What rounding may leave in a number that the host made: a larger difference is a fault's.
-_OF_THE_HOST = 2.0**-10
-# Without float64 on both sides only a run tells the models apart: rounding that is larger would
-# hide what a port gets wrong.
-_UNSEEN = 2.0**-15
 _LOST = "float32 loses where 1 is added to small numbers, and no float64 tells"
 
 
@@ -97,7 +92,7 @@ def _deterministic(repaired: Match, mismatch: Mismatch, outputs: Sequence[Output
     ops = [(side.tape, op) for side in (mismatch.reference, mismatch.candidate) for op in side.ops]
     baked = any(tape.is_baked(op) for tape, op in ops)
     rounded = any(op.index in tape.rounded_ops for tape, op in ops)
-    if baked and mismatch.explained < mismatch.residual <= _OF_THE_HOST:
+    if baked and mismatch.explained < mismatch.residual <= limits.BY_THE_HOST:
         return Kind("host-read")
     if mismatch.residual <= mismatch.explained:
         # numbers that the host made stay as they were, and say nothing on other inputs
@@ -151,7 +146,7 @@ def _without_float64(repaired: Match, mismatch: Mismatch) -> Kind:
     weights = {leaf: recorded_array(leaf) for leaf in mismatch.reference.leaves()}
     random = np.random.default_rng(0)
     inputs = [recorded]
-    for _ in range(_INDEPENDENT_INPUTS - 1):
+    for _ in range(limits.INDEPENDENT_INPUTS - 1):
         inputs.append({value: _others(array, random) for value, array in recorded.items()})
     wide = [side for side in (0, 1) if not _has_fallback(repaired, mismatch, side)]
 
@@ -165,14 +160,14 @@ def _without_float64(repaired: Match, mismatch: Mismatch) -> Kind:
         likelihood = null_test(ours, theirs, inputs, weights, own)
     except ReplayError:  # other inputs are outside what an operation takes
         return Kind("no-float64")
-    least = (1 / (DRAWS + 1)) ** _INDEPENDENT_INPUTS
+    least = (1 / (RANK_DRAWS + 1)) ** limits.INDEPENDENT_INPUTS
     rate = f"false-alarm rate {least:.2g} for each such operation"
     if likelihood <= least:
         if all(_is_lost_of_ones(ours(arrays), theirs(arrays)) for arrays in inputs):
             return Kind("no-float64", f"as they ran no element differs by more than {_LOST}")
         return Kind("divergence", f"no float64 here: larger than rounding leaves ({rate})")
     apart = residual(ours(recorded), theirs(recorded))
-    if apart > _UNSEEN:
+    if apart > limits.WITHOUT_FLOAT64:
         return Kind(
             "no-float64",
             f"as they ran they differ by {apart:.1e} of their size; rounding leaves as much "

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.case import Case, case_of
 from parity.diagnosis.list_lengths import listed_otherwise
 from parity.diagnosis.lost_digits import lost_in_float32_alone
@@ -39,8 +40,6 @@ from parity.diagnosis.verdict import Verdict
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import (
-    ACCOUNTED,
-    FAULTY,
     Excess,
     elementwise,
     excess,
@@ -49,8 +48,7 @@ from parity.numerics.accounting import (
     rounding,
 )
 from parity.numerics.difference import by_column
-from parity.numerics.limits import FACTOR, LEAST, U32, UNITS
-from parity.numerics.precision_scaling import CUT
+from parity.numerics.limits import ACCOUNTED, CUT, FACTOR, FAULTY, LEAST, U32, UNITS
 from parity.numerics.rounding import otherwise_rounded
 from parity.numerics.rounding_noise import moved_by_rounding, rounds
 from parity.tape import Replay
@@ -116,7 +114,11 @@ def close(
             for note in verdict.notes
         )
         verdict = replace(verdict, notes=tuple(notes))
-    if not left and effect > _VISIBLE and all(kind in _MEASURED for _, kind in verdict.noted):
+    if (
+        not left
+        and effect > limits.VISIBLE_OUTPUT
+        and all(kind in _MEASURED for _, kind in verdict.noted)
+    ):
         reason = (
             f"constants that differ in their last digits change the outputs by {effect:.1e} of "
             "their size: what is computed of them magnifies it. Give both models the same digits"
@@ -185,18 +187,18 @@ def unaccounted(
     Returns:
         The outputs, and by how much of their size the notes change the outputs (0 if not needed).
     """
-    if are_accounted(matched, pairs, plain, _SURE):
+    if are_accounted(matched, pairs, plain, limits.WITHIN_ROUNDING):
         return [], 0.0
     compared = compared_outputs(matched, pairs, plain)
     own = exact_outputs(matched, {})
-    if not exceeding(compared, own, _SURE):
+    if not exceeding(compared, own, limits.WITHIN_ROUNDING):
         return [], 0.0
     compared = _beyond_float64(matched, compared)
     found = exceeding(compared, own)
     if not found:
         # in half precision constants are far apart
         single = [one for one in compared if not in_half_precision(repaired, one.pair)]
-        return exceeding(_as_moved(matched, single), own, _SURE), 0.0
+        return exceeding(_as_moved(matched, single), own, limits.WITHIN_ROUNDING), 0.0
     substituted = {
         mismatch.values[1]: mismatch.order.apply(matched.reference.array(mismatch.values[0]))
         for mismatch, kind in noted
@@ -213,7 +215,7 @@ def unaccounted(
     left = exceeding(compared, fixed)
     if not left and all(kind in _MEASURED for _, kind in noted):
         # what such a note leaves at an output shows there where all that it is of moves a little
-        left = exceeding(_as_moved(matched, compared), own, _SURE)
+        left = exceeding(_as_moved(matched, compared), own, limits.WITHIN_ROUNDING)
         # what the notes explain is no fault, however much of it there is
         left = [
             replace(one, excess=replace(one.excess, ratio=min(one.excess.ratio, FAULTY)))
@@ -223,10 +225,6 @@ def unaccounted(
 
 
 _MAY_BE_LOST = ": float32 loses as much where 1 is added to small numbers, and no float64 tells"
-# Of the outputs' size: what rounded constants change by more is seen by whoever uses them.
-_VISIBLE = 2.0**-10
-# Where moved inputs and constants account for no more, correct pairs differ by less than this.
-_SURE = 3.0
 # Kinds of notes that say no more than that numbers are rounded, at a place or all over it.
 _MEASURED = ("rounding", "constant-precision")
 
@@ -268,18 +266,10 @@ def _beyond_float64(matched: Match, compared: Sequence[Compared]) -> list[Compar
     for one, lost in zip(compared, losses, strict=True):
         if one.is_float:
             finite = np.abs(one.reference[np.isfinite(one.reference)])
-            least = np.minimum(lost, _CANCELLED * finite.max(initial=0.0))
+            least = np.minimum(lost, limits.FLOAT64_CANCELLED * finite.max(initial=0.0))
             one = replace(one, allowed=one.allowed + least, besides=one.besides + least)
         found.append(one)
     return found
-
-
-# Of the largest element: more than this is never taken for what cancels in float64.
-_CANCELLED = 2.0**-46
-# `explained` is four times a root mean square, which no element exceeds by more than this again;
-# and at its least it is four roundings, so that a note then excuses no more than rounding does.
-_NOTED = 2.0
-_DRAWS = 8  # of another rounding; what moves in none of them is exact
 
 
 def _is_of_its_kind(repaired: Match, mismatch: Mismatch, kind: str) -> bool:
@@ -291,7 +281,7 @@ def _is_of_its_kind(repaired: Match, mismatch: Mismatch, kind: str) -> bool:
         return False  # without float64 the outputs as they ran are all there is to go by
     if mismatch.leaves and all(_is_rounded(repaired, leaf) for leaf in mismatch.leaves):
         return True  # as a support whose middle is zero but for the rounding of its ends
-    limit = CUT if kind == "rounding" else _NOTED * max(U32, mismatch.explained)
+    limit = CUT if kind == "rounding" else limits.NOTED_ELEMENT * max(U32, mismatch.explained)
     case = None if kind == "random" else case_of(repaired, mismatch)
     if mismatch.values is None:
         return True
@@ -330,7 +320,7 @@ def _is_of_narrow_leaves(repaired: Match, mismatch: Mismatch, case: Case) -> boo
         dtypes = {leaf: run.tape.values[leaf].dtype for leaf in leaves if leaf is not None}
         if not any(dtype in UNITS and dtype != "float32" for dtype in dtypes.values()):
             continue
-        for _ in range(_DRAWS):
+        for _ in range(limits.OTHER_ROUNDINGS):
             moved = {
                 leaf: otherwise_rounded(run.array(leaf), dtype, random)
                 for leaf, dtype in dtypes.items()
@@ -341,7 +331,7 @@ def _is_of_narrow_leaves(repaired: Match, mismatch: Mismatch, case: Case) -> boo
                 return False
             np.fmax(most, np.abs(step), out=most)
     gap = np.abs(first.reference - first.candidate)
-    return bool((gap <= _NOTED * FACTOR * most).all())
+    return bool((gap <= limits.NOTED_ELEMENT * FACTOR * most).all())
 
 
 def _is_rounded(repaired: Match, leaf: Leaf) -> bool:

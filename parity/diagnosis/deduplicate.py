@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from parity.diagnosis import limits
 from parity.diagnosis.causes import causes
 from parity.report.result import Divergence
 from parity.tape import Site
 
 Place = tuple[str, str]
-
-# These say that operations are wired otherwise, not what they are: hints beside other causes.
-_LAST_RESORT = 2
 
 
 def merge(divergences: Sequence[Divergence]) -> list[Divergence]:
@@ -87,7 +85,9 @@ def is_weak(divergence: Divergence) -> bool:
     """Whether nothing is said of a divergence but that something is wired otherwise."""
     if divergence.cause is None:
         return True
-    return all(one.tier >= _LAST_RESORT for one in causes() if divergence.cause.kind in one.kinds)
+    return all(
+        one.tier >= limits.LAST_RESORT for one in causes() if divergence.cause.kind in one.kinds
+    )
 
 
 def _family(kind: str) -> str:

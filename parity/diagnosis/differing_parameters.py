@@ -11,19 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.case import Case, case_of
 from parity.diagnosis.region import Leaf, Mismatch
 from parity.errors import ReplayError
 from parity.matching.axis_order import orders
-from parity.matching.fingerprint import SAME
+from parity.matching.limits import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.limits import UNITS
 from parity.report.format import share
 from parity.tape import Array, Tape
-
-_FAR = 256  # times a rounding of the largest number: no sum of a few roundings
-_PART = 0.01  # of the difference that may be left with the reference's numbers in their place
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,9 @@ def _other(repaired: Match, leaf: Leaf) -> _Other | None:
         return None
     best = min(laid, key=lambda one: residual(theirs, one))
     unit = max(_unit(repaired.reference.tape, leaf.reference), _unit(tape, leaf.candidate))
-    far = float(np.abs(theirs - best).max()) > _FAR * unit * float(np.abs(best).max())
+    far = float(np.abs(theirs - best).max()) > limits.FAR_PARAMETER * unit * float(
+        np.abs(best).max()
+    )
     value = tape.values[leaf.candidate]
     name = value.name or f"a {value.kind} of {value.shape}"
     return _Other(name, leaf.candidate, best, theirs, far)
@@ -97,4 +97,4 @@ def _makes_up(case: Case, leaves: Mapping[int, Array]) -> bool:
         left = residual(first.reference, case.run_candidate(first.given, leaves))
     except ReplayError:
         return False
-    return left <= max(SAME, _PART * first.gap)
+    return left <= max(SAME, limits.LEFT_WITH_PARAMETERS * first.gap)

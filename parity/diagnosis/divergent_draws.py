@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.elementwise_noise import (
     differ_by_element,
     noise_differs_by_element,
@@ -28,9 +29,6 @@ _DO = (
     "Draw from the same distribution with the same number of samples in both models, pass the "
     "samples in as inputs, or run the models in eval mode."
 )
-_FEW = 8  # samples by which no density is known
-_NEXT_TO_NOTHING = 1e-3  # relative, that noises of nearly one law are apart
-_OFF = 2e-6  # of probability, by which the laws of two noises may differ
 
 
 def of_draws(repaired: Match, mismatch: Mismatch) -> tuple[str, str] | None:
@@ -266,7 +264,11 @@ def one_law(repaired: Match, mismatch: Mismatch) -> str:
     How far a sample is off is measured in probability: by the law where the candidate draws by a
     known one, else by how many samples lie between.
     """
-    if mismatch.values is None or mismatch.order is None or mismatch.residual > _NEXT_TO_NOTHING:
+    if (
+        mismatch.values is None
+        or mismatch.order is None
+        or mismatch.residual > limits.NEARLY_ONE_LAW
+    ):
         return ""
     a, b = mismatch.values
     unit = repaired.drawing.candidate.get(b)
@@ -281,14 +283,22 @@ def one_law(repaired: Match, mismatch: Mismatch) -> str:
             if op.role != "random":
                 repaired.side.tape.step(op, own)
         off = _off_by_samples(drawn, own.array(b).astype(np.float64).ravel())
-    return f"noise of one distribution but for {off:.0e} of probability" if off <= _OFF else ""
+    return (
+        f"noise of one distribution but for {off:.0e} of probability"
+        if off <= limits.PROBABILITY_OFF
+        else ""
+    )
 
 
 def _off_by_samples(drawn: Array, other: Array) -> float:
     """By how much probability noise is off, as far as many samples show how dense they lie."""
     order = np.argsort(drawn)
     drawn, other = drawn[order], other[order]
-    if drawn.size < _FEW or drawn.size != other.size or not np.isfinite(drawn + other).all():
+    if (
+        drawn.size < limits.DENSITY_SAMPLES
+        or drawn.size != other.size
+        or not np.isfinite(drawn + other).all()
+    ):
         return math.inf
     near = max(2, drawn.size // 16)
     at = np.clip(np.arange(drawn.size), near, drawn.size - 1 - near)

@@ -15,30 +15,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.regimes import lost_in_float64, moved_outputs
 from parity.diagnosis.region import Mismatch, OutputPair
-from parity.matching.fingerprint import SAME
+from parity.matching.limits import SAME
 from parity.matching.match import Match
-from parity.numerics.accounting import (
-    FAULTY,
-    allowance,
-    excess,
-    of_one_kind,
-    share_beyond,
-    usually_moved,
-)
+from parity.numerics.accounting import allowance, excess, of_one_kind, share_beyond, usually_moved
 from parity.numerics.difference import residual
-from parity.numerics.limits import LEAST, U32, UNITS
+from parity.numerics.limits import FAULTY, LEAST, U32, UNITS
 from parity.report.result import Divergence
 from parity.tape import Replay
-
-_WORSE = 10.0  # times as far apart: a repair of something that is none
-_NEARER = 0.9  # times as far apart
-_FAR_NEARER = 0.1  # likewise, where outputs are apart by less than a unit of float32
-_LAST_DIGITS = 8.0  # times rounding: what a constant's last digits leave
-_CONSTANTS = 2.0  # times what moved ones do: either model may have rounded them
-_FARTHER = 1e4  # times as far apart at the place as at the outputs
 
 
 def agree_as_a_whole(matched: Match, outputs: Sequence[OutputPair]) -> float | None:
@@ -73,8 +60,8 @@ def repairs_harm(divergences: Sequence[Divergence]) -> float | None:
     if not known or len(known) < len(changes):
         return None
     largest = max(before for before, _ in known)
-    nearer = any(after < _NEARER * before for before, after in known)
-    harmed = any(after > _WORSE * before for before, after in known)
+    nearer = any(after < limits.HELPED * before for before, after in known)
+    harmed = any(after > limits.HARMED * before for before, after in known)
     return largest if largest <= UNITS["float32"] and harmed and not nearer else None
 
 
@@ -96,20 +83,20 @@ def no_repair_shows(
     """
     last_digits = (one.cause and one.cause.kind == "constant-precision" for one in divergences)
     if all(last_digits) and not any(one.detail for one in divergences):
-        return _accounted(matched, outputs, _LAST_DIGITS)
+        return _accounted(matched, outputs, limits.LAST_DIGITS)
     nearer = [
         one
         for one in divergences
         if one.output_before is not None and one.output_after is not None
-        if one.output_after < _NEARER * one.output_before
+        if one.output_after < limits.HELPED * one.output_before
         # what is far off there, and hardly off at the outputs, took the place of something else
-        if not one.residual > _FARTHER * one.output_before
+        if not one.residual > limits.DAMPED * one.output_before
     ]
     # less than a unit is what constants leave: a look-alike may have a little less of it
     sizes = [one.output_before for one in nearer if one.output_before is not None]
     if any(size > UNITS["float32"] for size in sizes):
         return None
-    if nearer and _together(matched, outputs, mismatches) < _FAR_NEARER * max(sizes):
+    if nearer and _together(matched, outputs, mismatches) < limits.HELPED_BELOW_A_UNIT * max(sizes):
         return None
     return _accounted(matched, outputs, 1.0)
 
@@ -153,7 +140,7 @@ def no_more_than_constants(matched: Match, outputs: Sequence[OutputPair]) -> boo
         size = np.abs(reference)
         usual = [usually_moved(one, size) for one in moved]  # runs may miss an element by luck
         allowed = np.maximum.reduce([U32 * size + LEAST, *usual]) + lost
-        if not excess(reference, candidate, allowed).ratio <= _CONSTANTS:
+        if not excess(reference, candidate, allowed).ratio <= limits.CONSTANTS_OF_BOTH:
             return False
     return True
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from parity.diagnosis import limits
 from parity.diagnosis.other_outputs import are_devices, brief, equal, is_array, is_plain, told
 from parity.diagnosis.output_pairs import Named, in_order, paired_names, recorded, wide
 from parity.diagnosis.printed_numbers import compare_arrays, compare_leaves, equal_but_for_digits
@@ -20,13 +21,9 @@ from parity.diagnosis.renamed_settings import classes_of_one_module, renamed_set
 from parity.diagnosis.replay_check import PlainRun
 from parity.errors import ParityError
 from parity.numerics.difference import residual
-from parity.numerics.limits import U32
 from parity.objects import KERAS_MASK, Private, Setting
 from parity.outputs import Outputs as Flat
 from parity.tape import Array, Tape
-
-_ALIKE = 4 * U32  # equal but for the last bits of float32
-_NUDGES = 8
 
 
 @dataclass
@@ -143,7 +140,7 @@ def _nudged(plain: PlainRun) -> Sequence[Mapping[str, Any]]:
     if plain.nudged is None:
         return []
     try:
-        return [plain.nudged(seed, None) for seed in range(_NUDGES)]
+        return [plain.nudged(seed, None) for seed in range(limits.HOST_NUDGES)]
     except ParityError:  # moved inputs are outside what it takes
         return []
 
@@ -161,7 +158,7 @@ def _changes(plain: PlainRun, value: int) -> bool:
 
 
 def _alike(a: Array, b: Array) -> bool:
-    return a.shape == b.shape and residual(wide(a), wide(b)) <= _ALIKE
+    return a.shape == b.shape and residual(wide(a), wide(b)) <= limits.SAME_HOST_NUMBER
 
 
 def _by_host(tape: Tape) -> set[int]:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from parity import budget
-from parity.diagnosis.cut_search import Search
+from parity.diagnosis.cut_search import CutSearch
 from parity.diagnosis.near_matches import mismatch_of_near, near_pairs
 from parity.diagnosis.outputs import output_matches
-from parity.diagnosis.region import Mismatch, OutputPair
-from parity.matching.fingerprint import SAME
+from parity.diagnosis.region import Mismatch, OutputPair, Scene
+from parity.matching.limits import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 
@@ -44,7 +44,7 @@ def locate(
         if apart or places.any_near():
             budget.current().miss(budget.PLACES)
         if apart and not places.mismatches:
-            places.mismatches.append(Search(found, apart).up_to_the_outputs())
+            places.mismatches.append(Scene(found, apart).up_to_the_outputs())
     return sorted(places.mismatches, key=_place), places.found
 
 
@@ -78,10 +78,10 @@ class _Places:
     def find(self, outputs: Sequence[OutputPair], reached: Callable[[int, float], None]) -> None:
         """Finds the places from which outputs part."""
         while apart := self.apart(outputs):
-            search = Search(self.found, apart)
-            step = search.meeting_place()
+            scene = Scene(self.found, apart)
+            step = CutSearch(scene).first_mismatch()
             if step is None:
-                self.mismatches.append(search.up_to_the_outputs())
+                self.mismatches.append(scene.up_to_the_outputs())
                 self._given_up.update(pair.name for pair in apart)
                 continue
             mismatch, self.found = step
@@ -96,18 +96,18 @@ class _Places:
     def find_near(self, outputs: Sequence[OutputPair]) -> None:
         """Finds small differences: last, when nothing that is farther apart has a part in them."""
         near = near_pairs(self.found, outputs)
-        search = Search(self.found, [])
+        scene = Scene(self.found, [])
         while near:
             pair = near.pop(0)
             if pair.candidate in self._looked_at:
                 continue
-            mismatch, repaired = mismatch_of_near(search, pair)
+            mismatch, repaired = mismatch_of_near(scene, pair)
             self._looked_at.add(pair.candidate)  # not before: the budget may end while it is
             self.mismatches.append(mismatch)
             if repaired is not self.found:
                 self.found = repaired
                 near = near_pairs(self.found, outputs)
-                search = Search(self.found, [])
+                scene = Scene(self.found, [])
 
 
 def _same_numbers(found: Match, pair: OutputPair) -> bool:

@@ -7,16 +7,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.output_rounding import Compared
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.difference import by_column
-from parity.numerics.limits import U32
 from parity.tape import Tape
-
-_LOST = 64 * U32  # of numbers about 1, whose difference is small
-_AGREE = 16 * U32  # what rounded constants leave
-_LOST_OF = 2.0**-14  # smaller outputs have a scale of their own
 
 
 def lost_in_float32_alone(matched: Match, compared: Sequence[Compared]) -> set[str]:
@@ -42,8 +38,8 @@ def lost_in_float32_alone(matched: Match, compared: Sequence[Compared]) -> set[s
             continue
         gap = np.abs(one.ran[0].astype(np.float64) - one.ran[1])
         largest = float(np.abs(a[np.isfinite(a)]).max(initial=0.0))
-        small = bool((gap <= _LOST * max(1.0, largest)).all())
-        if largest >= _LOST_OF and small and by_column(a, b) <= _AGREE:
+        small = bool((gap <= limits.LOST_NEAR_ONE * max(1.0, largest)).all())
+        if largest >= limits.LOST_OF_LARGE and small and by_column(a, b) <= limits.AGREE_IN_FLOAT64:
             found.add(one.name)
     return found
 

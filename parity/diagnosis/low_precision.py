@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.half_precision import NARROW, rounded_alone, told_of
 from parity.diagnosis.region import OutputPair
 from parity.errors import ReplayError
@@ -23,11 +24,7 @@ from parity.numerics.limits import UNITS
 from parity.report.result import Cause, Divergence, Note
 from parity.tape import Array, Op, Replay, Site, Tape, Value
 
-_SMALL_SHARE = 0.01  # of the difference that is left in float64
 _FLOAT8, _TF32 = 2.0**-4, 2.0**-11  # units roundoff
-_TF32_BITS = np.uint32(0xFFFFE000)
-_SHOWS = 2.0**-13  # of the outputs
-_ROUNDED = 16 * UNITS["float32"]  # of the outputs: float32 leaves as much
 
 
 def low_precision_divergences(repaired: Match) -> list[Divergence]:
@@ -117,7 +114,10 @@ def _is_seen(repaired: Match) -> bool:
         if a.shape != b.shape:
             return True
         if a.dtype.kind == b.dtype.kind == "f":
-            if not residual(a.astype(np.float64), b.astype(np.float64)) <= _ROUNDED:
+            if (
+                not residual(a.astype(np.float64), b.astype(np.float64))
+                <= limits.ROUNDED_AS_FLOAT32
+            ):
                 return True
         elif not np.array_equal(a, b):
             return True
@@ -186,7 +186,7 @@ def _formats_behind(repaired: Match, pair: OutputPair) -> set[str]:
 def _rounded_inside(repaired: Match) -> list[Note]:
     """Kernels that round their inputs to TF32, where outputs are as far apart as that leaves."""
     effect = _effect(repaired)
-    if not _SHOWS <= effect < np.inf:
+    if not limits.SHOWS_LOW_PRECISION <= effect < np.inf:
         return []
     notes = []
     for tape in (repaired.reference.tape, repaired.side.tape):
@@ -217,7 +217,7 @@ def _is_tf32(tape: Tape, op: Op) -> bool:
     given = recorded.array(op.outputs[0])
     try:
         apart = _off(tape, op, {v: recorded.array(v).astype(np.float64) for v in single}, given)
-        if not _SHOWS / 4 <= apart < np.inf:
+        if not limits.SHOWS_LOW_PRECISION / 4 <= apart < np.inf:
             return False
         rounded = {value: to_tf32(recorded.array(value)) for value in single}
         return _off(tape, op, rounded, given) < apart / 16
@@ -239,7 +239,7 @@ def to_tf32(array: Array) -> Array:
     Source: NVIDIA, "TensorFloat-32 in the A100 GPU Accelerates AI Training, HPC" (2020).
     """
     bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
-    kept = (bits + np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))) & _TF32_BITS
+    kept = (bits + np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))) & limits.TF32_BITS
     finite = np.where(np.isfinite(array), kept, bits).view(np.float32)
     return finite.astype(np.float64)
 
@@ -253,7 +253,7 @@ def _cause(repaired: Match, effect: float, tape: Tape, op: Op) -> Cause | None:
         if other is None or tapes[0].values[value].shape != tapes[1].values[other].shape:
             continue
         left.append(residual(repaired.reference.array(value), repaired.side.array(other)))
-    if not max(left) < _SMALL_SHARE * effect:
+    if not max(left) < limits.LEFT_IN_FLOAT64 * effect:
         return None
     formats = [sorted(_formats(repaired, tape)) or ["float32"] for tape in tapes]
     ours, theirs = (" and ".join(names) for names in formats)

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import Outputs, PlainRun, recorded_outputs
@@ -18,12 +19,6 @@ from parity.numerics.slices import beyond, by_slice, largest_of, unlike
 from parity.tape import Array
 
 Gap = list[Array]  # of an output: as a whole, and slice by slice along each axis
-
-ELSEWHERE = 64.0  # times what the models differ by on the inputs that were given
-NUDGES = 2
-_MORE = 8  # what so many nudges do not move, no nudge moves
-_ONE_BY_ONE = 1e-3  # of its size, and no more, an output may change with where its sample lies
-_PART = 0.25  # of a difference, which two such changes do not explain
 
 
 @dataclass(frozen=True)
@@ -118,7 +113,9 @@ def apart_elsewhere(
     here = gaps(matched, pairs, *runs)
     for pair, *names in zip(pairs, *names_of(matched, pairs), strict=True):
         gap = here[pair.name]
-        over = beyond([part / ELSEWHERE for part in gap], [usual[pair.name], [np.array([U32])]])
+        over = beyond(
+            [part / limits.TIMES_ELSEWHERE for part in gap], [usual[pair.name], [np.array([U32])]]
+        )
         finite = [
             name not in run or bool(np.isfinite(run[name]).all())
             for run, name in zip(runs, names, strict=True)
@@ -134,7 +131,7 @@ def apart_elsewhere(
 
 def _left(one: Apart, limit: Gap) -> Apart:
     """The same, of which a limit excuses some slices."""
-    over = beyond([part / ELSEWHERE for part in one.gap], [limit])
+    over = beyond([part / limits.TIMES_ELSEWHERE for part in one.gap], [limit])
     both = [a & b for a, b in zip(one.over, over, strict=True)]
     return Apart(one.pair, one.names, one.gap, both, one.finite)
 
@@ -144,14 +141,14 @@ def _of_rounding(
 ) -> Iterator[Callable[[Apart], Gap]]:
     """What rounding does to an output there, in either model, as far as it is needed."""
     # half of the samples may leave a matrix singular, or an element between two others
-    for seed in range(NUDGES):
+    for seed in range(limits.NUDGES):
         for side in (0, 1):
             yield partial(_moved, matched, plain[side], side, at, seed)
     # a kernel may round otherwise by where a sample lies: what saturates may be rounding alone
     for side in (0, 1):
         yield partial(_rounded, matched, side, _both_precisions(plain[side], at))
     # of a slice with few numbers one nudge may move none, by chance
-    for seed in range(NUDGES, _MORE):
+    for seed in range(limits.NUDGES, limits.MORE_NUDGES):
         for side in (0, 1):
             yield partial(_moved, matched, plain[side], side, at, seed)
 
@@ -208,11 +205,14 @@ def is_by_sample(
         if here[name].ndim == 0 or len(here[name]) != run.count:
             return False
         changed = _within(matched, one, side, {name: here[name][order]}, there)
-        if not changed[0][0] <= _ONE_BY_ONE:
+        if not changed[0][0] <= limits.BY_POSITION:
             return False
         for over, gap, part in zip(one.over, one.gap, changed, strict=False):
             alike = part if part.shape == over.shape else np.broadcast_to(part.max(), over.shape)
-            if not (alike[over] <= np.minimum(_ONE_BY_ONE, _PART * gap[over])).all():
+            if not (
+                alike[over]
+                <= np.minimum(limits.BY_POSITION, limits.EXPLAINED_BY_POSITION * gap[over])
+            ).all():
                 return False
     return True
 

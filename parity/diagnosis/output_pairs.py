@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 
 from parity.code_owners import is_users_class
+from parity.diagnosis import limits
 from parity.diagnosis.other_outputs import told
 from parity.diagnosis.region import OutputPair
 from parity.numerics.difference import residual
 from parity.objects import Private, Setting
 from parity.tape import Array, Tape
-
-_NEAR = 1e-3  # but for chaotic models, outputs that belong together
-_FEW = 16  # outputs, which are tried in another order
 
 
 @dataclass
@@ -274,7 +272,7 @@ def _by_contents(reference: Tape, candidate: Tape, placed: Mapping[str, int]) ->
     theirs = list(placed.values())
     a = [recorded(reference, reference.outputs[name]) for name in placed]
     b = [recorded(candidate, value) for value in theirs]
-    if all(map(_is_near, a, b)) or len(a) > _FEW:
+    if all(map(_is_near, a, b)) or len(a) > limits.REORDERED_OUTPUTS:
         return placed
     fits = [[j for j, other in enumerate(b) if _is_near(one, other)] for one in a]
     if all(len(one) == 1 for one in fits) and len({j for [j] in fits}) == len(b):
@@ -291,4 +289,4 @@ def wide(array: Array) -> Array:
 
 
 def _is_near(a: Array, b: Array) -> bool:
-    return a.shape == b.shape and residual(wide(a), wide(b)) <= _NEAR
+    return a.shape == b.shape and residual(wide(a), wide(b)) <= limits.SAME_NAME_NEAR

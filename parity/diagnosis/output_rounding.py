@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.masks import are_masks
 from parity.diagnosis.outputs import in_reference_layout, is_constant
 from parity.diagnosis.regimes import moved_outputs
@@ -14,7 +15,6 @@ from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import Outputs, PlainRun, as_ran
 from parity.matching.match import Match
 from parity.numerics.accounting import (
-    ACCOUNTED,
     allowance,
     excess,
     is_accounted,
@@ -22,10 +22,8 @@ from parity.numerics.accounting import (
     rounded_constants,
     share_beyond,
 )
+from parity.numerics.limits import ACCOUNTED
 from parity.tape import Array
-
-LARGE = 1_000_000  # elements
-_MOST = 0.5
 
 Side = tuple[Array, Array]  # an output as its model ran, and in float64
 Lay = Callable[[Array], Array | None]  # a candidate's output, as the reference's lies
@@ -70,7 +68,7 @@ def mostly_beyond(
     matched: Match,
     pairs: Sequence[OutputPair],
     plain: tuple[PlainRun, PlainRun],
-    least: int = LARGE,
+    least: int = limits.LARGE_OUTPUT,
 ) -> bool:
     """Whether most elements of a large output differ by more than rounding accounts for.
 
@@ -78,7 +76,7 @@ def mostly_beyond(
         least: how many elements make it large.
     """
     return any(
-        sides[0][0].size >= least and share_beyond(*sides, ACCOUNTED) > _MOST
+        sides[0][0].size >= least and share_beyond(*sides, ACCOUNTED) > limits.MOST_BEYOND
         for *_, sides in _laid_out(matched, pairs, plain)
     )
 

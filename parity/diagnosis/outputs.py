@@ -7,16 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.image_axes import are_images
 from parity.diagnosis.region import OutputPair
 from parity.matching.axis_order import Order
-from parity.matching.fingerprint import SAME
+from parity.matching.limits import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
 from parity.tape import Array, Replay
-
-_SEEN = 1e-6  # relative: what constants in float32 leave of an output is less
 
 
 def output_verdicts(
@@ -44,7 +43,9 @@ def output_verdicts(
         if pair.name in apart:
             found[pair.name] = "diverged"
         elif own is not None and behind:
-            found[pair.name] = "diverged" if _gap(matched, pair, own) > _SEEN else "parity"
+            found[pair.name] = (
+                "diverged" if _gap(matched, pair, own) > limits.SEEN_IN_OUTPUTS else "parity"
+            )
         elif _same(matched, pair):
             told = verdict == "diverged" or matched.reference.informative(pair.reference)
             found[pair.name] = "parity" if told else "unverified"

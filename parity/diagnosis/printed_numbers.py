@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.other_outputs import equal
 from parity.numerics.accounting import in_reals, lower_quartile, usually_moved
 from parity.numerics.limits import U32, UNITS
@@ -21,20 +22,7 @@ from parity.tape import Array
 
 Found = Literal["equal", "unclear", "apart"]
 
-# A computation rounds as often as this, where its inputs were rounded once.
-_ROUNDINGS = 16.0
-_EQUAL = 4 * U32  # as a constant that is rounded once more
-_KERNEL = 16 * U32  # as two exponentials of one number
-_COMPUTED = 64 * U32  # so far apart are numbers that two frameworks compute, but for chaotic models
-# More than rounding leaves in float32 but for chaotic models; what lies between is not claimed.
-_APART = 2.0**-10
-_FAULTY = 1000.0  # times what rounding moves
-_WHOLE = 2.0**23  # float32 has no digits behind the point from here on
-_COARSE = 16.0  # steps: what moves by fewer was rounded to them
-_JUMP = 0.25  # of its size, by which no whole number moves that is rounded
-_TIE = 1.5  # steps, by more than which no number is apart for a tie
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-_POWER = 300  # of ten, in which float64 ends
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -92,7 +80,9 @@ def _may_be_rounded(readings: tuple[_Reading | None, _Reading | None]) -> bool:
         return False
     apart = _differ(ours, theirs)
     size = np.maximum(np.abs(ours.numbers), np.abs(theirs.numbers))
-    return bool((~apart | (np.abs(ours.numbers - theirs.numbers) <= _COMPUTED * size)).all())
+    return bool(
+        (~apart | (np.abs(ours.numbers - theirs.numbers) <= limits.SAME_COMPUTATION * size)).all()
+    )
 
 
 def _compare(
@@ -128,20 +118,28 @@ def _compare(
         # most of them may be noisy, as phases of many turns: they excuse no other
         moved = usually_moved(*shaped, lower_quartile).ravel()
     # a number that was rounded to few places moves by one of them, whatever it was
-    times = np.where(moved >= _COARSE * steps, _ROUNDINGS, 1.0)
-    digits = (size < _WHOLE) & ~_both_whole(ours.numbers, theirs.numbers) & (steps < _EQUAL * size)
-    least = np.where(digits & rounded, (_KERNEL if moved.any() else _EQUAL) * size, 0.0)
+    times = np.where(moved >= limits.COARSE * steps, limits.ROUNDINGS_OF_A_NUMBER, 1.0)
+    digits = (
+        (size < limits.WHOLE_NUMBERS)
+        & ~_both_whole(ours.numbers, theirs.numbers)
+        & (steps < limits.SAME_NUMBER * size)
+    )
+    least = np.where(
+        digits & rounded, (limits.SAME_KERNEL if moved.any() else limits.SAME_NUMBER) * size, 0.0
+    )
     covered = ~apart | (moved > 0) & (gap <= times * moved) | (gap > 0) & (gap <= least)
     if covered.all():
         # a hash is another one wherever anything is: that it moves as much excuses nothing
-        jumps = _both_whole(ours.numbers, theirs.numbers) & (moved > _JUMP * size)
-        return "unclear" if (apart & jumps & (moved >= _COARSE * steps)).any() else "equal"
+        jumps = _both_whole(ours.numbers, theirs.numbers) & (moved > limits.NUMBER_JUMP * size)
+        return "unclear" if (apart & jumps & (moved >= limits.COARSE * steps)).any() else "equal"
     if any(map(len, again)) and not moved.any():
         # a constant: no further apart than float32 rounds it, or it is another one
-        far = (gap > _COMPUTED * size) & (gap > U32 * size.max(initial=0.0))
+        far = (gap > limits.SAME_COMPUTATION * size) & (gap > U32 * size.max(initial=0.0))
     else:
-        far = (gap > _FAULTY * moved) & ((gap > _APART * size) | (moved > 0))
-        far &= gap > _TIE * steps * moved.any()
+        far = (gap > limits.FAULTY_NUMBER * moved) & (
+            (gap > limits.OTHER_NUMBER * size) | (moved > 0)
+        )
+        far &= gap > limits.NUMBER_TIE * steps * moved.any()
     return "apart" if (far & ~covered).any() else "unclear"
 
 
@@ -208,7 +206,9 @@ def _step(written: str) -> float:
     """One unit in the last place of a number that is written out."""
     digits, _, power = written.lower().partition("e")
     places = len(digits.partition(".")[2])
-    return float(10.0 ** max(min(int(power or 0), _POWER) - places, -_POWER))
+    return float(
+        10.0 ** max(min(int(power or 0), limits.LARGEST_POWER) - places, -limits.LARGEST_POWER)
+    )
 
 
 # --- bytes ----------------------------------------------------------------------------------------

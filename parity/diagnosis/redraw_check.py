@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.fresh_samples import as_drawn, by_kernels, can_be_had, fresh_samples, is_real
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import OutputPair
@@ -26,20 +27,6 @@ from parity.matching.match import Indexed, Match, match
 from parity.numerics.difference import by_column
 from parity.numerics.slices import largest
 from parity.tape import Array, Op, Replay
-
-_TURNS = 6  # at least, where they cost little
-_DECISIONS = 1000  # that must agree: a difference in 0.5% of them is seen in 99.3% of comparisons
-_MOST = 1000  # turns
-_WORK = 40_000  # operations in all turns
-_LARGE = 4_000_000  # numbers that a turn makes, for which there are but two
-_NUMBERS = 40_000_000  # that all turns make
-_REPAIRINGS = 4  # turns on whose samples draws are paired anew
-_APART = 1e-6  # relative: no rounding in float64, but what follows from another decision
-_FAR_OUT = 3  # of so many turns one has many samples far out, where a clip or a floor shows
-_REFUSED = 3  # turns that cannot be run
-_NO_ROUNDING = 1000.0  # times that: no rounding that was amplified
-_POOL = 4  # numbers, of which the largest is seldom next to nothing
-_AMPLIFIED = 100.0  # times what constants leave on the recorded samples
 
 
 @dataclass(frozen=True)
@@ -62,7 +49,7 @@ class Redrawn:
 
     @property
     def weak(self) -> bool:
-        return self.needed and self.decisions < _DECISIONS // 4
+        return self.needed and self.decisions < limits.REDRAWN_DECISIONS // 4
 
 
 def redraw(found: Match, outputs: Sequence[OutputPair]) -> Redrawn | None:
@@ -79,9 +66,9 @@ def redraw(found: Match, outputs: Sequence[OutputPair]) -> Redrawn | None:
     trial = _Trial(found, outputs, _turns(found, decided))
     at = trial.first_apart(drawing)
     if at is None:
-        refused = trial.refused >= _REFUSED
+        refused = trial.refused >= limits.REFUSED_REDRAWS
         return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown), refused)
-    for turn in range(at, min(at + _REPAIRINGS, trial.turns + 1)):
+    for turn in range(at, min(at + limits.REPAIRING_REDRAWS, trial.turns + 1)):
         # few samples may pair draws wrongly: others pair them otherwise
         other = trial.paired_on(drawing, turn)
         if other is not None and trial.first_apart(other) is None:
@@ -110,7 +97,9 @@ class _Trial:
         self.sizes = {pair.name: _sizes(run.array(pair.reference)) for pair in self.outputs}
         # more than constants leave on the recorded samples
         self.limits = {
-            name: [np.maximum(_APART, _AMPLIFIED * part) for part in parts]
+            name: [
+                np.maximum(limits.REDRAW_APART, limits.REDRAW_AMPLIFIED * part) for part in parts
+            ]
             for name, parts in self._gaps(run, self.base)
         }
 
@@ -121,7 +110,7 @@ class _Trial:
                 ours, theirs = self.runs(drawing, turn)
             except ReplayError:  # fresh samples outside what an operation takes
                 self.refused += 1
-                if self.refused >= _REFUSED:
+                if self.refused >= limits.REFUSED_REDRAWS:
                     return None
                 continue
             if self.are_apart(ours, theirs) or not self._are_of_one_law(drawing, ours, theirs):
@@ -142,7 +131,8 @@ class _Trial:
     def are_far_apart(self, drawing: Drawing, turn: int) -> bool:
         """Whether they differ in a turn by more than rounding is ever amplified to."""
         return any(
-            not part.max() <= _NO_ROUNDING * max(limit.max() for limit in self.limits[name])
+            not part.max()
+            <= limits.REDRAW_NO_ROUNDING * max(limit.max() for limit in self.limits[name])
             for name, parts in self._gaps(*self.runs(drawing, turn))
             if name in self.limits
             for part in parts
@@ -158,7 +148,7 @@ class _Trial:
             if a.shape == b.shape:
                 found = [np.array([by_column(a, b)])]
                 for (gap, size), usual in zip(largest(a, b), self.sizes[pair.name], strict=False):
-                    if a.size >= _POOL * len(size):
+                    if a.size >= limits.REDRAW_POOL * len(size):
                         least = np.maximum(_of_shape(usual, size), np.finfo(float).tiny)
                         found.append(gap / np.maximum(size, least))
                 yield pair.name, found
@@ -198,18 +188,26 @@ class _Trial:
 def _turns(found: Match, decided: int) -> int:
     sizes = [size for side in _made_of_noise(found) for size in side]
     numbers = sum(sizes)
-    if numbers > _LARGE:
+    if numbers > limits.LARGE_REDRAW:
         return 2
-    most = min(_MOST, _WORK // max(work_of(found), 1), _NUMBERS // max(numbers, 1))
+    most = min(
+        limits.MOST_REDRAWS,
+        limits.REDRAWN_OPERATIONS // max(work_of(found), 1),
+        limits.REDRAWN_VALUES // max(numbers, 1),
+    )
     drawing = found.drawing
     drawn = [unit.size for unit in (*drawing.reference, *drawing.candidate.values())]
     # what many draws make together, as the length of a vector, may have ends of its own; a single
     # number of all of them, as a loss, is counted where it decides
     together = [size for size in sizes if size > 1]
     # what cuts off the ends of a distribution shows in few samples of it
-    least = decided or _DECISIONS, min(drawn), min(together, default=_DECISIONS)
-    wanted = max(math.ceil(_DECISIONS / one) for one in least)
-    return min(max(2, most), max(_TURNS, wanted))
+    least = (
+        decided or limits.REDRAWN_DECISIONS,
+        min(drawn),
+        min(together, default=limits.REDRAWN_DECISIONS),
+    )
+    wanted = max(math.ceil(limits.REDRAWN_DECISIONS / one) for one in least)
+    return min(max(2, most), max(limits.REDRAWS, wanted))
 
 
 def _made_of_noise(found: Match) -> Iterator[list[int]]:
@@ -285,7 +283,7 @@ def _runs(found: Match, base: Replay, turn: int) -> tuple[Replay, Replay]:
     drawing = found.drawing
     random = generator(turn, 7)
     reference, candidate = found.reference.tape, found.side.tape
-    far = turn % _FAR_OUT == 0
+    far = turn % limits.FAR_REDRAW == 0
     ours = fresh_samples(reference, drawing.reference, random, far)
     ours |= by_kernels(found, turn, random if far else None)
     run = reference.replay("float64", ours, found.reference.run)

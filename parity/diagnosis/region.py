@@ -10,13 +10,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from parity.budget import check
+from parity.diagnosis import limits
 from parity.matching.axis_order import Order
 from parity.matching.match import Indexed, Match, Pair, pair_up_leaves
 from parity.numerics.difference import residual
 from parity.numerics.rounding import explained_by_constants
 from parity.tape import Op, Tape
-
-_MUCH = 0.1  # no rounding of a float32 parameter leaves so much
 
 
 @dataclass(frozen=True)
@@ -291,7 +290,7 @@ class Scene:
 
     def explained(self, ours: Region, a: int, theirs: Region, b: int, gap: float) -> float:
         """How much of what two values are apart the rounding of constants explains."""
-        if gap > _MUCH and not any(
+        if gap > limits.LEAST_FAULT_OF_CONSTANTS and not any(
             region.tape.values[leaf].dtype in ("float16", "bfloat16")
             for region in (ours, theirs)
             for leaf in region.leaves()

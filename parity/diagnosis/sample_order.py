@@ -11,16 +11,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.region import Mismatch, OutputPair
 from parity.errors import ReplayError
-from parity.matching.fingerprint import SAME
+from parity.matching.limits import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.limits import UNITS
 from parity.tape import Array, Replay, Tape
-
-_SAMPLES = 8  # that are changed, one after the other, to see where each has gone
-_STEP = 1e-6  # so little that what is sorted by its numbers stays in order
 
 
 def without_sorted(
@@ -117,7 +115,7 @@ def _followed(matched: Match, own: Replay) -> list[Changed]:
         return []
     (count,) = lengths
     found = []
-    for sample in range(min(count, _SAMPLES)):
+    for sample in range(min(count, limits.MOVED_SAMPLES)):
         ours = tape.replay("float64", _with_changed(tape, run, sample), run)
         theirs = own.tape.replay("float64", _with_changed(own.tape, own, sample), own)
         found.append(((run, ours), (own, theirs)))
@@ -131,7 +129,7 @@ def _with_changed(tape: Tape, run: Replay, sample: int) -> Mapping[int, Array]:
         array = run.array(value)
         if array.dtype.kind == "f" and array.ndim and sample < len(array):
             changed[value] = array.copy()
-            changed[value][sample] += _STEP
+            changed[value][sample] += limits.SAMPLE_NUDGE
     return changed
 
 

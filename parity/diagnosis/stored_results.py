@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.host_outputs import apart
 from parity.diagnosis.other_samples import (
-    NUDGES,
     Apart,
     Gap,
     apart_elsewhere,
@@ -151,7 +151,7 @@ def _is_steady(plain: tuple[PlainRun, PlainRun], name: str, at: int) -> bool:
         apart(one.tape.other_outputs.get(name), _others(one.run()).get(name))
         or apart(_others(elsewhere(one, at)).get(name), _others(moved).get(name))
         for one in plain
-        for moved in (elsewhere(one, at, seed) for seed in range(NUDGES))
+        for moved in (elsewhere(one, at, seed) for seed in range(limits.NUDGES))
     )
 
 

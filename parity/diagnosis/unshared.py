@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from parity.budget import check
+from parity.diagnosis import limits
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import Mismatch, OutputPair, Scene
 from parity.matching.axis_order import orders
@@ -20,13 +21,6 @@ from parity.report.result import Cause, Divergence, Report
 from parity.tape import Array, Tape
 
 UNSHARED = "weights-not-shared"  # the kind of its cause
-_AXES = 2  # longer than 1, of a matrix; biases have one, also where they are stored as one tensor
-_SEVERAL = 2  # of a single weight its layer tells more
-_PICKS = 256  # numbers by which a weight is held against others
-_MOST = 0.5  # of the numbers of a weight that is cut otherwise; of others few are equal by chance
-_GATES = 4  # of a cell, an LSTM's
-_STEP = 104729 * 7  # shares no factor with usual lengths, so that every axis varies
-_ALIKE = 0.9  # cosine of two weights of which one may be the other; of others it is near zero
 
 
 def unshared(matched: Match, outputs: Sequence[OutputPair]) -> Mismatch | None:
@@ -46,7 +40,7 @@ def unshared(matched: Match, outputs: Sequence[OutputPair]) -> Mismatch | None:
         sum(side.tape.values[value].size for value in weights)
         for side, weights in zip(sides, (ours, theirs), strict=True)
     ]
-    if min(len(ours), len(theirs)) < _SEVERAL or numbers[0] != numbers[1]:
+    if min(len(ours), len(theirs)) < limits.SEVERAL_WEIGHTS or numbers[0] != numbers[1]:
         return None
     if _any_shared(matched, ours, theirs):
         return None
@@ -112,7 +106,7 @@ _FLOATING = ("float", "bfloat")
 
 
 def _is_matrix(shape: Sequence[int]) -> bool:
-    return sum(length > 1 for length in shape) >= _AXES
+    return sum(length > 1 for length in shape) >= limits.MATRIX_AXES
 
 
 def _read_as(tape: Tape, leaf: int) -> Iterator[int]:
@@ -142,7 +136,7 @@ def _is_inside(array: Array, joined: Sequence[Array]) -> bool:
     flat = array.ravel()
     some = flat[_places(flat.size)]
     found = [np.isin(some, other.ravel()) & (some != 0) for other in joined]
-    return bool(found) and float(np.any(found, axis=0).mean()) > _MOST
+    return bool(found) and float(np.any(found, axis=0).mean()) > limits.MOST_OF_A_WEIGHT
 
 
 def _parts(arrays: Sequence[Array], sizes: Collection[int]) -> Iterator[Array]:
@@ -150,7 +144,7 @@ def _parts(arrays: Sequence[Array], sizes: Collection[int]) -> Iterator[Array]:
     for array in arrays:
         for size in sizes:
             count, left = divmod(array.size, size)
-            if left or not 1 < count <= _GATES:
+            if left or not 1 < count <= limits.CELL_GATES:
                 continue
             for axis, length in enumerate(array.shape):
                 if length % count == 0:
@@ -170,7 +164,9 @@ def _any_near(arrays: Sequence[Array], others: Sequence[Array]) -> bool:
                 continue
             for order in orders(shape, array.shape):
                 check()
-                if (np.abs(known @ _picked(order.revert(array, shape))) > _ALIKE).any():
+                if (
+                    np.abs(known @ _picked(order.revert(array, shape))) > limits.ALIKE_WEIGHTS
+                ).any():
                     return True
     return False
 
@@ -183,7 +179,7 @@ def _picked(array: Array) -> Array:
 
 
 def _places(size: int) -> Array:
-    return (np.arange(min(_PICKS, size)) * _STEP) % size
+    return (np.arange(min(limits.WEIGHT_PICKS, size)) * limits.PICK_STEP) % size
 
 
 def _made_with(tape: Tape, weights: Sequence[int]) -> Iterator[int]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from parity import budget
+from parity.diagnosis import limits
 from parity.diagnosis.classify import Kind, classify
 from parity.diagnosis.divergences import explained, site_of, sites_of
 from parity.diagnosis.divergent_draws import behind_unsure_draws, one_in_law
@@ -38,8 +39,6 @@ from parity.report.result import Coverage, Divergence, Note
 from parity.tape import Site, Tape
 
 _OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
-_ROUNDING = 1e-6  # in float64: what no rounding of float32 constants leaves of a value
-_NEARLY = 0.05  # relative: what noise takes otherwise, as turned round, is not nearly the same
 _UNVERIFIABLE = ("no-float64", "host-read", "other-length")
 
 
@@ -185,7 +184,9 @@ class _Sorted:
             except budget.Spent:
                 budget.current().miss(budget.KINDS)
                 # the outputs may show that there is a fault; it is at the first that may be one
-                if found.faults or not mismatch.residual > max(mismatch.explained, _ROUNDING):
+                if found.faults or not mismatch.residual > max(
+                    mismatch.explained, limits.DIVERGENT_ANYWAY
+                ):
                     continue
                 if any(mismatch.random) or not beyond_rounding(matched, outputs):
                     continue
@@ -221,7 +222,7 @@ class _Sorted:
 
         Where the budget ended the search for a place, the outputs have to show that it is one.
         """
-        if kind.name == "divergence" and mismatch.residual > _NEARLY:
+        if kind.name == "divergence" and mismatch.residual > limits.NEARLY_SAME:
             unsure = behind_unsure_draws(matched, repaired, outputs, mismatches)
             seen = laws() if unsure else None
             if seen is not None and not seen.differ:
@@ -331,7 +332,7 @@ def _as_note(divergence: Divergence, whole: float) -> Note:
     if cause is not None and cause.kind in _OTHER_WEIGHTS:
         detail = f"{cause.summary}; {agree}, on other inputs they may not"
         return Note("parameter-differs", *sites, divergence.residual, detail)
-    if not divergence.residual <= _ROUNDING:
+    if not divergence.residual <= limits.DIVERGENT_ANYWAY:
         detail = f"{agree}, on other inputs they may not"
         return Note("no-effect", *sites, divergence.residual, detail)
     return Note("constant-precision", *sites, divergence.residual, agree)

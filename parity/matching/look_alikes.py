@@ -9,16 +9,12 @@ import numpy as np
 
 from parity.draws.pairing import step_to
 from parity.errors import ReplayError
-from parity.matching.fingerprint import SAME, fingerprint
+from parity.matching import limits
+from parity.matching.fingerprint import fingerprint
 from parity.tape import Array, Op, Replay, Tape
 
 if TYPE_CHECKING:
     from parity.matching.match import Match, Pair
-
-_LOOK_AHEAD = 8  # operations after a replacement that may speak for or against it
-_AT_MOST = 64  # operations that are tried: a formula in a function of which no inside is known
-_CLEARLY = 2.0  # times nearer
-_ENOUGH = 2  # values that are nearer with a replacement than without
 
 
 def leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
@@ -34,7 +30,7 @@ def leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
     tape = found.side.tape
     alone, replaced = run.branch(), run.branch()
     replaced.replace(near.candidate, near.order.apply(found.reference.array(near.reference)))
-    nearer, left = 0, _LOOK_AHEAD
+    nearer, left = 0, limits.LOOK_AHEAD
     for later in _computed_from(tape, near.candidate, op):
         try:
             for branch in (alone, replaced):
@@ -49,13 +45,15 @@ def leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
                 _nearest(found, one.array(value)) for one in (alone, replaced)
             )
             speaks |= min(gap, other) < np.inf
-            if max(gap, other) <= SAME:
+            if max(gap, other) <= limits.SAME:
                 continue
-            if _CLEARLY * gap < other:
+            if limits.CLEARLY * gap < other:
                 return True
-            if _CLEARLY * other < gap and not _leads_to(found.reference.tape, like, near.reference):
+            if limits.CLEARLY * other < gap and not _leads_to(
+                found.reference.tape, like, near.reference
+            ):
                 nearer += 1
-            if nearer == _ENOUGH:
+            if nearer == limits.ENOUGH_NEARER:
                 return False
         left -= speaks
         if not left:
@@ -66,7 +64,7 @@ def leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
 def _computed_from(tape: Tape, value: int, op: Op) -> Iterator[Op]:
     """The next operations that depend on a value of `op`, and the moves between them."""
     touched = {value}
-    left = _AT_MOST
+    left = limits.STEPS_AHEAD
     for later in tape.ops[op.index + 1 :]:
         if left and not touched.isdisjoint(later.inputs):
             touched.update(later.outputs)

@@ -13,20 +13,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from parity.draws.pairing import Choice, Drawing, assignments, mirrors, substitute
+from parity.matching import limits
 from parity.matching.axis_order import Order, find_order, orders
-from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
+from parity.matching.fingerprint import Fingerprint, Index, fingerprint
 from parity.matching.look_alikes import leads_astray
 from parity.matching.rounded import rounded_alike
 from parity.numerics.accounting import elementwise, rounding
 from parity.numerics.difference import residual, same_bits
-from parity.numerics.limits import U32
 from parity.tape import Array, Op, Replay, Tape
-
-_CLOSE_ENOUGH = 1e-13  # below this a replacement would change nothing
-_SMALL_LEAF = 4096  # elements; larger weights are looked up when somebody asks for them
-_LARGE = 1 << 18  # elements of a value that is not kept twice
-_LOOK_ALIKES = 16  # at most so many are compared in full, for each value
-_CONSTANTS = 8 * U32  # what constants rounded to float32 leave in an element
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +40,7 @@ class Pair:
 
     @property
     def same(self) -> bool:
-        return self.residual <= SAME
+        return self.residual <= limits.SAME
 
 
 class Side:
@@ -125,12 +119,12 @@ class Indexed(Side):
             explains; or None.
         """
         arranged: int | None = None
-        for tolerance in (SAME, NEAR):
+        for tolerance in (limits.SAME, limits.NEAR):
             alike = []
             for value in self.index.look_up(print_, tolerance):
-                if tolerance == SAME or value not in taken:
+                if tolerance == limits.SAME or value not in taken:
                     alike.append(value)
-                if len(alike) == _LOOK_ALIKES:
+                if len(alike) == limits.LOOK_ALIKES:
                     break
             found = self._laid_out(array, alike, tolerance)
             if isinstance(found, Pair) and self.sharp:
@@ -139,7 +133,7 @@ class Indexed(Side):
                     continue
             if isinstance(found, Pair):
                 return found
-            if tolerance == SAME and alike:
+            if tolerance == limits.SAME and alike:
                 arranged = found if found is not None else min(alike)
         return arranged
 
@@ -158,7 +152,7 @@ class Indexed(Side):
         """A pair with the residual of its worst element; None where that is no rounding."""
         laid_back = pair.order.revert(array, self.array(pair.reference).shape)
         gap = self.distance(pair.reference, laid_back)
-        limit = SAME if tolerance == SAME else _CONSTANTS
+        limit = limits.SAME if tolerance == limits.SAME else limits.CONSTANTS_APART
         return Pair(pair.reference, pair.candidate, pair.order, gap) if gap <= limit else None
 
     def _laid_out(self, array: Array, alike: Sequence[int], tolerance: float) -> Pair | int | None:
@@ -168,18 +162,18 @@ class Indexed(Side):
         or split axes is the partner only where it explains those too: a flatten in another layout
         merges the same axes, but (actions, atoms) split as (atoms, actions) does not.
         """
-        if tolerance == NEAR:
+        if tolerance == limits.NEAR:
             return self._nearest(array, alike)
         lengths = _lengths(array.shape)
         same = [value for value in alike if _lengths(self.array(value).shape) == lengths]
         for value in same:
-            found = find_order(self.array(value), array, SAME, self.print(value))
+            found = find_order(self.array(value), array, limits.SAME, self.print(value))
             if found is not None:
                 return Pair(value, -1, *found)
         for value in alike:
             if value in same:
                 continue
-            found = find_order(self.array(value), array, SAME, self.print(value))
+            found = find_order(self.array(value), array, limits.SAME, self.print(value))
             if found is not None:
                 if same and (found[0].split or not self._merged_alike(value, same[0], found[0])):
                     return min(same)
@@ -190,14 +184,14 @@ class Indexed(Side):
         """The pair with the smallest residual among values that come near."""
         best: Pair | None = None
         for value in alike:
-            found = find_order(self.array(value), array, NEAR, self.print(value))
+            found = find_order(self.array(value), array, limits.NEAR, self.print(value))
             if found is not None and (best is None or found[1] < best.residual):
                 best = Pair(value, -1, *found)
         return best
 
     def _merged_alike(self, fine: int, merged: int, order: Order) -> bool:
         """Whether the reference merged the same axes as the candidate, in whatever order."""
-        own = find_order(self.array(fine), self.array(merged), SAME, self.print(fine))
+        own = find_order(self.array(fine), self.array(merged), limits.SAME, self.print(fine))
         return own is not None and own[0].groups == order.groups
 
 
@@ -344,7 +338,7 @@ def _match(
     leaves = candidate.replay("float64", only=())
     found.side.run = leaves
     for value in candidate.values:
-        if value.op < 0 and (value.size <= _SMALL_LEAF or value.kind == "input"):
+        if value.op < 0 and (value.size <= limits.SMALL_LEAF or value.kind == "input"):
             pair_up(found, None, value.id, leaves)
     found.inputs = _inputs_in_full(found)
     found.side.run = candidate.replay("float64", found.inputs, after=after)
@@ -434,7 +428,7 @@ def share(found: Match, pair: Pair, run: Replay) -> None:
     """Lets a large value that is its partner to the bit lie where that one does."""
     theirs, value = found.reference.run, pair.reference
     array = run.array(pair.candidate)
-    if array.size < _LARGE or pair.residual or not pair.order.identity:
+    if array.size < limits.LARGE_VALUE or pair.residual or not pair.order.identity:
         return
     if found.side.tape.adapter is not theirs.tape.adapter or value not in theirs.native:
         return
@@ -469,7 +463,7 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
         if op is not None:
             share(found, pair, run)
         # leaves stay as they are: equal outputs may come from weights that differ on purpose
-        if op is not None and pair.residual > _CLOSE_ENOUGH and print_.informative:
+        if op is not None and pair.residual > limits.UNCHANGED and print_.informative:
             run.replace(value, pair.order.apply(found.reference.array(pair.reference)))
             found.side.forget(value)
             found.alone = False

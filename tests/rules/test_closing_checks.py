@@ -16,7 +16,8 @@ import torch
 
 import parity
 from parity.diagnosis.classify import Kind
-from parity.numerics.accounting import ACCOUNTED, allowance, excess
+from parity.numerics.accounting import allowance, excess
+from parity.numerics.limits import ACCOUNTED
 from parity.report.result import Report
 from tests.rules.pairs import FIRST, SECOND, X, compare, draw, network, weights
 

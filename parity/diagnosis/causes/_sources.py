@@ -15,7 +15,7 @@ from parity.diagnosis.causes._substitution import (
 )
 from parity.diagnosis.view import plain_kind
 from parity.errors import ReplayError
-from parity.matching.fingerprint import SAME
+from parity.matching.limits import SAME
 from parity.numerics.difference import residual
 from parity.tape import Op, Tape
 
