@@ -89,6 +89,7 @@ WORDS: Mapping[str, str] = {
     "hard_swish": "x * relu6(x + 3) / 6",
     "softmax": "exp(x) / its sum along an axis",
     "log_softmax": "its logarithm",
+    "masked_softmax": "softmax of what a mask leaves",
     "log_sigmoid": "log(sigmoid(x))",
     # along axes
     "sum": "",
@@ -113,6 +114,7 @@ WORDS: Mapping[str, str] = {
     "matmul": "x @ y, of two axes or of more",
     "einsum": "by an equation",
     "tensordot": "over given axes",
+    "add_matmul": "x + y @ z, of three axes or of a vector",
     "bias_add": "x + a vector along the axis of channels",
     "convolution": "of images, series or volumes",
     "depthwise_convolution": "each channel by itself",
@@ -154,6 +156,7 @@ WORDS: Mapping[str, str] = {
     "cast": "to another dtype",
     "copy": "",
     "embedding": "rows of a table by their numbers",
+    "embedding_bag": "sums or means of such rows",
     "gather": "elements by indices",
     "space_to_batch": "",
     "batch_to_space": "",
@@ -163,6 +166,8 @@ WORDS: Mapping[str, str] = {
     "resize_linear": "",
     "resize_cubic": "",
     "resize_area": "",
+    "sample_grid": "an image at given places",
+    "unpool": "a pool reversed",
     # made of nothing
     "zeros": "",
     "ones": "",
@@ -171,6 +176,22 @@ WORDS: Mapping[str, str] = {
     "one_hot": "",
     "shape": "the sizes of a tensor",
 }
+
+# Words that are asked for together.
+ADDITIONS = frozenset(("add", "add_all", "bias_add"))
+SUBTRACTIONS = frozenset(("subtract", "subtract_from"))
+MULTIPLICATIONS = frozenset(("multiply", "multiply_add", "matmul"))
+PRODUCTS = frozenset(("dense", "matmul", "add_matmul", "einsum", "tensordot"))
+CONVOLUTIONS = frozenset(("convolution", "depthwise_convolution", "transposed_convolution"))
+POOLS = frozenset(("max_pool", "average_pool", "adaptive_average_pool", "adaptive_max_pool"))
+RESIZES = frozenset(
+    ("resize_nearest", "resize_linear", "resize_cubic", "resize_area", "sample_grid", "unpool")
+)
+SOFTMAXES = frozenset(("softmax", "log_softmax", "masked_softmax"))
+PADS = frozenset(("pad", "reflect_pad", "replicate_pad"))
+LOOK_UPS = frozenset(("embedding", "embedding_bag", "gather", "one_hot"))
+# Of what these read only the shape matters.
+FILLED = frozenset(("zeros", "ones", "fill", "shape"))
 
 
 def kernel_name(kind: str) -> str:

@@ -17,7 +17,6 @@ from parity.diagnosis import limits
 from parity.diagnosis.fresh_samples import as_drawn, by_kernels, can_be_had, fresh_samples, is_real
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.view import plain_kind
 from parity.draws.draw import generator
 from parity.draws.families import FAMILIES, fresh
 from parity.draws.pairing import Drawing, alike, samples, stays_one
@@ -254,7 +253,7 @@ def _decided(found: Match) -> int:
 
 def _rounds(op: Op) -> bool:
     """Whether an operation makes whole numbers of real ones."""
-    return plain_kind(op) in ("floor", "ceil", "round", "rint", "sign", "trunc", "heaviside")
+    return op.word in ("floor", "ceil", "round", "truncate", "sign", "heaviside")
 
 
 def _unseen(found: Match) -> int:

@@ -78,7 +78,8 @@ WORDS = table(
         "local_response_norm": "localresponsenormalization",
         "max_pool": "maxpooling2d maxpoolingnd",
         "average_pool": "averagepooling2d averagepoolingnd",
-        "recurrence": "lstm slstm",
+        "recurrence": "lstm slstm nsteplstm nstepbilstm nstepgru nstepbigru nsteprnntanh "
+        "nsteprnnrelu nstepbirnntanh nstepbirnnrelu",
         "reshape": "reshape flatten",
         "squeeze": "squeeze",
         "expand_dims": "expanddims",
@@ -100,6 +101,8 @@ WORDS = table(
         "space_to_depth": "space2depth",
         "depth_to_space": "depth2space",
         "resize_linear": "resizeimages",
+        "sample_grid": "spatialtransformersampler",
+        "unpool": "unpooling2d unpoolingnd upsampling2d",
         "zeros": "zeroslike",
     }
 )

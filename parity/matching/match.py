@@ -22,6 +22,9 @@ from parity.numerics.accounting import elementwise, rounding
 from parity.numerics.difference import residual, same_bits
 from parity.tape import Array, Op, Replay, Tape
 
+# Moves that give every value once.
+_SAME_VALUES = ("reshape", "transpose", "expand_dims", "squeeze", "copy")
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -63,7 +66,7 @@ class Side:
             source = self.tape.values[op.inputs[0]]
             made = self.tape.values[value]
             # a reshape or transpose; a cast changes numbers, a slice of a broadcast the size
-            if source.size == made.size and source.dtype == made.dtype and _keeps_all(op):
+            if source.size == made.size and source.dtype == made.dtype and op.word in _SAME_VALUES:
                 return self.print(source.id)
         return fingerprint(self.run.array(value))
 
@@ -75,13 +78,6 @@ class Side:
 
     def informative(self, value: int) -> bool:
         return self.print(value).informative
-
-
-def _keeps_all(op: Op) -> bool:
-    return op.kind.lower().strip("_") in {
-        *("view", "unsafe_view", "reshape", "t", "transpose", "permute", "unsqueeze", "squeeze"),
-        *("expanddims", "expand_dims", "clone", "contiguous", "identity", "swapaxes", "flatten"),
-    }
 
 
 class Indexed(Side):

@@ -16,10 +16,21 @@ from parity.numerics import limits
 from parity.numerics.accounting import in_reals, is_progression
 from parity.numerics.difference import mask_sentinels
 from parity.numerics.limits import U32, UNITS
+from parity.operations import CONVOLUTIONS
 from parity.tape import Array, Op, Precision, Replay, Tape
 
-_SUMS = ("add", "sub", "sum", "mean")  # in the names of kernels
-_ARITHMETIC = (*_SUMS, "mul", "div", "mm", "dot", "einsum", "conv", "linear", "neg", "square")
+_SUMS = frozenset(
+    "add add_all subtract subtract_from bias_add sum mean cumulative_sum variance_and_mean "
+    "log_sum_exp log_add_exp multiply_add divide_add add_matmul dense einsum".split()
+)
+_ARITHMETIC = (
+    _SUMS
+    | CONVOLUTIONS
+    | frozenset(
+        "multiply divide divide_from floor_divide negate square squared_difference matmul "
+        "tensordot attention resize_linear".split()
+    )
+)
 
 
 def masks_are_constant(tape: Tape, value: int, given: Mapping[int, Array]) -> bool:
@@ -157,7 +168,7 @@ def _is_kernel(tape: Tape, op: Op) -> bool:
     distances by products are, is the formula's own.
     """
     outputs, inputs = ([tape.values[one] for one in some] for some in (op.outputs, op.inputs))
-    arithmetic = any(word in op.kind.lower() for word in _ARITHMETIC)
+    arithmetic = op.word in _ARITHMETIC
     if op.role != "compute" or op.static or arithmetic or not outputs:
         return False
     if tape.adapter.is_foreign(op):  # the user's own, which may be no approximation
@@ -244,10 +255,9 @@ def moved_in_float64(
 
 def _inside(op: Op, run: Replay) -> Array | float:
     """The size of the numbers that may cancel inside a kernel."""
-    kind = op.kind.lower()
-    if any(word in kind for word in _ARITHMETIC):
+    if op.word in _ARITHMETIC:
         return 0.0
-    if kind == "exp" or "softmax" in kind and "log" not in kind:
+    if op.word in ("exp", "softmax"):
         return 0.0  # however small they are, they are right to their last digits
     if not is_curve(run.tape, op):
         return 1.0
@@ -275,7 +285,7 @@ def is_curve(tape: Tape, op: Op) -> bool:
     """
     if op.role != "compute" or len(op.inputs) != 1 or len(op.outputs) != 1:
         return False
-    is_sum = any(word in op.kind.lower() for word in _SUMS)
+    is_sum = op.word in _SUMS
     dtypes = {tape.values[value].dtype for value in (*op.inputs, *op.outputs)}
     return not is_sum and dtypes == {"float32"}
 
