@@ -130,7 +130,7 @@ def _reaches(case: Case, changed: Mapping[int, Array], outputs: Sequence[OutputP
     """
     repaired = case.repaired
     bases = repaired.reference.run, repaired.side.run
-    pairs = {**repaired.pairs, **{pair.candidate: pair for pair in case.partner_pairs}}
+    pairs = {**repaired.pairs, **{pair.candidate: pair for pair in case.inputs.partner_pairs}}
     # from before what cut nothing off on the user's inputs, and may on these
     changed = {_before_copies(bases[0], value): array for value, array in changed.items()}
     try:
@@ -141,7 +141,7 @@ def _reaches(case: Case, changed: Mapping[int, Array], outputs: Sequence[OutputP
             value
             for value, pair in pairs.items()
             if not {pair.reference, firsts[value]}.isdisjoint(changed)
-            or pair.reference in case.starts
+            or pair.reference in case.inputs.starts
         ]
         # what the candidate makes of one of them, as a clip that cuts nothing off, it makes anew
         made = set().union(*(bases[1].tape.graph.descendants(value) for value in starts))
