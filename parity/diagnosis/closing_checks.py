@@ -107,13 +107,7 @@ def close(
             return verdict, []
         names = [pair.name for pair in pairs]
     left, effect = unaccounted(matched, repaired, pairs, verdict.noted, plain)
-    if effect:
-        said = f"together with the other notes it changes the outputs by {effect:.1e} of their size"
-        notes = (
-            replace(note, detail="; ".join(filter(None, (note.detail, said))))
-            for note in verdict.notes
-        )
-        verdict = replace(verdict, notes=tuple(notes))
+    verdict = _with_effect(verdict, effect)
     if (
         not left
         and effect > limits.VISIBLE_OUTPUT
@@ -129,12 +123,33 @@ def close(
         return weaker(verdict, found, [one.reason for one in left], [one.name for one in left]), [
             one for one in left if not one.excess.ratio <= ACCOUNTED
         ]
-    reasons = unwritten_masks(matched, pairs, plain)
+    instead, reasons = _other_reasons(matched, repaired, pairs, every, verdict, plain)
+    return (weaker(verdict, instead, reasons, names) if reasons else verdict), []
+
+
+def _with_effect(verdict: Verdict, effect: float) -> Verdict:
+    """A verdict whose notes say by how much of their size they change the outputs, if they do."""
+    if not effect:
+        return verdict
+    said = f"together with the other notes it changes the outputs by {effect:.1e} of their size"
+    notes = (
+        replace(note, detail="; ".join(filter(None, (note.detail, said)))) for note in verdict.notes
+    )
+    return replace(verdict, notes=tuple(notes))
+
+
+def _other_reasons(
+    matched: Match,
+    repaired: Match,
+    pairs: Sequence[OutputPair],
+    every: Sequence[OutputPair],
+    verdict: Verdict,
+    plain: tuple[PlainRun, PlainRun],
+) -> tuple[str, Sequence[str]]:
+    """Why outputs that are accounted for are no parity, and what they are instead."""
+    reasons = unwritten_masks(matched, pairs, plain) or listed_otherwise(matched, pairs, plain)
     if reasons:
-        return weaker(verdict, "unverified", reasons, names), []
-    reasons = listed_otherwise(matched, pairs, plain)
-    if reasons:
-        return weaker(verdict, "unverified", reasons, names), []
+        return "unverified", reasons
     noted = any(note.kind == "low-precision" for note in verdict.notes)
     half = loosened(repaired, pairs, noted)
     # where both are in half precision, that one of them is, is no news
@@ -142,16 +157,15 @@ def close(
     narrow = {name: unit for name, unit in half.items() if noted and name not in both}
     reasons = precision_decides(matched, pairs, plain, exact_outputs(matched, {}), narrow, half)
     if reasons:
-        return weaker(verdict, "unverified", reasons, names), []
+        return "unverified", reasons
     instead, reasons = stored_results(matched, pairs, every, plain)
-    if not reasons:
-        reasons = [
-            *stored_leaves(plain),
-            *stored_beside_draws(matched, pairs, plain),
-            *read_by_one(plain),
-        ]
-        instead = "unverified"
-    return (weaker(verdict, instead, reasons, names) if reasons else verdict), []
+    if reasons:
+        return instead, reasons
+    return "unverified", [
+        *stored_leaves(plain),
+        *stored_beside_draws(matched, pairs, plain),
+        *read_by_one(plain),
+    ]
 
 
 def weaker(

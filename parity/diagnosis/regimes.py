@@ -74,37 +74,20 @@ def precision_decides(
             continue
         whole = runs[0].dtype.kind != "f"
         narrowest = narrow.get(pair.name)
-        moved = _moved(
-            matched, pair, plain, runs, max(limits.TIES, narrowest or 0.0) if whole else narrowest
-        )
+        unit = max(limits.TIES, narrowest or 0.0) if whole else narrowest
+        moved = _moved(matched, pair, plain, runs, unit)
         if whole:  # both models turn at a tie; where one alone turns by much, it lost digits
-            over = gap > limits.STEPS_MOVED * np.minimum(*moved)
+            allowed = limits.STEPS_MOVED * np.minimum(*moved)
         elif pair.name in half:  # of a narrow format it is noted that the one model rounds more
-            sizes = [_usual(one, np.median) for one in moved]
-            if narrowest is None:  # both are in it, and lose as much
-                sizes = [np.minimum(*sizes)]
-            curves = moved_outputs(matched, pair, is_curve)
-            if curves is not None:
-                sizes.append(_usual(np.maximum(*curves), np.median))
-            times = limits.TIMES_MOVED if narrowest is None else limits.TIMES_MOVED_NARROW
-            over = gap > np.maximum(large, times * np.maximum.reduce(sizes))
+            allowed = np.maximum(large, _of_narrow(matched, pair, moved, narrowest))
         else:
             units = _units(matched, pair, runs, exact) or moved
-            # a step may be swallowed here and not there: what is usual of an element's size counts
-            # everywhere, as a median: a few noisy elements excuse no other
-            sizes = [_fairly(one, np.abs(run)) for one, run in zip(units, runs, strict=True)]
-            allowed = limits.TIMES_MOVED * np.minimum(*sizes)
-            if _is_wide(matched, pair, runs, exact):
-                usual = _usual(np.abs(np.nan_to_num(runs[0])), _upper_quartile)
-                # where numbers of about 1 cancel, as in a divergence of nearly one distribution
-                most = np.maximum(limits.LOST_BESIDE_FLOAT64 * usual, limits.TIMES_MOVED * U32)
-                lost = np.minimum(limits.TIMES_MOVED * np.maximum(*sizes), most)
+            wide = _is_wide(matched, pair, runs, exact)
+            allowed = np.maximum(large, _of_float32(units, runs, wide))
+            if (gap > allowed).any():
+                lost = limits.STEPS_MOVED * _lost_in_kernels(matched, pair, gap.shape)
                 allowed = np.maximum(allowed, lost)
-            if (gap > np.maximum(large, allowed)).any():
-                allowed = np.maximum(
-                    allowed, limits.STEPS_MOVED * _lost_in_kernels(matched, pair, gap.shape)
-                )
-            over = gap > np.maximum(large, allowed)
+        over = gap > allowed
         if over.any():
             index = tuple(int(i) for i in np.unravel_index(int((gap * over).argmax()), gap.shape))
             shown = (f"{one[index]:.9g}" for one in runs)
@@ -117,6 +100,42 @@ def precision_decides(
                 f"the precision, as by an epsilon of the dtype or a cast{_where(matched)}"
             )
     return found
+
+
+def _of_narrow(
+    matched: Match, pair: OutputPair, moved: Sequence[Array], narrowest: float | None
+) -> Array:
+    """What rounding explains of an output that is computed in half precision."""
+    sizes = [_usual(one, np.median) for one in moved]
+    if narrowest is None:  # both are in it, and lose as much
+        sizes = [np.minimum(*sizes)]
+    curves = moved_outputs(matched, pair, is_curve)
+    if curves is not None:
+        sizes.append(_usual(np.maximum(*curves), np.median))
+    times = limits.TIMES_MOVED if narrowest is None else limits.TIMES_MOVED_NARROW
+    found: Array = times * np.maximum.reduce(sizes)
+    return found
+
+
+def _of_float32(units: Sequence[Array], runs: Sequence[Array], wide: bool) -> Array:
+    """What rounding explains of an output in float32.
+
+    A step may be swallowed in one place and not in another: what is usual of an element's size
+    counts everywhere, as a median: a few noisy elements excuse no other.
+
+    Args:
+        units: how far each model's rounding moves its elements.
+        wide: whether one of the models computes in float64.
+    """
+    sizes = [_fairly(one, np.abs(run)) for one, run in zip(units, runs, strict=True)]
+    allowed: Array = limits.TIMES_MOVED * np.minimum(*sizes)
+    if wide:
+        usual = _usual(np.abs(np.nan_to_num(runs[0])), _upper_quartile)
+        # where numbers of about 1 cancel, as in a divergence of nearly one distribution
+        most = np.maximum(limits.LOST_BESIDE_FLOAT64 * usual, limits.TIMES_MOVED * U32)
+        lost = np.minimum(limits.TIMES_MOVED * np.maximum(*sizes), most)
+        allowed = np.maximum(allowed, lost)
+    return allowed
 
 
 def _where(matched: Match) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +10,8 @@ from parity.draws.pairing import step_to
 from parity.errors import ReplayError
 from parity.matching import limits
 from parity.matching.fingerprint import fingerprint
+from parity.matching.matched import Match, Pair
 from parity.tape import Array, Op, Replay, Tape
-
-if TYPE_CHECKING:
-    from parity.matching.match import Match, Pair
 
 
 def leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
