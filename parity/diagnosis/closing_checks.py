@@ -23,6 +23,7 @@ from parity.diagnosis.list_lengths import listed_otherwise
 from parity.diagnosis.lost_digits import lost_in_float32_alone
 from parity.diagnosis.low_precision import in_half_precision, in_the_same_formats, loosened
 from parity.diagnosis.masks import unwritten_masks
+from parity.diagnosis.moved_outputs import lost_in_float64, moved_outputs
 from parity.diagnosis.other_samples import names_of
 from parity.diagnosis.output_rounding import (
     Compared,
@@ -30,7 +31,7 @@ from parity.diagnosis.output_rounding import (
     compared_outputs,
     exact_outputs,
 )
-from parity.diagnosis.regimes import lost_in_float64, moved_outputs, precision_decides
+from parity.diagnosis.regimes import precision_decides
 from parity.diagnosis.region import Leaf, Mismatch, OutputPair
 from parity.diagnosis.replay_check import Outputs, PlainRun, tape_doubts
 from parity.diagnosis.stored_noise import stored_beside_draws

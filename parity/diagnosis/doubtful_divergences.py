@@ -10,6 +10,7 @@ import numpy as np
 from parity.diagnosis import limits
 from parity.diagnosis.chance_test import chance_may_be_why
 from parity.diagnosis.closing_checks import draws_by_itself, exceeding, not_drawn, weaker
+from parity.diagnosis.moved_outputs import moved_outputs
 from parity.diagnosis.other_samples import differ
 from parity.diagnosis.output_rounding import (
     Compared,
@@ -18,7 +19,6 @@ from parity.diagnosis.output_rounding import (
     mostly_beyond,
 )
 from parity.diagnosis.outputs import in_reference_layout
-from parity.diagnosis.regimes import moved_outputs
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import PlainRun, as_ran, tape_doubts
 from parity.diagnosis.unshared import UNSHARED

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from parity.diagnosis import limits
+from parity.diagnosis.moved_outputs import lost_in_float64, moved_outputs
 from parity.diagnosis.outputs import in_reference_layout
-from parity.diagnosis.regimes import lost_in_float64, moved_outputs
 from parity.diagnosis.region import Mismatch, OutputPair
 from parity.matching.limits import SAME
 from parity.matching.match import Match

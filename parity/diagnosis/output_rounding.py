@@ -9,8 +9,8 @@ import numpy as np
 
 from parity.diagnosis import limits
 from parity.diagnosis.masks import are_masks
+from parity.diagnosis.moved_outputs import moved_outputs
 from parity.diagnosis.outputs import in_reference_layout, is_constant
-from parity.diagnosis.regimes import moved_outputs
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import Outputs, PlainRun, as_ran
 from parity.matching.match import Match

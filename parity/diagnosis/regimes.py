@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from parity.diagnosis import limits
+from parity.diagnosis.moved_outputs import lost_in_outputs, moved_outputs
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import Outputs, PlainRun, as_ran, nudged_run, typed
@@ -35,13 +36,10 @@ from parity.numerics.limits import U32
 from parity.numerics.rounding_noise import (
     gives_narrow,
     is_curve,
-    lost_in_kernels,
     most_lost,
-    moved_by_rounding,
-    moved_in_float64,
     rounds,
 )
-from parity.tape import Array, Op, Tape
+from parity.tape import Array
 
 
 def precision_decides(
@@ -85,7 +83,7 @@ def precision_decides(
             wide = _is_wide(matched, pair, runs, exact)
             allowed = np.maximum(large, _of_float32(units, runs, wide))
             if (gap > allowed).any():
-                lost = limits.STEPS_MOVED * _lost_in_kernels(matched, pair, gap.shape)
+                lost = limits.STEPS_MOVED * lost_in_outputs(matched, pair, gap.shape)
                 allowed = np.maximum(allowed, lost)
         over = gap > allowed
         if over.any():
@@ -281,48 +279,6 @@ def _units(
     return np.maximum(moved[0], next(errors)), np.maximum(moved[1], next(errors))
 
 
-def moved_outputs(
-    matched: Match,
-    pair: OutputPair,
-    computed: Callable[[Tape, Op], bool] | None = None,
-) -> tuple[Array, Array] | None:
-    """How far rounding moves both outputs of a pair.
-
-    None where a replay fails on moved numbers, or one output alone is complex.
-
-    Args:
-        computed: see `moved_by_rounding`.
-    """
-    tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
-    draws = typed(tapes[1], matched.draws)
-    try:
-        ours, theirs = (
-            moved_by_rounding(tape, [value], given, computed)[value]
-            for tape, value, given in zip(tapes, values, ({}, draws), strict=True)
-        )
-    except ParityError:
-        return None
-    laid_out = in_reference_layout(matched, pair, theirs)
-    known = laid_out is not None and laid_out.shape == ours.shape  # one alone may be complex
-    return (ours, laid_out) if known and laid_out is not None else None
-
-
-def lost_in_float64(matched: Match, pairs: Sequence[OutputPair]) -> list[Array | float]:
-    """For each pair of outputs, how far elements move by what float64 itself does not compute."""
-    tapes = matched.reference.tape, matched.side.tape
-    try:
-        ours = moved_in_float64(tapes[0], [pair.reference for pair in pairs], {})
-        theirs = moved_in_float64(tapes[1], [pair.candidate for pair in pairs], matched.given)
-    except ParityError:  # moved numbers are outside what an operation takes
-        return [0.0 for _ in pairs]
-    found: list[Array | float] = []
-    for pair, a, b in zip(pairs, ours, theirs, strict=True):
-        laid_out = in_reference_layout(matched, pair, b)
-        known = laid_out is not None and a.shape == laid_out.shape and a.dtype.kind == "f"
-        found.append(a + laid_out if known else 0.0)
-    return found
-
-
 def _of_narrow_places(matched: Match, pair: OutputPair) -> Array | float:
     """What the narrow format leaves in an output where both models compute in it, each somewhere.
 
@@ -330,23 +286,6 @@ def _of_narrow_places(matched: Match, pair: OutputPair) -> Array | float:
     """
     moved = moved_outputs(matched, pair, gives_narrow)
     return np.inf if moved is None else limits.TIMES_MOVED * _usual(np.minimum(*moved), np.median)
-
-
-def _lost_in_kernels(matched: Match, pair: OutputPair, shape: tuple[int, ...]) -> Array | float:
-    """How far elements of an output move by what frameworks' kernels lose, in either model."""
-    tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
-    draws = typed(tapes[1], matched.draws)
-    try:
-        ours, theirs = (
-            lost_in_kernels(tape, [value], given)[value]
-            for tape, value, given in zip(tapes, values, ({}, draws), strict=True)
-        )
-    except ParityError:
-        return 0.0
-    laid_out = in_reference_layout(matched, pair, theirs)
-    if laid_out is not None and laid_out.shape == ours.shape:
-        return np.maximum(ours, laid_out)
-    return ours if ours.shape == shape else 0.0
 
 
 def _laid_out(
