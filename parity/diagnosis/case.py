@@ -252,7 +252,7 @@ def case_of(
     """A mismatch as a case; None where there is nothing to compute on one of the sides.
 
     Args:
-        ends: the outputs in which it shows, for a mismatch after which nothing meets.
+        ends: the outputs in which it shows, for a mismatch after which nothing reconverges.
         same_inputs: whether it is none where the regions read other values; nothing runs then.
     """
     values = mismatch.values or ends

@@ -113,9 +113,9 @@ class CaseInputs:
     def same(self) -> bool:
         """Whether both regions read the same values, but for moves."""
         tape = self._repaired.reference.tape
-        ours = {tape.before_moves(value) for value in self.entering}
-        theirs = {tape.before_moves(value) for value in self.partners.values()}
-        return ours == theirs and len(self.partners) == len(self.candidate_entering)
+        reference = {tape.before_moves(value) for value in self.entering}
+        candidate = {tape.before_moves(value) for value in self.partners.values()}
+        return reference == candidate and len(self.partners) == len(self.candidate_entering)
 
     def _exact_partners(self) -> tuple[dict[int, int], tuple[int, ...]]:
         """See `exact`; empty where the regions read others: redrawn on one side they would not fit.

@@ -25,7 +25,7 @@ def chance_may_be_why(
     always larger in one model than it ever is in the other.
     """
     try:
-        ours, theirs = (
+        reference, candidate = (
             [side.redrawn(turn) for turn in range(limits.CHANCE_TURNS) if side.redrawn]
             for side in plain
         )
@@ -33,9 +33,9 @@ def chance_may_be_why(
         return True
     for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
         laid_out = [
-            in_reference_layout(matched, pair, one[other]) for one in theirs if other in one
+            in_reference_layout(matched, pair, one[other]) for one in candidate if other in one
         ]
-        a, b = _ends([one[name] for one in ours if name in one]), _ends(laid_out)
+        a, b = _ends([one[name] for one in reference if name in one]), _ends(laid_out)
         if a is None or b is None:
             continue  # other shapes in each run
         (low, high), (least, largest) = a, b

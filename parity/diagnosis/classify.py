@@ -171,7 +171,7 @@ def _without_float64(repaired: Match, mismatch: Mismatch) -> Kind:
         return Kind(
             "no-float64",
             f"as they ran they differ by {apart:.1e} of their size; rounding leaves as much "
-            "here, and without float64 it cannot be told from a fault",
+            "here, and without float64 it cannot be distinguished from a fault",
         )
     if any(
         _is_another(side.tape, op)
@@ -211,11 +211,11 @@ def _low(mismatch: Mismatch) -> bool:
 def _is_of_another_length(repaired: Match, mismatch: Mismatch) -> bool:
     """Whether rounding decides how many numbers there are, as of those above a limit."""
     assert mismatch.values is not None
-    ours = repaired.reference.array(mismatch.values[0]).size, repaired.reference.tape
-    theirs = repaired.side.array(mismatch.values[1]).size, repaired.side.tape
+    reference = repaired.reference.array(mismatch.values[0]).size, repaired.reference.tape
+    candidate = repaired.side.array(mismatch.values[1]).size, repaired.side.tape
     return any(
         size != tape.values[value].size
-        for (size, tape), value in zip((ours, theirs), mismatch.values, strict=True)
+        for (size, tape), value in zip((reference, candidate), mismatch.values, strict=True)
     )
 
 

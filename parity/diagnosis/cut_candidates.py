@@ -29,17 +29,21 @@ class CutCandidates:
 
     def candidates(self) -> list[tuple[int, int]]:
         """Pairs of values that could end the region, the smallest regions first."""
-        ours = self._measure(self.scene.reference, [pair.reference for pair in self.scene.apart])
-        theirs = self._measure(self.scene.candidate, [pair.candidate for pair in self.scene.apart])
+        reference = self._measure(
+            self.scene.reference, [pair.reference for pair in self.scene.differing]
+        )
+        candidate = self._measure(
+            self.scene.candidate, [pair.candidate for pair in self.scene.differing]
+        )
         values = self.scene.found.reference.tape.values, self.scene.candidate.side.tape.values
         by_size: dict[int, list[int]] = {}
-        for a in sorted(ours, key=lambda value: (self.scene.reference.depth[value], value)):
+        for a in sorted(reference, key=lambda value: (self.scene.reference.depth[value], value)):
             by_size.setdefault(values[0][a].size, []).append(a)
 
         def ending_in(b: int) -> Iterator[tuple[int, int, int, int]]:
             check()
             depth, roots = self.scene.candidate.depth[b], self.scene.candidate.roots[b]
-            if b in self.scene.found.arranged:  # the same numbers, put in another arrangement
+            if b in self.scene.found.arranged:  # the same values in another arrangement
                 yield depth, 0, b, self.scene.found.arranged[b]
             for a in by_size.get(values[1][b].size, ()):
                 roots_a = self.scene.reference.roots[a]
@@ -52,7 +56,7 @@ class CutCandidates:
         swapped = [(pair.reference, pair.candidate) for pair in self._ambiguous_inputs()]
         swapped += self._swapped_in_the_reference()
         # merged as they are asked for: a long loop has a million pairs, and few are looked at
-        ranked = heapq.merge(*(ending_in(b) for b in theirs))
+        ranked = heapq.merge(*(ending_in(b) for b in candidate))
         return swapped + [(a, b) for _, _, b, a in itertools.islice(ranked, 4 * limits.CUT_TRIES)]
 
     def where_one_passes_on(self) -> list[tuple[int, int]]:
@@ -66,8 +70,8 @@ class CutCandidates:
             for walk in walks
         ]
         ends = (
-            [pair.reference for pair in self.scene.apart],
-            [pair.candidate for pair in self.scene.apart],
+            [pair.reference for pair in self.scene.differing],
+            [pair.candidate for pair in self.scene.differing],
         )
         self.passed_on = (
             self._values_passed_on(walks[0], ends[0]),
@@ -90,7 +94,7 @@ class CutCandidates:
         return sorted(fitting, key=lambda pair: self.depth(*pair))[: limits.PASSED_ON_TRIED]
 
     def _values_passed_on(self, walk: Walk, outputs: Sequence[int]) -> list[int]:
-        """Values with a partner that several operations of what parts read, and no others.
+        """Values with a partner that several operations of the differing part read, and no others.
 
         The other side may have changed them before.
         """
@@ -105,14 +109,14 @@ class CutCandidates:
         return found
 
     def _ambiguous_inputs(self) -> list[Pair]:
-        """Pairs that feed what parts, whose axes of one length have changed places.
+        """Pairs that the differing part reads, whose axes of one length have changed places.
 
         A transposed square matches its original: whether it should have been transposed shows only
         in what is made of it.
         """
         found = []
         for op in self.scene.region(
-            self.scene.candidate, *(pair.candidate for pair in self.scene.apart)
+            self.scene.candidate, *(pair.candidate for pair in self.scene.differing)
         ).ops:
             for value in op.inputs:
                 pair = self._where_it_was_swapped(value)
@@ -124,7 +128,7 @@ class CutCandidates:
         """The same where the reference transposes a square and the candidate does not."""
         found = []
         for op in self.scene.region(
-            self.scene.reference, *(pair.reference for pair in self.scene.apart)
+            self.scene.reference, *(pair.reference for pair in self.scene.differing)
         ).ops:
             for value in op.inputs:
                 producer = self.scene.reference.side.tape.producer(value)

@@ -41,7 +41,7 @@ class CutSearch:
         several readers: if more than twice as many values match after that, it is there.
         """
         step = self._first_cut()
-        if step is None or all(output_matches(step[1], pair) for pair in self.scene.apart):
+        if step is None or all(output_matches(step[1], pair) for pair in self.scene.differing):
             return step
         gain = self._gain(step[1])
         for a, b in self.ends.where_one_passes_on():
@@ -60,7 +60,9 @@ class CutSearch:
     def _first_cut(self) -> tuple[Mismatch, Match] | None:
         """The smallest pair of regions after which something reconverges."""
         ends = [
-            (pair.reference, pair.candidate) for pair in self.scene.apart if self._one_size(pair)
+            (pair.reference, pair.candidate)
+            for pair in self.scene.differing
+            if self._one_size(pair)
         ]
         for a, b in itertools.chain(
             itertools.islice(self.ends.candidates(), limits.CUT_TRIES), ends
@@ -112,33 +114,37 @@ class CutSearch:
             )
         else:
             regions = self.scene.regions(a, b, itself=again)
-        ours, theirs = self.scene.with_counterparts(*regions)
-        skipped = [] if sure or not doubt else self._readers_of_what_is_skipped(ours, theirs)
+        reference, candidate = self.scene.with_counterparts(*regions)
+        skipped = (
+            [] if sure or not doubt else self._readers_of_what_is_skipped(reference, candidate)
+        )
         if 1 in skipped:
             return None
         if skipped:  # a loop's weights, or those of layers that share them
             self._doubted = self._doubted or (a, b, order, again)
             return None
-        ours = self.scene.or_where_it_is_read(self.scene.reference, ours, a)
-        theirs = self.scene.or_where_it_is_read(self.scene.candidate, theirs, b)
-        if min(ours.computing, theirs.computing) > 1:
-            first = self._first_of_several(ours, a, theirs, b)
+        reference = self.scene.or_where_it_is_read(self.scene.reference, reference, a)
+        candidate = self.scene.or_where_it_is_read(self.scene.candidate, candidate, b)
+        if min(reference.computing, candidate.computing) > 1:
+            first = self._first_of_several(reference, a, candidate, b)
             if first is not None:
                 return first
         repaired.pairs[b] = Pair(a, b, order, 0.0)
         share(repaired, repaired.pairs[b], repaired.side.run)
         gap = self._gap(a, b, order)
-        explained = self.scene.explained(ours, a, theirs, b, gap)
-        leaves = tuple(self.scene.differing_leaves(ours, theirs))
+        explained = self.scene.explained(reference, a, candidate, b, gap)
+        leaves = tuple(self.scene.differing_leaves(reference, candidate))
         ends = (a, b)  # `_try` saw later values reconverge
-        mismatch = Mismatch(ours, theirs, ends, order, gap, True, explained, leaves, passed_on)
+        mismatch = Mismatch(
+            reference, candidate, ends, order, gap, True, explained, leaves, passed_on
+        )
         return mismatch, repaired
 
     def _gap(self, a: int, b: int, order: Order) -> float:
         """How far the candidate's `b` is from the reference's `a`."""
         shape = self.scene.found.reference.array(a).shape
-        theirs = order.revert(self.scene.candidate.side.array(b), shape)
-        return self.scene.found.reference.distance(a, theirs)
+        candidate = order.revert(self.scene.candidate.side.array(b), shape)
+        return self.scene.found.reference.distance(a, candidate)
 
     def _one_size(self, pair: OutputPair) -> bool:
         values = self.scene.reference.side.tape.values, self.scene.candidate.side.tape.values
@@ -146,7 +152,7 @@ class CutSearch:
 
     def _agreement(self, repaired: Match) -> tuple[int, int]:
         """How many outputs agree after a repair, and how many values."""
-        outputs = sum(output_matches(repaired, pair) for pair in self.scene.apart)
+        outputs = sum(output_matches(repaired, pair) for pair in self.scene.differing)
         return outputs, sum(pair.same for pair in repaired.pairs.values())
 
     def _first_of_several(
@@ -183,7 +189,7 @@ class CutSearch:
             fresh = self._with(other, array, lambda match, op: op.index <= theirs.ops[-1].index)
             if fresh is None:
                 continue
-            rest = CutSearch(Scene(fresh, self.scene.apart), self._splits)
+            rest = CutSearch(Scene(fresh, self.scene.differing), self._splits)
             rest.scene.reference.settled[first] = True
             remaining = (
                 rest.scene.region(rest.scene.reference, a),
@@ -224,7 +230,7 @@ class CutSearch:
         """
         after_a = self.scene.found.reference.tape.graph.descendants(a)
         after_b = self.scene.candidate.side.tape.graph.descendants(b) | {b}
-        outputs = {pair.candidate: pair.reference for pair in self.scene.apart}
+        outputs = {pair.candidate: pair.reference for pair in self.scene.differing}
         reconverges = sure = False
         left = limits.STEPS_TO_RECONVERGE
         replaced: set[int] = set()  # made of values that came near and were replaced: no proof
@@ -274,10 +280,10 @@ class CutSearch:
 
     def _is_read(self, pair: Pair) -> bool:
         """Whether both models read a pair; further outputs of a fused norm are read by nothing."""
-        ours, theirs = self.scene.reference.side.tape, self.scene.candidate.side.tape
+        reference, candidate = self.scene.reference.side.tape, self.scene.candidate.side.tape
         return all(
             bool(tape.consumers[value]) or value in tape.outputs.values()
-            for tape, value in ((ours, pair.reference), (theirs, pair.candidate))
+            for tape, value in ((reference, pair.reference), (candidate, pair.candidate))
         )
 
     def _reads_its_own(self, match: Match, op: Op, made: set[int]) -> bool:
@@ -291,7 +297,7 @@ class CutSearch:
             for value in op.inputs
         )
 
-    def _readers_of_what_is_skipped(self, ours: Region, theirs: Region) -> list[int]:
+    def _readers_of_what_is_skipped(self, reference: Region, candidate: Region) -> list[int]:
         """Of weights that one region alone reads, how many operations of the other side do.
 
         Empty where both regions read such weights, or neither: no layer is skipped.
@@ -299,7 +305,7 @@ class CutSearch:
         sides = self.scene.reference.side, self.scene.candidate.side
         read = [
             _weights(side, (value for op in region.ops for value in op.inputs))
-            for side, region in zip(sides, (ours, theirs), strict=True)
+            for side, region in zip(sides, (reference, candidate), strict=True)
         ]
         known = [_weights(side, (v.id for v in side.tape.values if v.op < 0)) for side in sides]
         skipped = [
@@ -326,7 +332,7 @@ class CutSearch:
             self.scene.candidate.side.tape.graph.moved(b),
         )
         return any(
-            pair.reference in ends[0] and pair.candidate in ends[1] for pair in self.scene.apart
+            pair.reference in ends[0] and pair.candidate in ends[1] for pair in self.scene.differing
         )
 
 
@@ -351,9 +357,11 @@ def _weights(side: Side, values: Iterable[int]) -> dict[tuple[int, float], int]:
     return found
 
 
-def _one_operation_each(ours: Region, theirs: Region) -> bool:
+def _one_operation_each(reference: Region, candidate: Region) -> bool:
     """Whether two regions are one operation each, the same in both."""
-    if ours.computing != 1 or theirs.computing != 1:
+    if reference.computing != 1 or candidate.computing != 1:
         return False
-    words = [next(op.word for op in region.ops if op.role != "move") for region in (ours, theirs)]
+    words = [
+        next(op.word for op in region.ops if op.role != "move") for region in (reference, candidate)
+    ]
     return words[0] == words[1]

@@ -48,9 +48,10 @@ class _Other:
 
 
 def other_parameters(repaired: Match, mismatch: Mismatch) -> str:
-    """Which parameters or constants make two values part though they are no roundings; "" if none.
+    """Which parameters or constants make two values differ and are no roundings; "" if none.
 
-    A parameter is told if the candidate, given the reference's in its place, gives the reference's
+    A parameter is reported if the candidate, given the reference's in its place, gives the
+    reference's
     value: where a norm is folded into a weight, it does not.
     """
     found = [other for leaf in mismatch.leaves if (other := _other(repaired, leaf)) is not None]
@@ -67,23 +68,23 @@ def _other(repaired: Match, leaf: Leaf) -> _Other | None:
     """A leaf of the candidate beside the reference's, in the order of axes that fits best."""
     if leaf.reference is None or leaf.candidate is None or leaf.relation == "arranged":
         return None
-    ours = repaired.reference.array(leaf.reference)
+    reference = repaired.reference.array(leaf.reference)
     tape = repaired.side.tape
-    theirs = tape.adapter.to_numpy(tape.recorded[leaf.candidate])
-    if theirs.dtype.kind != "f" or ours.dtype.kind != "f":
+    candidate = tape.adapter.to_numpy(tape.recorded[leaf.candidate])
+    if candidate.dtype.kind != "f" or reference.dtype.kind != "f":
         return None
-    theirs = theirs.astype(np.float64)
-    laid = [order.apply(ours) for order in orders(ours.shape, theirs.shape)]
+    candidate = candidate.astype(np.float64)
+    laid = [order.apply(reference) for order in orders(reference.shape, candidate.shape)]
     if not laid:
         return None
-    best = min(laid, key=lambda one: residual(theirs, one))
+    best = min(laid, key=lambda one: residual(candidate, one))
     unit = max(_unit(repaired.reference.tape, leaf.reference), _unit(tape, leaf.candidate))
-    far = float(np.abs(theirs - best).max()) > limits.FAR_PARAMETER * unit * float(
+    far = float(np.abs(candidate - best).max()) > limits.FAR_PARAMETER * unit * float(
         np.abs(best).max()
     )
     value = tape.values[leaf.candidate]
     name = value.name or f"a {value.kind} of {value.shape}"
-    return _Other(name, leaf.candidate, best, theirs, far)
+    return _Other(name, leaf.candidate, best, candidate, far)
 
 
 def _unit(tape: Tape, value: int) -> float:

@@ -1,4 +1,4 @@
-"""Noise that is put in element by element: two laws are told apart by the samples alone.
+"""Noise that is substituted element by element: the samples alone distinguish two laws.
 
 An element that rises or falls with one sample, and hangs on no other, has the law of another such
 element only if they agree at the same probabilities or at opposite ones. That needs no pairing.
@@ -23,7 +23,7 @@ from parity.tape import Array, Op
 
 
 def differ_by_element(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]) -> bool:
-    """Whether what parts is seen to have another law in some element, whatever is paired."""
+    """Whether what differs is seen to have another law in some element, whatever is paired."""
     if mismatch.values is None or mismatch.order is None:
         return False
     drawing = repaired.drawing
@@ -47,7 +47,7 @@ def output_differs_by_element(found: Match, pair: OutputPair) -> bool:
 
 
 def noise_differs_by_element(matched: Match, repaired: Match) -> bool:
-    """The same of what noise was put into, as the models are, where it is one value but for that.
+    """The same of values that noise replaced, as the models are, if only it makes them differ.
 
     What is amiss may be a scale, which is no noise itself.
     """
@@ -55,11 +55,11 @@ def noise_differs_by_element(matched: Match, repaired: Match) -> bool:
     if not len(drawing.reference) == len(drawing.candidate) == 1:
         return False
     regions = matched.reference.tape.ops, matched.side.tape.ops
-    ours, theirs = drawing.origins
+    reference, candidate = drawing.origins
     put_in = (
         (known.reference, value, known.order)
         for value, known in sorted(repaired.pairs.items())
-        if known.same and theirs.mixed(value) and ours.mixed(known.reference)
+        if known.same and candidate.mixed(value) and reference.mixed(known.reference)
     )
     return any(
         _differ(matched, (one, other), order.apply, regions)

@@ -72,7 +72,7 @@ def _later_ends(
 ) -> Iterator[tuple[tuple[int, int], Order | None]]:
     """This case's own ends, and the next pairs of values that depend on them.
 
-    A clip that cuts nothing off gives what it takes. Of values with the same numbers the first is
+    A clip that cuts nothing off gives its input. Of equal values the first is
     an end, and the last one too: on other inputs they differ.
     """
     a, b = case.reference.end, case.candidate.end
@@ -111,7 +111,7 @@ def _last_copy(run: Replay, value: int, passed: set[int] | None = None) -> int:
     """The last of the values after one that are the same numbers, as after a clip of none.
 
     Args:
-        passed: takes up those that were met.
+        passed: takes up those on the way.
     """
     tape, array = run.tape, run.array(value)
     while True:

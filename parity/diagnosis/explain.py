@@ -1,8 +1,8 @@
-"""Why two models part: the causes propose, and what holds on every input is the explanation.
+"""Why two models differ: the causes propose, and what holds on every input is the explanation.
 
 An explanation is accepted only if the change that it names takes the difference down to rounding,
 on the user's inputs and on generated ones, and only if its formula without the change gives the
-reference's own value. The simplest is preferred; where two hold alike, both are told.
+reference's own value. The simplest is preferred; where two hold alike, both are reported.
 
 What holds is no proof yet where no generated inputs differ from the user's, or where the prediction
 is read off the values that it should predict: it follows them when they are moved. Such an
@@ -83,7 +83,7 @@ class Closest:
 def explain(case: Case) -> Explained | Closest | None:
     """The simplest explanation that holds; else the one that comes closest; else None."""
     closest: Closest | None = None
-    consistent: list[Explained] = []  # told only where no tier has a proof
+    consistent: list[Explained] = []  # reported only where no tier has a proof
     tiers = itertools.groupby(sorted(causes(), key=lambda one: one.tier), lambda one: one.tier)
     around = _Around(case)
     for _, tier in tiers:

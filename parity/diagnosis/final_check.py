@@ -1,8 +1,9 @@
 """A last look before an alarm: do the models, left alone, differ at all?
 
-The search for the place puts values in and compares regions; a look-alike may mislead it. Models
-whose outputs are the same in float64, nothing put in, do not diverge on these inputs, whatever was
-found on the way. The bound is the sharp one of matching; no fault above float32 rounding passes.
+The search for the place substitutes values and compares regions; a look-alike may mislead it.
+Models whose outputs are the same in float64, nothing substituted, do not diverge on these inputs,
+whatever was found on the way. The bound is the sharp one of matching; no fault above float32
+rounding passes.
 
 Constants rounded to float32 leave more than that bound. There what was found counts as misled only
 where putting it right makes the outputs worse, or where the outputs differ by no more than rounding
@@ -29,14 +30,14 @@ from parity.tape import Replay
 
 
 def agree_as_a_whole(matched: Match, outputs: Sequence[OutputPair]) -> float | None:
-    """The largest residual of the outputs, nothing put in; None if they are not the same."""
+    """The largest residual of the outputs, nothing substituted; None if they are not the same."""
     run = matched.side.tape.replay("float64", matched.given)
     largest = 0.0
     for pair in outputs:
-        ours, theirs = matched.reference.array(pair.reference), run.array(pair.candidate)
-        if ours.shape != theirs.shape:
+        reference, candidate = matched.reference.array(pair.reference), run.array(pair.candidate)
+        if reference.shape != candidate.shape:
             return None
-        apart = residual(ours, theirs)
+        apart = residual(reference, candidate)
         if not apart <= SAME:
             return None
         largest = max(largest, apart)
@@ -50,8 +51,8 @@ def repairs_harm(divergences: Sequence[Divergence]) -> float | None:
     then 'repaired' to the other, and the models, which agreed, no longer do.
 
     Returns:
-        The residual of the outputs, nothing put in; None where they are apart, where some repair
-        brings them nearer, or none parts them clearly.
+        The residual of the outputs, nothing substituted; None where they are apart, where some
+        repair brings them nearer, or none moves them clearly apart.
     """
     changes = [(one.output_before, one.output_after) for one in divergences]
     known = [
@@ -146,11 +147,11 @@ def no_more_than_constants(matched: Match, outputs: Sequence[OutputPair]) -> boo
 
 
 def _accounted(matched: Match, outputs: Sequence[OutputPair], limit: float) -> float | None:
-    """The largest residual of the outputs, nothing put in.
+    """The largest residual of the outputs, nothing substituted.
 
     Returns:
         None where an element differs by more than `limit` times the rounding of both models, or
-        where that cannot be told.
+        where that is not known.
     """
     tapes = matched.reference.tape, matched.side.tape
     recorded = [Replay(tape, None, tape.recorded) for tape in tapes]

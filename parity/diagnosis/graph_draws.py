@@ -63,8 +63,8 @@ def _apart(
     names: Sequence[str], found: Sequence[Sequence[Array]], others: Sequence[Sequence[Array]]
 ) -> str:
     """Where the runs of both lie apart by more than chance leaves; "" if nowhere."""
-    each, theirs = (list(map(_stacked, zip(*one, strict=True))) for one in (found, others))
-    pairs = list(zip(names, each, theirs, strict=True))
+    each, candidate = (list(map(_stacked, zip(*one, strict=True))) for one in (found, others))
+    pairs = list(zip(names, each, candidate, strict=True))
     features = [(f"output {name!r}", *_of_one(a, b)) for name, a, b in pairs]
     samples = [list(map(_by_sample, zip(*one, strict=True))) for one in (found, others)]
     pairs = (
@@ -130,10 +130,10 @@ def _of_two(pairs: Sequence[tuple[str, Array, Array]]) -> list[tuple[str, Array,
             if name == other or a.shape != c.shape or not a.shape[1]:
                 continue
             usual = [np.concatenate(both).mean(0) for both in ((a, b), (c, d))]
-            ours, theirs = (
+            reference, candidate = (
                 ((x - usual[0]) * (y - usual[1])).mean(1)[:, None] for x, y in ((a, c), (b, d))
             )
-            found.append((f"{name!r} and {other!r}", ours, theirs))
+            found.append((f"{name!r} and {other!r}", reference, candidate))
     return found
 
 

@@ -270,8 +270,8 @@ def _compare_leaf(
         if unclear or any(_leaf_changes(*one) for one in runs_of):
             found.unverified.append(
                 f"output {name!r} is {brief(ours[1])} in {ours[0].model} and {brief(theirs[1])} in "
-                f"{theirs[0].model}: rounding cannot be told from a fault there. Return the "
-                "numbers that it is made of"
+                f"{theirs[0].model}: rounding cannot be distinguished from a fault there. Return "
+                "the numbers that it is made of"
             )
         elif state == "apart":
             found.apart[name] = (

@@ -97,7 +97,7 @@ def _of_images_too(tape: Tape, value: int) -> dict[int, Steps]:
 def _keeps_axes(tape: Tape, image: int, steps: Steps) -> bool:
     """Whether rows and columns of an image are still axes by themselves, its channels another one.
 
-    True where that cannot be told, as behind sums.
+    True where that is not known, as behind sums.
     """
     shape = tape.values[image].shape
     places = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)

@@ -46,7 +46,7 @@ class Finding:
 
     @cached_property
     def behind(self) -> set[int]:
-        """The candidate's values that what enters is made of, and what enters."""
+        """The candidate's inputs there, and the values that they are made of."""
         region = self.mismatch.candidate
         entering = set(region.boundary())
         made = region.tape.graph.ancestors(list(entering))
@@ -120,7 +120,7 @@ def without_proof(findings: Sequence[Finding]) -> list[Divergence]:
 
 
 def _harms(one: Divergence) -> str:
-    """Where nothing else diverges, a repair that parts the outputs further is none."""
+    """Where nothing else diverges, a repair after which the outputs differ more is none."""
     before, after = one.output_before, one.output_after
     if before is None or after is None or not after > limits.WORSE_WITHOUT * before:
         return ""

@@ -18,22 +18,22 @@ from parity.tape import Tape
 def lost_in_float32_alone(matched: Match, compared: Sequence[Compared]) -> set[str]:
     """The outputs that agree in float64 where a function that seems another one there runs in it.
 
-    As a variance that is a difference of squares: it is no other function, but nothing tells. What
-    is more than such a difference of numbers about 1 loses is not among them.
+    As a variance that is a difference of squares: it is no other function, but nothing shows it.
+    What is more than such a difference of numbers about 1 loses is not among them.
     """
     tapes = matched.reference.tape, matched.side.tape
     with contextlib.ExitStack() as stack:
         for tape in tapes:
             stack.enter_context(_as_one_function(tape))
         try:
-            ours = tapes[0].outputs_of("float64", {})
-            theirs = tapes[1].outputs_of("float64", matched.given)
+            reference = tapes[0].outputs_of("float64", {})
+            candidate = tapes[1].outputs_of("float64", matched.given)
         except ParityError:  # outside what an operation takes
             return set()
     names = {value: name for name, value in tapes[0].outputs.items()}
     found = set()
     for one in compared:
-        a, b = ours[names[one.pair.reference]], one.lay(theirs[one.name])
+        a, b = reference[names[one.pair.reference]], one.lay(candidate[one.name])
         if not one.is_float or b is None or a.shape != b.shape or b.dtype.kind != "f":
             continue
         gap = np.abs(one.ran[0].astype(np.float64) - one.ran[1])

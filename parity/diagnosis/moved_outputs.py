@@ -30,27 +30,27 @@ def moved_outputs(
     tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
     draws = typed(tapes[1], matched.draws)
     try:
-        ours, theirs = (
+        reference, candidate = (
             moved_by_rounding(tape, [value], given, computed)[value]
             for tape, value, given in zip(tapes, values, ({}, draws), strict=True)
         )
     except ParityError:
         return None
-    laid_out = in_reference_layout(matched, pair, theirs)
-    known = laid_out is not None and laid_out.shape == ours.shape  # one alone may be complex
-    return (ours, laid_out) if known and laid_out is not None else None
+    laid_out = in_reference_layout(matched, pair, candidate)
+    known = laid_out is not None and laid_out.shape == reference.shape  # one alone may be complex
+    return (reference, laid_out) if known and laid_out is not None else None
 
 
 def lost_in_float64(matched: Match, pairs: Sequence[OutputPair]) -> list[Array | float]:
     """For each pair of outputs, how far elements move by what float64 itself does not compute."""
     tapes = matched.reference.tape, matched.side.tape
     try:
-        ours = moved_in_float64(tapes[0], [pair.reference for pair in pairs], {})
-        theirs = moved_in_float64(tapes[1], [pair.candidate for pair in pairs], matched.given)
+        reference = moved_in_float64(tapes[0], [pair.reference for pair in pairs], {})
+        candidate = moved_in_float64(tapes[1], [pair.candidate for pair in pairs], matched.given)
     except ParityError:  # moved numbers are outside what an operation takes
         return [0.0 for _ in pairs]
     found: list[Array | float] = []
-    for pair, a, b in zip(pairs, ours, theirs, strict=True):
+    for pair, a, b in zip(pairs, reference, candidate, strict=True):
         laid_out = in_reference_layout(matched, pair, b)
         known = laid_out is not None and a.shape == laid_out.shape and a.dtype.kind == "f"
         found.append(a + laid_out if known else 0.0)
@@ -62,13 +62,13 @@ def lost_in_outputs(matched: Match, pair: OutputPair, shape: tuple[int, ...]) ->
     tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
     draws = typed(tapes[1], matched.draws)
     try:
-        ours, theirs = (
+        reference, candidate = (
             lost_in_kernels(tape, [value], given)[value]
             for tape, value, given in zip(tapes, values, ({}, draws), strict=True)
         )
     except ParityError:
         return 0.0
-    laid_out = in_reference_layout(matched, pair, theirs)
-    if laid_out is not None and laid_out.shape == ours.shape:
-        return np.maximum(ours, laid_out)
-    return ours if ours.shape == shape else 0.0
+    laid_out = in_reference_layout(matched, pair, candidate)
+    if laid_out is not None and laid_out.shape == reference.shape:
+        return np.maximum(reference, laid_out)
+    return reference if reference.shape == shape else 0.0

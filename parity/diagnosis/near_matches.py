@@ -36,18 +36,18 @@ def mismatch_of_near(scene: Scene, pair: Pair) -> tuple[Mismatch, Match]:
         The mismatch; and the match, which is another one where a larger difference was repaired.
     """
     found = scene.found
-    ours, theirs = scene.regions(pair.reference, pair.candidate)
-    explained = scene.explained(ours, pair.reference, theirs, pair.candidate, pair.residual)
-    if pair.residual > explained and min(ours.computing, theirs.computing) > 1:
+    reference, candidate = scene.regions(pair.reference, pair.candidate)
+    explained = scene.explained(reference, pair.reference, candidate, pair.candidate, pair.residual)
+    if pair.residual > explained and min(reference.computing, candidate.computing) > 1:
         ends = OutputPair("", pair.reference, pair.candidate)
         step = CutSearch(Scene(found, [ends])).first_mismatch()
         if step is not None and step[0].residual > step[0].explained:
             return step
-    leaves = tuple(scene.differing_leaves(ours, theirs))
+    leaves = tuple(scene.differing_leaves(reference, candidate))
     ends_ = (pair.reference, pair.candidate)
     reconverges = reconverges_later(found, pair.candidate)  # near values go on as the reference's
     mismatch = Mismatch(
-        ours, theirs, ends_, pair.order, pair.residual, reconverges, explained, leaves
+        reference, candidate, ends_, pair.order, pair.residual, reconverges, explained, leaves
     )
     return mismatch, found
 

@@ -1,7 +1,7 @@
 """What a region computes, as a normalisation: found by asking it, not by its operations.
 
 A normalisation is (x - mean) / divisor * scale + offset, the divisor made of the spread of x and of
-an epsilon. On huge inputs the epsilon is nothing, and what is left tells over which axes the spread
+an epsilon. On huge inputs the epsilon is nothing, and what is left shows over which axes the spread
 is taken, and the scale; on tiny inputs it is nearly all there is; the odd and the even part of
 the response tell scale and offset apart. So each is read off by itself, whatever the size of the
 user's inputs, and however the framework computes it.
@@ -214,8 +214,8 @@ def describe(probes: Probes, side: int) -> Form | None:
         return None
     scale = _ratio([(x, odd) for x, odd, _ in draws])
     if scale is not None:
-        ours = [probes.response(side, draw, 1.0) for draw in (1, 2)]
-        return Affine(scale, ours[0][2])
+        reference = [probes.response(side, draw, 1.0) for draw in (1, 2)]
+        return Affine(scale, reference[0][2])
     if _size(draws[1][1]) > 30 * _size(odd):
         return None
     for statistics in _statistics(x.shape):
@@ -277,7 +277,7 @@ def describe_local(probes: Probes, side: int) -> LocalResponse | None:
         found = _of_windows(x, odd, axis, small)
         if found is None:
             continue
-        # where bias and sum count alike: what merely saturates is told apart
+        # where bias and sum count alike: what merely saturates is distinguished
         x, odd, _ = probes.response(side, 1, (found.bias / found.alpha) ** 0.5)
         if _small(found(x) - odd, odd):
             return found

@@ -41,42 +41,48 @@ class Apart:
 def names_of(matched: Match, pairs: Sequence[OutputPair]) -> tuple[list[str], list[str]]:
     """The names of outputs in the reference, and in the candidate."""
     tapes = matched.reference.tape, matched.side.tape
-    ours, theirs = ({value: name for name, value in tape.outputs.items()} for tape in tapes)
-    return [ours[pair.reference] for pair in pairs], [theirs[pair.candidate] for pair in pairs]
+    reference, candidate = ({value: name for name, value in tape.outputs.items()} for tape in tapes)
+    return [reference[pair.reference] for pair in pairs], [
+        candidate[pair.candidate] for pair in pairs
+    ]
 
 
 def gaps(
-    matched: Match, pairs: Sequence[OutputPair], ours: Outputs, theirs: Outputs
+    matched: Match, pairs: Sequence[OutputPair], reference: Outputs, candidate: Outputs
 ) -> dict[str, Gap]:
     """By how much outputs of two runs differ, by name."""
     found = {}
     for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
-        if name not in ours or other not in theirs:
+        if name not in reference or other not in candidate:
             found[pair.name] = unlike(())
         else:
-            laid_out = lay(matched, pair, theirs[other], ours[name].shape)
-            found[pair.name] = _gap(ours[name], laid_out)
+            laid_out = lay(matched, pair, candidate[other], reference[name].shape)
+            found[pair.name] = _gap(reference[name], laid_out)
     return found
 
 
 def differ(
-    matched: Match, pairs: Sequence[OutputPair], ours: Outputs, theirs: Outputs, limit: float
+    matched: Match,
+    pairs: Sequence[OutputPair],
+    reference: Outputs,
+    candidate: Outputs,
+    limit: float,
 ) -> bool:
-    return not difference(matched, pairs, ours, theirs) <= limit
+    return not difference(matched, pairs, reference, candidate) <= limit
 
 
 def difference(
-    matched: Match, pairs: Sequence[OutputPair], ours: Outputs, theirs: Outputs
+    matched: Match, pairs: Sequence[OutputPair], reference: Outputs, candidate: Outputs
 ) -> float:
     """The largest relative difference of outputs of two runs; inf where they cannot be compared."""
     found = [0.0]
     for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
-        if name not in ours or other not in theirs:
+        if name not in reference or other not in candidate:
             return float("inf")
-        laid_out = lay(matched, pair, theirs[other], ours[name].shape)
-        if laid_out.shape != ours[name].shape:
+        laid_out = lay(matched, pair, candidate[other], reference[name].shape)
+        if laid_out.shape != reference[name].shape:
             return float("inf")
-        found.append(by_column(ours[name], laid_out))
+        found.append(by_column(reference[name], laid_out))
     return max(found)
 
 
@@ -169,7 +175,7 @@ def _both_precisions(plain: PlainRun, at: int) -> tuple[Outputs, Outputs] | None
 def _rounded(matched: Match, side: int, runs: tuple[Outputs, Outputs] | None, one: Apart) -> Gap:
     """By how much a model's output is rounded there: what float64 gives instead.
 
-    Of a list that is as long as rounding has it float64 may give another, which tells nothing.
+    Of a list that is as long as rounding has it float64 may give another, which shows nothing.
     """
     name = one.names[side]
     if runs is None or name not in runs[0] or runs[0][name].shape != runs[1][name].shape:

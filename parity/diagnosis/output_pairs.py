@@ -236,29 +236,29 @@ def _pair(ours: _Node, theirs: _Node, found: Named, placed: bool) -> None:
             _pair(one, other, found, placed=True)
 
 
-def _are_in_one_order(ours: _Node, theirs: _Node) -> bool:
+def _are_in_one_order(reference: _Node, candidate: _Node) -> bool:
     """Whether two tuples hold the same in another nesting: (y, h, c) and (y, (h, c))."""
-    if not (ours.is_sequence and theirs.is_sequence):
+    if not (reference.is_sequence and candidate.is_sequence):
         return False
-    if [node.kind for node in ours.leaves()] != [node.kind for node in theirs.leaves()]:
+    if [node.kind for node in reference.leaves()] != [node.kind for node in candidate.leaves()]:
         return False
-    plain = ours.is_all_sequences and theirs.is_all_sequences
-    return plain or ours.below.keys() != theirs.below.keys()
+    plain = reference.is_all_sequences and candidate.is_all_sequences
+    return plain or reference.below.keys() != candidate.below.keys()
 
 
-def _pair_rest(ours: _Node, theirs: _Node, common: set[str], found: Named) -> None:
+def _pair_rest(reference: _Node, candidate: _Node, common: set[str], found: Named) -> None:
     """Pairs by name what one model has in a container of its own, and the other beside the rest."""
     rest = [
         _Node(node.path, below={key: one for key, one in node.below.items() if key not in common})
-        for node in (ours, theirs)
+        for node in (reference, candidate)
     ]
     one, other = (node.only or node for node in rest)
     if any(_count(one, other, key) for key in one.below if key in other.below):
         _pair(one, other, found, placed=False)
 
 
-def _count(ours: _Node, theirs: _Node, key: str) -> bool:
-    return ours.below[key].counts and theirs.below[key].counts
+def _count(reference: _Node, candidate: _Node, key: str) -> bool:
+    return reference.below[key].counts and candidate.below[key].counts
 
 
 # --- what places do not tell ---------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The verdict on each output by itself: of several heads one may part while the others agree."""
+"""The verdict on each output by itself: of several heads one may differ while the others agree."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def output_verdicts(
 
 def output_matches(found: Match, pair: OutputPair) -> bool:
     """Whether a candidate's output is the reference's, element by element."""
-    theirs = in_reference_layout(found, pair, found.side.array(pair.candidate))
-    if theirs is None:
+    candidate = in_reference_layout(found, pair, found.side.array(pair.candidate))
+    if candidate is None:
         return False
     if is_constant(found, pair):
-        return residual(found.reference.array(pair.reference), theirs) <= 4 * U32
-    return found.reference.distance(pair.reference, theirs) <= SAME
+        return residual(found.reference.array(pair.reference), candidate) <= 4 * U32
+    return found.reference.distance(pair.reference, candidate) <= SAME
 
 
 def is_constant(found: Match, pair: OutputPair) -> bool:
@@ -111,7 +111,7 @@ _WAYS = (1, -1), (-1, 1)
 def in_layout_of_a_cube(found: Match, pair: OutputPair, candidate: Array) -> Array:
     """Images laid out as the reference's, where these have as many channels as rows and columns.
 
-    What was matched tells there how the axes lie.
+    What was matched shows there how the axes lie.
     """
     known = found.pairs.get(pair.candidate)
     if known is None or known.order.identity or known.reference != pair.reference:
@@ -136,10 +136,10 @@ def _same(matched: Match, pair: OutputPair) -> bool:
 
 def _gap(matched: Match, pair: OutputPair, run: Replay) -> float:
     """How far an output of a run of the candidate is from the reference's, relative."""
-    theirs = run.array(pair.candidate)
-    if matched.reference.array(pair.reference).shape != theirs.shape:
+    candidate = run.array(pair.candidate)
+    if matched.reference.array(pair.reference).shape != candidate.shape:
         return math.inf
-    return matched.reference.distance(pair.reference, theirs)
+    return matched.reference.distance(pair.reference, candidate)
 
 
 def _kinds(matched: Match, value: int, ends: Mapping[int, str]) -> set[str]:
@@ -150,12 +150,12 @@ def _kinds(matched: Match, value: int, ends: Mapping[int, str]) -> set[str]:
 
 
 def _equal_as_ran(matched: Match, pair: OutputPair) -> bool:
-    ours, theirs = (
+    reference, candidate = (
         tape.adapter.to_numpy(tape.recorded[value])
         for tape, value in (
             (matched.reference.tape, pair.reference),
             (matched.side.tape, pair.candidate),
         )
     )
-    floats = ours.dtype.kind == theirs.dtype.kind == "f"
-    return np.array_equal(ours, theirs, equal_nan=floats)
+    floats = reference.dtype.kind == candidate.dtype.kind == "f"
+    return np.array_equal(reference, candidate, equal_nan=floats)

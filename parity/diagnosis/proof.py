@@ -1,4 +1,4 @@
-"""Whether a fix, put in alone, makes the candidate reconverge with the reference: measured.
+"""Whether a fix, substituted alone, makes the candidate reconverge with the reference: measured.
 
 What the repaired candidate would give is substituted into the candidate's own float64 run, in which
 nothing else is repaired. Everything that depends on that place must then be the reference's, down
@@ -26,7 +26,7 @@ from parity.tape import Array, Replay, Tape
 
 
 class Proofs:
-    """What fixes do in the candidate's own run, each put in alone.
+    """What fixes do in the candidate's own run, each substituted alone.
 
     Attributes:
         matched: the match as the models are.

@@ -106,24 +106,26 @@ class _Trial:
         """The first turn in which the outputs differ; None if they agree in all."""
         for turn in range(after + 1, self.turns + 1):
             try:
-                ours, theirs = self.runs(drawing, turn)
+                reference, candidate = self.runs(drawing, turn)
             except ReplayError:  # fresh samples outside what an operation takes
                 self.refused += 1
                 if self.refused >= limits.REFUSED_REDRAWS:
                     return None
                 continue
-            if self.are_apart(ours, theirs) or not self._are_of_one_law(drawing, ours, theirs):
+            if self.are_apart(reference, candidate) or not self._are_of_one_law(
+                drawing, reference, candidate
+            ):
                 return turn
         return None
 
     def runs(self, drawing: Drawing, turn: int) -> tuple[Replay, Replay]:
         return _runs(self._on(drawing, turn), self.base, turn)
 
-    def are_apart(self, ours: Replay, theirs: Replay) -> bool:
+    def are_apart(self, reference: Replay, candidate: Replay) -> bool:
         """Whether the outputs differ by more than constants leave, in any slice."""
         return any(
             not (part <= _of_shape(limit, part)).all()
-            for name, parts in self._gaps(ours, theirs)
+            for name, parts in self._gaps(reference, candidate)
             for part, limit in zip(parts, self.limits.get(name, ()), strict=False)
         )
 
@@ -137,13 +139,13 @@ class _Trial:
             for part in parts
         )
 
-    def _gaps(self, ours: Replay, theirs: Replay) -> Iterator[tuple[str, list[Array]]]:
+    def _gaps(self, reference: Replay, candidate: Replay) -> Iterator[tuple[str, list[Array]]]:
         """By how much outputs differ, as a whole and in each slice of some numbers.
 
         A slice counts by what it is on the recorded samples, too: others may leave next to nothing.
         """
         for pair in self.outputs:
-            a, b = ours.array(pair.reference), theirs.array(pair.candidate)
+            a, b = reference.array(pair.reference), candidate.array(pair.candidate)
             if a.shape == b.shape:
                 found = [np.array([by_column(a, b)])]
                 for (gap, size), usual in zip(largest(a, b), self.sizes[pair.name], strict=False):
@@ -152,10 +154,10 @@ class _Trial:
                         found.append(gap / np.maximum(size, least))
                 yield pair.name, found
 
-    def _are_of_one_law(self, drawing: Drawing, ours: Replay, theirs: Replay) -> bool:
+    def _are_of_one_law(self, drawing: Drawing, reference: Replay, candidate: Replay) -> bool:
         """Whether what kernels draw by, as a rate that is drawn itself, is the same in a turn."""
         return all(
-            stays_one(drawing.candidate[value], choice, ours, theirs)
+            stays_one(drawing.candidate[value], choice, reference, candidate)
             for value, choice in drawing.chosen.items()
         )
 
@@ -177,8 +179,8 @@ class _Trial:
         return match(side, self.found.side.tape, drawing=here)
 
     def _side(self, drawing: Drawing, turn: int) -> Indexed:
-        ours, _ = self.runs(drawing, turn)
-        return Indexed(self.found.reference.tape, ours)
+        reference, _ = self.runs(drawing, turn)
+        return Indexed(self.found.reference.tape, reference)
 
     def _on(self, drawing: Drawing, turn: int) -> Match:
         return replace(self.found, drawing=replace(drawing, turn=turn))

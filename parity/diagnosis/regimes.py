@@ -206,7 +206,7 @@ def _fairly(moved: Array, size: Array) -> Array:
     """How far rounding moves elements, or what is usual nearby for numbers of their size."""
     with np.errstate(all="ignore"):
         share = np.where((size > 0) & np.isfinite(size), moved / size, 0.0)
-        # of a few numbers that cannot be told by columns, most may be noisy, and excuse no other
+        # of a few numbers that columns do not distinguish, most may be noisy, and excuse no other
         few = at_least_usual(moved, np.median) is moved
         middle = lower_quartile if few else np.median
         usual = np.minimum(_usual(moved, middle), _usual(share, middle) * size)

@@ -289,5 +289,5 @@ def _distance(a: Array, b: Array) -> float:
 def _exceeds(a: Array, b: Array, slack: float) -> float:
     """By how much a larger share of `a` lies below some number than of `b` below that and more."""
     below = np.searchsorted(a, a, "right") / a.size
-    theirs = np.searchsorted(b, a + slack, "right") / b.size
-    return float((below - theirs).max())
+    candidate = np.searchsorted(b, a + slack, "right") / b.size
+    return float((below - candidate).max())

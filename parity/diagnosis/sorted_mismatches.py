@@ -89,7 +89,7 @@ class SortedMismatches:
 
     Attributes:
         faults: divergences, with what else is known of each.
-        unverified: reasons why something could not be told.
+        unverified: reasons why something is not known.
         elsewhere: where other inputs than those that were given show a divergence.
     """
 
@@ -156,8 +156,8 @@ class SortedMismatches:
 
 
 def _as_note(divergence: Divergence, whole: float) -> Note:
-    """What is no divergence on these inputs; another weight is told as what it is."""
-    agree = f"nothing put in, the models' outputs agree to {whole:.0e} in float64"
+    """What is no divergence on these inputs; another weight is named as such."""
+    agree = f"with nothing substituted the models' outputs agree to {whole:.0e} in float64"
     cause = divergence.cause
     sites = divergence.reference, divergence.candidate
     if cause is not None and cause.kind in _OTHER_WEIGHTS:
@@ -174,12 +174,13 @@ def _unverified(kind: str, mismatch: Mismatch) -> str:
     if kind == "host-read":
         return (
             f"{what} computes with numbers that Python made of the model's values, "
-            f"and differs by {mismatch.residual:.1e}: rounding cannot be told from a fault. Keep "
-            "them tensors"
+            f"and differs by {mismatch.residual:.1e}: rounding cannot be distinguished from a fault. "
+            "Keep them tensors"
         )
     if kind == "other-length":
         return (
             f"{what} gives more numbers in float64 than as it ran, or fewer, as of those above a "
-            f"limit, and differs by {mismatch.residual:.1e}: rounding cannot be told from a fault"
+            f"limit, and differs by {mismatch.residual:.1e}: rounding cannot be distinguished from a "
+            "fault"
         )
-    return f"{what} has no float64: rounding cannot be told from a fault there"
+    return f"{what} has no float64: rounding cannot be distinguished from a fault there"

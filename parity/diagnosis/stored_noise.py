@@ -134,8 +134,8 @@ def _cut(draw: Array, shape: tuple[int, ...], count: int) -> Array | None:
 def _moved(plain: PlainRun, draws: _Draws, names: Sequence[str]) -> float:
     """By how much of their size outputs move where the inputs and draws move by a rounding."""
     found = [0.0]
-    ours = as_ran(plain, draws)
+    reference = as_ran(plain, draws)
     for seed in range(limits.NUDGES):
-        moved: Outputs = nudged_run(plain, draws, seed, None) or ours
-        found += [residual(ours[name], moved[name]) for name in names]
+        moved: Outputs = nudged_run(plain, draws, seed, None) or reference
+        found += [residual(reference[name], moved[name]) for name in names]
     return max(found)

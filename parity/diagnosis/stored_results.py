@@ -136,9 +136,9 @@ def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
     found: dict[str, str] = {}
     for at in range(len(plain[0].orders)):
         try:
-            ours, theirs = (_others(elsewhere(one, at)) for one in plain)
-            for name in ours.keys() & theirs.keys():
-                if apart(ours[name], theirs[name]) and _is_steady(plain, name, at):
+            reference, candidate = (_others(elsewhere(one, at)) for one in plain)
+            for name in reference.keys() & candidate.keys():
+                if apart(reference[name], candidate[name]) and _is_steady(plain, name, at):
                     found[name] = f"output {name!r}: {on_others(plain, at)}"
         except ParityError:  # a model takes no samples in this order
             continue
@@ -202,12 +202,12 @@ def _as_they_lie(
     """
     if len(plain[0].orders[at]) == plain[0].count:
         return pairs
-    ours, theirs = (elsewhere(one, at) for one in plain)
+    reference, candidate = (elsewhere(one, at) for one in plain)
     found = []
     for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
-        both = name in ours and other in theirs
-        shape = ours[name].shape if both else ()
-        if not both or lay(matched, pair, theirs[other], shape).shape == shape:
+        both = name in reference and other in candidate
+        shape = reference[name].shape if both else ()
+        if not both or lay(matched, pair, candidate[other], shape).shape == shape:
             found.append(pair)
     return found
 

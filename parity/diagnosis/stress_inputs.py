@@ -41,8 +41,8 @@ def amplified(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]
         outputs: of the models. What the difference grows to has to reach one of them.
 
     Says nothing where the inputs of the two regions cannot be changed alike, or where on the same
-    inputs the two models meet again soon after: what ends the regions then only looks alike, as
-    x / 6 + 0.5 and its clipped value do on small inputs.
+    inputs the two models reconverge soon after: the values that end the regions then only look
+    alike, as x / 6 + 0.5 and its clipped value do on small inputs.
     """
     case = case_of(repaired, mismatch, same_inputs=True)
     if case is None:
@@ -78,10 +78,10 @@ def _grows(case: Case, outputs: Sequence[OutputPair] = ()) -> str:
         if not changed:
             return ""
         try:
-            ours, theirs = case.replays(changed)
+            reference, candidate = case.replays(changed)
         except ReplayError:  # outside what an operation takes, as a negative scale
             continue
-        a, b = case.ends(ours, theirs)
+        a, b = case.ends(reference, candidate)
         if not (np.isfinite(a).all() and np.isfinite(b).all()):
             continue
         if _size(a) < limits.VISIBLE_UNDER_STRESS * max(map(_size, changed.values())):
@@ -93,7 +93,7 @@ def _grows(case: Case, outputs: Sequence[OutputPair] = ()) -> str:
             continue
         explained = max(
             explained_by_constants(run.tape, run, view.ops, [v.id for v in view.leaves], view.end)
-            for run, view in ((ours, case.reference), (theirs, case.candidate))
+            for run, view in ((reference, case.reference), (candidate, case.candidate))
         )
         if not gap > limits.STANDS_OUT * explained or not _gradually(case, vary, gap):
             continue

@@ -1,4 +1,4 @@
-"""Suggests how to mend a line: the call that it holds with one argument changed."""
+"""Suggests how to fix a line: the call that it holds with one argument changed."""
 
 from __future__ import annotations
 

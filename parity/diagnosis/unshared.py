@@ -35,24 +35,24 @@ def unshared(matched: Match, outputs: Sequence[OutputPair]) -> Mismatch | None:
     if not apart:
         return None
     sides = matched.reference, matched.side
-    ours, theirs = (list(_weights(side)) for side in sides)
+    reference, candidate = (list(_weights(side)) for side in sides)
     numbers = [
         sum(side.tape.values[value].size for value in weights)
-        for side, weights in zip(sides, (ours, theirs), strict=True)
+        for side, weights in zip(sides, (reference, candidate), strict=True)
     ]
-    if min(len(ours), len(theirs)) < limits.SEVERAL_WEIGHTS or numbers[0] != numbers[1]:
+    if min(len(reference), len(candidate)) < limits.SEVERAL_WEIGHTS or numbers[0] != numbers[1]:
         return None
-    if _any_shared(matched, ours, theirs):
+    if _any_shared(matched, reference, candidate):
         return None
-    made = (value for value in _made_with(sides[1].tape, theirs) if value in matched.pairs)
+    made = (value for value in _made_with(sides[1].tape, candidate) if value in matched.pairs)
     if any(map(matched.side.informative, made)):
         return None
     mismatch = Scene(matched, apart).up_to_the_outputs(with_leaves=False)
-    return replace(mismatch, unshared=len(ours))
+    return replace(mismatch, unshared=len(reference))
 
 
 def cause_of(mismatch: Mismatch) -> Cause:
-    """What is told of models that share no weights."""
+    """The cause of a divergence of models that share no weights."""
     names = mismatch.reference.tape.model, mismatch.candidate.tape.model
     return Cause(
         kind=UNSHARED,
@@ -115,13 +115,13 @@ def _read_as(tape: Tape, leaf: int) -> Iterator[int]:
     return (value for value, op in reading if op.index in tape.used)
 
 
-def _any_shared(matched: Match, ours: Sequence[int], theirs: Sequence[int]) -> bool:
+def _any_shared(matched: Match, reference: Sequence[int], candidate: Sequence[int]) -> bool:
     """Whether a weight of one model is one of the other's; the first that is ends the search."""
-    for value in theirs:
+    for value in candidate:
         if matched.reference.partner(matched.side.array(value), matched.side.print(value)):
             return True
-    arrays = [matched.reference.array(value) for value in ours]
-    others = [matched.side.array(value) for value in theirs]
+    arrays = [matched.reference.array(value) for value in reference]
+    others = [matched.side.array(value) for value in candidate]
     sizes = [Counter(array.size for array in held) for held in (arrays, others)]
     if sizes[0] != sizes[1]:  # gates are joined in one model alone
         joined = [array for array in arrays if array.size not in sizes[1]]

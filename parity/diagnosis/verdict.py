@@ -1,4 +1,4 @@
-"""From what matched and where the models part to the verdict, with every reason for it."""
+"""From what matched and where the models diverge to the verdict, with every reason for it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Verdict:
         verdict: `"parity"`, `"diverged"` or `"unverified"`.
         reasons: why it is not parity, in the user's words, the first the most important.
         divergences: root causes in the order of the data flow.
-        notes: what is told without being an alarm.
+        notes: what is reported without being an alarm.
         ends: the candidate's values that end a mismatch, with its kind.
         outputs: the verdict on each output by itself, by name.
         noted: what the notes are of, with its kind, where it was found between operations.

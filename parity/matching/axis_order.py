@@ -158,18 +158,18 @@ def _likely_orders(a: Array, b: Array, apart: float) -> Iterator[Order]:
         return
     first = next(every)  # the usual one; of large arrays sums take longer
     yield first
-    ours, theirs = _sums(a), _sums(b)
-    if not all(np.isfinite(one).all() for one in (*ours, *theirs)):
+    reference, candidate = _sums(a), _sums(b)
+    if not all(np.isfinite(one).all() for one in (*reference, *candidate)):
         yield from every
         return
     may_be = [
         [
             axis
-            for axis, one in enumerate(ours)
+            for axis, one in enumerate(reference)
             if len(one) == len(other)
             and _close(one, other, limits.SUMS_APART * apart * (a.size / len(one)) ** 0.5)
         ]
-        for other in theirs
+        for other in candidate
     ]
     for axes in _choices(may_be):
         if axes != first.axes:

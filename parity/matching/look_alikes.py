@@ -1,4 +1,4 @@
-"""Tells a look-alike of a value from its partner, by what follows if it is put in."""
+"""Tells a look-alike of a value from its partner, by what follows if it is substituted."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ def leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
 
     That tells a look-alike from a partner. A product without its bias is near the sum where the
     bias is small, half of `x` near its GELU where `x` is small: what the candidate lacks there it
-    adds next, and what was put in would have it twice. One value is not enough to trust a
-    replacement: `(xW + hU) + b` has a sum in common with `(xW + b) + hU` if `xW + b` is put in. And
-    what the reference makes the value of says nothing for it: of a logarithm that is put in for the
-    argument of an exponential, the exponential makes what the logarithm was taken of.
+    adds next, and the substituted value would have it twice. One value is not enough to trust a
+    replacement: `(xW + hU) + b` has a sum in common with `(xW + b) + hU` if `xW + b` is
+    substituted. And
+    what the reference makes the value of says nothing for it: of a logarithm that is substituted
+    for the argument of an exponential, the exponential makes what the logarithm was taken of.
     """
     tape = found.side.tape
     alone, replaced = run.branch(), run.branch()
@@ -32,9 +33,9 @@ def leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
         try:
             for branch in (alone, replaced):
                 step_to(tape, later, branch, found)
-        except ReplayError:  # what is put in does not fit what follows
+        except ReplayError:  # the substituted value does not fit what follows
             return True
-        if later.role == "move":  # it gives what was put in
+        if later.role == "move":  # it gives the substituted value
             continue
         speaks = False
         for value in later.outputs:

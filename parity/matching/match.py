@@ -132,15 +132,15 @@ def _inputs_in_full(found: Match) -> dict[int, Array]:
 
     Only where the one's are the other's, correctly rounded: inputs of the candidate's own count.
     """
-    ours, theirs = found.reference.tape, found.side.tape
+    reference, candidate = found.reference.tape, found.side.tape
     full = {}
-    for name, value in theirs.inputs.items():
-        other = ours.inputs.get(name)
-        if other is None or ours.values[other].dtype == theirs.values[value].dtype:
+    for name, value in candidate.inputs.items():
+        other = reference.inputs.get(name)
+        if other is None or reference.values[other].dtype == candidate.values[value].dtype:
             continue
-        shapes = ours.values[other].shape, theirs.values[value].shape
+        shapes = reference.values[other].shape, candidate.values[value].shape
         order = next((order for order in orders(*shapes) if order.stable), None)
-        if order is None or not rounded_alike(ours, other, theirs, value, order):
+        if order is None or not rounded_alike(reference, other, candidate, value, order):
             continue
         if found.side.array(value).dtype.kind == "f":
             full[value] = order.apply(found.reference.array(other))
@@ -157,7 +157,7 @@ def pair_up_leaves(found: Match, leaves: Iterable[int]) -> None:
 
 
 def rematch(found: Match, injected: dict[int, Array], go_on: Callable[[Match, Op], bool]) -> Match:
-    """Matches anew what depends on values that are put in by force.
+    """Matches anew what depends on substituted values.
 
     Args:
         injected: candidate's value id to the array to put there, besides those of `found`.
@@ -184,7 +184,9 @@ def rematch(found: Match, injected: dict[int, Array], go_on: Callable[[Match, Op
         fresh.side.run = run
         for value in op.outputs:
             if value in found.injected and value not in injected:
-                run.replace(value, found.injected[value])  # what comes before it was put in later
+                run.replace(
+                    value, found.injected[value]
+                )  # what comes before it was substituted later
             if value in fresh.injected:
                 continue
             fresh.pairs.pop(value, None)
@@ -208,15 +210,15 @@ class _Enough(Exception):
 
 def share(found: Match, pair: Pair, run: Replay) -> None:
     """Lets a large value that is its partner to the bit lie where that one does."""
-    theirs, value = found.reference.run, pair.reference
+    candidate, value = found.reference.run, pair.reference
     array = run.array(pair.candidate)
     if array.size < limits.LARGE_VALUE or pair.residual or not pair.order.identity:
         return
-    if found.side.tape.adapter is not theirs.tape.adapter or value not in theirs.native:
+    if found.side.tape.adapter is not candidate.tape.adapter or value not in candidate.native:
         return
-    own = theirs.array(value)
+    own = candidate.array(value)
     if array.dtype.kind == "f" and same_bits(own, array):
-        run.native[pair.candidate], run._arrays[pair.candidate] = theirs.native[value], own
+        run.native[pair.candidate], run._arrays[pair.candidate] = candidate.native[value], own
 
 
 def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:

@@ -102,7 +102,7 @@ class Indexed(Side):
                 is that value after one more small step (an epsilon added), not its partner.
 
         Returns:
-            A pair; or the id of a value with the same numbers in an arrangement that no axis order
+            A pair; or the id of a value with the same values in an arrangement that no axis order
             explains; or None.
         """
         arranged: int | None = None
@@ -192,11 +192,11 @@ class Match:
 
     Attributes:
         pairs: by the candidate's value id.
-        arranged: candidate's value to the reference's value with the same numbers in an
+        arranged: candidate's value to the reference's value with the same values in an
             arrangement that no axis order explains.
         side: the candidate's own values, replaced by their partners where they have one.
         taken: the reference's values that have an equal partner.
-        injected: candidate's values that were put in by force, with what was put there.
+        injected: candidate's substituted values, with the arrays.
         inputs: the candidate's inputs that were replaced by the reference's to begin with.
         draws: what was substituted for the candidate's random draws: the reference's samples, in
             the candidate's layout.

@@ -2,8 +2,8 @@
 
 As the cosines of rotary positions, or the schedule of a diffusion. No input reaches either, so that
 the table that ran is all that there ever is: were it computed in float64 it would be another one
-wherever float32 loses digits of it, and the model that computes it would part there from the model
-that holds it. In float64 both have the one that is held.
+wherever float32 loses digits of it, and the model that computes it would differ there from the
+model that holds it. In float64 both have the one that is held.
 """
 
 from __future__ import annotations

@@ -206,7 +206,9 @@ def test_a_function_of_numpy_without_float64_is_named_without_a_place(
     reference = parity.wrap(lambda x: torch.tanh(x @ FIRST), framework="torch")
     found = parity.compare(reference, parity.wrap(narrow, framework="numpy"), inputs=X)
     reasons = found.comparisons[0].reasons
-    assert reasons == ("narrow has no float64: rounding cannot be told from a fault there",)
+    assert reasons == (
+        "narrow has no float64: rounding cannot be distinguished from a fault there",
+    )
 
 
 def test_what_no_output_shows_is_put_down_to_rounding_only_where_it_is_small() -> None:
