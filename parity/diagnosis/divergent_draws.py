@@ -377,8 +377,7 @@ def _why(left: Sequence[Unit], free: Sequence[Unit]) -> str:
     """Why draws have no counterpart, and what to do."""
     return (
         f"random draws could not be paired: the candidate draws {left[0]}, the reference "
-        f"{free[0]}. "
-        f"{_DO}"
+        f"{free[0]}. {_DO}"
     )
 
 

@@ -72,8 +72,8 @@ def _later_ends(
 ) -> Iterator[tuple[tuple[int, int], Order | None]]:
     """This case's own ends, and the next pairs of values that depend on them.
 
-    A clip that cuts nothing off gives its input. Of equal values the first is
-    an end, and the last one too: on other inputs they differ.
+    A clip that cuts nothing off gives its input. Of equal values the first is an end,
+    and the last one too: on other inputs they differ.
     """
     a, b = case.reference.end, case.candidate.end
     yield (a, b), case.order

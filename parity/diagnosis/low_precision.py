@@ -194,19 +194,12 @@ def _rounded_inside(repaired: Match) -> list[Note]:
         if op is None:
             continue
         other = _counterpart(repaired, tape, op)
-        reference, candidate = (
-            (op.site, other) if tape is repaired.reference.tape else (other, op.site)
+        sites = (op.site, other) if tape is repaired.reference.tape else (other, op.site)
+        detail = (
+            f"{tape.model} multiplies in TF32 from here on, which keeps 10 bits of each "
+            "number; in float64 the models agree. `parity doctor` shows the switches"
         )
-        notes.append(
-            Note(
-                "low-precision",
-                reference,
-                candidate,
-                effect,
-                f"{tape.model} multiplies in TF32 from here on, which keeps 10 bits of each "
-                "number; in float64 the models agree. `parity doctor` shows the switches",
-            )
-        )
+        notes.append(Note("low-precision", *sites, effect, detail))
     return notes
 
 

@@ -171,16 +171,15 @@ def _as_note(divergence: Divergence, whole: float) -> Note:
 
 def _unverified(kind: str, mismatch: Mismatch) -> str:
     what = site_of(mismatch.candidate).described
+    unclear = "rounding cannot be distinguished from a fault"
     if kind == "host-read":
         return (
             f"{what} computes with numbers that Python made of the model's values, "
-            f"and differs by {mismatch.residual:.1e}: rounding cannot be distinguished from a fault. "
-            "Keep them tensors"
+            f"and differs by {mismatch.residual:.1e}: {unclear}. Keep them tensors"
         )
     if kind == "other-length":
         return (
             f"{what} gives more numbers in float64 than as it ran, or fewer, as of those above a "
-            f"limit, and differs by {mismatch.residual:.1e}: rounding cannot be distinguished from a "
-            "fault"
+            f"limit, and differs by {mismatch.residual:.1e}: {unclear}"
         )
-    return f"{what} has no float64: rounding cannot be distinguished from a fault there"
+    return f"{what} has no float64: {unclear} there"
