@@ -21,7 +21,7 @@ from parity.diagnosis.view import view_of
 from parity.errors import ReplayError
 from parity.matching.axis_order import Order, orders
 from parity.matching.match import Match, Pair
-from parity.matching.source_layout import Written
+from parity.matching.source_layout import WrittenLayout
 from parity.tape import Array, Precision, Replay
 
 
@@ -204,9 +204,9 @@ class Case:
         return self._axis(axis, self.written.as_candidate)
 
     @cached_property
-    def written(self) -> Written:
+    def written(self) -> WrittenLayout:
         """The ends as the lines of code that make them give them."""
-        return Written(self.repaired, (self.reference.end, self.candidate.end), self.order)
+        return WrittenLayout(self.repaired, (self.reference.end, self.candidate.end), self.order)
 
     def _axis(self, axis: int, lay: Callable[[Array], Array]) -> int:
         shape = self.reference.value.shape
@@ -216,11 +216,6 @@ class Case:
         vary = [i for i in range(laid.ndim) if (np.diff(laid, axis=i) != 0).any()]
         axis = vary[-1] if vary else axis
         return -1 if axis == laid.ndim - 1 else axis
-
-    def entering_as_candidate(self, given: Mapping[int, Array]) -> dict[int, Array]:
-        """What enters the candidate's region, by the reference's value ids, as it lies there."""
-        ours = self._runs.replay(0, given)
-        return {partner: ours.array(partner) for partner in self.partners.values()}
 
     def replays(
         self, given: Mapping[int, Array], precision: Precision = "float64"

@@ -42,7 +42,7 @@ from parity.tape import Array, Op, Tape
 
 
 @dataclass(frozen=True)
-class Kind:
+class MismatchKind:
     """The kind of a mismatch, and what is to be said of it besides.
 
     Attributes:
@@ -59,7 +59,9 @@ class Kind:
 _LOST = "float32 loses where 1 is added to small numbers, and no float64 tells"
 
 
-def classify(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair] = ()) -> Kind:
+def classify(
+    repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair] = ()
+) -> MismatchKind:
     """The kind of a mismatch.
 
     Args:
@@ -69,46 +71,48 @@ def classify(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair] 
     if any(mismatch.random):
         told = of_draws(repaired, mismatch)
         if told is not None:
-            return Kind(*told)
+            return MismatchKind(*told)
     kind = _deterministic(repaired, mismatch, outputs)
     if kind.name == "divergence":
         law = one_law(repaired, mismatch)
         if law:
-            return Kind("random", law)
+            return MismatchKind("random", law)
         unpaired = same_distribution(repaired, mismatch) or not_sure(repaired, mismatch, outputs)
         if unpaired:
-            return Kind("unpaired-random", unpaired)
-    if kind == Kind("divergence"):
-        return Kind("divergence", other_distributions(repaired, mismatch))
+            return MismatchKind("unpaired-random", unpaired)
+    if kind == MismatchKind("divergence"):
+        return MismatchKind("divergence", other_distributions(repaired, mismatch))
     return kind
 
 
-def _deterministic(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]) -> Kind:
+def _deterministic(
+    repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]
+) -> MismatchKind:
     """The kind where the draws are paired, if there are any: they are values like others then."""
     if mismatch.values is None:
-        return Kind("divergence")
+        return MismatchKind("divergence")
     if _fell_back(repaired, mismatch):
         return _without_float64(repaired, mismatch)
     ops = [(side.tape, op) for side in (mismatch.reference, mismatch.candidate) for op in side.ops]
     baked = any(tape.is_baked(op) for tape, op in ops)
     rounded = any(op.index in tape.rounded_ops for tape, op in ops)
     if baked and mismatch.explained < mismatch.residual <= limits.BY_THE_HOST:
-        return Kind("host-read")
+        return MismatchKind("host-read")
     if mismatch.residual <= mismatch.explained:
         # numbers that the host made stay as they were, and say nothing on other inputs
         detail = "" if baked or rounded else amplified(repaired, mismatch, outputs)
         if detail:
-            return Kind("divergence", detail, elsewhere=True)
+            return MismatchKind("divergence", detail, elsewhere=True)
         other = other_parameters(repaired, mismatch)
         if other:
-            return Kind("parameter-differs", other)
-        return Kind("low-precision" if _low(mismatch) else "constant-precision")
+            return MismatchKind("parameter-differs", other)
+        return MismatchKind("low-precision" if _low(mismatch) else "constant-precision")
     if _is_of_another_length(repaired, mismatch):
-        return Kind("other-length")
+        return MismatchKind("other-length")
     working = _in_working_precision(repaired, mismatch)
     if is_rounding(mismatch.residual, working):
-        return Kind("rounding", f"in the working precision it is {working:.1e} of its size")
-    return Kind("divergence")
+        return MismatchKind("rounding", f"in the working precision it is {working:.1e} of its size")
+    return MismatchKind("divergence")
 
 
 def _fell_back(repaired: Match, mismatch: Mismatch) -> bool:
@@ -126,11 +130,11 @@ def _is_another(tape: Tape, op: Op) -> bool:
     return tape.kernels.get(op.index) is False
 
 
-def _without_float64(repaired: Match, mismatch: Mismatch) -> Kind:
+def _without_float64(repaired: Match, mismatch: Mismatch) -> MismatchKind:
     """Judged against what rounding does to these operations, if that can be measured."""
     case = case_of(repaired, mismatch, same_inputs=True)
     if case is None:
-        return Kind("no-float64")
+        return MismatchKind("no-float64")
     tape = repaired.reference.tape
 
     def ours(arrays: dict[int, Array]) -> Array:
@@ -159,16 +163,18 @@ def _without_float64(repaired: Match, mismatch: Mismatch) -> Kind:
     try:
         likelihood = null_test(ours, theirs, inputs, weights, own)
     except ReplayError:  # other inputs are outside what an operation takes
-        return Kind("no-float64")
+        return MismatchKind("no-float64")
     least = (1 / (RANK_DRAWS + 1)) ** limits.INDEPENDENT_INPUTS
     rate = f"false-alarm rate {least:.2g} for each such operation"
     if likelihood <= least:
         if all(_is_lost_of_ones(ours(arrays), theirs(arrays)) for arrays in inputs):
-            return Kind("no-float64", f"as they ran no element differs by more than {_LOST}")
-        return Kind("divergence", f"no float64 here: larger than rounding leaves ({rate})")
+            return MismatchKind(
+                "no-float64", f"as they ran no element differs by more than {_LOST}"
+            )
+        return MismatchKind("divergence", f"no float64 here: larger than rounding leaves ({rate})")
     apart = residual(ours(recorded), theirs(recorded))
     if apart > limits.WITHOUT_FLOAT64:
-        return Kind(
+        return MismatchKind(
             "no-float64",
             f"as they ran they differ by {apart:.1e} of their size; rounding leaves as much "
             "here, and without float64 it cannot be distinguished from a fault",
@@ -178,8 +184,12 @@ def _without_float64(repaired: Match, mismatch: Mismatch) -> Kind:
         for side in (mismatch.reference, mismatch.candidate)
         for op in side.ops
     ):
-        return Kind("no-float64")  # it may lose single elements, which count for nothing here
-    return Kind("null-distribution", f"no float64 here: no larger than rounding leaves ({rate})")
+        return MismatchKind(
+            "no-float64"
+        )  # it may lose single elements, which count for nothing here
+    return MismatchKind(
+        "null-distribution", f"no float64 here: no larger than rounding leaves ({rate})"
+    )
 
 
 def _is_lost_of_ones(reference: Array, candidate: Array) -> bool:

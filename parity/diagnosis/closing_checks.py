@@ -26,13 +26,13 @@ from parity.diagnosis.masks import unwritten_masks
 from parity.diagnosis.moved_outputs import lost_in_float64, moved_outputs
 from parity.diagnosis.other_samples import names_of
 from parity.diagnosis.output_rounding import (
-    Compared,
+    ComparedOutput,
     are_accounted,
     compared_outputs,
     exact_outputs,
 )
 from parity.diagnosis.regimes import precision_decides
-from parity.diagnosis.region import Leaf, Mismatch, OutputPair
+from parity.diagnosis.region import DifferingLeaf, Mismatch, OutputPair
 from parity.diagnosis.replay_check import Outputs, PlainRun, tape_doubts
 from parity.diagnosis.stored_noise import stored_beside_draws
 from parity.diagnosis.stored_results import stored_leaves, stored_results
@@ -244,7 +244,7 @@ _MAY_BE_LOST = ": float32 loses as much where 1 is added to small numbers, and n
 _MEASURED = ("rounding", "constant-precision")
 
 
-def _as_moved(matched: Match, compared: Sequence[Compared]) -> list[Compared]:
+def _as_moved(matched: Match, compared: Sequence[ComparedOutput]) -> list[ComparedOutput]:
     """The same, with no more accounted for than moves elements where all that is rounded moves."""
     found = []
     for one in compared:
@@ -258,7 +258,7 @@ def _as_moved(matched: Match, compared: Sequence[Compared]) -> list[Compared]:
 
 
 def _not_hidden(
-    matched: Match, compared: Sequence[Compared], found: Sequence[Unaccounted], exact: Outputs
+    matched: Match, compared: Sequence[ComparedOutput], found: Sequence[Unaccounted], exact: Outputs
 ) -> list[Unaccounted]:
     """The same, but excused what a function that has no float64 may lose where nothing looks."""
     if not any(run.fallbacks for run in (matched.reference.run, matched.side.run)):
@@ -274,7 +274,7 @@ def _not_hidden(
     return [one if one.name in faults else replace(one, excuse=_MAY_BE_LOST) for one in found]
 
 
-def _beyond_float64(matched: Match, compared: Sequence[Compared]) -> list[Compared]:
+def _beyond_float64(matched: Match, compared: Sequence[ComparedOutput]) -> list[ComparedOutput]:
     """The same, with what float64 itself does not compute accounted for."""
     found = []
     losses = lost_in_float64(matched, [one.pair for one in compared])
@@ -349,7 +349,7 @@ def _is_of_narrow_leaves(repaired: Match, mismatch: Mismatch, case: Case) -> boo
     return bool((gap <= limits.NOTED_ELEMENT * FACTOR * most).all())
 
 
-def _is_rounded(repaired: Match, leaf: Leaf) -> bool:
+def _is_rounded(repaired: Match, leaf: DifferingLeaf) -> bool:
     """Whether a constant differs by float32 rounding, of an element or of the largest."""
     pair = repaired.pairs.get(leaf.candidate) if leaf.candidate is not None else None
     if pair is None or pair.reference != leaf.reference:
@@ -362,7 +362,7 @@ def _is_rounded(repaired: Match, leaf: Leaf) -> bool:
 
 
 def exceeding(
-    compared: Sequence[Compared], candidate: Outputs, limit: float = ACCOUNTED
+    compared: Sequence[ComparedOutput], candidate: Outputs, limit: float = ACCOUNTED
 ) -> list[Unaccounted]:
     found = []
     for one in compared:

@@ -9,7 +9,7 @@ from math import inf
 
 from parity.budget import check
 from parity.diagnosis import limits
-from parity.diagnosis.region import Scene, Walk
+from parity.diagnosis.region import Scene, SideWalk
 from parity.matching.axis_order import Order, orders
 from parity.matching.fingerprint import Fingerprint
 from parity.matching.match import Pair
@@ -93,7 +93,7 @@ class CutCandidates:
         ]
         return sorted(fitting, key=lambda pair: self.depth(*pair))[: limits.PASSED_ON_TRIED]
 
-    def _values_passed_on(self, walk: Walk, outputs: Sequence[int]) -> list[int]:
+    def _values_passed_on(self, walk: SideWalk, outputs: Sequence[int]) -> list[int]:
         """Values with a partner that several operations of the differing part read, and no others.
 
         The other side may have changed them before.
@@ -160,7 +160,7 @@ class CutCandidates:
                 return first
             first, value = pair, op.inputs[0]
 
-    def _measure(self, walk: Walk, outputs: Sequence[int]) -> list[int]:
+    def _measure(self, walk: SideWalk, outputs: Sequence[int]) -> list[int]:
         """The unsettled values before `outputs`, with how far and from what they were computed."""
         tape = walk.side.tape
         found = []

@@ -13,7 +13,7 @@ import numpy as np
 
 from parity.diagnosis import limits
 from parity.diagnosis.case import Case, case_of
-from parity.diagnosis.region import Leaf, Mismatch
+from parity.diagnosis.region import DifferingLeaf, Mismatch
 from parity.errors import ReplayError
 from parity.matching.axis_order import orders
 from parity.matching.limits import SAME
@@ -64,7 +64,7 @@ def other_parameters(repaired: Match, mismatch: Mismatch) -> str:
     return f"{told}; on these inputs that changes no more than rounding would, on others it may"
 
 
-def _other(repaired: Match, leaf: Leaf) -> _Other | None:
+def _other(repaired: Match, leaf: DifferingLeaf) -> _Other | None:
     """A leaf of the candidate beside the reference's, in the order of axes that fits best."""
     if leaf.reference is None or leaf.candidate is None or leaf.relation == "arranged":
         return None

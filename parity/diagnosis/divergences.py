@@ -16,7 +16,7 @@ from parity.diagnosis.deduplicate import merge
 from parity.diagnosis.diagnose import Diagnosis, diagnose, repaired_alone
 from parity.diagnosis.joint_repair import Finding, without_effect, without_proof
 from parity.diagnosis.proof import Proofs
-from parity.diagnosis.region import Leaf, Mismatch, Region
+from parity.diagnosis.region import DifferingLeaf, Mismatch, Region
 from parity.diagnosis.sample_order import without_sorted
 from parity.diagnosis.unshared import cause_of
 from parity.matching.match import Match
@@ -140,7 +140,7 @@ def _distinct(region: Region) -> tuple[Site, ...]:
     return tuple(sites.values())
 
 
-def _leaf(matched: Match, leaf: Leaf) -> LeafDifference:
+def _leaf(matched: Match, leaf: DifferingLeaf) -> LeafDifference:
     def name(tape: Tape, value: int | None) -> str:
         if value is None:
             return ""

@@ -13,7 +13,7 @@ from parity.diagnosis.closing_checks import draws_by_itself, exceeding, not_draw
 from parity.diagnosis.moved_outputs import moved_outputs
 from parity.diagnosis.other_samples import differ
 from parity.diagnosis.output_rounding import (
-    Compared,
+    ComparedOutput,
     compared_outputs,
     exact_outputs,
     mostly_beyond,
@@ -156,7 +156,7 @@ def _at_a_jump(
     return found
 
 
-def _no_number_in_float64(one: Compared, candidate: Array) -> Array:
+def _no_number_in_float64(one: ComparedOutput, candidate: Array) -> Array:
     """Where a replay of one model is NaN or infinite, and neither was as it ran."""
     numbers = [np.isfinite(in_reals(array)) for array in (*one.ran, one.reference, candidate)]
     found: Array = numbers[0] & numbers[1] & (numbers[2] != numbers[3])

@@ -14,7 +14,7 @@ from typing import Any
 
 from parity.diagnosis import limits
 from parity.diagnosis.other_outputs import are_devices, brief, equal, is_array, is_plain, told
-from parity.diagnosis.output_pairs import Named, in_order, paired_names, recorded, wide
+from parity.diagnosis.output_pairs import NamedOutputs, in_order, paired_names, recorded, wide
 from parity.diagnosis.printed_numbers import compare_arrays, compare_leaves, equal_but_for_digits
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.renamed_settings import classes_of_one_module, renamed_settings
@@ -81,7 +81,7 @@ def judge_beside(
     return found
 
 
-def _in_another_order(candidate: Tape, pairs: Sequence[OutputPair], named: Named) -> str:
+def _in_another_order(candidate: Tape, pairs: Sequence[OutputPair], named: NamedOutputs) -> str:
     """Which outputs were paired by what they hold; "" if none were."""
     placed = [pair for pair in pairs if pair.name in named.placed]
     if all(pair.candidate == candidate.outputs[named.own(pair.name)] for pair in placed):
@@ -166,7 +166,7 @@ def _by_host(tape: Tape) -> set[int]:
 
 
 def _compare_leaves(
-    found: Beside, reference: Tape, candidate: Tape, plain: Sequence[PlainRun], named: Named
+    found: Beside, reference: Tape, candidate: Tape, plain: Sequence[PlainRun], named: NamedOutputs
 ) -> None:
     runs = plain or (None, None)
     candidate = named.of(candidate)
@@ -220,7 +220,7 @@ def apart(ours: Any, theirs: Any) -> bool:
 
 
 def _held_against(
-    tape: Tape, other: Tape, plain: PlainRun | None, named: Named | None = None
+    tape: Tape, other: Tape, plain: PlainRun | None, named: NamedOutputs | None = None
 ) -> dict[str, Any]:
     """The leaves of a model, without the settings that the other one's object has not.
 

@@ -35,7 +35,7 @@ def locate(
         The places, and the match in which all of them are repaired; those that were found while the
         budget lasts, and always the first.
     """
-    places = _Places(found)
+    places = _Located(found)
     try:
         with budget.until(budget.LOCATING, budget.LEAST):
             places.find(outputs, reached)
@@ -49,7 +49,7 @@ def locate(
     return sorted(places.mismatches, key=_place), places.found
 
 
-class _Places:
+class _Located:
     """The places as they are found.
 
     Attributes:

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from parity.diagnosis import limits
-from parity.diagnosis.output_rounding import Compared
+from parity.diagnosis.output_rounding import ComparedOutput
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.difference import by_column
 from parity.tape import Tape
 
 
-def lost_in_float32_alone(matched: Match, compared: Sequence[Compared]) -> set[str]:
+def lost_in_float32_alone(matched: Match, compared: Sequence[ComparedOutput]) -> set[str]:
     """The outputs that agree in float64 where a function that seems another one there runs in it.
 
     As a variance that is a difference of squares: it is no other function, but nothing shows it.

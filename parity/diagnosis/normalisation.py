@@ -124,7 +124,7 @@ class Normalisation:
 
 
 @dataclass(frozen=True)
-class Affine:
+class AffineMap:
     """x * scale + offset with fixed numbers: a batch normalisation by its running statistics."""
 
     scale: Array
@@ -157,7 +157,7 @@ class LocalResponse:
         return {"size": self.size, "alpha": self.alpha, "beta": self.beta, "bias": self.bias}
 
 
-Form = Normalisation | Affine
+Form = Normalisation | AffineMap
 
 
 def layout(case: Case) -> tuple[int, ...]:
@@ -215,7 +215,7 @@ def describe(probes: Probes, side: int) -> Form | None:
     scale = _ratio([(x, odd) for x, odd, _ in draws])
     if scale is not None:
         reference = [probes.response(side, draw, 1.0) for draw in (1, 2)]
-        return Affine(scale, reference[0][2])
+        return AffineMap(scale, reference[0][2])
     if _size(draws[1][1]) > 30 * _size(odd):
         return None
     for statistics in _statistics(x.shape):

@@ -24,7 +24,7 @@ from parity.tape import Array, Tape
 
 
 @dataclass
-class Named:
+class NamedOutputs:
     """What of the candidate is what of the reference.
 
     Attributes:
@@ -91,9 +91,9 @@ def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], li
     return [OutputPair(name, ours[name], value) for name, value in values.items()], problems
 
 
-def paired_names(reference: Tape, candidate: Tape) -> Named:
+def paired_names(reference: Tape, candidate: Tape) -> NamedOutputs:
     """The names by which both models call what is one thing."""
-    found = Named()
+    found = NamedOutputs()
     _pair(_tree(reference), _tree(candidate), found, placed=False)
     ours, theirs = reference.outputs, candidate.outputs
     for name, other in list(found.names.items()):
@@ -208,7 +208,7 @@ def _tree(tape: Tape) -> _Node:
     return root
 
 
-def _pair(ours: _Node, theirs: _Node, found: Named, placed: bool) -> None:
+def _pair(ours: _Node, theirs: _Node, found: NamedOutputs, placed: bool) -> None:
     """Pairs what two nodes hold; what has no counterpart is left out.
 
     Args:
@@ -246,7 +246,7 @@ def _are_in_one_order(reference: _Node, candidate: _Node) -> bool:
     return plain or reference.below.keys() != candidate.below.keys()
 
 
-def _pair_rest(reference: _Node, candidate: _Node, common: set[str], found: Named) -> None:
+def _pair_rest(reference: _Node, candidate: _Node, common: set[str], found: NamedOutputs) -> None:
     """Pairs by name what one model has in a container of its own, and the other beside the rest."""
     rest = [
         _Node(node.path, below={key: one for key, one in node.below.items() if key not in common})

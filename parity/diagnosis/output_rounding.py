@@ -30,7 +30,7 @@ Lay = Callable[[Array], Array | None]  # a candidate's output, as the reference'
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedOutput:
     """A pair of outputs in the reference's layout, and what rounding accounts for.
 
     Attributes:
@@ -83,7 +83,7 @@ def mostly_beyond(
 
 def compared_outputs(
     matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
-) -> list[Compared]:
+) -> list[ComparedOutput]:
     """The outputs, but for those of other shapes: they are reported by themselves."""
     measured = not any(run.fallbacks for run in (matched.reference.run, matched.side.run))
     found = []
@@ -100,7 +100,7 @@ def compared_outputs(
             besides = rounded_constants(reference, replayed)
         allowed = allowed + besides
         ran = ours, theirs
-        found.append(Compared(pair, name, lay, reference, ran, allowed, masks, besides))
+        found.append(ComparedOutput(pair, name, lay, reference, ran, allowed, masks, besides))
     return found
 
 

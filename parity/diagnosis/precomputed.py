@@ -16,7 +16,7 @@ from parity.tape import Array, Op, Replay, Tape
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldResult:
     """A constant of one model that is equal to what the other computes.
 
     Attributes:
@@ -36,7 +36,7 @@ _COMMON = (0.0, 0.5, 1.0, 2.0)  # which programs hold for many reasons
 _OPERANDS = ("other", "value", "exponent", "alpha")
 
 
-def held_results(matched: Match) -> list[Held]:
+def held_results(matched: Match) -> list[HeldResult]:
     """Constants of one model that were matched with what the other one computes."""
     tapes = matched.reference.tape, matched.side.tape
     found = []
@@ -63,7 +63,7 @@ def held_results(matched: Match) -> list[Held]:
                     f"{value.name or 'a constant'} {value.shape} of {tapes[side].model} holds what "
                     f"{tapes[1 - side].model} computes from its inputs{place}"
                 )
-                found.append(Held(text, 1 - side, values[1 - side]))
+                found.append(HeldResult(text, 1 - side, values[1 - side]))
     return found
 
 
@@ -71,11 +71,11 @@ def _is_used(tape: Tape, value: int) -> bool:
     return not tape.used.isdisjoint(tape.consumers[value]) or value in tape.outputs.values()
 
 
-def held_numbers(matched: Match) -> list[Held]:
+def held_numbers(matched: Match) -> list[HeldResult]:
     """A few numbers that one model holds and the other computes from its inputs."""
     sides = matched.reference, matched.side
     live = [list(_few_live(one.tape, one.run)) for one in sides]
-    found: dict[str, Held] = {}
+    found: dict[str, HeldResult] = {}
     for side, other in ((0, 1), (1, 0)):
         holder = sides[other].tape
         held = _by_length(_few_held(holder))
@@ -94,7 +94,7 @@ def held_numbers(matched: Match) -> list[Held]:
             )
             common = np.isin(np.abs(numbers), _COMMON).all()
             sure = not common and not _is_among(numbers, elsewhere)
-            found.setdefault(text, Held(text, side, value, sure))
+            found.setdefault(text, HeldResult(text, side, value, sure))
     return list(found.values())
 
 
@@ -149,7 +149,9 @@ def _few_held(tape: Tape) -> Iterator[Array]:
                 yield np.sort(recorded.array(value.id).astype(np.float64).ravel())
 
 
-def never_changed(held: Sequence[Held], plain: Sequence[PlainRun], trials: int) -> list[Held]:
+def never_changed(
+    held: Sequence[HeldResult], plain: Sequence[PlainRun], trials: int
+) -> list[HeldResult]:
     """Those of which no other samples show that what is computed is ever something else."""
     left = [one for one in held if _hangs_on_contents(plain[one.side].tape, one.value)]
     for side in (0, 1):

@@ -62,7 +62,7 @@ def redraw(found: Match, outputs: Sequence[OutputPair]) -> Redrawn | None:
         return None
     unknown = [unit for unit in (*drawing.unpaired, *drawing.free) if not can_be_had(unit.draw)]
     decided = _decided(found)
-    trial = _Trial(found, outputs, _turns(found, decided))
+    trial = _RedrawTrial(found, outputs, _turns(found, decided))
     at = trial.first_apart(drawing)
     if at is None:
         refused = trial.refused >= limits.REFUSED_REDRAWS
@@ -82,7 +82,7 @@ def redraw(found: Match, outputs: Sequence[OutputPair]) -> Redrawn | None:
 
 
 @dataclass
-class _Trial:
+class _RedrawTrial:
     """Both models on fresh samples, turn by turn."""
 
     found: Match

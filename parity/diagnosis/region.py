@@ -60,7 +60,7 @@ class Region:
 
 
 @dataclass(frozen=True)
-class Leaf:
+class DifferingLeaf:
     """A parameter, buffer or constant that has no equal on the other side.
 
     Attributes:
@@ -97,7 +97,7 @@ class Mismatch:
     residual: float
     reconverges: bool
     explained: float = 0.0
-    leaves: tuple[Leaf, ...] = ()
+    leaves: tuple[DifferingLeaf, ...] = ()
     passed_on: Pair | None = None
     unshared: int = 0
 
@@ -120,7 +120,7 @@ class OutputPair:
 
 
 @dataclass
-class Walk:
+class SideWalk:
     """One tape as seen from outputs that differ.
 
     Attributes:
@@ -140,8 +140,8 @@ class Scene:
 
     def __init__(self, found: Match, differing: Sequence[OutputPair]) -> None:
         self.found = found
-        self.reference = Walk(found.reference)
-        self.candidate = Walk(
+        self.reference = SideWalk(found.reference)
+        self.candidate = SideWalk(
             Indexed(found.side.tape, found.side.run, found.side, found.reference.sharp)
         )
         self.partners, self._known = found.by_reference, len(found.pairs)
@@ -151,13 +151,13 @@ class Scene:
             self.reference.settled[pair.reference] = False
             self.candidate.settled[pair.candidate] = False
 
-    def is_settled(self, walk: Walk, value: int) -> bool:
+    def is_settled(self, walk: SideWalk, value: int) -> bool:
         known = walk.settled.get(value)
         if known is None:
             known = walk.settled[value] = self._has_partner(walk, value)
         return known
 
-    def _has_partner(self, walk: Walk, value: int) -> bool:
+    def _has_partner(self, walk: SideWalk, value: int) -> bool:
         if walk is self.candidate and value in self.found.injected:
             return True
         other = self._partner(walk, value)
@@ -170,7 +170,7 @@ class Scene:
         op = opposite.side.tape.producer(other)
         return op is not None and not op.static
 
-    def _partner(self, walk: Walk, value: int) -> int | None:
+    def _partner(self, walk: SideWalk, value: int) -> int | None:
         """The value of the other side that a value is."""
         if walk is self.candidate:
             pair = self.found.pairs.get(value)
@@ -198,7 +198,7 @@ class Scene:
         return reference, candidate
 
     def region(
-        self, walk: Walk, *values: int, itself: bool = False, besides: Collection[int] = ()
+        self, walk: SideWalk, *values: int, itself: bool = False, besides: Collection[int] = ()
     ) -> Region:
         """What lies between values and those behind them that have a partner.
 
@@ -226,14 +226,14 @@ class Scene:
         ops = tuple(tape.ops[index] for index in sorted(inside))
         return Region(tape, ops, self._entry(walk, ops))
 
-    def _entry(self, walk: Walk, ops: Sequence[Op]) -> Op | None:
+    def _entry(self, walk: SideWalk, ops: Sequence[Op]) -> Op | None:
         live = [op for op in ops if not op.static] or ops
         for op in live:
             if op.role != "move" or self._arranges(walk, op):
                 return op
         return live[0] if live else None
 
-    def _arranges(self, walk: Walk, op: Op) -> bool:
+    def _arranges(self, walk: SideWalk, op: Op) -> bool:
         """Whether a move arranges values of the other side in an order that it has not."""
         if walk is self.candidate:
             return any(value in self.found.arranged for value in op.outputs)
@@ -247,7 +247,9 @@ class Scene:
             self._from_counterpart(self.candidate, candidate, self.reference, reference),
         )
 
-    def _from_counterpart(self, walk: Walk, region: Region, other: Walk, others: Region) -> Region:
+    def _from_counterpart(
+        self, walk: SideWalk, region: Region, other: SideWalk, others: Region
+    ) -> Region:
         entry = others.entry
         if entry is None or entry.role != "move":
             return region
@@ -264,7 +266,7 @@ class Scene:
                 return Region(region.tape, ops, op)
         return region
 
-    def or_where_it_is_read(self, walk: Walk, region: Region, value: int) -> Region:
+    def or_where_it_is_read(self, walk: SideWalk, region: Region, value: int) -> Region:
         """An input that one model changes and the other takes as it is: the place is its reader."""
         if region.entry is not None:
             return region
@@ -317,7 +319,7 @@ class Scene:
             for (side, region, value), bits in zip(sides, known, strict=True)
         )
 
-    def differing_leaves(self, reference: Region, candidate: Region) -> Iterator[Leaf]:
+    def differing_leaves(self, reference: Region, candidate: Region) -> Iterator[DifferingLeaf]:
         """Parameters and constants that enter the candidate's region and have no equal."""
         known = set(reference.leaves())
         pair_up_leaves(self.found, candidate.leaves())
@@ -328,11 +330,11 @@ class Scene:
                 continue
             pair = self.found.pairs.get(leaf)
             if pair is not None and not pair.same:
-                yield Leaf(pair.reference, leaf, "near")
+                yield DifferingLeaf(pair.reference, leaf, "near")
             elif pair is None:
                 arranged = self.found.arranged.get(leaf)
                 if arranged is not None:
-                    yield Leaf(arranged, leaf, "arranged")
+                    yield DifferingLeaf(arranged, leaf, "arranged")
                     continue
                 size = self.candidate.side.tape.values[leaf].size
                 alike = [
@@ -341,4 +343,4 @@ class Scene:
                     if self.found.reference.tape.values[value].size == size
                     and value not in self.partners
                 ]
-                yield Leaf(alike[0] if alike else None, leaf, "other")
+                yield DifferingLeaf(alike[0] if alike else None, leaf, "other")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from parity import budget
 from parity.diagnosis import limits
-from parity.diagnosis.classify import Kind, classify
+from parity.diagnosis.classify import MismatchKind, classify
 from parity.diagnosis.divergences import site_of, sites_of
 from parity.diagnosis.divergent_draws import behind_unsure_draws
 from parity.diagnosis.final_check import beyond_rounding
@@ -48,7 +48,7 @@ class Evidence:
             return False
         return not any(mismatch.random) and beyond_rounding(self.matched, self.outputs)
 
-    def kind_of(self, mismatch: Mismatch, kind: Kind) -> tuple[str, str]:
+    def kind_of(self, mismatch: Mismatch, kind: MismatchKind) -> tuple[str, str]:
         """The kind, where draws that have no counterpart are a divergence if that can be seen.
 
         Where the budget ended the search for a place, the outputs have to show that it is one.
@@ -113,7 +113,7 @@ class SortedMismatches:
                 budget.current().miss(budget.KINDS)
                 if found.faults or not evidence.is_fault_anyway(mismatch):
                     continue
-                kind, name, detail = Kind("divergence"), "divergence", ""
+                kind, name, detail = MismatchKind("divergence"), "divergence", ""
             found._add(mismatch, name, detail, kind.elsewhere)
         return found
 

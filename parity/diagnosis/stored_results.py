@@ -21,7 +21,7 @@ from parity.diagnosis.other_samples import (
     usual_gaps,
 )
 from parity.diagnosis.precomputed import (
-    Held,
+    HeldResult,
     held_numbers,
     held_results,
     never_changed,
@@ -92,7 +92,7 @@ def _a_few_percent_off(
     pairs: Sequence[OutputPair],
     plain: tuple[PlainRun, PlainRun],
     usual: Mapping[str, Gap],
-    found: Sequence[Held],
+    found: Sequence[HeldResult],
     refused: bool,
 ) -> tuple[str, list[str]]:
     """The same on samples that are a few percent off, where what every part of a batch has shows.

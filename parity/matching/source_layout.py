@@ -16,7 +16,7 @@ from parity.matching.match import Match
 from parity.tape import Array, Tape
 
 
-class Written:
+class WrittenLayout:
     """Lays what is like the reference's value out as either line of code gives it.
 
     Attributes:

@@ -16,7 +16,7 @@ from parity.diagnosis.causes._attested import other_scale
 from parity.diagnosis.causes._weights import held
 from parity.diagnosis.causes.norm import edit_of, forms_of, vectors_of
 from parity.diagnosis.normalisation import (
-    Affine,
+    AffineMap,
     Form,
     Normalisation,
     of_form,
@@ -48,13 +48,13 @@ def batch_normalisation(case: Case) -> Iterator[Explanation]:
         return
     ours, theirs = forms
     leaves = vectors_of(case)
-    if isinstance(ours, Affine):
+    if isinstance(ours, AffineMap):
         for roles in _roles(ours, leaves):
-            if isinstance(theirs, Affine):
+            if isinstance(theirs, AffineMap):
                 yield from _by_running_statistics(case, ours, roles, theirs)
             else:
                 yield from _statistics_of_the_batch(case, roles, ours, theirs, swapped=False)
-    elif isinstance(theirs, Affine):
+    elif isinstance(theirs, AffineMap):
         for roles in _roles(theirs, leaves):
             yield from _statistics_of_the_batch(case, roles, theirs, ours, swapped=True)
 
@@ -70,9 +70,9 @@ class _Roles:
     epsilon: float
     axis: int
 
-    def affine(self, divisor: Array, scale: Array | None = None) -> Affine:
+    def affine(self, divisor: Array, scale: Array | None = None) -> AffineMap:
         factor = (self.scale if scale is None else scale) / divisor
-        return Affine(factor, self.offset - self.mean * factor)
+        return AffineMap(factor, self.offset - self.mean * factor)
 
     @cached_property
     def divisor(self) -> Array:
@@ -81,7 +81,7 @@ class _Roles:
 
 
 def _by_running_statistics(
-    case: Case, ours: Affine, roles: _Roles, theirs: Affine
+    case: Case, ours: AffineMap, roles: _Roles, theirs: AffineMap
 ) -> Iterator[Explanation]:
     kinds = (*case.reference.kinds, *case.candidate.kinds)
     named = "batch normalisation" if any("batchnorm" in one for one in kinds) else _BY_STORED
@@ -158,8 +158,8 @@ def _idle(case: Case, parts: Sequence[str]) -> str:
 
 
 def _changes_of_running(
-    roles: _Roles, theirs: Affine
-) -> Iterator[tuple[str, Affine, dict[str, tuple[Any, Any]]]]:
+    roles: _Roles, theirs: AffineMap
+) -> Iterator[tuple[str, AffineMap, dict[str, tuple[Any, Any]]]]:
     epsilon = _constant_epsilon((roles.scale / theirs.scale) ** 2 - roles.variance, roles.variance)
     if epsilon is not None and epsilon != roles.epsilon:
         yield (
@@ -178,9 +178,9 @@ def _changes_of_running(
     flat = np.zeros_like(spread)
     for made, stated in (
         (bare, {"scale": (True, False)}),
-        (Affine(whole.scale, whole.offset - roles.offset), {"offset": (True, False)}),
+        (AffineMap(whole.scale, whole.offset - roles.offset), {"offset": (True, False)}),
         (
-            Affine(bare.scale, bare.offset - roles.offset),
+            AffineMap(bare.scale, bare.offset - roles.offset),
             {"scale": (True, False), "offset": (True, False)},
         ),
     ):
@@ -190,7 +190,7 @@ def _changes_of_running(
 
 
 def _statistics_of_the_batch(
-    case: Case, roles: _Roles, fixed: Affine, other: Form, swapped: bool
+    case: Case, roles: _Roles, fixed: AffineMap, other: Form, swapped: bool
 ) -> Iterator[Explanation]:
     """One side by running statistics, the other by those of the batch."""
     assert isinstance(other, Normalisation)
@@ -220,7 +220,7 @@ def _statistics_of_the_batch(
     )
 
 
-def _roles(fixed: Affine, leaves: Sequence[Array]) -> Iterator[_Roles]:
+def _roles(fixed: AffineMap, leaves: Sequence[Array]) -> Iterator[_Roles]:
     """Which of the vectors are running mean and variance, scale and offset; all that fits.
 
     A constant may hold the variance with the epsilon added: then another vector fits as well.
@@ -264,7 +264,7 @@ def _constant_epsilon(found: Array, compared: Array) -> float | None:
     return plain(epsilon, max(1e-6, (high - low + 1e-13 * size) / epsilon))
 
 
-def _channel_axis(fixed: Affine) -> int | None:
+def _channel_axis(fixed: AffineMap) -> int | None:
     """The only axis along which scale and offset vary."""
     both = (fixed.scale, fixed.offset)
     vary = {

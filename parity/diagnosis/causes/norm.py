@@ -24,7 +24,7 @@ from parity.diagnosis.causes._attested import (
 )
 from parity.diagnosis.causes._weights import held
 from parity.diagnosis.normalisation import (
-    Affine,
+    AffineMap,
     Form,
     Normalisation,
     Probes,
@@ -68,7 +68,7 @@ def normalisation(case: Case) -> Iterator[Explanation]:
     ours, theirs = forms
     if isinstance(ours, Normalisation) and isinstance(theirs, Normalisation):
         yield from _between_normalisations(case, ours, theirs)
-    elif isinstance(ours, Affine) and isinstance(theirs, Affine):
+    elif isinstance(ours, AffineMap) and isinstance(theirs, AffineMap):
         yield from _between_scales(case, ours, theirs)
 
 
@@ -311,7 +311,7 @@ def edit_of(kinds: list[str], parameters: dict[str, tuple[Any, Any]]) -> Edit | 
 # --- scales by fixed numbers ----------------------------------------------------------------------
 
 
-def _between_scales(case: Case, ours: Affine, theirs: Affine) -> Iterator[Explanation]:
+def _between_scales(case: Case, ours: AffineMap, theirs: AffineMap) -> Iterator[Explanation]:
     """The scale after an RMS norm, when only it is in view."""
     if not is_standardised(case) or not same(ours.offset, theirs.offset):
         return
@@ -322,7 +322,7 @@ def _between_scales(case: Case, ours: Affine, theirs: Affine) -> Iterator[Explan
     yield Explanation(
         "rmsnorm-offset",
         f"what is normalised is scaled by {kept[1]}, the reference scales by {kept[0]}",
-        of_form(case, Affine(ours.scale + (1.0 if kept[0] == "w" else -1.0), ours.offset)),
+        of_form(case, AffineMap(ours.scale + (1.0 if kept[0] == "w" else -1.0), ours.offset)),
         of_form(case, ours),
         changed[1],
         evidence=("the candidate's scale less the reference's is the same 1 in every channel",),
