@@ -24,10 +24,10 @@ from tests.rllib.differences import DIFFERENCES, Difference, observed  # isort: 
 COMMAND = "python -m benchmarks.rllib --write docs/rllib.md"
 
 USE = """
-A `TFModelV2` or `TorchModelV2`, RLlib's own or yours, is recognised; `framework="rllib"` says so
-too. It is called as RLlib calls it, and gives its outputs by name: `logits`, `value`
-(`value_function()` after `forward()`), `state_out`, and of DQN's models `action_scores`,
-`support_logits`, `probabilities` and `state_value`.
+A `TFModelV2` or `TorchModelV2`, RLlib's own or yours, is recognised automatically, or with
+`framework="rllib"`. It is called as RLlib calls it, and returns its outputs by name: `logits`,
+`value` (`value_function()` after `forward()`) and `state_out`. DQN's models also return
+`action_scores`, `support_logits`, `probabilities` and `state_value`.
 
 ```python
 import tensorflow  # before ray, with TF_USE_LEGACY_KERAS=1 in the environment
@@ -42,16 +42,18 @@ report = parity.compare(tf_lstm, torch_lstm, inputs=batch)
 ```
 
 Inputs are the observations, RLlib's input dict, or a tuple of input dict, state and sequence
-lengths; images lie as RLlib has them, channels last, in both frameworks. `is_training` is the
-wrap's `mode` in torch; in TensorFlow, where a model has no such flag, it is False unless the input
-dict says otherwise. `framework="torch"` or `"tensorflow"` takes a model as any other callable.
+lengths. Images are channels last in both frameworks, as in RLlib. In torch, `is_training`
+follows the `mode` given to `parity.wrap`; in TensorFlow, where models have no such flag, it is
+False unless the input dict sets it. With `framework="torch"` or `"tensorflow"` a model is
+called like any other callable.
 
 ## RLModules
 
-A `TorchRLModule`, of PPO, DQN or another algorithm, or yours, is recognised too. It gives what
-`forward_inference` gives, under RLlib's names. With `mode="train"` it gives what `forward_train`
-gives and, where it has values, `vf_preds`: `compute_values()` makes them from the `embeddings`, as
-in RLlib's learners. A method, such as `module.forward_exploration`, gives what it returns.
+A `TorchRLModule`, of PPO, DQN or another algorithm, or your own, is recognised too. Its outputs
+are those of `forward_inference`, under RLlib's names. With `mode="train"` they are those of
+`forward_train` and, where it has values, `vf_preds`, which `compute_values()` makes from the
+`embeddings`, as in RLlib's learners. A method, such as `module.forward_exploration`, can be
+compared too.
 
 ```python
 report = parity.compare(policy_network, module, inputs=observations)  # any framework's
@@ -65,9 +67,9 @@ report = parity.compare(value_network, module.compute_values, inputs=observation
 ```
 
 Inputs are the observations, or a batch with RLlib's columns: `obs`, and for a stateful module
-`state_in`. A module with an LSTM takes its steps as (batch, time) and its states as (batch, layers,
-units); a ModelV2 takes its steps one row after another. To compare the two, each is wrapped with
-inputs of its own, and one in a function that gives outputs of the other's shapes:
+`state_in`. A module with an LSTM takes its steps as (batch, time) and its states as (batch,
+layers, units); a ModelV2 takes its steps as consecutive rows. To compare the two, wrap each
+with inputs of its own, and one in a function that returns outputs of the other's shapes:
 
 ```python
 def rows(batch):
@@ -84,28 +86,34 @@ result = parity.transfer(
 )
 ```
 
-Outputs are paired by name, or by position where the names share nothing and both have as many: a
-ModelV2 (`logits`, `value`) goes with `mode="train"`, a policy network with the default. The
-`forward_inference` of DQN gives its greedy actions alone, which are no evidence; its Q-values are
-`module.compute_q_values`, and go with those of the old policy, not of its ModelV2, which leaves the
-mean of the advantages to the policy. DQN's `forward_exploration` asks for a time step: hand in
-`lambda obs: module.forward_exploration({"obs": obs}, t=0)` with `framework="torch"`.
+Outputs are paired by name, or by position where they share no names and are equally many. So
+compare a ModelV2 (`logits`, `value`) with `mode="train"`, and a policy network with the
+default.
+
+For DQN:
+
+- `forward_inference` returns only greedy actions, which prove nothing. The Q-values are
+  `module.compute_q_values`. Compare them with those of the old policy, not of its ModelV2,
+  which leaves the mean of the advantages to the policy.
+- `forward_exploration` needs a time step: pass
+  `lambda obs: module.forward_exploration({"obs": obs}, t=0)` with `framework="torch"`.
 
 RLlib needs Keras 2, so it has an environment of its own: `make rllib` builds `.venv-rllib` from
 `constraints-rllib.txt` and runs `tests/rllib` there.
 """
 
 UNTRIED = """
-Not models, so not among these: Adam's epsilon, gradient clipping by variable and by norm. Not to
-be built here: `lstm_use_prev_action=True`, for which RLlib hands torch {torch} a NumPy integer as
-the size of its LSTM, which that refuses.
+Adam's epsilon and gradient clipping by variable and by norm are not parts of a model, and are
+not compared. `lstm_use_prev_action=True` cannot be built here: RLlib passes torch {torch} a
+NumPy integer as the size of its LSTM, which torch refuses.
 
-Not moved by a transfer: of each `RelativeMultiHeadAttention` in `AttentionWrapper` and `GTrXLNet`
-the seven trained tensors, in torch `_input_layernorm` (two), `_qkv_layer`, `_pos_proj`, `_uvar`,
-`_vvar` and `_linear_layer`. They are told as left over, the verdict is `diverged`, and the target
-stays as it was. The gates, the norms and dense layers behind the attention, and the layers around
-it are paired. Were all moved, the two would still differ, by the epsilon of their norms and by the
-biases that the dense layers behind the attention have in TensorFlow and not in torch.
+A transfer does not move the seven trained tensors of each `RelativeMultiHeadAttention` in
+`AttentionWrapper` and `GTrXLNet`: in torch `_input_layernorm` (two), `_qkv_layer`, `_pos_proj`,
+`_uvar`, `_vvar` and `_linear_layer`. They are listed as left over, the verdict is `diverged`,
+and the target stays as it was. The gates, the norms and dense layers after the attention, and
+the layers around it are paired. Even with all of them moved the two would differ, by the
+epsilon of their norms and by the biases that the dense layers after the attention have only in
+TensorFlow.
 """
 
 
@@ -136,24 +144,24 @@ def page() -> Iterator[str]:
     yield ""
     yield from noise()
     yield ""
-    yield "# What RLlib's own models compute otherwise"
+    yield "# What RLlib's own models compute differently"
     yield ""
-    yield "In the report's words. The reference is TensorFlow's model, or the old ModelV2;"
-    yield "its weights were moved into the other; paths are those of the installed packages."
+    yield "As the report prints it. The reference is TensorFlow's model, or the old ModelV2, and"
+    yield "its weights were transferred to the other. Paths are those of the installed packages."
     for difference in DIFFERENCES:
         yield from section(difference)
     yield ""
     yield from left_over()
     yield ""
-    yield "# What is not here"
+    yield "# What was not compared or transferred"
     yield UNTRIED.format(torch=torch.__version__).rstrip()
 
 
 def transfers() -> Iterator[str]:
-    yield "## Weights moved both ways"
+    yield "## Weights transferred both ways"
     yield ""
-    yield "The number is the largest difference of any output, in float32. Noise is drawn by each"
-    yield "model for itself; the verdict is of both under the same."
+    yield "The number is the largest difference of any output, in float32. Noisy models draw"
+    yield "their own noise; the verdict is for both under the same noise."
     yield ""
     yield "| model | tensors in TensorFlow, torch | TensorFlow to torch | torch to TensorFlow |"
     yield "|---|---|---|---|"
@@ -174,9 +182,9 @@ def moved(result: Transfer) -> str:
 
 
 def heirs() -> Iterator[str]:
-    yield "## Weights moved from a ModelV2 into PPO's RLModule"
+    yield "## Weights transferred from a ModelV2 to PPO's RLModule"
     yield ""
-    yield "The same number, of the logits and the value."
+    yield "The same number, for the logits and the value."
     yield ""
     yield "| model | tensors | from TensorFlow | from torch |"
     yield "|---|---|---|---|"
@@ -198,13 +206,13 @@ def names() -> Iterator[str]:
     kept = len(model.variables(as_dict=True))
     yield f"`AttentionWrapper` in TensorFlow holds {len(found.items)} variables; RLlib's own"
     yield f"`model.variables(as_dict=True)` keeps {kept}. `parity.inventory` says which names are"
-    yield "taken more than once:"
+    yield "used more than once:"
     yield ""
     yield from (f"- `{name}`" for name in found.collisions)
 
 
 def noise() -> Iterator[str]:
-    yield "## Noisy layers start otherwise"
+    yield "## Noisy layers are initialised differently"
     yield ""
     seed()
     heads = {**nets.C51, "use_noisy": True}
@@ -214,14 +222,14 @@ def noise() -> Iterator[str]:
         for name, variable in nets.dqn("tensorflow", heads=heads).variables(as_dict=True).items()
         if name.endswith("action_value.hidden_0_fc_w:0")
     ]
-    yield "Weights moved, both agree under the same noise. What they are made with differs: the"
-    yield f"weights of the first noisy layer, {layers.shape}, go from {layers.min():.3f} to"
+    yield "With transferred weights both agree under the same noise. Initial values differ: the"
+    yield f"weights of the first noisy layer, {layers.shape}, range from {layers.min():.3f} to"
     yield f"{layers.max():.3f} in torch, and from {weights.min():.3f} to {weights.max():.3f} in"
     yield "TensorFlow."
 
 
 def left_over() -> Iterator[str]:
-    yield "## GTrXL: what only one of the two holds, or a transfer cannot move"
+    yield "## GTrXL: tensors that only one model has, or that a transfer cannot move"
     yield ""
     seed()
     models = (parity.wrap(nets.gtrxl(one), name=one) for one in ("tensorflow", "torch"))

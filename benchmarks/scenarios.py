@@ -39,11 +39,11 @@ def main() -> None:
 
 
 def tables() -> Iterator[str]:
-    yield "# Planted faults, and where they are told"
+    yield "# Planted faults, and where they are located"
     yield ""
-    yield f"Printed by `{COMMAND}`. A cell: verdict; whether the first divergence is the faulty"
-    yield "line, or the layer where a layer of the framework does it, on both sides; the operation"
-    yield "named in the candidate; the cause; seconds, one thread."
+    yield f"Printed by `{COMMAND}`. Each cell has the verdict;"
+    yield "whether the first divergence is at the faulty line, or layer, on both sides; the"
+    yield "operation named in the candidate; the cause; seconds, one thread."
     yield ""
     yield "## A C51 dueling DQN on images: convolutions, two streams, the head; batch 5"
     yield ""

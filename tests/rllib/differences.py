@@ -122,7 +122,7 @@ NARROW = [[8, [1, 1], 2], [16, [5, 5], 1]]
 
 DIFFERENCES = [
     Difference(
-        "VisionNetwork with one layer behind its convolutions: torch leaves out the activation",
+        "VisionNetwork with one layer after its convolutions: torch omits the activation",
         '`post_fcnet_hiddens=[64], post_fcnet_activation="relu", vf_share_layers=False`',
         lambda: moved(nets.build, IMAGES, vf_share_layers=False, **POST),
         "diverged",
@@ -138,7 +138,7 @@ DIFFERENCES = [
         "models/torch/misc.py",
     ),
     Difference(
-        "DQN with layer norms: another epsilon in each stream",
+        "DQN with layer norms: a different epsilon in each stream",
         "`DistributionalQTFModel` and `DQNTorchModel` with `dueling=True, add_layer_norm=True`",
         lambda: moved(
             nets.dqn,
@@ -179,7 +179,7 @@ DIFFERENCES = [
         "utils/torch_utils.py",
     ),
     Difference(
-        "SAC's temperature: TensorFlow's is worked out once, when the model is made",
+        "SAC's temperature: TensorFlow computes it once, when the model is made",
         "`model.alpha * log_pi` of `SACTFModel`, `exp(model.log_alpha) * log_pi` of "
         "`SACTorchModel`, with `log_alpha` at -2",
         temperatures,
@@ -187,7 +187,7 @@ DIFFERENCES = [
         ("input-scale",),
     ),
     Difference(
-        "GTrXL: another epsilon, and a ReLU on torch's logits",
+        "GTrXL: a different epsilon, and a ReLU on torch's logits",
         "`GTrXLNet` with two outputs, one unit; compared without weights (`parity.structure`)",
         transformers,
         "structure",
@@ -211,7 +211,7 @@ DIFFERENCES = [
         "core/models/torch/primitives.py",
     ),
     Difference(
-        "VisionNetwork with layers behind its convolutions and a shared value: torch raises",
+        "VisionNetwork with layers after its convolutions and a shared value: torch raises",
         '`post_fcnet_hiddens=[64], post_fcnet_activation="relu", vf_share_layers=True`',
         lambda: moved(nets.build, IMAGES, vf_share_layers=True, **POST),
         "raises",
