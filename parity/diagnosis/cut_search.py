@@ -364,4 +364,5 @@ def _one_operation_each(reference: Region, candidate: Region) -> bool:
     words = [
         next(op.word for op in region.ops if op.role != "move") for region in (reference, candidate)
     ]
-    return words[0] == words[1]
+    # a division belongs to the shift before it: together they are a normalisation, one cause
+    return words[0] == words[1] != "divide"
