@@ -260,7 +260,7 @@ def test_a_note_with_a_wrong_effect_is_no_excuse(monkeypatch: pytest.MonkeyPatch
     off = SECOND.clone()
     off[1, 2] += 0.01
     noted = MismatchKind("constant-precision")
-    monkeypatch.setattr("parity.diagnosis.verdict.classify", lambda *_: noted)
+    monkeypatch.setattr("parity.diagnosis.sorted_mismatches.classify", lambda *_: noted)
     report = compare(reference, lambda x: torch.tanh(x @ folded) @ off)
     assert report.verdict != "parity"
 

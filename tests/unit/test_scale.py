@@ -11,7 +11,7 @@ import pytest
 import parity
 from parity.diagnosis import cut_search
 from parity.matching import limits
-from parity.matching import match as matching
+from parity.matching import matched as matching
 from parity.report.result import Report
 
 torch = pytest.importorskip("torch")
