@@ -7,24 +7,22 @@ regions are run on all of them, and what explains a divergence must explain it o
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
 
+from parity.diagnosis import limits
+from parity.diagnosis.case_inputs import CaseInputs, same_value
+from parity.diagnosis.case_runs import NO_ARRAYS, CaseRuns
 from parity.diagnosis.region import Mismatch, Region
 from parity.diagnosis.trial import DRAWS, LAST_DRAWS, Trial, exchanged
-from parity.diagnosis.view import made_from, moves_between, view_of
+from parity.diagnosis.view import view_of
 from parity.errors import ReplayError
 from parity.matching.axis_order import Order, orders
 from parity.matching.match import Match, Pair
-from parity.matching.source_layout import Written
+from parity.matching.source_layout import WrittenLayout
 from parity.tape import Array, Precision, Replay
-
-_KEPT = 16  # runs of a region that are kept
-_SPREAD = 4.0  # of inputs of all sizes: some curves are one near zero
-_NO_ARRAYS: Mapping[int, Array] = {}
 
 
 class Case:
@@ -47,121 +45,34 @@ class Case:
         """`passed_on` is as in a `Mismatch`."""
         self.repaired = repaired
         self.order = order
-        self._passed_on = passed_on
-        self._runs: tuple[Replay, ...] = (repaired.reference.run, repaired.side.run)
-        self.reference = view_of(reference, ends[0], self._runs[0])
-        self.candidate = view_of(candidate, ends[1], self._runs[1])
-        self.entering = tuple(v for v in reference.boundary() if _floating(self._runs[0], v))
-        read = candidate.boundary() if passed_on is None else (passed_on.candidate,)
-        self.candidate_entering = tuple(v for v in read if _floating(self._runs[1], v))
-        self._exact, self._exact_cut = self._exact_partners(reference, candidate)
+        self._values = repaired.reference.run
+        self.reference = view_of(reference, ends[0], repaired.reference.run)
+        self.candidate = view_of(candidate, ends[1], repaired.side.run)
+        self.inputs = CaseInputs(repaired, reference, candidate, passed_on)
+        self._runs = CaseRuns(repaired, (self.reference, self.candidate), self.inputs)
         self._trials: list[Trial | None] = []
-        # causes ask for the same runs again and again
-        self._kept: deque[tuple[int, Mapping[int, Array], Replay]] = deque(maxlen=_KEPT)
 
-    # --- what enters ------------------------------------------------------------------------------
+    # --- inputs -----------------------------------------------------------------------------------
 
-    @cached_property
+    @property
+    def entering(self) -> tuple[int, ...]:
+        """The floating values that the reference's region reads."""
+        return self.inputs.entering
+
+    @property
+    def candidate_entering(self) -> tuple[int, ...]:
+        """Those that the candidate's region reads."""
+        return self.inputs.candidate_entering
+
+    @property
     def partners(self) -> dict[int, int]:
-        """The reference's value that each value entering the candidate's region is.
-
-        A clip that cuts nothing off gives what it takes: of such values it is the one that the
-        reference's region reads, lest the clip cut the numbers drawn for one side only.
-        """
-        pairs = self._pairs
-        return {v: self._as_read(pairs[v].reference) for v in self.candidate_entering if v in pairs}
-
-    @cached_property
-    def _pairs(self) -> Mapping[int, Pair]:
-        """The candidate's values with their partners as they are before the repair."""
-        pairs, passed_on = self.repaired.pairs, self._passed_on
-        return pairs if passed_on is None else {**pairs, passed_on.candidate: passed_on}
-
-    def _as_read(self, value: int) -> int:
-        if value in self.entering:
-            return value
-        array = self._runs[0].array(value)
-        alike = self._entering_by_start.get(_start(array), ())
-        return next((other for other in alike if _one(self._runs[0].array(other), array)), value)
-
-    @cached_property
-    def _entering_by_start(self) -> Mapping[object, list[int]]:
-        """What enters the reference's region, by shape and first number: there may be hundreds."""
-        found: dict[object, list[int]] = {}
-        for value in self.entering:
-            found.setdefault(_start(self._runs[0].array(value)), []).append(value)
-        return found
+        """The reference's value that each of the candidate's inputs is."""
+        return self.inputs.partners
 
     @property
-    def partner_pairs(self) -> list[Pair]:
-        """The pairs of what enters the candidate's region, as they are before the repair."""
-        return [self._pairs[value] for value in self.partners]
-
-    @cached_property
-    def starts(self) -> frozenset[int]:
-        """The reference's values that a trial changes, and what mere moves make of them."""
-        return frozenset({*self.roots, *self._cut})
-
-    @property
-    def _cut(self) -> tuple[int, ...]:
-        return tuple(dict.fromkeys((*self.entering, *self.partners.values())))
-
-    @cached_property
-    def _links(self) -> dict[int, frozenset[int]]:
-        """Operations that make what enters out of the rest of what enters, by the value made.
-
-        One side may read v + a where the other reads v and a, or a mask of what v exceeds: drawn
-        apart they would not fit.
-        """
-        tape = self.repaired.reference.tape
-        starts = {tape.before_moves(value) for value in (*self._cut, *self._exact_cut)}
-        found = {}
-        for start in starts:
-            ops = made_from(tape, start, starts - {start})
-            if ops is not None:
-                found[start] = ops
-        return found
-
-    @cached_property
-    def _moves(self) -> frozenset[int]:
-        """Operations that make what enters of the roots."""
-        starts, cut = (*self.roots, *self._links), (*self._cut, *self._exact_cut)
-        return moves_between(self.reference.tape, starts, cut).union(*self._links.values())
-
-    @cached_property
     def roots(self) -> tuple[int, ...]:
-        """The reference's values to be changed: what enters either region, before mere moves."""
-        tape = self.repaired.reference.tape
-        cut = (*self._cut, *self._exact_cut)
-        starts = dict.fromkeys(tape.before_moves(value) for value in cut)
-        return tuple(start for start in starts if start not in self._links)
-
-    @cached_property
-    def same_inputs(self) -> bool:
-        """Whether both regions read the same values, but for moves."""
-        tape = self.repaired.reference.tape
-        ours = {tape.before_moves(value) for value in self.entering}
-        theirs = {tape.before_moves(value) for value in self.partners.values()}
-        return ours == theirs and len(self.partners) == len(self.candidate_entering)
-
-    def _exact_partners(
-        self, reference: Region, candidate: Region
-    ) -> tuple[dict[int, int], tuple[int, ...]]:
-        """Integers and booleans entering the candidate's region, with the reference's they are.
-
-        Empty where the regions do not read the same ones: redrawn on one side they would not fit.
-
-        Returns:
-            These, and all values of the reference that they or its own region start from.
-        """
-        tape = self.repaired.reference.tape
-        ours = [v for v in reference.boundary() if not _floating(self._runs[0], v)]
-        read = [v for v in candidate.boundary() if not _floating(self._runs[1], v)]
-        found = {v: self._pairs[v].reference for v in read if v in self._pairs}
-        roots = [{tape.before_moves(v) for v in side} for side in (ours, found.values())]
-        if len(found) < len(read) or roots[0] != roots[1]:
-            return {}, ()
-        return found, tuple(dict.fromkeys((*ours, *found.values())))
+        """The reference's values that a trial changes."""
+        return self.inputs.roots
 
     # --- trials -----------------------------------------------------------------------------------
 
@@ -192,17 +103,19 @@ class Case:
 
     def _make(self, number: int) -> Trial | None:
         if not number:
-            return self.probe({root: self._runs[0].array(root) for root in self.roots})
+            return self.probe({root: self._values.array(root) for root in self.roots})
         if self._baked:
             return None
         random = np.random.default_rng(number)
         draw = (*DRAWS, *LAST_DRAWS)[number - 1]
-        fed = self.redrawn(lambda array: draw(array, random))
+        given = self.redrawn(lambda array: draw(array, random))
         exact = {
-            root: exchanged(fed[root], random) for root in fed if fed[root].dtype.kind in "biu"
+            root: exchanged(given[root], random)
+            for root in given
+            if given[root].dtype.kind in "biu"
         }
         # the first keeps them, as do those that an operation does not take otherwise
-        for tried in ({**fed, **exact}, fed) if number > 1 and exact else (fed,):
+        for tried in ({**given, **exact}, given) if number > 1 and exact else (given,):
             try:
                 trial = self.probe(tried, number)
             except ReplayError:  # outside what an operation takes, as a negative scale
@@ -216,52 +129,54 @@ class Case:
 
         Values that are equal, as x and 1 * x, are one: they get one draw.
         """
-        fed: dict[int, Array] = {}
+        given: dict[int, Array] = {}
         drawn: list[tuple[Array, Array]] = []
         for root in self.roots:
-            array = self._runs[0].array(root)
-            fed[root] = array
+            array = self._values.array(root)
+            given[root] = array
             if array.dtype.kind != "f":
                 continue
-            found = next((new for old, new in drawn if _one(old, array)), None)
-            fed[root] = draw(array) if found is None else found
-            drawn.append((array, fed[root]))
-        return fed
+            found = next((new for old, new in drawn if same_value(old, array)), None)
+            given[root] = draw(array) if found is None else found
+            drawn.append((array, given[root]))
+        return given
 
     @cached_property
     def wide(self) -> Trial:
         """A trial on inputs of all sizes up to some at which every activation saturates."""
         random = np.random.default_rng(0)
-        return self.probe(self.redrawn(lambda one: _SPREAD * random.standard_normal(one.shape)))
+        return self.probe(
+            self.redrawn(lambda one: limits.WIDE_INPUTS * random.standard_normal(one.shape))
+        )
 
-    def probe(self, fed: Mapping[int, Array], number: int = 0) -> Trial:
+    def probe(self, given: Mapping[int, Array], number: int = 0) -> Trial:
         """What both regions make of inputs of the asker's, by the ids of a trial's `given`."""
-        ours = self._replay(0, fed)
+        ours = self._runs.replay(0, given)
         inputs = tuple(ours.array(value) for value in self.entering)
         reference = _as_floats(ours.array(self.reference.end))
-        return Trial(number, fed, inputs, reference, _as_floats(self.run_candidate(fed)))
+        return Trial(number, given, inputs, reference, _as_floats(self.run_candidate(given)))
 
-    def reference_values(self, fed: Mapping[int, Array], values: Collection[int]) -> list[Array]:
+    def reference_values(self, given: Mapping[int, Array], values: Collection[int]) -> list[Array]:
         """Values of the reference's region on a trial's `given`."""
-        run = self._replay(0, fed)
+        run = self._runs.replay(0, given)
         return [run.array(value) for value in values]
 
-    def candidate_values(self, fed: Mapping[int, Array], values: Collection[int]) -> list[Array]:
+    def candidate_values(self, given: Mapping[int, Array], values: Collection[int]) -> list[Array]:
         """Values of the candidate's region on a trial's `given`, as they lie there."""
-        run = self._replay(1, fed)
+        run = self._runs.replay(1, given)
         return [run.array(value) for value in values]
 
     def run_reference(
-        self, fed: Mapping[int, Array], leaves: Mapping[int, Array] = _NO_ARRAYS
+        self, given: Mapping[int, Array], leaves: Mapping[int, Array] = NO_ARRAYS
     ) -> Array:
         """What the reference's region makes of a trial's `given`, with leaves replaced."""
-        return self._replay(0, fed, leaves).array(self.reference.end)
+        return self._runs.replay(0, given, leaves).array(self.reference.end)
 
     def run_candidate(
-        self, fed: Mapping[int, Array], leaves: Mapping[int, Array] = _NO_ARRAYS
+        self, given: Mapping[int, Array], leaves: Mapping[int, Array] = NO_ARRAYS
     ) -> Array:
         """What the candidate's region makes of it, in the reference's layout if there is one."""
-        found = self._replay(1, fed, leaves).array(self.candidate.end)
+        found = self._runs.replay(1, given, leaves).array(self.candidate.end)
         return self.as_reference(found)
 
     def as_reference(self, array: Array) -> Array:
@@ -289,9 +204,9 @@ class Case:
         return self._axis(axis, self.written.as_candidate)
 
     @cached_property
-    def written(self) -> Written:
+    def written(self) -> WrittenLayout:
         """The ends as the lines of code that make them give them."""
-        return Written(self.repaired, (self.reference.end, self.candidate.end), self.order)
+        return WrittenLayout(self.repaired, (self.reference.end, self.candidate.end), self.order)
 
     def _axis(self, axis: int, lay: Callable[[Array], Array]) -> int:
         shape = self.reference.value.shape
@@ -302,80 +217,17 @@ class Case:
         axis = vary[-1] if vary else axis
         return -1 if axis == laid.ndim - 1 else axis
 
-    def entering_as_candidate(self, fed: Mapping[int, Array]) -> dict[int, Array]:
-        """What enters the candidate's region, by the reference's value ids, as it lies there."""
-        ours = self._replay(0, fed)
-        return {partner: ours.array(partner) for partner in self.partners.values()}
-
     def replays(
-        self, fed: Mapping[int, Array], precision: Precision = "float64"
+        self, given: Mapping[int, Array], precision: Precision = "float64"
     ) -> tuple[Replay, Replay]:
         """Both regions run on a trial's `given`, in float64 or as recorded."""
-        return self._replay(0, fed, precision=precision), self._replay(1, fed, precision=precision)
+        replay = self._runs.replay
+        return replay(0, given, precision=precision), replay(1, given, precision=precision)
 
     def ends(self, ours: Replay, theirs: Replay) -> tuple[Array, Array]:
         """What both regions gave, in the reference's layout."""
         candidate = self.as_reference(theirs.array(self.candidate.end))
         return ours.array(self.reference.end), candidate
-
-    def _replay(
-        self,
-        side: int,
-        fed: Mapping[int, Array],
-        leaves: Mapping[int, Array] = _NO_ARRAYS,
-        precision: Precision = "float64",
-    ) -> Replay:
-        if leaves or precision is None:
-            return self._run(side, fed, leaves, precision)
-        for of, asked, run in self._kept:
-            if of == side and asked is fed:
-                return run
-        run = self._run(side, fed, leaves, precision)
-        self._kept.append((side, fed, run))
-        return run
-
-    def _run(
-        self,
-        side: int,
-        fed: Mapping[int, Array],
-        leaves: Mapping[int, Array],
-        precision: Precision,
-    ) -> Replay:
-        bases = self._runs
-        if precision is None:
-            bases = self._recorded
-            fed = {root: _like(array, bases[0].array(root)) for root, array in fed.items()}
-        view = self.candidate if side else self.reference
-        indices = {op.index for op in view.ops}
-        if leaves:
-            indices |= view.tape.graph.static_before(view.ops)
-        if not side:
-            indices |= self._moves
-            return view.tape.replay(precision, {**fed, **leaves}, bases[0], only=indices)
-        ours = self.reference.tape.replay(precision, fed, bases[0], only=self._moves)
-        theirs = {
-            value: self._pairs[value].order.apply(ours.array(partner))
-            for value, partner in (*self.partners.items(), *self._exact.items())
-        }
-        unfed = {}
-        if precision is None:
-            theirs = {value: _like(array, bases[1].array(value)) for value, array in theirs.items()}
-        else:  # the base holds what was put in: everything that is not fed must run anew
-            unfed = {leaf.id: leaf.array for leaf in view.leaves if leaf.id not in leaves}
-        return view.tape.replay(precision, {**unfed, **theirs, **leaves}, bases[1], only=indices)
-
-    @property
-    def _recorded(self) -> tuple[Replay, Replay]:
-        """Both models as they were recorded, the candidate with the reference's samples."""
-        ours, theirs = self.reference.tape, self.candidate.tape
-        native = theirs.recorded
-        drawn = {
-            value: theirs.adapter.from_numpy(
-                array.astype(theirs.adapter.to_numpy(native[value]).dtype)
-            )
-            for value, array in self.repaired.draws.items()
-        }
-        return Replay(ours, None, dict(ours.recorded)), Replay(theirs, None, {**native, **drawn})
 
     @cached_property
     def whole(self) -> bool:
@@ -395,7 +247,7 @@ def case_of(
     """A mismatch as a case; None where there is nothing to compute on one of the sides.
 
     Args:
-        ends: the outputs in which it shows, for a mismatch after which nothing meets.
+        ends: the outputs in which it shows, for a mismatch after which nothing reconverges.
         same_inputs: whether it is none where the regions read other values; nothing runs then.
     """
     values = mismatch.values or ends
@@ -413,7 +265,7 @@ def case_of(
         order = next(iter(orders(*shapes)), None)
     sides = mismatch.reference, mismatch.candidate
     case = Case(repaired, *sides, values, order, mismatch.passed_on)
-    if same_inputs and not case.same_inputs:
+    if same_inputs and not case.inputs.same:
         return None
     try:
         next(case.trials())
@@ -431,26 +283,6 @@ def _as_finite(trial: Trial, first: Trial) -> bool:
     )
 
 
-def _like(array: Array, recorded: Array) -> Array:
-    return array.astype(recorded.dtype, copy=False)
-
-
 def _as_floats(array: Array) -> Array:
     """Masks and counts as numbers, so that every cause can compute with them."""
     return array if array.dtype.kind == "f" else array.astype(np.float64)
-
-
-def _start(array: Array) -> object:
-    """What arrays that are one have in common, to be looked up by."""
-    return array.shape, array.flat[0] if array.size else None
-
-
-def _one(a: Array, b: Array) -> bool:
-    """Whether two arrays are the same value, and not only both zero."""
-    if a.shape != b.shape or a.size < 2 or a.flat[0] != b.flat[0]:
-        return False
-    return bool(np.array_equal(a, b) and (a != a.flat[0]).any())
-
-
-def _floating(run: Replay, value: int) -> bool:
-    return bool(run.array(value).dtype.kind == "f")

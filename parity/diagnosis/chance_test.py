@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.other_samples import names_of
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
@@ -13,9 +14,6 @@ from parity.diagnosis.replay_check import PlainRun
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.tape import Array
-
-_TURNS = 16  # runs of each model, each on other random numbers
-_APART = 1e-3  # of their size, that lies between what is no rounding
 
 
 def chance_may_be_why(
@@ -27,21 +25,22 @@ def chance_may_be_why(
     always larger in one model than it ever is in the other.
     """
     try:
-        ours, theirs = (
-            [side.redrawn(turn) for turn in range(_TURNS) if side.redrawn] for side in plain
+        reference, candidate = (
+            [side.redrawn(turn) for turn in range(limits.CHANCE_TURNS) if side.redrawn]
+            for side in plain
         )
     except ParityError:  # one does not take the numbers that it may draw: its runs tell nothing
         return True
     for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
         laid_out = [
-            in_reference_layout(matched, pair, one[other]) for one in theirs if other in one
+            in_reference_layout(matched, pair, one[other]) for one in candidate if other in one
         ]
-        a, b = _ends([one[name] for one in ours if name in one]), _ends(laid_out)
+        a, b = _ends([one[name] for one in reference if name in one]), _ends(laid_out)
         if a is None or b is None:
             continue  # other shapes in each run
         (low, high), (least, largest) = a, b
         gap = np.fmax(least - high, low - largest)
-        if (gap > _APART * np.fmax(abs(low), abs(high))).any():
+        if (gap > limits.CHANCE_APART * np.fmax(abs(low), abs(high))).any():
             return False
     return True
 

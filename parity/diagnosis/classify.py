@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.case import case_of
 from parity.diagnosis.differing_parameters import other_parameters
 from parity.diagnosis.divergent_draws import (
@@ -34,14 +35,14 @@ from parity.errors import ReplayError
 from parity.matching.match import Match
 from parity.numerics.accounting import lost_of_ones
 from parity.numerics.difference import residual
-from parity.numerics.limits import UNITS
-from parity.numerics.null_distribution import DRAWS, null_test
+from parity.numerics.limits import RANK_DRAWS, UNITS
+from parity.numerics.null_distribution import null_test
 from parity.numerics.precision_scaling import is_rounding, working_residual
 from parity.tape import Array, Op, Tape
 
 
 @dataclass(frozen=True)
-class Kind:
+class MismatchKind:
     """The kind of a mismatch, and what is to be said of it besides.
 
     Attributes:
@@ -55,16 +56,12 @@ class Kind:
     elsewhere: bool = False
 
 
-_INDEPENDENT_INPUTS = 3
-# What rounding may leave in a number that the host made: a larger difference is a fault's.
-_OF_THE_HOST = 2.0**-10
-# Without float64 on both sides only a run tells the models apart: rounding that is larger would
-# hide what a port gets wrong.
-_UNSEEN = 2.0**-15
 _LOST = "float32 loses where 1 is added to small numbers, and no float64 tells"
 
 
-def classify(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair] = ()) -> Kind:
+def classify(
+    repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair] = ()
+) -> MismatchKind:
     """The kind of a mismatch.
 
     Args:
@@ -74,46 +71,48 @@ def classify(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair] 
     if any(mismatch.random):
         told = of_draws(repaired, mismatch)
         if told is not None:
-            return Kind(*told)
+            return MismatchKind(*told)
     kind = _deterministic(repaired, mismatch, outputs)
     if kind.name == "divergence":
         law = one_law(repaired, mismatch)
         if law:
-            return Kind("random", law)
+            return MismatchKind("random", law)
         unpaired = same_distribution(repaired, mismatch) or not_sure(repaired, mismatch, outputs)
         if unpaired:
-            return Kind("unpaired-random", unpaired)
-    if kind == Kind("divergence"):
-        return Kind("divergence", other_distributions(repaired, mismatch))
+            return MismatchKind("unpaired-random", unpaired)
+    if kind == MismatchKind("divergence"):
+        return MismatchKind("divergence", other_distributions(repaired, mismatch))
     return kind
 
 
-def _deterministic(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]) -> Kind:
+def _deterministic(
+    repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]
+) -> MismatchKind:
     """The kind where the draws are paired, if there are any: they are values like others then."""
     if mismatch.values is None:
-        return Kind("divergence")
+        return MismatchKind("divergence")
     if _fell_back(repaired, mismatch):
         return _without_float64(repaired, mismatch)
     ops = [(side.tape, op) for side in (mismatch.reference, mismatch.candidate) for op in side.ops]
     baked = any(tape.is_baked(op) for tape, op in ops)
     rounded = any(op.index in tape.rounded_ops for tape, op in ops)
-    if baked and mismatch.explained < mismatch.residual <= _OF_THE_HOST:
-        return Kind("host-read")
+    if baked and mismatch.explained < mismatch.residual <= limits.BY_THE_HOST:
+        return MismatchKind("host-read")
     if mismatch.residual <= mismatch.explained:
         # numbers that the host made stay as they were, and say nothing on other inputs
         detail = "" if baked or rounded else amplified(repaired, mismatch, outputs)
         if detail:
-            return Kind("divergence", detail, elsewhere=True)
+            return MismatchKind("divergence", detail, elsewhere=True)
         other = other_parameters(repaired, mismatch)
         if other:
-            return Kind("parameter-differs", other)
-        return Kind("low-precision" if _low(mismatch) else "constant-precision")
+            return MismatchKind("parameter-differs", other)
+        return MismatchKind("low-precision" if _low(mismatch) else "constant-precision")
     if _is_of_another_length(repaired, mismatch):
-        return Kind("other-length")
+        return MismatchKind("other-length")
     working = _in_working_precision(repaired, mismatch)
     if is_rounding(mismatch.residual, working):
-        return Kind("rounding", f"in the working precision it is {working:.1e} of its size")
-    return Kind("divergence")
+        return MismatchKind("rounding", f"in the working precision it is {working:.1e} of its size")
+    return MismatchKind("divergence")
 
 
 def _fell_back(repaired: Match, mismatch: Mismatch) -> bool:
@@ -131,11 +130,11 @@ def _is_another(tape: Tape, op: Op) -> bool:
     return tape.kernels.get(op.index) is False
 
 
-def _without_float64(repaired: Match, mismatch: Mismatch) -> Kind:
+def _without_float64(repaired: Match, mismatch: Mismatch) -> MismatchKind:
     """Judged against what rounding does to these operations, if that can be measured."""
     case = case_of(repaired, mismatch, same_inputs=True)
     if case is None:
-        return Kind("no-float64")
+        return MismatchKind("no-float64")
     tape = repaired.reference.tape
 
     def ours(arrays: dict[int, Array]) -> Array:
@@ -151,7 +150,7 @@ def _without_float64(repaired: Match, mismatch: Mismatch) -> Kind:
     weights = {leaf: recorded_array(leaf) for leaf in mismatch.reference.leaves()}
     random = np.random.default_rng(0)
     inputs = [recorded]
-    for _ in range(_INDEPENDENT_INPUTS - 1):
+    for _ in range(limits.INDEPENDENT_INPUTS - 1):
         inputs.append({value: _others(array, random) for value, array in recorded.items()})
     wide = [side for side in (0, 1) if not _has_fallback(repaired, mismatch, side)]
 
@@ -164,27 +163,33 @@ def _without_float64(repaired: Match, mismatch: Mismatch) -> Kind:
     try:
         likelihood = null_test(ours, theirs, inputs, weights, own)
     except ReplayError:  # other inputs are outside what an operation takes
-        return Kind("no-float64")
-    least = (1 / (DRAWS + 1)) ** _INDEPENDENT_INPUTS
+        return MismatchKind("no-float64")
+    least = (1 / (RANK_DRAWS + 1)) ** limits.INDEPENDENT_INPUTS
     rate = f"false-alarm rate {least:.2g} for each such operation"
     if likelihood <= least:
         if all(_is_lost_of_ones(ours(arrays), theirs(arrays)) for arrays in inputs):
-            return Kind("no-float64", f"as they ran no element differs by more than {_LOST}")
-        return Kind("divergence", f"no float64 here: larger than rounding leaves ({rate})")
+            return MismatchKind(
+                "no-float64", f"as they ran no element differs by more than {_LOST}"
+            )
+        return MismatchKind("divergence", f"no float64 here: larger than rounding leaves ({rate})")
     apart = residual(ours(recorded), theirs(recorded))
-    if apart > _UNSEEN:
-        return Kind(
+    if apart > limits.WITHOUT_FLOAT64:
+        return MismatchKind(
             "no-float64",
             f"as they ran they differ by {apart:.1e} of their size; rounding leaves as much "
-            "here, and without float64 it cannot be told from a fault",
+            "here, and without float64 it cannot be distinguished from a fault",
         )
     if any(
         _is_another(side.tape, op)
         for side in (mismatch.reference, mismatch.candidate)
         for op in side.ops
     ):
-        return Kind("no-float64")  # it may lose single elements, which count for nothing here
-    return Kind("null-distribution", f"no float64 here: no larger than rounding leaves ({rate})")
+        return MismatchKind(
+            "no-float64"
+        )  # it may lose single elements, which count for nothing here
+    return MismatchKind(
+        "null-distribution", f"no float64 here: no larger than rounding leaves ({rate})"
+    )
 
 
 def _is_lost_of_ones(reference: Array, candidate: Array) -> bool:
@@ -216,11 +221,11 @@ def _low(mismatch: Mismatch) -> bool:
 def _is_of_another_length(repaired: Match, mismatch: Mismatch) -> bool:
     """Whether rounding decides how many numbers there are, as of those above a limit."""
     assert mismatch.values is not None
-    ours = repaired.reference.array(mismatch.values[0]).size, repaired.reference.tape
-    theirs = repaired.side.array(mismatch.values[1]).size, repaired.side.tape
+    reference = repaired.reference.array(mismatch.values[0]).size, repaired.reference.tape
+    candidate = repaired.side.array(mismatch.values[1]).size, repaired.side.tape
     return any(
         size != tape.values[value].size
-        for (size, tape), value in zip((ours, theirs), mismatch.values, strict=True)
+        for (size, tape), value in zip((reference, candidate), mismatch.values, strict=True)
     )
 
 

@@ -17,20 +17,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.case import Case, case_of
 from parity.diagnosis.list_lengths import listed_otherwise
 from parity.diagnosis.lost_digits import lost_in_float32_alone
 from parity.diagnosis.low_precision import in_half_precision, in_the_same_formats, loosened
 from parity.diagnosis.masks import unwritten_masks
+from parity.diagnosis.moved_outputs import lost_in_float64, moved_outputs
 from parity.diagnosis.other_samples import names_of
 from parity.diagnosis.output_rounding import (
-    Compared,
+    ComparedOutput,
     are_accounted,
     compared_outputs,
     exact_outputs,
 )
-from parity.diagnosis.regimes import lost_in_float64, moved_outputs, precision_decides
-from parity.diagnosis.region import Leaf, Mismatch, OutputPair
+from parity.diagnosis.regimes import precision_decides
+from parity.diagnosis.region import DifferingLeaf, Mismatch, OutputPair
 from parity.diagnosis.replay_check import Outputs, PlainRun, tape_doubts
 from parity.diagnosis.stored_noise import stored_beside_draws
 from parity.diagnosis.stored_results import stored_leaves, stored_results
@@ -39,8 +41,6 @@ from parity.diagnosis.verdict import Verdict
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import (
-    ACCOUNTED,
-    FAULTY,
     Excess,
     elementwise,
     excess,
@@ -49,8 +49,7 @@ from parity.numerics.accounting import (
     rounding,
 )
 from parity.numerics.difference import by_column
-from parity.numerics.limits import FACTOR, LEAST, U32, UNITS
-from parity.numerics.precision_scaling import CUT
+from parity.numerics.limits import ACCOUNTED, CUT, FACTOR, FAULTY, LEAST, U32, UNITS
 from parity.numerics.rounding import otherwise_rounded
 from parity.numerics.rounding_noise import moved_by_rounding, rounds
 from parity.tape import Replay
@@ -109,14 +108,12 @@ def close(
             return verdict, []
         names = [pair.name for pair in pairs]
     left, effect = unaccounted(matched, repaired, pairs, verdict.noted, plain)
-    if effect:
-        said = f"together with the other notes it changes the outputs by {effect:.1e} of their size"
-        notes = (
-            replace(note, detail="; ".join(filter(None, (note.detail, said))))
-            for note in verdict.notes
-        )
-        verdict = replace(verdict, notes=tuple(notes))
-    if not left and effect > _VISIBLE and all(kind in _MEASURED for _, kind in verdict.noted):
+    verdict = _with_effect(verdict, effect)
+    if (
+        not left
+        and effect > limits.VISIBLE_OUTPUT
+        and all(kind in _MEASURED for _, kind in verdict.noted)
+    ):
         reason = (
             f"constants that differ in their last digits change the outputs by {effect:.1e} of "
             "their size: what is computed of them magnifies it. Give both models the same digits"
@@ -127,12 +124,33 @@ def close(
         return weaker(verdict, found, [one.reason for one in left], [one.name for one in left]), [
             one for one in left if not one.excess.ratio <= ACCOUNTED
         ]
-    reasons = unwritten_masks(matched, pairs, plain)
+    instead, reasons = _other_reasons(matched, repaired, pairs, every, verdict, plain)
+    return (weaker(verdict, instead, reasons, names) if reasons else verdict), []
+
+
+def _with_effect(verdict: Verdict, effect: float) -> Verdict:
+    """A verdict whose notes say by how much of their size they change the outputs, if they do."""
+    if not effect:
+        return verdict
+    said = f"together with the other notes it changes the outputs by {effect:.1e} of their size"
+    notes = (
+        replace(note, detail="; ".join(filter(None, (note.detail, said)))) for note in verdict.notes
+    )
+    return replace(verdict, notes=tuple(notes))
+
+
+def _other_reasons(
+    matched: Match,
+    repaired: Match,
+    pairs: Sequence[OutputPair],
+    every: Sequence[OutputPair],
+    verdict: Verdict,
+    plain: tuple[PlainRun, PlainRun],
+) -> tuple[str, Sequence[str]]:
+    """Why outputs that are accounted for are no parity, and what they are instead."""
+    reasons = unwritten_masks(matched, pairs, plain) or listed_otherwise(matched, pairs, plain)
     if reasons:
-        return weaker(verdict, "unverified", reasons, names), []
-    reasons = listed_otherwise(matched, pairs, plain)
-    if reasons:
-        return weaker(verdict, "unverified", reasons, names), []
+        return "unverified", reasons
     noted = any(note.kind == "low-precision" for note in verdict.notes)
     half = loosened(repaired, pairs, noted)
     # where both are in half precision, that one of them is, is no news
@@ -140,16 +158,15 @@ def close(
     narrow = {name: unit for name, unit in half.items() if noted and name not in both}
     reasons = precision_decides(matched, pairs, plain, exact_outputs(matched, {}), narrow, half)
     if reasons:
-        return weaker(verdict, "unverified", reasons, names), []
+        return "unverified", reasons
     instead, reasons = stored_results(matched, pairs, every, plain)
-    if not reasons:
-        reasons = [
-            *stored_leaves(plain),
-            *stored_beside_draws(matched, pairs, plain),
-            *read_by_one(plain),
-        ]
-        instead = "unverified"
-    return (weaker(verdict, instead, reasons, names) if reasons else verdict), []
+    if reasons:
+        return instead, reasons
+    return "unverified", [
+        *stored_leaves(plain),
+        *stored_beside_draws(matched, pairs, plain),
+        *read_by_one(plain),
+    ]
 
 
 def weaker(
@@ -185,18 +202,18 @@ def unaccounted(
     Returns:
         The outputs, and by how much of their size the notes change the outputs (0 if not needed).
     """
-    if are_accounted(matched, pairs, plain, _SURE):
+    if are_accounted(matched, pairs, plain, limits.WITHIN_ROUNDING):
         return [], 0.0
     compared = compared_outputs(matched, pairs, plain)
     own = exact_outputs(matched, {})
-    if not exceeding(compared, own, _SURE):
+    if not exceeding(compared, own, limits.WITHIN_ROUNDING):
         return [], 0.0
     compared = _beyond_float64(matched, compared)
     found = exceeding(compared, own)
     if not found:
         # in half precision constants are far apart
         single = [one for one in compared if not in_half_precision(repaired, one.pair)]
-        return exceeding(_as_moved(matched, single), own, _SURE), 0.0
+        return exceeding(_as_moved(matched, single), own, limits.WITHIN_ROUNDING), 0.0
     substituted = {
         mismatch.values[1]: mismatch.order.apply(matched.reference.array(mismatch.values[0]))
         for mismatch, kind in noted
@@ -213,7 +230,7 @@ def unaccounted(
     left = exceeding(compared, fixed)
     if not left and all(kind in _MEASURED for _, kind in noted):
         # what such a note leaves at an output shows there where all that it is of moves a little
-        left = exceeding(_as_moved(matched, compared), own, _SURE)
+        left = exceeding(_as_moved(matched, compared), own, limits.WITHIN_ROUNDING)
         # what the notes explain is no fault, however much of it there is
         left = [
             replace(one, excess=replace(one.excess, ratio=min(one.excess.ratio, FAULTY)))
@@ -223,15 +240,11 @@ def unaccounted(
 
 
 _MAY_BE_LOST = ": float32 loses as much where 1 is added to small numbers, and no float64 tells"
-# Of the outputs' size: what rounded constants change by more is seen by whoever uses them.
-_VISIBLE = 2.0**-10
-# Where moved inputs and constants account for no more, correct pairs differ by less than this.
-_SURE = 3.0
 # Kinds of notes that say no more than that numbers are rounded, at a place or all over it.
 _MEASURED = ("rounding", "constant-precision")
 
 
-def _as_moved(matched: Match, compared: Sequence[Compared]) -> list[Compared]:
+def _as_moved(matched: Match, compared: Sequence[ComparedOutput]) -> list[ComparedOutput]:
     """The same, with no more accounted for than moves elements where all that is rounded moves."""
     found = []
     for one in compared:
@@ -245,7 +258,7 @@ def _as_moved(matched: Match, compared: Sequence[Compared]) -> list[Compared]:
 
 
 def _not_hidden(
-    matched: Match, compared: Sequence[Compared], found: Sequence[Unaccounted], exact: Outputs
+    matched: Match, compared: Sequence[ComparedOutput], found: Sequence[Unaccounted], exact: Outputs
 ) -> list[Unaccounted]:
     """The same, but excused what a function that has no float64 may lose where nothing looks."""
     if not any(run.fallbacks for run in (matched.reference.run, matched.side.run)):
@@ -261,25 +274,17 @@ def _not_hidden(
     return [one if one.name in faults else replace(one, excuse=_MAY_BE_LOST) for one in found]
 
 
-def _beyond_float64(matched: Match, compared: Sequence[Compared]) -> list[Compared]:
+def _beyond_float64(matched: Match, compared: Sequence[ComparedOutput]) -> list[ComparedOutput]:
     """The same, with what float64 itself does not compute accounted for."""
     found = []
     losses = lost_in_float64(matched, [one.pair for one in compared])
     for one, lost in zip(compared, losses, strict=True):
         if one.is_float:
             finite = np.abs(one.reference[np.isfinite(one.reference)])
-            least = np.minimum(lost, _CANCELLED * finite.max(initial=0.0))
+            least = np.minimum(lost, limits.FLOAT64_CANCELLED * finite.max(initial=0.0))
             one = replace(one, allowed=one.allowed + least, besides=one.besides + least)
         found.append(one)
     return found
-
-
-# Of the largest element: more than this is never taken for what cancels in float64.
-_CANCELLED = 2.0**-46
-# `explained` is four times a root mean square, which no element exceeds by more than this again;
-# and at its least it is four roundings, so that a note then excuses no more than rounding does.
-_NOTED = 2.0
-_DRAWS = 8  # of another rounding; what moves in none of them is exact
 
 
 def _is_of_its_kind(repaired: Match, mismatch: Mismatch, kind: str) -> bool:
@@ -291,7 +296,7 @@ def _is_of_its_kind(repaired: Match, mismatch: Mismatch, kind: str) -> bool:
         return False  # without float64 the outputs as they ran are all there is to go by
     if mismatch.leaves and all(_is_rounded(repaired, leaf) for leaf in mismatch.leaves):
         return True  # as a support whose middle is zero but for the rounding of its ends
-    limit = CUT if kind == "rounding" else _NOTED * max(U32, mismatch.explained)
+    limit = CUT if kind == "rounding" else limits.NOTED_ELEMENT * max(U32, mismatch.explained)
     case = None if kind == "random" else case_of(repaired, mismatch)
     if mismatch.values is None:
         return True
@@ -330,7 +335,7 @@ def _is_of_narrow_leaves(repaired: Match, mismatch: Mismatch, case: Case) -> boo
         dtypes = {leaf: run.tape.values[leaf].dtype for leaf in leaves if leaf is not None}
         if not any(dtype in UNITS and dtype != "float32" for dtype in dtypes.values()):
             continue
-        for _ in range(_DRAWS):
+        for _ in range(limits.OTHER_ROUNDINGS):
             moved = {
                 leaf: otherwise_rounded(run.array(leaf), dtype, random)
                 for leaf, dtype in dtypes.items()
@@ -341,10 +346,10 @@ def _is_of_narrow_leaves(repaired: Match, mismatch: Mismatch, case: Case) -> boo
                 return False
             np.fmax(most, np.abs(step), out=most)
     gap = np.abs(first.reference - first.candidate)
-    return bool((gap <= _NOTED * FACTOR * most).all())
+    return bool((gap <= limits.NOTED_ELEMENT * FACTOR * most).all())
 
 
-def _is_rounded(repaired: Match, leaf: Leaf) -> bool:
+def _is_rounded(repaired: Match, leaf: DifferingLeaf) -> bool:
     """Whether a constant differs by float32 rounding, of an element or of the largest."""
     pair = repaired.pairs.get(leaf.candidate) if leaf.candidate is not None else None
     if pair is None or pair.reference != leaf.reference:
@@ -357,7 +362,7 @@ def _is_rounded(repaired: Match, leaf: Leaf) -> bool:
 
 
 def exceeding(
-    compared: Sequence[Compared], candidate: Outputs, limit: float = ACCOUNTED
+    compared: Sequence[ComparedOutput], candidate: Outputs, limit: float = ACCOUNTED
 ) -> list[Unaccounted]:
     found = []
     for one in compared:

@@ -8,92 +8,97 @@ from collections.abc import Iterator, Sequence
 from math import inf
 
 from parity.budget import check
-from parity.diagnosis.region import OutputPair, Scene, Walk
+from parity.diagnosis import limits
+from parity.diagnosis.region import Scene, SideWalk
 from parity.matching.axis_order import Order, orders
 from parity.matching.fingerprint import Fingerprint
-from parity.matching.match import Match, Pair
-
-TRIES = 60  # pairs of values that are tried as the end of a region
-_FEW_TRIES = 3
-_CHANGES = 3  # operations, of what the other side hands on as it is
-_HANDED_ON = 12  # of them that are tried
-_ORDERS = 6  # axis orders that are tried for a pair: all, where three axes have one length
+from parity.matching.match import Pair
 
 
-class Ends(Scene):
-    """What may end the region in which outputs part.
+class CutCandidates:
+    """The values that may end the region in which outputs differ.
 
     Attributes:
         passed_on: the reference's and the candidate's values that have a partner, and may be where
-            the other side has another value all the same; see `where_one_hands_on`.
+            the other side has another value all the same; see `where_one_passes_on`.
     """
 
-    def __init__(self, found: Match, apart: Sequence[OutputPair]) -> None:
-        super().__init__(found, apart)
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
         self.passed_on: tuple[list[int], list[int]] = [], []
 
     def candidates(self) -> list[tuple[int, int]]:
         """Pairs of values that could end the region, the smallest regions first."""
-        ours = self._measure(self.reference, [pair.reference for pair in self.apart])
-        theirs = self._measure(self.candidate, [pair.candidate for pair in self.apart])
-        values = self.found.reference.tape.values, self.candidate.side.tape.values
+        reference = self._measure(
+            self.scene.reference, [pair.reference for pair in self.scene.differing]
+        )
+        candidate = self._measure(
+            self.scene.candidate, [pair.candidate for pair in self.scene.differing]
+        )
+        values = self.scene.found.reference.tape.values, self.scene.candidate.side.tape.values
         by_size: dict[int, list[int]] = {}
-        for a in sorted(ours, key=lambda value: (self.reference.depth[value], value)):
+        for a in sorted(reference, key=lambda value: (self.scene.reference.depth[value], value)):
             by_size.setdefault(values[0][a].size, []).append(a)
 
         def ending_in(b: int) -> Iterator[tuple[int, int, int, int]]:
             check()
-            depth, roots = self.candidate.depth[b], self.candidate.roots[b]
-            if b in self.found.arranged:  # the same numbers, put in another arrangement
-                yield depth, 0, b, self.found.arranged[b]
+            depth, roots = self.scene.candidate.depth[b], self.scene.candidate.roots[b]
+            if b in self.scene.found.arranged:  # the same values in another arrangement
+                yield depth, 0, b, self.scene.found.arranged[b]
             for a in by_size.get(values[1][b].size, ()):
-                roots_a = self.reference.roots[a]
+                roots_a = self.scene.reference.roots[a]
                 if roots_a and roots and roots_a.isdisjoint(roots):
                     continue
                 if _is_exact(values[0][a].dtype) == _is_exact(values[1][b].dtype):
-                    depth_a = self.reference.depth[a]
+                    depth_a = self.scene.reference.depth[a]
                     yield depth_a + depth, abs(depth_a - depth), b, a
 
         swapped = [(pair.reference, pair.candidate) for pair in self._ambiguous_inputs()]
         swapped += self._swapped_in_the_reference()
         # merged as they are asked for: a long loop has a million pairs, and few are looked at
-        ranked = heapq.merge(*(ending_in(b) for b in theirs))
-        return swapped + [(a, b) for _, _, b, a in itertools.islice(ranked, 4 * TRIES)]
+        ranked = heapq.merge(*(ending_in(b) for b in candidate))
+        return swapped + [(a, b) for _, _, b, a in itertools.islice(ranked, 4 * limits.CUT_TRIES)]
 
-    def where_one_hands_on(self) -> list[tuple[int, int]]:
-        """Pairs of a value that one side hands on and one that the other makes of it.
+    def where_one_passes_on(self) -> list[tuple[int, int]]:
+        """Pairs of a value that one side passes on and one that the other computes from it.
 
-        A residual block adds its input to what it computes; one that does not hands on the latter.
+        A residual block adds its input to its result; a block without the sum passes on the result.
         """
-        walks = self.reference, self.candidate
-        made = [[v for v, depth in walk.depth.items() if depth <= _CHANGES] for walk in walks]
-        ends = [pair.reference for pair in self.apart], [pair.candidate for pair in self.apart]
+        walks = self.scene.reference, self.scene.candidate
+        made = [
+            [v for v, depth in walk.depth.items() if depth <= limits.PASSED_ON_STEPS]
+            for walk in walks
+        ]
+        ends = (
+            [pair.reference for pair in self.scene.differing],
+            [pair.candidate for pair in self.scene.differing],
+        )
         self.passed_on = (
-            self._values_handed_on(walks[0], ends[0]),
-            self._values_handed_on(walks[1], ends[1]),
+            self._values_passed_on(walks[0], ends[0]),
+            self._values_passed_on(walks[1], ends[1]),
         )
         pairs = [
             *itertools.product(self.passed_on[0], made[1]),
             *itertools.product(made[0], self.passed_on[1]),
         ]
-        values = self.reference.side.tape.values, self.candidate.side.tape.values
+        values = self.scene.reference.side.tape.values, self.scene.candidate.side.tape.values
         fitting = [
             (a, b)
             for a, b in pairs
-            if self.depth(a, b) <= _CHANGES
+            if self.depth(a, b) <= limits.PASSED_ON_STEPS
             and values[0][a].size == values[1][b].size
-            and not self.reference.roots[a].isdisjoint(self.candidate.roots[b])
-            and self.reference.side.informative(a)
-            and self.candidate.side.informative(b)
+            and not self.scene.reference.roots[a].isdisjoint(self.scene.candidate.roots[b])
+            and self.scene.reference.side.informative(a)
+            and self.scene.candidate.side.informative(b)
         ]
-        return sorted(fitting, key=lambda pair: self.depth(*pair))[:_HANDED_ON]
+        return sorted(fitting, key=lambda pair: self.depth(*pair))[: limits.PASSED_ON_TRIED]
 
-    def _values_handed_on(self, walk: Walk, outputs: Sequence[int]) -> list[int]:
-        """Values with a partner that several operations of what parts read, and no others.
+    def _values_passed_on(self, walk: SideWalk, outputs: Sequence[int]) -> list[int]:
+        """Values with a partner that several operations of the differing part read, and no others.
 
         The other side may have changed them before.
         """
-        region = self.region(walk, *outputs)
+        region = self.scene.region(walk, *outputs)
         inside = {op.index for op in region.ops}
         found = []
         for value in region.boundary():
@@ -104,55 +109,62 @@ class Ends(Scene):
         return found
 
     def _ambiguous_inputs(self) -> list[Pair]:
-        """Pairs that feed what parts, whose axes of one length have changed places.
+        """Pairs that the differing part reads, whose axes of one length have changed places.
 
         A transposed square matches its original: whether it should have been transposed shows only
         in what is made of it.
         """
         found = []
-        for op in self.region(self.candidate, *(pair.candidate for pair in self.apart)).ops:
+        for op in self.scene.region(
+            self.scene.candidate, *(pair.candidate for pair in self.scene.differing)
+        ).ops:
             for value in op.inputs:
                 pair = self._where_it_was_swapped(value)
                 if pair is not None and pair not in found:
                     found.append(pair)
-        return found[:_FEW_TRIES]
+        return found[: limits.FEW_CUT_TRIES]
 
     def _swapped_in_the_reference(self) -> list[tuple[int, int]]:
         """The same where the reference transposes a square and the candidate does not."""
         found = []
-        for op in self.region(self.reference, *(pair.reference for pair in self.apart)).ops:
+        for op in self.scene.region(
+            self.scene.reference, *(pair.reference for pair in self.scene.differing)
+        ).ops:
             for value in op.inputs:
-                producer = self.reference.side.tape.producer(value)
+                producer = self.scene.reference.side.tape.producer(value)
                 if producer is None or producer.static or producer.role != "move":
                     continue
-                array, print_ = self.found.reference.array(value), self.found.reference.print(value)
-                partner = self.candidate.side.partner(array, print_)
+                array, print_ = (
+                    self.scene.found.reference.array(value),
+                    self.scene.found.reference.print(value),
+                )
+                partner = self.scene.candidate.side.partner(array, print_)
                 if not isinstance(partner, Pair) or partner.order.stable:
                     continue
                 ends = (value, partner.reference)
-                if ends not in found and partner.reference in self.found.pairs:
+                if ends not in found and partner.reference in self.scene.found.pairs:
                     found.append(ends)
-        return found[:_FEW_TRIES]
+        return found[: limits.FEW_CUT_TRIES]
 
     def _where_it_was_swapped(self, value: int) -> Pair | None:
         """The first of the moves behind a value after which axes of one length lie otherwise."""
         first = None
         while True:
-            pair = self.found.pairs.get(value)
-            op = self.candidate.side.tape.producer(value)
-            if pair is None or pair.order.stable or value in self.found.injected:
+            pair = self.scene.found.pairs.get(value)
+            op = self.scene.candidate.side.tape.producer(value)
+            if pair is None or pair.order.stable or value in self.scene.found.injected:
                 return first
             if op is None or op.static or op.role != "move":
                 return first
-            if not self.is_settled(self.candidate, value):
+            if not self.scene.is_settled(self.scene.candidate, value):
                 return first
             first, value = pair, op.inputs[0]
 
-    def _measure(self, walk: Walk, outputs: Sequence[int]) -> list[int]:
+    def _measure(self, walk: SideWalk, outputs: Sequence[int]) -> list[int]:
         """The unsettled values before `outputs`, with how far and from what they were computed."""
         tape = walk.side.tape
         found = []
-        for op in self.region(walk, *outputs).ops:
+        for op in self.scene.region(walk, *outputs).ops:
             check()
             depth, roots = 0, set()
             for value in op.inputs:
@@ -165,7 +177,7 @@ class Ends(Scene):
                 elif producer is None or not producer.static:
                     roots.add(root(walk.side.print(value)))
             for value in op.outputs:
-                if not self.is_settled(walk, value):
+                if not self.scene.is_settled(walk, value):
                     walk.depth[value] = depth + (op.role != "move")
                     walk.roots[value] = roots
                     found.append(value)
@@ -176,20 +188,20 @@ class Ends(Scene):
 
         Of their shapes in float64: a list of what lies above a limit may be longer there.
         """
-        shapes = self.found.reference.array(a).shape, self.candidate.side.array(b).shape
+        shapes = self.scene.found.reference.array(a).shape, self.scene.candidate.side.array(b).shape
         fitting = list(orders(*shapes))
         if len(fitting) > 1:
             nearby = {
                 pair.order.axes
-                for pair in self.found.pairs.values()
+                for pair in self.scene.found.pairs.values()
                 if len(pair.order.axes) == len(fitting[0].axes)
             }
             fitting.sort(key=lambda order: order.axes not in nearby)
-        return fitting[:_ORDERS]
+        return fitting[: limits.ORDERS_TRIED]
 
     def depth(self, a: int, b: int) -> float:
         """The computing operations behind two values."""
-        return self.reference.depth.get(a, inf) + self.candidate.depth.get(b, inf)
+        return self.scene.reference.depth.get(a, inf) + self.scene.candidate.depth.get(b, inf)
 
 
 def root(print_: Fingerprint) -> tuple[int, float]:

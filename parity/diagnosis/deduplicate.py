@@ -1,7 +1,7 @@
-"""Divergences that are one thing to mend are told as one.
+"""Divergences that one change fixes are reported as one.
 
-A fault in a loop, in a line that several others read, or in a cell's gates parts the models at many
-operations. What a person mends is one line or one layer.
+A fault in a loop, in a line that several others read, or in a cell's gates makes the models differ
+at many operations. What a person fixes is one line or one layer.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from parity.diagnosis import limits
 from parity.diagnosis.causes import causes
 from parity.findings import Divergence
 from parity.tape import Site
 
 Place = tuple[str, str]
-
-# These say that operations are wired otherwise, not what they are: hints beside other causes.
-_LAST_RESORT = 2
 
 
 def merge(divergences: Sequence[Divergence]) -> list[Divergence]:
@@ -38,8 +36,8 @@ def _one_cause(one: Divergence, other: Divergence) -> bool:
         return same and _places(one) == _places(other) and all(map(any, _places(one)))
     if one.cause.kind != other.cause.kind:
         return False
-    ours, theirs = one.cause.parameters, other.cause.parameters
-    if any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
+    reference, candidate = one.cause.parameters, other.cause.parameters
+    if any(reference[name] != candidate[name] for name in reference.keys() & candidate.keys()):
         return False
     form = _function if _family(one.cause.kind).startswith("recurrent") else _line
     sides = (one.reference, other.reference), (one.candidate, other.candidate)
@@ -87,7 +85,9 @@ def is_weak(divergence: Divergence) -> bool:
     """Whether nothing is said of a divergence but that something is wired otherwise."""
     if divergence.cause is None:
         return True
-    return all(one.tier >= _LAST_RESORT for one in causes() if divergence.cause.kind in one.kinds)
+    return all(
+        one.tier >= limits.LAST_RESORT for one in causes() if divergence.cause.kind in one.kinds
+    )
 
 
 def _family(kind: str) -> str:

@@ -1,4 +1,4 @@
-"""From a divergence to its cause as the report tells it: explained, confirmed, with its share."""
+"""From a divergence to its cause as reported: explained, confirmed, with its share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Diagnosis:
     """The cause of a divergence if one could be proved, else what comes closest; its arrays.
 
     Attributes:
-        shapes: of what the two lines of code give; None where nothing meets later.
+        shapes: of what the two lines of code give; None where nothing reconverges later.
         order: how the reference's axes lie in the candidate's; "" where that is not known.
     """
 
@@ -87,7 +87,7 @@ def repaired_alone(proofs: Proofs, mismatch: Mismatch) -> tuple[float | None, fl
 
     Returns:
         The largest relative differences over the outputs, in float64; None where there is nothing
-        to be subtracted, or an operation does not take what is put in.
+        to be subtracted, or an operation refuses what is substituted.
     """
     if mismatch.values is None or mismatch.order is None:
         return None, None
@@ -104,9 +104,12 @@ def _apart(proofs: Proofs, run: Replay) -> float | None:
     found = []
     for pair in proofs.outputs:
         if pair.candidate in proofs.draws:
-            continue  # it is put in as the reference's, as draws inside it have no counterpart
-        ours, theirs = proofs.matched.reference.array(pair.reference), run.array(pair.candidate)
-        if ours.shape != theirs.shape:
+            continue  # it is the reference's, substituted, as draws inside it have no counterpart
+        reference, candidate = (
+            proofs.matched.reference.array(pair.reference),
+            run.array(pair.candidate),
+        )
+        if reference.shape != candidate.shape:
             return None
-        found.append(residual(ours, theirs))
+        found.append(residual(reference, candidate))
     return float(np.max(found)) if found else None

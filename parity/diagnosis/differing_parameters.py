@@ -11,19 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.case import Case, case_of
-from parity.diagnosis.region import Leaf, Mismatch
+from parity.diagnosis.region import DifferingLeaf, Mismatch
 from parity.errors import ReplayError
 from parity.format import share
 from parity.matching.axis_order import orders
-from parity.matching.fingerprint import SAME
+from parity.matching.limits import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.limits import UNITS
 from parity.tape import Array, Tape
-
-_FAR = 256  # times a rounding of the largest number: no sum of a few roundings
-_PART = 0.01  # of the difference that may be left with the reference's numbers in their place
 
 
 @dataclass(frozen=True)
@@ -50,9 +48,10 @@ class _Other:
 
 
 def other_parameters(repaired: Match, mismatch: Mismatch) -> str:
-    """Which parameters or constants make two values part though they are no roundings; "" if none.
+    """Which parameters or constants make two values differ and are no roundings; "" if none.
 
-    A parameter is told if the candidate, given the reference's in its place, gives the reference's
+    A parameter is reported if the candidate, given the reference's in its place, gives the
+    reference's
     value: where a norm is folded into a weight, it does not.
     """
     found = [other for leaf in mismatch.leaves if (other := _other(repaired, leaf)) is not None]
@@ -65,25 +64,27 @@ def other_parameters(repaired: Match, mismatch: Mismatch) -> str:
     return f"{told}; on these inputs that changes no more than rounding would, on others it may"
 
 
-def _other(repaired: Match, leaf: Leaf) -> _Other | None:
+def _other(repaired: Match, leaf: DifferingLeaf) -> _Other | None:
     """A leaf of the candidate beside the reference's, in the order of axes that fits best."""
     if leaf.reference is None or leaf.candidate is None or leaf.relation == "arranged":
         return None
-    ours = repaired.reference.array(leaf.reference)
+    reference = repaired.reference.array(leaf.reference)
     tape = repaired.side.tape
-    theirs = tape.adapter.to_numpy(tape.recorded[leaf.candidate])
-    if theirs.dtype.kind != "f" or ours.dtype.kind != "f":
+    candidate = tape.adapter.to_numpy(tape.recorded[leaf.candidate])
+    if candidate.dtype.kind != "f" or reference.dtype.kind != "f":
         return None
-    theirs = theirs.astype(np.float64)
-    laid = [order.apply(ours) for order in orders(ours.shape, theirs.shape)]
+    candidate = candidate.astype(np.float64)
+    laid = [order.apply(reference) for order in orders(reference.shape, candidate.shape)]
     if not laid:
         return None
-    best = min(laid, key=lambda one: residual(theirs, one))
+    best = min(laid, key=lambda one: residual(candidate, one))
     unit = max(_unit(repaired.reference.tape, leaf.reference), _unit(tape, leaf.candidate))
-    far = float(np.abs(theirs - best).max()) > _FAR * unit * float(np.abs(best).max())
+    far = float(np.abs(candidate - best).max()) > limits.FAR_PARAMETER * unit * float(
+        np.abs(best).max()
+    )
     value = tape.values[leaf.candidate]
     name = value.name or f"a {value.kind} of {value.shape}"
-    return _Other(name, leaf.candidate, best, theirs, far)
+    return _Other(name, leaf.candidate, best, candidate, far)
 
 
 def _unit(tape: Tape, value: int) -> float:
@@ -97,4 +98,4 @@ def _makes_up(case: Case, leaves: Mapping[int, Array]) -> bool:
         left = residual(first.reference, case.run_candidate(first.given, leaves))
     except ReplayError:
         return False
-    return left <= max(SAME, _PART * first.gap)
+    return left <= max(SAME, limits.LEFT_WITH_PARAMETERS * first.gap)

@@ -11,18 +11,17 @@ from dataclasses import replace
 from typing import Any
 
 from parity import budget
+from parity.diagnosis import limits
 from parity.diagnosis.deduplicate import merge
 from parity.diagnosis.diagnose import Diagnosis, diagnose, repaired_alone
 from parity.diagnosis.joint_repair import Finding, without_effect, without_proof
 from parity.diagnosis.proof import Proofs
-from parity.diagnosis.region import Leaf, Mismatch, Region
+from parity.diagnosis.region import DifferingLeaf, Mismatch, Region
 from parity.diagnosis.sample_order import without_sorted
 from parity.diagnosis.unshared import cause_of
 from parity.findings import Divergence, LeafDifference, Note
 from parity.matching.match import Match
 from parity.tape import Site, Tape
-
-_ALIKE = 3  # divergences at one pair of sites that are each explained
 
 
 def sites_of(mismatch: Mismatch) -> tuple[Site, Site]:
@@ -59,7 +58,7 @@ def explained(
             continue
         here = found.setdefault(sites_of(mismatch), [])
         spent = budget.EXPLANATIONS in budget.current().missed
-        if len(here) < (1 if spent else _ALIKE):
+        if len(here) < (1 if spent else limits.EXPLAINED_AT_A_SITE):
             here.append(Finding(mismatch, _within_budget(proofs, mismatch, detail)))
         else:
             last = here[-1].divergence
@@ -88,9 +87,6 @@ def _within_budget(proofs: Proofs, mismatch: Mismatch, detail: str) -> Divergenc
     return _divergence(proofs, mismatch, detail, Diagnosis(), (None, None))
 
 
-_COPIES = 96  # of what a region computes, as measured: generated inputs, predictions, the proof
-
-
 def _needed(proofs: Proofs, mismatch: Mismatch) -> float:
     """About how many bytes the explanation of a divergence takes."""
     sides = (
@@ -98,7 +94,7 @@ def _needed(proofs: Proofs, mismatch: Mismatch) -> float:
         (mismatch.candidate, proofs.matched.side.tape),
     )
     sizes = [tape.values[v].size for region, tape in sides for v in region.made]
-    return 8.0 * _COPIES * max(sizes, default=0)
+    return 8.0 * limits.RUNS_TO_EXPLAIN * max(sizes, default=0)
 
 
 def _divergence(
@@ -144,7 +140,7 @@ def _distinct(region: Region) -> tuple[Site, ...]:
     return tuple(sites.values())
 
 
-def _leaf(matched: Match, leaf: Leaf) -> LeafDifference:
+def _leaf(matched: Match, leaf: DifferingLeaf) -> LeafDifference:
     def name(tape: Tape, value: int | None) -> str:
         if value is None:
             return ""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.elementwise_noise import (
     differ_by_element,
     noise_differs_by_element,
@@ -28,9 +29,6 @@ _DO = (
     "Draw from the same distribution with the same number of samples in both models, pass the "
     "samples in as inputs, or run the models in eval mode."
 )
-_FEW = 8  # samples by which no density is known
-_NEXT_TO_NOTHING = 1e-3  # relative, that noises of nearly one law are apart
-_OFF = 2e-6  # of probability, by which the laws of two noises may differ
 
 
 def of_draws(repaired: Match, mismatch: Mismatch) -> tuple[str, str] | None:
@@ -40,10 +38,10 @@ def of_draws(repaired: Match, mismatch: Mismatch) -> tuple[str, str] | None:
         None where the draws are paired: then it is judged as any other.
     """
     drawing = repaired.drawing
-    ours = _inside(mismatch.reference, drawing.reference)
-    theirs = _inside(mismatch.candidate, list(drawing.candidate.values()))
-    free = [unit for unit in ours if unit in drawing.free]
-    left = [unit for unit in theirs if unit.value not in drawing.chosen]
+    reference = _inside(mismatch.reference, drawing.reference)
+    candidate = _inside(mismatch.candidate, list(drawing.candidate.values()))
+    free = [unit for unit in reference if unit in drawing.free]
+    left = [unit for unit in candidate if unit.value not in drawing.chosen]
     shared = next(((a, b) for a in free for b in left if _is_shared(a, b)), None)
     if shared is not None:
         a, b = shared
@@ -54,7 +52,7 @@ def of_draws(repaired: Match, mismatch: Mismatch) -> tuple[str, str] | None:
     lost = [*mismatch.reference.tape.lost_draws, *mismatch.candidate.tape.lost_draws]
     if lost:
         return "unpaired-random", lost[0]
-    unsure = next(_unsure(repaired, theirs), None)
+    unsure = next(_unsure(repaired, candidate), None)
     if unsure is not None and not (_only_rises(repaired, *unsure) and not left and not free):
         a, b = unsure
         return "unpaired-random", (
@@ -77,8 +75,8 @@ def of_draws(repaired: Match, mismatch: Mismatch) -> tuple[str, str] | None:
 def not_sure(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair] = ()) -> str:
     """What is said of a divergence that reads draws which may not be each other's counterparts.
 
-    The samples may have to be put in otherwise: for another draw, in another order, or as those of
-    another law. Then a difference shows nothing; "" where it does.
+    The samples may have to be substituted otherwise: for another draw, in another order, or as
+    those of another law. Then a difference shows nothing; "" where it does.
     """
     drawing = repaired.drawing
     if not drawing.candidate:
@@ -167,8 +165,10 @@ def one_in_law(
         return ""
     # elements of their own size may differ where outputs as a whole agree
     apart = [pair for pair in outputs if not output_matches(matched, pair)] or outputs
-    ours, theirs = (one.noise for one in drawing.origins)
-    if not apart or not all(one.reference in ours or one.candidate in theirs for one in apart):
+    reference, candidate = (one.noise for one in drawing.origins)
+    if not apart or not all(
+        one.reference in reference or one.candidate in candidate for one in apart
+    ):
         return ""
     seen = laws()
     if seen is None or seen.differ:
@@ -255,8 +255,12 @@ def _unsure(repaired: Match, units: Sequence[Unit]) -> Iterator[tuple[Unit, Unit
         choice = drawing.chosen.get(unit.value)
         if choice is None or choice.evidence or alike(choice.reference.draw, unit.draw):
             continue
-        ours, theirs = _meant(repaired, choice.reference, unit)
-        if ours is None or theirs is None or not ours.name == theirs.name == "bernoulli":
+        reference, candidate = _meant(repaired, choice.reference, unit)
+        if (
+            reference is None
+            or candidate is None
+            or not reference.name == candidate.name == "bernoulli"
+        ):
             yield choice.reference, unit
 
 
@@ -266,7 +270,11 @@ def one_law(repaired: Match, mismatch: Mismatch) -> str:
     How far a sample is off is measured in probability: by the law where the candidate draws by a
     known one, else by how many samples lie between.
     """
-    if mismatch.values is None or mismatch.order is None or mismatch.residual > _NEXT_TO_NOTHING:
+    if (
+        mismatch.values is None
+        or mismatch.order is None
+        or mismatch.residual > limits.NEARLY_ONE_LAW
+    ):
         return ""
     a, b = mismatch.values
     unit = repaired.drawing.candidate.get(b)
@@ -281,14 +289,22 @@ def one_law(repaired: Match, mismatch: Mismatch) -> str:
             if op.role != "random":
                 own.step(op)
         off = _off_by_samples(drawn, own.array(b).astype(np.float64).ravel())
-    return f"noise of one distribution but for {off:.0e} of probability" if off <= _OFF else ""
+    return (
+        f"noise of one distribution but for {off:.0e} of probability"
+        if off <= limits.PROBABILITY_OFF
+        else ""
+    )
 
 
 def _off_by_samples(drawn: Array, other: Array) -> float:
     """By how much probability noise is off, as far as many samples show how dense they lie."""
     order = np.argsort(drawn)
     drawn, other = drawn[order], other[order]
-    if drawn.size < _FEW or drawn.size != other.size or not np.isfinite(drawn + other).all():
+    if (
+        drawn.size < limits.DENSITY_SAMPLES
+        or drawn.size != other.size
+        or not np.isfinite(drawn + other).all()
+    ):
         return math.inf
     near = max(2, drawn.size // 16)
     at = np.clip(np.arange(drawn.size), near, drawn.size - 1 - near)
@@ -310,8 +326,8 @@ def same_distribution(repaired: Match, mismatch: Mismatch) -> str:
 
 def _is_noise(repaired: Match, a: int, b: int, drawn: bool = False) -> bool:
     """Whether two values are made of draws alone, and are no draws themselves or `drawn`."""
-    ours, theirs = repaired.drawing.origins
-    if a not in ours.noise - ours.data or b not in theirs.noise - theirs.data:
+    reference, candidate = repaired.drawing.origins
+    if a not in reference.noise - reference.data or b not in candidate.noise - candidate.data:
         return False
     return drawn or b not in repaired.drawing.candidate
 
@@ -329,10 +345,10 @@ def _only_rises(repaired: Match, a: Unit, b: Unit) -> bool:
 
 
 def _meant(repaired: Match, a: Unit, b: Unit) -> tuple[Draw | None, Draw | None]:
-    ours, theirs = repaired.drawing.origins
+    reference, candidate = repaired.drawing.origins
     return (
-        meant(repaired.reference.tape, repaired.reference.run, a, ours),
-        meant(repaired.side.tape, repaired.side.run, b, theirs),
+        meant(repaired.reference.tape, repaired.reference.run, a, reference),
+        meant(repaired.side.tape, repaired.side.run, b, candidate),
     )
 
 
@@ -361,8 +377,7 @@ def _why(left: Sequence[Unit], free: Sequence[Unit]) -> str:
     """Why draws have no counterpart, and what to do."""
     return (
         f"random draws could not be paired: the candidate draws {left[0]}, the reference "
-        f"{free[0]}. "
-        f"{_DO}"
+        f"{free[0]}. {_DO}"
     )
 
 

@@ -7,26 +7,27 @@ from dataclasses import replace
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.chance_test import chance_may_be_why
 from parity.diagnosis.closing_checks import draws_by_itself, exceeding, not_drawn, weaker
+from parity.diagnosis.moved_outputs import moved_outputs
 from parity.diagnosis.other_samples import differ
 from parity.diagnosis.output_rounding import (
-    Compared,
+    ComparedOutput,
     compared_outputs,
     exact_outputs,
     mostly_beyond,
 )
 from parity.diagnosis.outputs import in_reference_layout
-from parity.diagnosis.regimes import moved_outputs
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import PlainRun, as_ran, tape_doubts
 from parity.diagnosis.unshared import UNSHARED
 from parity.diagnosis.verdict import Verdict, counted
 from parity.matching.counts import check_counts
 from parity.matching.match import Match
-from parity.numerics.accounting import ACCOUNTED, excess, in_reals
+from parity.numerics.accounting import excess, in_reals
 from parity.numerics.difference import residual
-from parity.numerics.limits import U32
+from parity.numerics.limits import ACCOUNTED
 from parity.numerics.rounding_noise import rounds
 from parity.tape import Array
 
@@ -42,10 +43,6 @@ _NO_NUMBER = (
     "output {!r} is a number as the models ran, and in float64 NaN or infinite in one of them "
     "alone, as the root of what is next to nothing: either model may be right there"
 )
-_EQUAL = 16 * U32
-_OTHER = 1e-3
-# Outputs of plain runs that are nearer than this may be equal but for rounding.
-_CLOSE = 1e-3
 
 
 def doubted(
@@ -75,7 +72,11 @@ def doubted(
     if not doubts:
         return verdict
     # with lost draws each run is another one
-    if not lost and not either and differ(matched, pairs, plain[0].run(), plain[1].run(), _CLOSE):
+    if (
+        not lost
+        and not either
+        and differ(matched, pairs, plain[0].run(), plain[1].run(), limits.DOUBTED_CLOSE)
+    ):
         return replace(verdict, reasons=(*verdict.reasons, *doubts))
     others = tuple(one for one in verdict.reasons if one != counted(verdict.divergences))
     verdict = replace(verdict, reasons=others, divergences=())
@@ -94,13 +95,17 @@ def _in_float64_alone(
 ) -> list[str]:
     """Says so where outputs that are equal but for rounding as they ran differ in float64."""
     ran = as_ran(plain[0], {}), as_ran(plain[1], matched.draws)
-    if draws_by_itself(matched) or differ(matched, pairs, *ran, _EQUAL):
+    if draws_by_itself(matched) or differ(matched, pairs, *ran, limits.DOUBTED_SAME):
         return []
     compared, exact = compared_outputs(matched, pairs, plain), exact_outputs(matched, {})
     if exceeding([one for one in compared if one.is_float], exact):
         return []
     laid_out = [(one, one.lay(exact[one.name])) for one in compared]
-    other = [one for one, b in laid_out if b is not None and residual(one.reference, b) > _OTHER]
+    other = [
+        one
+        for one, b in laid_out
+        if b is not None and residual(one.reference, b) > limits.DOUBTED_OTHER
+    ]
     fixed = not_drawn(matched, pairs, plain)
     if not other or any(one.pair not in fixed for one in other):  # what is drawn is so by chance
         return []
@@ -151,7 +156,7 @@ def _at_a_jump(
     return found
 
 
-def _no_number_in_float64(one: Compared, candidate: Array) -> Array:
+def _no_number_in_float64(one: ComparedOutput, candidate: Array) -> Array:
     """Where a replay of one model is NaN or infinite, and neither was as it ran."""
     numbers = [np.isfinite(in_reals(array)) for array in (*one.ran, one.reference, candidate)]
     found: Array = numbers[0] & numbers[1] & (numbers[2] != numbers[3])

@@ -23,7 +23,7 @@ def with_draws(verdict: Verdict, matched: Match, found: Redrawn) -> Verdict:
     if found.apart is not None:
         reasons.append(
             "on fresh samples, the same for both models, the outputs differ, and no operation was "
-            "found that makes them differ: decisions that are made of the draws part there"
+            "found that makes them differ: decisions that depend on the draws differ there"
         )
     elif found.refused:
         reasons.append(

@@ -1,4 +1,4 @@
-"""Noise that is put in element by element: two laws are told apart by the samples alone.
+"""Noise that is substituted element by element: the samples alone distinguish two laws.
 
 An element that rises or falls with one sample, and hangs on no other, has the law of another such
 element only if they agree at the same probabilities or at opposite ones. That needs no pairing.
@@ -12,6 +12,7 @@ from itertools import islice
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.region import Mismatch, OutputPair
 from parity.draws.draw import Draw, generator
 from parity.draws.families import FAMILIES, known
@@ -20,14 +21,9 @@ from parity.errors import ReplayError
 from parity.matching.match import Match, Side
 from parity.tape import Array, Op
 
-_VALUES = 16  # at most, that noise was put into
-_PLACES = 17  # probabilities at which elements are looked at
-_LEAST = 0.01  # of them
-_APART = 1e-6  # of an element's spread: what no rounding of constants leaves
-
 
 def differ_by_element(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]) -> bool:
-    """Whether what parts is seen to have another law in some element, whatever is paired."""
+    """Whether what differs is seen to have another law in some element, whatever is paired."""
     if mismatch.values is None or mismatch.order is None:
         return False
     drawing = repaired.drawing
@@ -51,7 +47,7 @@ def output_differs_by_element(found: Match, pair: OutputPair) -> bool:
 
 
 def noise_differs_by_element(matched: Match, repaired: Match) -> bool:
-    """The same of what noise was put into, as the models are, where it is one value but for that.
+    """The same of values that noise replaced, as the models are, if only it makes them differ.
 
     What is amiss may be a scale, which is no noise itself.
     """
@@ -59,15 +55,15 @@ def noise_differs_by_element(matched: Match, repaired: Match) -> bool:
     if not len(drawing.reference) == len(drawing.candidate) == 1:
         return False
     regions = matched.reference.tape.ops, matched.side.tape.ops
-    ours, theirs = drawing.origins
+    reference, candidate = drawing.origins
     put_in = (
         (known.reference, value, known.order)
         for value, known in sorted(repaired.pairs.items())
-        if known.same and theirs.mixed(value) and ours.mixed(known.reference)
+        if known.same and candidate.mixed(value) and reference.mixed(known.reference)
     )
     return any(
         _differ(matched, (one, other), order.apply, regions)
-        for one, other, order in islice(put_in, _VALUES)
+        for one, other, order in islice(put_in, limits.NOISE_VALUES)
     )
 
 
@@ -93,7 +89,7 @@ def _differ(
     b = np.array([row.ravel() for row in b])
     if a.shape != b.shape or not (np.isfinite(a).all() and np.isfinite(b).all()):
         return False
-    limit = _APART * np.maximum(np.abs(a).max(axis=0), np.abs(b).max(axis=0))
+    limit = limits.NOISE_APART * np.maximum(np.abs(a).max(axis=0), np.abs(b).max(axis=0))
     gaps = (np.abs(a - one).max(axis=0) for one in (b, b[::-1]))
     return bool(np.all([gap > limit for gap in gaps], axis=0).any())
 
@@ -134,10 +130,12 @@ class _Response:
 
     def rows(self, end: int) -> Array | None:
         """A value at rising probabilities of its sample, if each element hangs on one alone."""
-        places = np.linspace(_LEAST, 1 - _LEAST, _PLACES)
+        places = np.linspace(
+            limits.LEAST_PROBABILITY, 1 - limits.LEAST_PROBABILITY, limits.NOISE_PLACES
+        )
         shape = self.unit.shape
         rows = [self._at(np.full(shape, place), end) for place in places]
-        random = generator(_PLACES)
+        random = generator(limits.NOISE_PLACES)
         low, high = places[[3, -3]]
         taken = random.random(shape) < 0.5
         try:
@@ -146,7 +144,7 @@ class _Response:
             return None
         apart = self._at(np.where(taken, low, high), end) - np.where(chosen, rows[3], rows[-3])
         found = np.array(rows)
-        least = _APART * np.abs(found).max(axis=0)
+        least = limits.NOISE_APART * np.abs(found).max(axis=0)
         steps = np.diff(found, axis=0)
         one_way = (steps >= -least).all(axis=0) | (steps <= least).all(axis=0)
         return found if (np.abs(apart) <= least).all() and one_way.all() else None

@@ -7,14 +7,11 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from parity.budget import check
+from parity.diagnosis import limits
 from parity.diagnosis.case import Case
 from parity.diagnosis.region import Region
 from parity.matching.axis_order import Order
 from parity.tape import Op, Replay, Tape
-
-_ENDS = 5  # later values at which an enclosure may end
-_STEPS = 40  # operations that an enclosure may hold
-_LAYER_STEPS = 1000  # the same of a recurrent layer, step by step
 
 
 def enclosures(case: Case) -> Iterator[Case]:
@@ -49,13 +46,15 @@ def _loop(case: Case) -> Case | None:
     if not ours and not theirs:
         return None
     inner = {op.index for op in case.reference.ops}
-    for (c, d), order in _later_ends(case, _LAYER_STEPS, moves=True):
+    for (c, d), order in _later_ends(case, limits.RECURRENT_ENCLOSURE_STEPS, moves=True):
         if _within(tape.values[c].op, ours) or _within(other.values[d].op, theirs):
             continue  # there are steps to come
-        cut, inside = next(_single_entries(tape, c, inner, _LAYER_STEPS), (-1, frozenset()))
+        cut, inside = next(
+            _single_entries(tape, c, inner, limits.RECURRENT_ENCLOSURE_STEPS), (-1, frozenset())
+        )
         if not inside or not _closed(tape, c, inside):
             continue
-        after = _candidate_slice(case, cut, d, _LAYER_STEPS)
+        after = _candidate_slice(case, cut, d, limits.RECURRENT_ENCLOSURE_STEPS)
         if after is None:
             continue
         other_inside = {op.index for op in after}
@@ -69,12 +68,12 @@ def _loop(case: Case) -> Case | None:
 
 
 def _later_ends(
-    case: Case, most: int = _ENDS, moves: bool = False
+    case: Case, most: int = limits.ENCLOSURE_ENDS, moves: bool = False
 ) -> Iterator[tuple[tuple[int, int], Order | None]]:
     """This case's own ends, and the next pairs of values that depend on them.
 
-    A clip that cuts nothing off gives what it takes. Of values with the same numbers the first is
-    an end, and the last one too: on other inputs they differ.
+    A clip that cuts nothing off gives its input. Of equal values the first is an end,
+    and the last one too: on other inputs they differ.
     """
     a, b = case.reference.end, case.candidate.end
     yield (a, b), case.order
@@ -112,7 +111,7 @@ def _last_copy(run: Replay, value: int, passed: set[int] | None = None) -> int:
     """The last of the values after one that are the same numbers, as after a clip of none.
 
     Args:
-        passed: takes up those that were met.
+        passed: takes up those on the way.
     """
     tape, array = run.tape, run.array(value)
     while True:
@@ -130,7 +129,9 @@ def _last_copy(run: Replay, value: int, passed: set[int] | None = None) -> int:
             passed.add(value)
 
 
-def _candidate_slice(case: Case, cut: int, end: int, most: int = _STEPS) -> tuple[Op, ...] | None:
+def _candidate_slice(
+    case: Case, cut: int, end: int, most: int = limits.ENCLOSURE_STEPS
+) -> tuple[Op, ...] | None:
     """The candidate's operations between a reference's value's partners and an end."""
     tape = case.repaired.side.tape
     origin = case.repaired.reference.tape.before_moves(cut)
@@ -181,7 +182,7 @@ def _holds_one(inside: Collection[int], spans: Sequence[tuple[int, int]]) -> boo
 
 
 def _single_entries(
-    tape: Tape, end: int, inner: Collection[int], most: int = _STEPS
+    tape: Tape, end: int, inner: Collection[int], most: int = limits.ENCLOSURE_STEPS
 ) -> Iterator[tuple[int, frozenset[int]]]:
     """Values that are all that enters what `end` is computed from, the nearest first.
 

@@ -1,8 +1,8 @@
-"""Why two models part: the causes propose, and what holds on every input is the explanation.
+"""Why two models differ: the causes propose, and what holds on every input is the explanation.
 
 An explanation is accepted only if the change that it names takes the difference down to rounding,
 on the user's inputs and on generated ones, and only if its formula without the change gives the
-reference's own value. The simplest is preferred; where two hold alike, both are told.
+reference's own value. The simplest is preferred; where two hold alike, both are reported.
 
 What holds is no proof yet where no generated inputs differ from the user's, or where the prediction
 is read off the values that it should predict: it follows them when they are moved. Such an
@@ -19,20 +19,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from parity.budget import check
+from parity.diagnosis import limits
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, RegisteredCause, causes
 from parity.diagnosis.causes._substitution import Substituted
 from parity.diagnosis.enlarged_regions import enclosures
 from parity.diagnosis.trial import Trial
 from parity.errors import ReplayError
-from parity.matching.fingerprint import SAME
+from parity.matching.limits import SAME
 from parity.numerics.difference import residual
-from parity.numerics.limits import U32
 from parity.tape import Array
-
-_ROUNDING = 8 * U32  # a few constants baked in float32
-_SMALL_SHARE = 0.01  # of a difference that an explanation may leave
-_ENCLOSURES = 6
 
 
 @dataclass(frozen=True)
@@ -87,7 +83,7 @@ class Closest:
 def explain(case: Case) -> Explained | Closest | None:
     """The simplest explanation that holds; else the one that comes closest; else None."""
     closest: Closest | None = None
-    consistent: list[Explained] = []  # told only where no tier has a proof
+    consistent: list[Explained] = []  # reported only where no tier has a proof
     tiers = itertools.groupby(sorted(causes(), key=lambda one: one.tier), lambda one: one.tier)
     around = _Around(case)
     for _, tier in tiers:
@@ -112,7 +108,7 @@ class _Around:
     """The enclosures of a case, made when the first cause asks for them."""
 
     def __init__(self, case: Case) -> None:
-        self._source = itertools.islice(enclosures(case), _ENCLOSURES)
+        self._source = itertools.islice(enclosures(case), limits.ENCLOSURES_TRIED)
         self._made: list[Case] = []
 
     def __iter__(self) -> Iterator[Case]:
@@ -166,7 +162,7 @@ def hold(case: Case, proposed: Explanation) -> Explained | Closest:
     for trial in case.trials():
         # what rounded constants leave does not shrink with a difference that an input hides
         shows = max(trial.gap, case.first.gap)
-        bound = max(SAME, min(_ROUNDING, _SMALL_SHARE * shows))
+        bound = max(SAME, min(limits.CONSTANTS_OF_A_CAUSE, limits.LEFT_BY_A_CAUSE * shows))
         left = _left(proposed, trial)
         tried += 1
         if not left <= bound:

@@ -1,8 +1,9 @@
 """A last look before an alarm: do the models, left alone, differ at all?
 
-The search for the place puts values in and compares regions; a look-alike may mislead it. Models
-whose outputs are the same in float64, nothing put in, do not diverge on these inputs, whatever was
-found on the way. The bound is the sharp one of matching; no fault above float32 rounding passes.
+The search for the place substitutes values and compares regions; a look-alike may mislead it.
+Models whose outputs are the same in float64, nothing substituted, do not diverge on these inputs,
+whatever was found on the way. The bound is the sharp one of matching; no fault above float32
+rounding passes.
 
 Constants rounded to float32 leave more than that bound. There what was found counts as misled only
 where putting it right makes the outputs worse, or where the outputs differ by no more than rounding
@@ -15,41 +16,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
+from parity.diagnosis.moved_outputs import lost_in_float64, moved_outputs
 from parity.diagnosis.outputs import in_reference_layout
-from parity.diagnosis.regimes import lost_in_float64, moved_outputs
 from parity.diagnosis.region import Mismatch, OutputPair
 from parity.findings import Divergence
-from parity.matching.fingerprint import SAME
+from parity.matching.limits import SAME
 from parity.matching.match import Match
-from parity.numerics.accounting import (
-    FAULTY,
-    allowance,
-    excess,
-    of_one_kind,
-    share_beyond,
-    usually_moved,
-)
+from parity.numerics.accounting import allowance, excess, of_one_kind, share_beyond, usually_moved
 from parity.numerics.difference import residual
-from parity.numerics.limits import LEAST, U32, UNITS
+from parity.numerics.limits import FAULTY, LEAST, U32, UNITS
 from parity.tape import Replay
-
-_WORSE = 10.0  # times as far apart: a repair of something that is none
-_NEARER = 0.9  # times as far apart
-_FAR_NEARER = 0.1  # likewise, where outputs are apart by less than a unit of float32
-_LAST_DIGITS = 8.0  # times rounding: what a constant's last digits leave
-_CONSTANTS = 2.0  # times what moved ones do: either model may have rounded them
-_FARTHER = 1e4  # times as far apart at the place as at the outputs
 
 
 def agree_as_a_whole(matched: Match, outputs: Sequence[OutputPair]) -> float | None:
-    """The largest residual of the outputs, nothing put in; None if they are not the same."""
+    """The largest residual of the outputs, nothing substituted; None if they are not the same."""
     run = matched.side.tape.replay("float64", matched.given)
     largest = 0.0
     for pair in outputs:
-        ours, theirs = matched.reference.array(pair.reference), run.array(pair.candidate)
-        if ours.shape != theirs.shape:
+        reference, candidate = matched.reference.array(pair.reference), run.array(pair.candidate)
+        if reference.shape != candidate.shape:
             return None
-        apart = residual(ours, theirs)
+        apart = residual(reference, candidate)
         if not apart <= SAME:
             return None
         largest = max(largest, apart)
@@ -63,8 +51,8 @@ def repairs_harm(divergences: Sequence[Divergence]) -> float | None:
     then 'repaired' to the other, and the models, which agreed, no longer do.
 
     Returns:
-        The residual of the outputs, nothing put in; None where they are apart, where some repair
-        brings them nearer, or none parts them clearly.
+        The residual of the outputs, nothing substituted; None where they are apart, where some
+        repair brings them nearer, or none moves them clearly apart.
     """
     changes = [(one.output_before, one.output_after) for one in divergences]
     known = [
@@ -73,8 +61,8 @@ def repairs_harm(divergences: Sequence[Divergence]) -> float | None:
     if not known or len(known) < len(changes):
         return None
     largest = max(before for before, _ in known)
-    nearer = any(after < _NEARER * before for before, after in known)
-    harmed = any(after > _WORSE * before for before, after in known)
+    nearer = any(after < limits.HELPED * before for before, after in known)
+    harmed = any(after > limits.HARMED * before for before, after in known)
     return largest if largest <= UNITS["float32"] and harmed and not nearer else None
 
 
@@ -96,20 +84,20 @@ def no_repair_shows(
     """
     last_digits = (one.cause and one.cause.kind == "constant-precision" for one in divergences)
     if all(last_digits) and not any(one.detail for one in divergences):
-        return _accounted(matched, outputs, _LAST_DIGITS)
+        return _accounted(matched, outputs, limits.LAST_DIGITS)
     nearer = [
         one
         for one in divergences
         if one.output_before is not None and one.output_after is not None
-        if one.output_after < _NEARER * one.output_before
+        if one.output_after < limits.HELPED * one.output_before
         # what is far off there, and hardly off at the outputs, took the place of something else
-        if not one.residual > _FARTHER * one.output_before
+        if not one.residual > limits.DAMPED * one.output_before
     ]
     # less than a unit is what constants leave: a look-alike may have a little less of it
     sizes = [one.output_before for one in nearer if one.output_before is not None]
     if any(size > UNITS["float32"] for size in sizes):
         return None
-    if nearer and _together(matched, outputs, mismatches) < _FAR_NEARER * max(sizes):
+    if nearer and _together(matched, outputs, mismatches) < limits.HELPED_BELOW_A_UNIT * max(sizes):
         return None
     return _accounted(matched, outputs, 1.0)
 
@@ -153,17 +141,17 @@ def no_more_than_constants(matched: Match, outputs: Sequence[OutputPair]) -> boo
         size = np.abs(reference)
         usual = [usually_moved(one, size) for one in moved]  # runs may miss an element by luck
         allowed = np.maximum.reduce([U32 * size + LEAST, *usual]) + lost
-        if not excess(reference, candidate, allowed).ratio <= _CONSTANTS:
+        if not excess(reference, candidate, allowed).ratio <= limits.CONSTANTS_OF_BOTH:
             return False
     return True
 
 
 def _accounted(matched: Match, outputs: Sequence[OutputPair], limit: float) -> float | None:
-    """The largest residual of the outputs, nothing put in.
+    """The largest residual of the outputs, nothing substituted.
 
     Returns:
         None where an element differs by more than `limit` times the rounding of both models, or
-        where that cannot be told.
+        where that is not known.
     """
     tapes = matched.reference.tape, matched.side.tape
     recorded = [Replay(tape, None, tape.recorded) for tape in tapes]

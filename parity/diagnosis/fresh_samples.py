@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.draws.draw import Draw
 from parity.draws.families import fresh, known
 from parity.draws.units import Unit
@@ -13,9 +14,6 @@ from parity.frameworks import load
 from parity.matching.match import Match
 from parity.tape import Array, Op, Tape
 
-# Samples of a kernel in a turn, fewer in later ones: the least and the largest are its ends.
-_ENDS = 1000
-_ENDS_NUMBERS = 1_000_000  # that these make in all
 _SINGLY = frozenset({"gamma", "poisson", "binomial", "log-normal", "geometric"})  # each by itself
 
 
@@ -41,7 +39,9 @@ def by_kernels(
             if drawn is None or op is None:
                 continue
             if random and unit.draw is not None and unit.draw.name in _SINGLY:
-                far = _far(tape, unit, op, drawn, _ENDS * 10 // max(turn, 10), random)
+                far = _far(
+                    tape, unit, op, drawn, limits.KERNEL_SAMPLES * 10 // max(turn, 10), random
+                )
                 drawn = as_drawn(tape, unit, far)
         samples[unit.value] = drawn
     return samples
@@ -72,7 +72,7 @@ def _far(
 ) -> Array:
     """Samples of which half are the least or the largest of up to `most` others."""
     least, largest = drawn, drawn
-    for _ in range(min(most, _ENDS_NUMBERS // max(unit.size, 1))):
+    for _ in range(min(most, limits.KERNEL_SAMPLES_VALUES // max(unit.size, 1))):
         other = _kernel(tape, unit, op)
         least, largest = np.minimum(least, other), np.maximum(largest, other)
     end = np.where(random.random(drawn.shape) < 0.5, least, largest)

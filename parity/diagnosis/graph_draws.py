@@ -14,19 +14,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.numerics.accounting import in_reals
 from parity.numerics.difference import residual
 from parity.tape import Array, Tape
-
-_LOOKS = (16, 32, 64, 256)  # runs of either: a large difference needs few
-_OPERATIONS = 16_000  # in the runs of a look, and
-_NUMBERS = 20_000_000  # numbers that they give: a look of more is not taken, but for the first
-_STREAM = 100  # of the code's runs; those of the graphs are by the first numbers
-_MANY = 16_384  # elements of an output, of which it takes a part
-_ELEMENTS = 32  # of an output that are looked at by themselves
-_TOGETHER = 16  # outputs of which each is multiplied by each
-_ERROR_RATE = 1e-6
-_APART = 1e-3  # of their size, by which numbers differ that are no rounding
 
 
 def graphs_draw_otherwise(
@@ -45,12 +36,14 @@ def graphs_draw_otherwise(
     found: list[list[Array]] = []
     others: list[list[Array]] = []
     given = sum(tape.values[value].size for op in tape.ops for value in op.outputs)
-    for runs in _LOOKS:
-        if found and (runs * len(tape.ops) > _OPERATIONS or runs * given > _NUMBERS):
+    for runs in limits.GRAPH_LOOKS:
+        if found and (
+            runs * len(tape.ops) > limits.GRAPH_OPERATIONS or runs * given > limits.GRAPH_VALUES
+        ):
             break
         turns = range(len(found), runs)
         found += [_outputs(graphs(turn + 1), names) for turn in turns]
-        others += [_outputs(code(_STREAM + turn), names) for turn in turns]
+        others += [_outputs(code(limits.GRAPH_STREAM + turn), names) for turn in turns]
         if len({tuple(map(np.shape, one)) for one in (*found, *others)}) != 1:
             return ""  # draws decide how many there are
         if min(map(_different, (found, others))) < runs // 2:
@@ -70,15 +63,18 @@ def _apart(
     names: Sequence[str], found: Sequence[Sequence[Array]], others: Sequence[Sequence[Array]]
 ) -> str:
     """Where the runs of both lie apart by more than chance leaves; "" if nowhere."""
-    each, theirs = (list(map(_stacked, zip(*one, strict=True))) for one in (found, others))
-    pairs = list(zip(names, each, theirs, strict=True))
+    each, candidate = (list(map(_stacked, zip(*one, strict=True))) for one in (found, others))
+    pairs = list(zip(names, each, candidate, strict=True))
     features = [(f"output {name!r}", *_of_one(a, b)) for name, a, b in pairs]
     samples = [list(map(_by_sample, zip(*one, strict=True))) for one in (found, others)]
-    pairs = pairs[:_TOGETHER] + list(zip(names, *samples, strict=True))[:_TOGETHER]
+    pairs = (
+        pairs[: limits.GRAPH_PRODUCTS]
+        + list(zip(names, *samples, strict=True))[: limits.GRAPH_PRODUCTS]
+    )
     features += [(f"outputs {one} together", a, b) for one, a, b in _of_two(pairs)]
-    count = sum(a.shape[1] for _, a, _ in features) * len(_LOOKS)
+    count = sum(a.shape[1] for _, a, _ in features) * len(limits.GRAPH_LOOKS)
     # that two samples of one law lie apart altogether has a chance of 2 / (2n choose n)
-    seen = min(1.0, math.sqrt(-math.log(_ERROR_RATE / 2 / max(count, 1)) / len(found)))
+    seen = min(1.0, math.sqrt(-math.log(limits.GRAPH_ERROR_RATE / 2 / max(count, 1)) / len(found)))
     for what, a, b in features:
         if any(_lie_apart(*both, seen) for both in zip(a.T, b.T, strict=True)):
             return what
@@ -94,7 +90,7 @@ def _outputs(run: Mapping[str, Array], names: Sequence[str]) -> list[Array]:
 def _stacked(runs: Sequence[Array]) -> Array:
     """What an output was in each run, a row each; of many elements some."""
     size = runs[0].size
-    picks = np.linspace(0, max(size - 1, 0), min(size, _MANY)).astype(int)
+    picks = np.linspace(0, max(size - 1, 0), min(size, limits.GRAPH_ELEMENTS)).astype(int)
     rows = np.stack([one.ravel()[picks] for one in runs])
     return np.nan_to_num(rows.astype(np.float64))
 
@@ -114,7 +110,9 @@ def _of_one(a: Array, b: Array) -> tuple[Array, Array]:
     """Numbers of one output, for each run of either: some elements, their mean and spread."""
     if not a.shape[1]:
         return a, b
-    picks = np.linspace(0, a.shape[1] - 1, min(a.shape[1], _ELEMENTS)).astype(int)
+    picks = np.linspace(0, a.shape[1] - 1, min(a.shape[1], limits.GRAPH_SINGLE_ELEMENTS)).astype(
+        int
+    )
     usual = np.concatenate([a, b]).mean(0)
 
     def features(one: Array) -> Array:
@@ -132,10 +130,10 @@ def _of_two(pairs: Sequence[tuple[str, Array, Array]]) -> list[tuple[str, Array,
             if name == other or a.shape != c.shape or not a.shape[1]:
                 continue
             usual = [np.concatenate(both).mean(0) for both in ((a, b), (c, d))]
-            ours, theirs = (
+            reference, candidate = (
                 ((x - usual[0]) * (y - usual[1])).mean(1)[:, None] for x, y in ((a, c), (b, d))
             )
-            found.append((f"{name!r} and {other!r}", ours, theirs))
+            found.append((f"{name!r} and {other!r}", reference, candidate))
     return found
 
 
@@ -145,4 +143,4 @@ def _lie_apart(a: Array, b: Array, seen: float) -> bool:
     below = [np.searchsorted(np.sort(one), both, "right") / len(one) for one in (a, b)]
     if np.abs(below[0] - below[1]).max() < seen:
         return False
-    return residual(np.sort(a), np.sort(b)) > _APART
+    return residual(np.sort(a), np.sort(b)) > limits.GRAPH_APART

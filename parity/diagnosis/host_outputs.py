@@ -12,21 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from parity.diagnosis import limits
 from parity.diagnosis.other_outputs import are_devices, brief, equal, is_array, is_plain, told
-from parity.diagnosis.output_pairs import Named, in_order, paired_names, recorded, wide
+from parity.diagnosis.output_pairs import NamedOutputs, in_order, paired_names, recorded, wide
 from parity.diagnosis.printed_numbers import compare_arrays, compare_leaves, equal_but_for_digits
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.renamed_settings import classes_of_one_module, renamed_settings
 from parity.diagnosis.replay_check import PlainRun
 from parity.errors import ParityError
 from parity.numerics.difference import residual
-from parity.numerics.limits import U32
 from parity.objects import Private, Setting
 from parity.outputs import Outputs as Flat
 from parity.tape import Array, Tape
-
-_ALIKE = 4 * U32  # equal but for the last bits of float32
-_NUDGES = 8
 
 
 @dataclass
@@ -84,7 +81,7 @@ def judge_beside(
     return found
 
 
-def _in_another_order(candidate: Tape, pairs: Sequence[OutputPair], named: Named) -> str:
+def _in_another_order(candidate: Tape, pairs: Sequence[OutputPair], named: NamedOutputs) -> str:
     """Which outputs were paired by what they hold; "" if none were."""
     placed = [pair for pair in pairs if pair.name in named.placed]
     if all(pair.candidate == candidate.outputs[named.own(pair.name)] for pair in placed):
@@ -143,7 +140,7 @@ def _nudged(plain: PlainRun) -> Sequence[Mapping[str, Any]]:
     if plain.nudged is None:
         return []
     try:
-        return [plain.nudged(seed, None) for seed in range(_NUDGES)]
+        return [plain.nudged(seed, None) for seed in range(limits.HOST_NUDGES)]
     except ParityError:  # moved inputs are outside what it takes
         return []
 
@@ -161,7 +158,7 @@ def _changes(plain: PlainRun, value: int) -> bool:
 
 
 def _alike(a: Array, b: Array) -> bool:
-    return a.shape == b.shape and residual(wide(a), wide(b)) <= _ALIKE
+    return a.shape == b.shape and residual(wide(a), wide(b)) <= limits.SAME_HOST_NUMBER
 
 
 def _by_host(tape: Tape) -> set[int]:
@@ -169,7 +166,7 @@ def _by_host(tape: Tape) -> set[int]:
 
 
 def _compare_leaves(
-    found: Beside, reference: Tape, candidate: Tape, plain: Sequence[PlainRun], named: Named
+    found: Beside, reference: Tape, candidate: Tape, plain: Sequence[PlainRun], named: NamedOutputs
 ) -> None:
     runs = plain or (None, None)
     candidate = named.of(candidate)
@@ -223,7 +220,7 @@ def apart(ours: Any, theirs: Any) -> bool:
 
 
 def _held_against(
-    tape: Tape, other: Tape, plain: PlainRun | None, named: Named | None = None
+    tape: Tape, other: Tape, plain: PlainRun | None, named: NamedOutputs | None = None
 ) -> dict[str, Any]:
     """The leaves of a model, without the settings that the other one's object has not.
 
@@ -273,8 +270,8 @@ def _compare_leaf(
         if unclear or any(_leaf_changes(*one) for one in runs_of):
             found.unverified.append(
                 f"output {name!r} is {brief(ours[1])} in {ours[0].model} and {brief(theirs[1])} in "
-                f"{theirs[0].model}: rounding cannot be told from a fault there. Return the "
-                "numbers that it is made of"
+                f"{theirs[0].model}: rounding cannot be distinguished from a fault there. Return "
+                "the numbers that it is made of"
             )
         elif state == "apart":
             found.apart[name] = (

@@ -10,12 +10,13 @@ import numpy as np
 from parity.diagnosis.region import OutputPair
 from parity.errors import ParityError
 from parity.matching.match import Match
+from parity.operations import CONVOLUTIONS, POOLS, RESIZES
 from parity.tape import Array, Op, Replay, Tape
 from parity.walk_once import Once
 
 # Parts of the names of operations whose operands have channels; of those that sum products.
-_IMAGES = ("conv", "pool", "upsample", "resize", "batchnorm", "batch_norm")
-_PRODUCTS = ("matmul", "mm", "einsum")
+_OF_IMAGES = CONVOLUTIONS | POOLS | RESIZES | {"batch_norm"}
+_PRODUCTS = ("matmul", "dense", "add_matmul", "einsum")
 
 Steps = tuple[tuple[Op, int, int], ...]  # operations up to an output: what they read and give
 
@@ -34,7 +35,7 @@ def _of_image_operations(found: Match, pair: OutputPair) -> bool:
 
     def is_one(tape: Tape, value: int, out: int, steps: Steps) -> bool:
         op, rank = tape.producer(value), len(tape.values[out].shape)
-        named = op is not None and any(part in op.kind.lower() for part in _IMAGES)
+        named = op is not None and op.word in _OF_IMAGES
         alike = named and len(tape.values[value].shape) == rank
         return alike and _keeps_axes(tape, value, steps)
 
@@ -79,10 +80,10 @@ def _of_images_too(tape: Tape, value: int) -> dict[int, Steps]:
     todo = Once([value])
     for end in todo:
         op = tape.producer(end)
-        if op is None or any(part in op.kind.lower() for part in _IMAGES):
+        if op is None or op.word in _OF_IMAGES:
             continue
         live = [one for one in op.inputs if tape.is_live(one)]
-        if len(live) > 1 and any(part in op.kind.lower() for part in _PRODUCTS):
+        if len(live) > 1 and op.word in _PRODUCTS:
             continue
         for source in live:
             shape = tape.values[source].shape
@@ -96,7 +97,7 @@ def _of_images_too(tape: Tape, value: int) -> dict[int, Steps]:
 def _keeps_axes(tape: Tape, image: int, steps: Steps) -> bool:
     """Whether rows and columns of an image are still axes by themselves, its channels another one.
 
-    True where that cannot be told, as behind sums.
+    True where that is not known, as behind sums.
     """
     shape = tape.values[image].shape
     places = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)

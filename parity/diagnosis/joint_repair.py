@@ -13,20 +13,18 @@ from functools import cached_property
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.deduplicate import is_weak
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Mismatch, Region
 from parity.errors import ReplayError
 from parity.findings import Cause, Divergence
-from parity.matching.fingerprint import SAME
+from parity.matching.limits import SAME
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
 from parity.tape import Array, Site, Tape
 
-_MORE = 1.001  # times as far apart
 _REARRANGEMENTS = ("-order", "-swap", "-swapped", "-pairing", "-transposed", "-reshaped")
-_FARTHER = 1e4  # times as far apart at the place as at an output
-_MUCH_MORE = 1.5  # where it is one cause at several places: without one of them it may be more
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Finding:
 
     @cached_property
     def behind(self) -> set[int]:
-        """The candidate's values that what enters is made of, and what enters."""
+        """The candidate's inputs there, and the values that they are made of."""
         region = self.mismatch.candidate
         entering = set(region.boundary())
         made = region.tape.graph.ancestors(list(entering))
@@ -76,7 +74,7 @@ def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
     is_read = any(end in op.inputs for op in tape.ops if op.index in tape.used)
     if producer is None or end in ends or not is_read:
         return False
-    faint = min(U32, mismatch.residual / _FARTHER)  # what constants leave of something else
+    faint = min(U32, mismatch.residual / limits.DAMPED)  # what constants leave of something else
     own, other, changed = run.branch(), run.branch(), {end}
     region = {op.index for op in mismatch.candidate.ops}
     try:
@@ -122,9 +120,9 @@ def without_proof(findings: Sequence[Finding]) -> list[Divergence]:
 
 
 def _harms(one: Divergence) -> str:
-    """Where nothing else diverges, a repair that parts the outputs further is none."""
+    """Where nothing else diverges, a repair after which the outputs differ more is none."""
     before, after = one.output_before, one.output_after
-    if before is None or after is None or not after > _MORE * before:
+    if before is None or after is None or not after > limits.WORSE_WITHOUT * before:
         return ""
     return "with the reference's value there the outputs differ more, and nothing else diverges"
 
@@ -137,7 +135,11 @@ def _makes_up_for_another(at: int, findings: Sequence[Finding]) -> str:
     others = (one.divergence for number, one in enumerate(findings) if number != at)
     if not any(_may_undo(here.cause, one.cause) for one in others):
         return ""
-    more = _MORE if any(one.told != findings[0].told for one in findings) else _MUCH_MORE
+    more = (
+        limits.WORSE_WITHOUT
+        if any(one.told != findings[0].told for one in findings)
+        else limits.MUCH_WORSE_WITHOUT
+    )
     for one in (finding.divergence for finding in findings):
         before, after = one.output_before, one.output_after
         if before is not None and after is not None and after > more * before:

@@ -10,18 +10,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import PlainRun, as_ran, typed
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import in_reals, of_one_kind
 from parity.numerics.difference import mask_sentinels
-from parity.numerics.limits import U32
 from parity.numerics.rounding_noise import moved_as_long
 from parity.tape import Array, Precision
-
-_TIMES = 64.0  # what sums in another order leave, of what moved inputs do
-_OWN = 8.0 * U32  # of an element itself
 
 
 def listed_otherwise(
@@ -75,5 +72,8 @@ def _differ(
     with np.errstate(all="ignore"):
         gap = np.abs(a - b)
         same = (a == b) | (np.isnan(a) & np.isnan(b))
-        allowed = np.maximum(_OWN * np.maximum(np.abs(a), np.abs(b)), _TIMES * np.minimum(*moved))
+        allowed = np.maximum(
+            limits.OWN_ROUNDING_LIST * np.maximum(np.abs(a), np.abs(b)),
+            limits.TIMES_MOVED_LIST * np.minimum(*moved),
+        )
         return bool((~same & ~(gap <= allowed)).any())

@@ -7,43 +7,39 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from parity.diagnosis.output_rounding import Compared
+from parity.diagnosis import limits
+from parity.diagnosis.output_rounding import ComparedOutput
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.difference import by_column
-from parity.numerics.limits import U32
 from parity.tape import Tape
 
-_LOST = 64 * U32  # of numbers about 1, whose difference is small
-_AGREE = 16 * U32  # what rounded constants leave
-_LOST_OF = 2.0**-14  # smaller outputs have a scale of their own
 
-
-def lost_in_float32_alone(matched: Match, compared: Sequence[Compared]) -> set[str]:
+def lost_in_float32_alone(matched: Match, compared: Sequence[ComparedOutput]) -> set[str]:
     """The outputs that agree in float64 where a function that seems another one there runs in it.
 
-    As a variance that is a difference of squares: it is no other function, but nothing tells. What
-    is more than such a difference of numbers about 1 loses is not among them.
+    As a variance that is a difference of squares: it is no other function, but nothing shows it.
+    What is more than such a difference of numbers about 1 loses is not among them.
     """
     tapes = matched.reference.tape, matched.side.tape
     with contextlib.ExitStack() as stack:
         for tape in tapes:
             stack.enter_context(_as_one_function(tape))
         try:
-            ours = tapes[0].outputs_of("float64", {})
-            theirs = tapes[1].outputs_of("float64", matched.given)
+            reference = tapes[0].outputs_of("float64", {})
+            candidate = tapes[1].outputs_of("float64", matched.given)
         except ParityError:  # outside what an operation takes
             return set()
     names = {value: name for name, value in tapes[0].outputs.items()}
     found = set()
     for one in compared:
-        a, b = ours[names[one.pair.reference]], one.lay(theirs[one.name])
+        a, b = reference[names[one.pair.reference]], one.lay(candidate[one.name])
         if not one.is_float or b is None or a.shape != b.shape or b.dtype.kind != "f":
             continue
         gap = np.abs(one.ran[0].astype(np.float64) - one.ran[1])
         largest = float(np.abs(a[np.isfinite(a)]).max(initial=0.0))
-        small = bool((gap <= _LOST * max(1.0, largest)).all())
-        if largest >= _LOST_OF and small and by_column(a, b) <= _AGREE:
+        small = bool((gap <= limits.LOST_NEAR_ONE * max(1.0, largest)).all())
+        if largest >= limits.LOST_OF_LARGE and small and by_column(a, b) <= limits.AGREE_IN_FLOAT64:
             found.add(one.name)
     return found
 

@@ -1,4 +1,4 @@
-"""Half precision in one model only: told where it enters, or noted where the model says so itself.
+"""Half precision in one model only: reported at its start, or noted where the model asks for it.
 
 In float64 such models agree, so nothing else would show it. A model whose parameters are in float16
 or bfloat16 is what it says, and its outputs are noted with the size of the effect. A float32 model
@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.half_precision import NARROW, rounded_alone, told_of
 from parity.diagnosis.region import OutputPair
 from parity.errors import ReplayError
@@ -23,11 +24,7 @@ from parity.numerics.difference import residual
 from parity.numerics.limits import UNITS
 from parity.tape import Array, Op, Replay, Site, Tape, Value
 
-_SMALL_SHARE = 0.01  # of the difference that is left in float64
 _FLOAT8, _TF32 = 2.0**-4, 2.0**-11  # units roundoff
-_TF32_BITS = np.uint32(0xFFFFE000)
-_SHOWS = 2.0**-13  # of the outputs
-_ROUNDED = 16 * UNITS["float32"]  # of the outputs: float32 leaves as much
 
 
 def low_precision_divergences(repaired: Match) -> list[Divergence]:
@@ -108,16 +105,19 @@ def _undeclared(repaired: Match) -> tuple[Tape | None, Op | None]:
 
 def _is_seen(repaired: Match) -> bool:
     """Whether some output differs, as the models ran, by more than float32 rounding."""
-    ours, theirs = repaired.reference.tape, repaired.side.tape
-    if ours.outputs.keys() != theirs.outputs.keys():
+    reference, candidate = repaired.reference.tape, repaired.side.tape
+    if reference.outputs.keys() != candidate.outputs.keys():
         return True
-    for name, value in ours.outputs.items():
-        a = ours.adapter.to_numpy(ours.recorded[value])
-        b = theirs.adapter.to_numpy(theirs.recorded[theirs.outputs[name]])
+    for name, value in reference.outputs.items():
+        a = reference.adapter.to_numpy(reference.recorded[value])
+        b = candidate.adapter.to_numpy(candidate.recorded[candidate.outputs[name]])
         if a.shape != b.shape:
             return True
         if a.dtype.kind == b.dtype.kind == "f":
-            if not residual(a.astype(np.float64), b.astype(np.float64)) <= _ROUNDED:
+            if (
+                not residual(a.astype(np.float64), b.astype(np.float64))
+                <= limits.ROUNDED_AS_FLOAT32
+            ):
                 return True
         elif not np.array_equal(a, b):
             return True
@@ -134,13 +134,13 @@ def low_precision_notes(repaired: Match) -> list[Note]:
     op = _first(repaired, tape)
     site = op.site if op else Site("model", "")
     other = _counterpart(repaired, tape, op) if op else Site("model", "")
-    ours, theirs = (site, other) if tape is repaired.reference.tape else (other, site)
+    reference, candidate = (site, other) if tape is repaired.reference.tape else (other, site)
     dtype = " and ".join(sorted(_formats(repaired, tape)))
     return [
         Note(
             "low-precision",
-            ours,
-            theirs,
+            reference,
+            candidate,
             _effect(repaired),
             f"{tape.model} is in {dtype}; in float64 the models agree",
         )
@@ -154,8 +154,8 @@ def in_half_precision(repaired: Match, pair: OutputPair) -> bool:
 
 def in_the_same_formats(repaired: Match, pair: OutputPair) -> bool:
     """Whether both models compute an output in narrow formats somewhere, and in the same."""
-    ours = _formats(repaired, repaired.reference.tape, [pair.reference])
-    return bool(ours) and ours == _formats(repaired, repaired.side.tape, [pair.candidate])
+    reference = _formats(repaired, repaired.reference.tape, [pair.reference])
+    return bool(reference) and reference == _formats(repaired, repaired.side.tape, [pair.candidate])
 
 
 def loosened(repaired: Match, pairs: Sequence[OutputPair], noted: bool) -> dict[str, float]:
@@ -186,7 +186,7 @@ def _formats_behind(repaired: Match, pair: OutputPair) -> set[str]:
 def _rounded_inside(repaired: Match) -> list[Note]:
     """Kernels that round their inputs to TF32, where outputs are as far apart as that leaves."""
     effect = _effect(repaired)
-    if not _SHOWS <= effect < np.inf:
+    if not limits.SHOWS_LOW_PRECISION <= effect < np.inf:
         return []
     notes = []
     for tape in (repaired.reference.tape, repaired.side.tape):
@@ -194,17 +194,12 @@ def _rounded_inside(repaired: Match) -> list[Note]:
         if op is None:
             continue
         other = _counterpart(repaired, tape, op)
-        ours, theirs = (op.site, other) if tape is repaired.reference.tape else (other, op.site)
-        notes.append(
-            Note(
-                "low-precision",
-                ours,
-                theirs,
-                effect,
-                f"{tape.model} multiplies in TF32 from here on, which keeps 10 bits of each "
-                "number; in float64 the models agree. `parity doctor` shows the switches",
-            )
+        sites = (op.site, other) if tape is repaired.reference.tape else (other, op.site)
+        detail = (
+            f"{tape.model} multiplies in TF32 from here on, which keeps 10 bits of each "
+            "number; in float64 the models agree. `parity doctor` shows the switches"
         )
+        notes.append(Note("low-precision", *sites, effect, detail))
     return notes
 
 
@@ -217,7 +212,7 @@ def _is_tf32(tape: Tape, op: Op) -> bool:
     given = recorded.array(op.outputs[0])
     try:
         apart = _off(tape, op, {v: recorded.array(v).astype(np.float64) for v in single}, given)
-        if not _SHOWS / 4 <= apart < np.inf:
+        if not limits.SHOWS_LOW_PRECISION / 4 <= apart < np.inf:
             return False
         rounded = {value: to_tf32(recorded.array(value)) for value in single}
         return _off(tape, op, rounded, given) < apart / 16
@@ -239,7 +234,7 @@ def to_tf32(array: Array) -> Array:
     Source: NVIDIA, "TensorFloat-32 in the A100 GPU Accelerates AI Training, HPC" (2020).
     """
     bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
-    kept = (bits + np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))) & _TF32_BITS
+    kept = (bits + np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))) & limits.TF32_BITS
     finite = np.where(np.isfinite(array), kept, bits).view(np.float32)
     return finite.astype(np.float64)
 
@@ -253,7 +248,7 @@ def _cause(repaired: Match, effect: float, tape: Tape, op: Op) -> Cause | None:
         if other is None or tapes[0].values[value].shape != tapes[1].values[other].shape:
             continue
         left.append(residual(repaired.reference.array(value), repaired.side.array(other)))
-    if not max(left) < _SMALL_SHARE * effect:
+    if not max(left) < limits.LEFT_IN_FLOAT64 * effect:
         return None
     formats = [sorted(_formats(repaired, tape)) or ["float32"] for tape in tapes]
     ours, theirs = (" and ".join(names) for names in formats)
@@ -272,11 +267,11 @@ def _cause(repaired: Match, effect: float, tape: Tape, op: Op) -> Cause | None:
 
 def _odd_one(repaired: Match) -> Tape | None:
     """The tape that computes in a half precision that the other does not use."""
-    ours, theirs = repaired.reference.tape, repaired.side.tape
-    formats = _formats(repaired, ours), _formats(repaired, theirs)
+    reference, candidate = repaired.reference.tape, repaired.side.tape
+    formats = _formats(repaired, reference), _formats(repaired, candidate)
     if formats[0] == formats[1]:
         return None
-    return theirs if formats[1] - formats[0] else ours
+    return candidate if formats[1] - formats[0] else reference
 
 
 def _formats(repaired: Match, tape: Tape, ends: Sequence[int] = ()) -> set[str]:
@@ -370,7 +365,7 @@ def _first(repaired: Match, tape: Tape, declared: float = 0.0) -> Op | None:
 
 
 def _counterpart(repaired: Match, tape: Tape, op: Op) -> Site:
-    """Where the other model has what enters the operation, or what leaves it."""
+    """Where the other model has the inputs of the operation, or its outputs."""
     by_reference = repaired.by_reference
     for value in (*op.outputs, *op.inputs):
         if tape is repaired.reference.tape:
@@ -386,14 +381,14 @@ def _counterpart(repaired: Match, tape: Tape, op: Op) -> Site:
 
 def _effect(repaired: Match) -> float:
     """The largest relative difference of the outputs as the models ran."""
-    ours, theirs = repaired.reference.tape, repaired.side.tape
+    reference, candidate = repaired.reference.tape, repaired.side.tape
     found = [0.0]
-    for name, value in ours.outputs.items():
-        other = theirs.outputs.get(name)
-        if other is None or ours.values[value].shape != theirs.values[other].shape:
+    for name, value in reference.outputs.items():
+        other = candidate.outputs.get(name)
+        if other is None or reference.values[value].shape != candidate.values[other].shape:
             continue
-        a = ours.adapter.to_numpy(ours.recorded[value])
-        b = theirs.adapter.to_numpy(theirs.recorded[other])
+        a = reference.adapter.to_numpy(reference.recorded[value])
+        b = candidate.adapter.to_numpy(candidate.recorded[other])
         if a.dtype.kind == "f" and b.dtype.kind == "f":
             found.append(residual(a.astype("float64"), b.astype("float64")))
     return max(found)

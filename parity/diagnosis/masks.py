@@ -10,17 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import PlainRun, as_ran
 from parity.errors import ParityError
 from parity.matching.match import Match
-from parity.numerics.difference import SENTINEL, SENTINEL_SPREAD
-from parity.numerics.limits import U32
+from parity.numerics.limits import SENTINEL, SENTINEL_SPREAD
 from parity.numerics.rounding_noise import hidden, masks_are_constant
 from parity.tape import Array, Replay
-
-_EQUAL = 16 * U32
 
 
 def are_masks(matched: Match, pair: OutputPair, reference: Array, candidate: Array) -> bool:
@@ -101,7 +99,7 @@ def _apart(reference: Array, candidate: Array) -> Array:
     if reference.dtype.kind != "f" or candidate.dtype.kind != "f":
         return np.zeros(reference.shape, bool)
     with np.errstate(invalid="ignore"):
-        near = np.abs(reference - candidate) <= _EQUAL * np.abs(reference)
+        near = np.abs(reference - candidate) <= limits.SAME_MASK * np.abs(reference)
     found: Array = ~(near & np.isfinite(reference)) & (reference != candidate)
     return found
 
@@ -122,7 +120,7 @@ def _is_round(size: float) -> bool:
     powers = (float(base) ** round(np.log(size) / np.log(base)) for base in (2, 10))
     # half of the lowest, and JAX's mask in attention, leave room to add to them
     halves = (share * one for one in lowest for share in (1.0, 0.5, 0.7))
-    return any(abs(size - one) <= _EQUAL * one for one in (*powers, *halves))
+    return any(abs(size - one) <= limits.SAME_MASK * one for one in (*powers, *halves))
 
 
 def _before_scaling(recorded: Replay, value: int) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parity.diagnosis.cut_search import Search, reconverges_later
-from parity.diagnosis.region import Mismatch, OutputPair
+from parity.diagnosis.cut_search import CutSearch, reconverges_later
+from parity.diagnosis.region import Mismatch, OutputPair, Scene
 from parity.matching.match import Match, Pair
 from parity.numerics.difference import residual
 
@@ -25,29 +25,29 @@ def near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
     return sorted(near, key=lambda pair: tape.values[pair.candidate].op)
 
 
-def mismatch_of_near(search: Search, pair: Pair) -> tuple[Mismatch, Match]:
+def mismatch_of_near(scene: Scene, pair: Pair) -> tuple[Mismatch, Match]:
     """What makes a pair differ a little; looked into further if rounding does not explain it.
 
     Args:
-        search: of the match, for no outputs: one for all pairs of it, since making it takes as long
+        scene: of the match, for no outputs: one for all pairs of it, since making it takes as long
             as the program is.
 
     Returns:
         The mismatch; and the match, which is another one where a larger difference was repaired.
     """
-    found = search.found
-    ours, theirs = search.regions(pair.reference, pair.candidate)
-    explained = search.explained(ours, pair.reference, theirs, pair.candidate, pair.residual)
-    if pair.residual > explained and min(ours.computing, theirs.computing) > 1:
+    found = scene.found
+    reference, candidate = scene.regions(pair.reference, pair.candidate)
+    explained = scene.explained(reference, pair.reference, candidate, pair.candidate, pair.residual)
+    if pair.residual > explained and min(reference.computing, candidate.computing) > 1:
         ends = OutputPair("", pair.reference, pair.candidate)
-        step = Search(found, [ends]).meeting_place()
+        step = CutSearch(Scene(found, [ends])).first_mismatch()
         if step is not None and step[0].residual > step[0].explained:
             return step
-    leaves = tuple(search.differing_leaves(ours, theirs))
+    leaves = tuple(scene.differing_leaves(reference, candidate))
     ends_ = (pair.reference, pair.candidate)
     reconverges = reconverges_later(found, pair.candidate)  # near values go on as the reference's
     mismatch = Mismatch(
-        ours, theirs, ends_, pair.order, pair.residual, reconverges, explained, leaves
+        reference, candidate, ends_, pair.order, pair.residual, reconverges, explained, leaves
     )
     return mismatch, found
 

@@ -1,7 +1,7 @@
 """What a region computes, as a normalisation: found by asking it, not by its operations.
 
 A normalisation is (x - mean) / divisor * scale + offset, the divisor made of the spread of x and of
-an epsilon. On huge inputs the epsilon is nothing, and what is left tells over which axes the spread
+an epsilon. On huge inputs the epsilon is nothing, and what is left shows over which axes the spread
 is taken, and the scale; on tiny inputs it is nearly all there is; the odd and the even part of
 the response tell scale and offset apart. So each is read off by itself, whatever the size of the
 user's inputs, and however the framework computes it.
@@ -17,6 +17,7 @@ from typing import Literal
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Predict
 from parity.tape import Array
@@ -24,13 +25,6 @@ from parity.tape import Array
 # An inside epsilon is added to the variance, an outside one to its root; else it is the least
 # divisor that there is.
 Placement = Literal["inside", "outside", "least"]
-
-_HUGE = {1: 1e7, 2: 1e10}  # by the draw: what is bounded does not grow
-_SMALL = (1e-2, 1e-4, 1e-6, 1e-8, 1e-11)
-_ITERATIONS = 6
-_COLUMNS = 32  # of channels, on which windows are looked for
-_WIDEST = 65  # window of channels
-_FITS = 1e-6  # relative: constants may be baked in float32
 
 
 @dataclass(frozen=True)
@@ -130,7 +124,7 @@ class Normalisation:
 
 
 @dataclass(frozen=True)
-class Affine:
+class AffineMap:
     """x * scale + offset with fixed numbers: a batch normalisation by its running statistics."""
 
     scale: Array
@@ -163,7 +157,7 @@ class LocalResponse:
         return {"size": self.size, "alpha": self.alpha, "beta": self.beta, "bias": self.bias}
 
 
-Form = Normalisation | Affine
+Form = Normalisation | AffineMap
 
 
 def layout(case: Case) -> tuple[int, ...]:
@@ -210,7 +204,7 @@ class Probes:
 
 def describe(probes: Probes, side: int) -> Form | None:
     """What one side of a case computes, if it is a normalisation of its single input."""
-    draws = [probes.response(side, draw, factor) for draw, factor in _HUGE.items()]
+    draws = [probes.response(side, draw, factor) for draw, factor in limits.HUGE_INPUTS.items()]
     x, odd, offset = draws[0]
     if x.shape != odd.shape or x.ndim < 1 or x.size < 4:
         return None
@@ -220,8 +214,8 @@ def describe(probes: Probes, side: int) -> Form | None:
         return None
     scale = _ratio([(x, odd) for x, odd, _ in draws])
     if scale is not None:
-        ours = [probes.response(side, draw, 1.0) for draw in (1, 2)]
-        return Affine(scale, ours[0][2])
+        reference = [probes.response(side, draw, 1.0) for draw in (1, 2)]
+        return AffineMap(scale, reference[0][2])
     if _size(draws[1][1]) > 30 * _size(odd):
         return None
     for statistics in _statistics(x.shape):
@@ -246,7 +240,7 @@ def _with_divisor(
     placements: tuple[Placement, ...] = ("inside", "outside", "least")
     for placement in placements:
         found = replace(found, placement=placement, least=near)
-        for _ in range(_ITERATIONS):  # the response to small inputs is as 1 / least
+        for _ in range(limits.EPSILON_ITERATIONS):  # the response to small inputs is as 1 / least
             response = found(draws[0][0]) - offset
             share = float(np.vdot(response, draws[0][1]) / np.vdot(response, response))
             if not share > 0:
@@ -259,7 +253,7 @@ def _with_divisor(
 
 def _magnitude_of_least(probes: Probes, side: int, whole: Normalisation) -> float | None:
     """How small inputs have to be for the epsilon to count; None if it never does."""
-    for factor in _SMALL:
+    for factor in limits.SMALL_INPUTS:
         x, odd, _ = probes.response(side, 1, factor)
         full = _size(whole(x) - whole.offset)
         share = _size(odd) / full if full > 0 else 1.0
@@ -273,7 +267,7 @@ def _magnitude_of_least(probes: Probes, side: int, whole: Normalisation) -> floa
 def describe_local(probes: Probes, side: int) -> LocalResponse | None:
     """What one side of a case computes, if it is a local response normalisation."""
     x, odd, offset = probes.response(side, 1, 1e-9)
-    if x.ndim < 3 or not _size(offset) <= _FITS * _size(odd):
+    if x.ndim < 3 or not _size(offset) <= limits.FITS_FORMULA * _size(odd):
         return None
     small = float(np.vdot(x, odd) / np.vdot(x, x))
     if small <= 0 or not _small(odd - small * x, odd):
@@ -283,7 +277,7 @@ def describe_local(probes: Probes, side: int) -> LocalResponse | None:
         found = _of_windows(x, odd, axis, small)
         if found is None:
             continue
-        # where bias and sum count alike: what merely saturates is told apart
+        # where bias and sum count alike: what merely saturates is distinguished
         x, odd, _ = probes.response(side, 1, (found.bias / found.alpha) ** 0.5)
         if _small(found(x) - odd, odd):
             return found
@@ -293,15 +287,15 @@ def describe_local(probes: Probes, side: int) -> LocalResponse | None:
 def _of_windows(x: Array, y: Array, axis: int, small: float) -> LocalResponse | None:
     """The local response that makes y of huge x, and of tiny x `small` times as much."""
     columns = [np.moveaxis(array, axis, -1).reshape(-1, array.shape[axis]) for array in (x, y)]
-    some = slice(None, None, max(1, len(columns[0]) // _COLUMNS))
+    some = slice(None, None, max(1, len(columns[0]) // limits.WINDOW_COLUMNS))
     x, y = (array[some] for array in columns)
     logarithm = np.log(x / y)
-    if not np.isfinite(logarithm).all() or np.ptp(logarithm) <= _FITS:
+    if not np.isfinite(logarithm).all() or np.ptp(logarithm) <= limits.FITS_FORMULA:
         return None
-    for size in range(1, min(2 * x.shape[1], _WIDEST)):
+    for size in range(1, min(2 * x.shape[1], limits.WIDEST_WINDOW)):
         squares = np.log(window_sum(np.square(x), 1, size))
         beta, constant = np.polyfit(squares.ravel(), logarithm.ravel(), 1)
-        if beta > 1e-2 and _size(logarithm - beta * squares - constant) <= _FITS:
+        if beta > 1e-2 and _size(logarithm - beta * squares - constant) <= limits.FITS_FORMULA:
             alpha, bias = float(np.exp(constant / beta)), small ** (-1 / beta)
             return LocalResponse(axis, size, plain(alpha), plain(float(beta)), plain(bias))
     return None
@@ -367,7 +361,7 @@ def _ratio(pairs: list[tuple[Array, Array]]) -> Array | None:
 
 def _small(gap: Array, compared: Array) -> bool:
     size = _size(compared)
-    return size > 0 and _size(gap) <= _FITS * size
+    return size > 0 and _size(gap) <= limits.FITS_FORMULA * size
 
 
 def _size(array: Array) -> float:
@@ -376,7 +370,9 @@ def _size(array: Array) -> float:
 
 def same(a: Array, b: Array) -> bool:
     """Whether two arrays of numbers, broadcast, are one but for rounding to float32."""
-    return bool(np.allclose(a, b, rtol=_FITS, atol=1e-7 * float(np.abs(b).max(initial=0.0))))
+    return bool(
+        np.allclose(a, b, rtol=limits.FITS_FORMULA, atol=1e-7 * float(np.abs(b).max(initial=0.0)))
+    )
 
 
 def plain(number: float, within: float = 1e-7) -> float:

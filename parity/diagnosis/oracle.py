@@ -93,8 +93,8 @@ def hold_against(
 def _right(rows: Sequence[FormulaRow], verdict: str) -> Right:
     """Which model is right in all outputs.
 
-    Models that agree are right or wrong together. One that parts from a right one by giving another
-    shape is wrong.
+    Models that agree are right or wrong together. One that differs from a right one by giving
+    another shape is wrong.
     """
     both = (
         _all([row.reference.right for row in rows]),

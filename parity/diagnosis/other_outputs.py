@@ -13,11 +13,10 @@ import numpy as np
 
 from parity.code_owners import is_users_class, known_by_name
 from parity.containers import Repeated
+from parity.diagnosis import limits
 from parity.frameworks import FRAMEWORKS, aliases
 from parity.objects import Ordered, Private, Setting, attributes, is_device
 from parity.returned_models import Returned, parameters
-
-_SHOWN = 60  # characters of a leaf in a message
 
 _PLAIN = (str, bytes, bool, int, float, complex, date, time, timedelta, PurePath, Enum, Repeated)
 
@@ -206,4 +205,8 @@ def brief(leaf: Any) -> str:
     array = isinstance(leaf, np.ndarray)
     text = np.array2string(leaf, threshold=6, precision=6) if array else repr(leaf)
     text = " ".join(text.split())
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    return (
+        text
+        if len(text) <= limits.SHOWN_CHARACTERS
+        else f"{text[: limits.SHOWN_CHARACTERS - 3]}..."
+    )

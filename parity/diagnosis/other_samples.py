@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import Outputs, PlainRun, recorded_outputs
@@ -18,12 +19,6 @@ from parity.numerics.slices import beyond, by_slice, largest_of, unlike
 from parity.tape import Array
 
 Gap = list[Array]  # of an output: as a whole, and slice by slice along each axis
-
-ELSEWHERE = 64.0  # times what the models differ by on the inputs that were given
-NUDGES = 2
-_MORE = 8  # what so many nudges do not move, no nudge moves
-_ONE_BY_ONE = 1e-3  # of its size, and no more, an output may change with where its sample lies
-_PART = 0.25  # of a difference, which two such changes do not explain
 
 
 @dataclass(frozen=True)
@@ -46,42 +41,48 @@ class Apart:
 def names_of(matched: Match, pairs: Sequence[OutputPair]) -> tuple[list[str], list[str]]:
     """The names of outputs in the reference, and in the candidate."""
     tapes = matched.reference.tape, matched.side.tape
-    ours, theirs = ({value: name for name, value in tape.outputs.items()} for tape in tapes)
-    return [ours[pair.reference] for pair in pairs], [theirs[pair.candidate] for pair in pairs]
+    reference, candidate = ({value: name for name, value in tape.outputs.items()} for tape in tapes)
+    return [reference[pair.reference] for pair in pairs], [
+        candidate[pair.candidate] for pair in pairs
+    ]
 
 
 def gaps(
-    matched: Match, pairs: Sequence[OutputPair], ours: Outputs, theirs: Outputs
+    matched: Match, pairs: Sequence[OutputPair], reference: Outputs, candidate: Outputs
 ) -> dict[str, Gap]:
     """By how much outputs of two runs differ, by name."""
     found = {}
     for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
-        if name not in ours or other not in theirs:
+        if name not in reference or other not in candidate:
             found[pair.name] = unlike(())
         else:
-            laid_out = lay(matched, pair, theirs[other], ours[name].shape)
-            found[pair.name] = _gap(ours[name], laid_out)
+            laid_out = lay(matched, pair, candidate[other], reference[name].shape)
+            found[pair.name] = _gap(reference[name], laid_out)
     return found
 
 
 def differ(
-    matched: Match, pairs: Sequence[OutputPair], ours: Outputs, theirs: Outputs, limit: float
+    matched: Match,
+    pairs: Sequence[OutputPair],
+    reference: Outputs,
+    candidate: Outputs,
+    limit: float,
 ) -> bool:
-    return not difference(matched, pairs, ours, theirs) <= limit
+    return not difference(matched, pairs, reference, candidate) <= limit
 
 
 def difference(
-    matched: Match, pairs: Sequence[OutputPair], ours: Outputs, theirs: Outputs
+    matched: Match, pairs: Sequence[OutputPair], reference: Outputs, candidate: Outputs
 ) -> float:
     """The largest relative difference of outputs of two runs; inf where they cannot be compared."""
     found = [0.0]
     for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
-        if name not in ours or other not in theirs:
+        if name not in reference or other not in candidate:
             return float("inf")
-        laid_out = lay(matched, pair, theirs[other], ours[name].shape)
-        if laid_out.shape != ours[name].shape:
+        laid_out = lay(matched, pair, candidate[other], reference[name].shape)
+        if laid_out.shape != reference[name].shape:
             return float("inf")
-        found.append(by_column(ours[name], laid_out))
+        found.append(by_column(reference[name], laid_out))
     return max(found)
 
 
@@ -118,7 +119,9 @@ def apart_elsewhere(
     here = gaps(matched, pairs, *runs)
     for pair, *names in zip(pairs, *names_of(matched, pairs), strict=True):
         gap = here[pair.name]
-        over = beyond([part / ELSEWHERE for part in gap], [usual[pair.name], [np.array([U32])]])
+        over = beyond(
+            [part / limits.TIMES_ELSEWHERE for part in gap], [usual[pair.name], [np.array([U32])]]
+        )
         finite = [
             name not in run or bool(np.isfinite(run[name]).all())
             for run, name in zip(runs, names, strict=True)
@@ -134,7 +137,7 @@ def apart_elsewhere(
 
 def _left(one: Apart, limit: Gap) -> Apart:
     """The same, of which a limit excuses some slices."""
-    over = beyond([part / ELSEWHERE for part in one.gap], [limit])
+    over = beyond([part / limits.TIMES_ELSEWHERE for part in one.gap], [limit])
     both = [a & b for a, b in zip(one.over, over, strict=True)]
     return Apart(one.pair, one.names, one.gap, both, one.finite)
 
@@ -144,14 +147,14 @@ def _of_rounding(
 ) -> Iterator[Callable[[Apart], Gap]]:
     """What rounding does to an output there, in either model, as far as it is needed."""
     # half of the samples may leave a matrix singular, or an element between two others
-    for seed in range(NUDGES):
+    for seed in range(limits.NUDGES):
         for side in (0, 1):
             yield partial(_moved, matched, plain[side], side, at, seed)
     # a kernel may round otherwise by where a sample lies: what saturates may be rounding alone
     for side in (0, 1):
         yield partial(_rounded, matched, side, _both_precisions(plain[side], at))
     # of a slice with few numbers one nudge may move none, by chance
-    for seed in range(NUDGES, _MORE):
+    for seed in range(limits.NUDGES, limits.MORE_NUDGES):
         for side in (0, 1):
             yield partial(_moved, matched, plain[side], side, at, seed)
 
@@ -172,7 +175,7 @@ def _both_precisions(plain: PlainRun, at: int) -> tuple[Outputs, Outputs] | None
 def _rounded(matched: Match, side: int, runs: tuple[Outputs, Outputs] | None, one: Apart) -> Gap:
     """By how much a model's output is rounded there: what float64 gives instead.
 
-    Of a list that is as long as rounding has it float64 may give another, which tells nothing.
+    Of a list that is as long as rounding has it float64 may give another, which shows nothing.
     """
     name = one.names[side]
     if runs is None or name not in runs[0] or runs[0][name].shape != runs[1][name].shape:
@@ -208,11 +211,14 @@ def is_by_sample(
         if here[name].ndim == 0 or len(here[name]) != run.count:
             return False
         changed = _within(matched, one, side, {name: here[name][order]}, there)
-        if not changed[0][0] <= _ONE_BY_ONE:
+        if not changed[0][0] <= limits.BY_POSITION:
             return False
         for over, gap, part in zip(one.over, one.gap, changed, strict=False):
             alike = part if part.shape == over.shape else np.broadcast_to(part.max(), over.shape)
-            if not (alike[over] <= np.minimum(_ONE_BY_ONE, _PART * gap[over])).all():
+            if not (
+                alike[over]
+                <= np.minimum(limits.BY_POSITION, limits.EXPLAINED_BY_POSITION * gap[over])
+            ).all():
                 return False
     return True
 

@@ -15,18 +15,16 @@ from typing import Any
 import numpy as np
 
 from parity.code_owners import is_users_class
+from parity.diagnosis import limits
 from parity.diagnosis.other_outputs import told
 from parity.diagnosis.region import OutputPair
 from parity.numerics.difference import residual
 from parity.objects import Private, Setting
 from parity.tape import Array, Tape
 
-_NEAR = 1e-3  # but for chaotic models, outputs that belong together
-_FEW = 16  # outputs, which are tried in another order
-
 
 @dataclass
-class Named:
+class NamedOutputs:
     """What of the candidate is what of the reference.
 
     Attributes:
@@ -93,9 +91,9 @@ def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], li
     return [OutputPair(name, ours[name], value) for name, value in values.items()], problems
 
 
-def paired_names(reference: Tape, candidate: Tape) -> Named:
+def paired_names(reference: Tape, candidate: Tape) -> NamedOutputs:
     """The names by which both models call what is one thing."""
-    found = Named()
+    found = NamedOutputs()
     _pair(_tree(reference), _tree(candidate), found, placed=False)
     ours, theirs = reference.outputs, candidate.outputs
     for name, other in list(found.names.items()):
@@ -210,7 +208,7 @@ def _tree(tape: Tape) -> _Node:
     return root
 
 
-def _pair(ours: _Node, theirs: _Node, found: Named, placed: bool) -> None:
+def _pair(ours: _Node, theirs: _Node, found: NamedOutputs, placed: bool) -> None:
     """Pairs what two nodes hold; what has no counterpart is left out.
 
     Args:
@@ -238,29 +236,29 @@ def _pair(ours: _Node, theirs: _Node, found: Named, placed: bool) -> None:
             _pair(one, other, found, placed=True)
 
 
-def _are_in_one_order(ours: _Node, theirs: _Node) -> bool:
+def _are_in_one_order(reference: _Node, candidate: _Node) -> bool:
     """Whether two tuples hold the same in another nesting: (y, h, c) and (y, (h, c))."""
-    if not (ours.is_sequence and theirs.is_sequence):
+    if not (reference.is_sequence and candidate.is_sequence):
         return False
-    if [node.kind for node in ours.leaves()] != [node.kind for node in theirs.leaves()]:
+    if [node.kind for node in reference.leaves()] != [node.kind for node in candidate.leaves()]:
         return False
-    plain = ours.is_all_sequences and theirs.is_all_sequences
-    return plain or ours.below.keys() != theirs.below.keys()
+    plain = reference.is_all_sequences and candidate.is_all_sequences
+    return plain or reference.below.keys() != candidate.below.keys()
 
 
-def _pair_rest(ours: _Node, theirs: _Node, common: set[str], found: Named) -> None:
+def _pair_rest(reference: _Node, candidate: _Node, common: set[str], found: NamedOutputs) -> None:
     """Pairs by name what one model has in a container of its own, and the other beside the rest."""
     rest = [
         _Node(node.path, below={key: one for key, one in node.below.items() if key not in common})
-        for node in (ours, theirs)
+        for node in (reference, candidate)
     ]
     one, other = (node.only or node for node in rest)
     if any(_count(one, other, key) for key in one.below if key in other.below):
         _pair(one, other, found, placed=False)
 
 
-def _count(ours: _Node, theirs: _Node, key: str) -> bool:
-    return ours.below[key].counts and theirs.below[key].counts
+def _count(reference: _Node, candidate: _Node, key: str) -> bool:
+    return reference.below[key].counts and candidate.below[key].counts
 
 
 # --- what places do not tell ---------------------------------------------------------------------
@@ -274,7 +272,7 @@ def _by_contents(reference: Tape, candidate: Tape, placed: Mapping[str, int]) ->
     theirs = list(placed.values())
     a = [recorded(reference, reference.outputs[name]) for name in placed]
     b = [recorded(candidate, value) for value in theirs]
-    if all(map(_is_near, a, b)) or len(a) > _FEW:
+    if all(map(_is_near, a, b)) or len(a) > limits.REORDERED_OUTPUTS:
         return placed
     fits = [[j for j, other in enumerate(b) if _is_near(one, other)] for one in a]
     if all(len(one) == 1 for one in fits) and len({j for [j] in fits}) == len(b):
@@ -291,4 +289,4 @@ def wide(array: Array) -> Array:
 
 
 def _is_near(a: Array, b: Array) -> bool:
-    return a.shape == b.shape and residual(wide(a), wide(b)) <= _NEAR
+    return a.shape == b.shape and residual(wide(a), wide(b)) <= limits.SAME_NAME_NEAR

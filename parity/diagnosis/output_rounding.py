@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.masks import are_masks
+from parity.diagnosis.moved_outputs import moved_outputs
 from parity.diagnosis.outputs import in_reference_layout, is_constant
-from parity.diagnosis.regimes import moved_outputs
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import Outputs, PlainRun, as_ran
 from parity.matching.match import Match
 from parity.numerics.accounting import (
-    ACCOUNTED,
     allowance,
     excess,
     is_accounted,
@@ -22,17 +22,15 @@ from parity.numerics.accounting import (
     rounded_constants,
     share_beyond,
 )
+from parity.numerics.limits import ACCOUNTED
 from parity.tape import Array
-
-LARGE = 1_000_000  # elements
-_MOST = 0.5
 
 Side = tuple[Array, Array]  # an output as its model ran, and in float64
 Lay = Callable[[Array], Array | None]  # a candidate's output, as the reference's lies
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedOutput:
     """A pair of outputs in the reference's layout, and what rounding accounts for.
 
     Attributes:
@@ -70,7 +68,7 @@ def mostly_beyond(
     matched: Match,
     pairs: Sequence[OutputPair],
     plain: tuple[PlainRun, PlainRun],
-    least: int = LARGE,
+    least: int = limits.LARGE_OUTPUT,
 ) -> bool:
     """Whether most elements of a large output differ by more than rounding accounts for.
 
@@ -78,14 +76,14 @@ def mostly_beyond(
         least: how many elements make it large.
     """
     return any(
-        sides[0][0].size >= least and share_beyond(*sides, ACCOUNTED) > _MOST
+        sides[0][0].size >= least and share_beyond(*sides, ACCOUNTED) > limits.MOST_BEYOND
         for *_, sides in _laid_out(matched, pairs, plain)
     )
 
 
 def compared_outputs(
     matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
-) -> list[Compared]:
+) -> list[ComparedOutput]:
     """The outputs, but for those of other shapes: they are reported by themselves."""
     measured = not any(run.fallbacks for run in (matched.reference.run, matched.side.run))
     found = []
@@ -102,7 +100,7 @@ def compared_outputs(
             besides = rounded_constants(reference, replayed)
         allowed = allowed + besides
         ran = ours, theirs
-        found.append(Compared(pair, name, lay, reference, ran, allowed, masks, besides))
+        found.append(ComparedOutput(pair, name, lay, reference, ran, allowed, masks, besides))
     return found
 
 

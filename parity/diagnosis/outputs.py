@@ -1,4 +1,4 @@
-"""The verdict on each output by itself: of several heads one may part while the others agree."""
+"""The verdict on each output by itself: of several heads one may differ while the others agree."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.image_axes import are_images
 from parity.diagnosis.region import OutputPair
 from parity.matching.axis_order import Order
-from parity.matching.fingerprint import SAME
+from parity.matching.limits import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
 from parity.tape import Array, Replay
-
-_SEEN = 1e-6  # relative: what constants in float32 leave of an output is less
 
 
 def output_verdicts(
@@ -44,7 +43,9 @@ def output_verdicts(
         if pair.name in apart:
             found[pair.name] = "diverged"
         elif own is not None and behind:
-            found[pair.name] = "diverged" if _gap(matched, pair, own) > _SEEN else "parity"
+            found[pair.name] = (
+                "diverged" if _gap(matched, pair, own) > limits.SEEN_IN_OUTPUTS else "parity"
+            )
         elif _same(matched, pair):
             told = verdict == "diverged" or matched.reference.informative(pair.reference)
             found[pair.name] = "parity" if told else "unverified"
@@ -63,12 +64,12 @@ def output_verdicts(
 
 def output_matches(found: Match, pair: OutputPair) -> bool:
     """Whether a candidate's output is the reference's, element by element."""
-    theirs = in_reference_layout(found, pair, found.side.array(pair.candidate))
-    if theirs is None:
+    candidate = in_reference_layout(found, pair, found.side.array(pair.candidate))
+    if candidate is None:
         return False
     if is_constant(found, pair):
-        return residual(found.reference.array(pair.reference), theirs) <= 4 * U32
-    return found.reference.distance(pair.reference, theirs) <= SAME
+        return residual(found.reference.array(pair.reference), candidate) <= 4 * U32
+    return found.reference.distance(pair.reference, candidate) <= SAME
 
 
 def is_constant(found: Match, pair: OutputPair) -> bool:
@@ -110,7 +111,7 @@ _WAYS = (1, -1), (-1, 1)
 def in_layout_of_a_cube(found: Match, pair: OutputPair, candidate: Array) -> Array:
     """Images laid out as the reference's, where these have as many channels as rows and columns.
 
-    What was matched tells there how the axes lie.
+    What was matched shows there how the axes lie.
     """
     known = found.pairs.get(pair.candidate)
     if known is None or known.order.identity or known.reference != pair.reference:
@@ -135,10 +136,10 @@ def _same(matched: Match, pair: OutputPair) -> bool:
 
 def _gap(matched: Match, pair: OutputPair, run: Replay) -> float:
     """How far an output of a run of the candidate is from the reference's, relative."""
-    theirs = run.array(pair.candidate)
-    if matched.reference.array(pair.reference).shape != theirs.shape:
+    candidate = run.array(pair.candidate)
+    if matched.reference.array(pair.reference).shape != candidate.shape:
         return math.inf
-    return matched.reference.distance(pair.reference, theirs)
+    return matched.reference.distance(pair.reference, candidate)
 
 
 def _kinds(matched: Match, value: int, ends: Mapping[int, str]) -> set[str]:
@@ -149,12 +150,12 @@ def _kinds(matched: Match, value: int, ends: Mapping[int, str]) -> set[str]:
 
 
 def _equal_as_ran(matched: Match, pair: OutputPair) -> bool:
-    ours, theirs = (
+    reference, candidate = (
         tape.adapter.to_numpy(tape.recorded[value])
         for tape, value in (
             (matched.reference.tape, pair.reference),
             (matched.side.tape, pair.candidate),
         )
     )
-    floats = ours.dtype.kind == theirs.dtype.kind == "f"
-    return np.array_equal(ours, theirs, equal_nan=floats)
+    floats = reference.dtype.kind == candidate.dtype.kind == "f"
+    return np.array_equal(reference, candidate, equal_nan=floats)

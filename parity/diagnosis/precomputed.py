@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.replay_check import PlainRun
 from parity.diagnosis.unread_inputs import WAYS
 from parity.errors import ParityError
 from parity.matching.match import Match
-from parity.numerics.limits import U32
 from parity.tape import Array, Op, Replay, Tape
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldResult:
     """A constant of one model that is equal to what the other computes.
 
     Attributes:
@@ -31,22 +31,21 @@ class Held:
     sure: bool = True
 
 
-ALIKE = 8 * U32
-_OTHER = 64 * ALIKE
-_ENOUGH = 4  # numbers that are equal by no chance
-_MOST = 64  # numbers that are looked for wherever they are
 _COMMON = (0.0, 0.5, 1.0, 2.0)  # which programs hold for many reasons
 # Settings that are numbers to compute with, not lengths or axes, though they may be whole.
 _OPERANDS = ("other", "value", "exponent", "alpha")
 
 
-def held_results(matched: Match) -> list[Held]:
+def held_results(matched: Match) -> list[HeldResult]:
     """Constants of one model that were matched with what the other one computes."""
     tapes = matched.reference.tape, matched.side.tape
     found = []
     for one in matched.pairs.values():
         values = one.reference, one.candidate
-        if tapes[0].values[values[0]].size < _ENOUGH or not one.residual <= ALIKE:
+        if (
+            tapes[0].values[values[0]].size < limits.HELD_BY_CHANCE
+            or not one.residual <= limits.SAME_AS_HELD
+        ):
             continue
         if not matched.reference.informative(values[0]):
             continue
@@ -64,7 +63,7 @@ def held_results(matched: Match) -> list[Held]:
                     f"{value.name or 'a constant'} {value.shape} of {tapes[side].model} holds what "
                     f"{tapes[1 - side].model} computes from its inputs{place}"
                 )
-                found.append(Held(text, 1 - side, values[1 - side]))
+                found.append(HeldResult(text, 1 - side, values[1 - side]))
     return found
 
 
@@ -72,11 +71,11 @@ def _is_used(tape: Tape, value: int) -> bool:
     return not tape.used.isdisjoint(tape.consumers[value]) or value in tape.outputs.values()
 
 
-def held_numbers(matched: Match) -> list[Held]:
+def held_numbers(matched: Match) -> list[HeldResult]:
     """A few numbers that one model holds and the other computes from its inputs."""
     sides = matched.reference, matched.side
     live = [list(_few_live(one.tape, one.run)) for one in sides]
-    found: dict[str, Held] = {}
+    found: dict[str, HeldResult] = {}
     for side, other in ((0, 1), (1, 0)):
         holder = sides[other].tape
         held = _by_length(_few_held(holder))
@@ -95,7 +94,7 @@ def held_numbers(matched: Match) -> list[Held]:
             )
             common = np.isin(np.abs(numbers), _COMMON).all()
             sure = not common and not _is_among(numbers, elsewhere)
-            found.setdefault(text, Held(text, side, value, sure))
+            found.setdefault(text, HeldResult(text, side, value, sure))
     return list(found.values())
 
 
@@ -111,7 +110,7 @@ def _is_among(numbers: Array, several: Mapping[int, Array]) -> bool:
     rows = several.get(len(numbers))
     if rows is None or not numbers.any():
         return False
-    return bool((np.abs(rows - numbers) <= ALIKE * np.abs(numbers)).all(1).any())
+    return bool((np.abs(rows - numbers) <= limits.SAME_AS_HELD * np.abs(numbers)).all(1).any())
 
 
 def _reciprocals(numbers: Array) -> Array:
@@ -126,7 +125,7 @@ def _few_live(tape: Tape, run: Replay) -> Iterator[tuple[Op, int, Array]]:
         if op.index not in tape.used:
             continue
         for value in op.outputs:
-            if 1 <= tape.values[value].size <= _MOST and tape.is_live(value):
+            if 1 <= tape.values[value].size <= limits.HELD_ANYWHERE and tape.is_live(value):
                 array = run.array(value)
                 if array.dtype.kind in "fiu":
                     yield op, value, np.sort(array.astype(np.float64).ravel())
@@ -141,12 +140,18 @@ def _few_held(tape: Tape) -> Iterator[Array]:
                 yield np.array([float(one)])
     recorded = Replay(tape, None, tape.recorded)
     for value in tape.values:
-        if 1 <= value.size <= _MOST and value.kind in ("constant", "buffer", "parameter"):
+        if 1 <= value.size <= limits.HELD_ANYWHERE and value.kind in (
+            "constant",
+            "buffer",
+            "parameter",
+        ):
             if "float" in value.dtype and _is_used(tape, value.id):
                 yield np.sort(recorded.array(value.id).astype(np.float64).ravel())
 
 
-def never_changed(held: Sequence[Held], plain: Sequence[PlainRun], trials: int) -> list[Held]:
+def never_changed(
+    held: Sequence[HeldResult], plain: Sequence[PlainRun], trials: int
+) -> list[HeldResult]:
     """Those of which no other samples show that what is computed is ever something else."""
     left = [one for one in held if _hangs_on_contents(plain[one.side].tape, one.value)]
     for side in (0, 1):
@@ -190,7 +195,7 @@ def _changed(tape: Tape, there: Tape, value: int) -> bool:
     )
     if before.shape != after.shape:
         return True
-    return not bool((np.abs(before - after) <= _OTHER * np.abs(before)).all())
+    return not bool((np.abs(before - after) <= limits.OTHER_THAN_HELD * np.abs(before)).all())
 
 
 def of_all_samples(matched: Match, plain: tuple[PlainRun, PlainRun]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.other_outputs import equal
 from parity.numerics.accounting import in_reals, lower_quartile, usually_moved
 from parity.numerics.limits import U32, UNITS
@@ -21,20 +22,7 @@ from parity.tape import Array
 
 Found = Literal["equal", "unclear", "apart"]
 
-# A computation rounds as often as this, where its inputs were rounded once.
-_ROUNDINGS = 16.0
-_EQUAL = 4 * U32  # as a constant that is rounded once more
-_KERNEL = 16 * U32  # as two exponentials of one number
-_COMPUTED = 64 * U32  # so far apart are numbers that two frameworks compute, but for chaotic models
-# More than rounding leaves in float32 but for chaotic models; what lies between is not claimed.
-_APART = 2.0**-10
-_FAULTY = 1000.0  # times what rounding moves
-_WHOLE = 2.0**23  # float32 has no digits behind the point from here on
-_COARSE = 16.0  # steps: what moves by fewer was rounded to them
-_JUMP = 0.25  # of its size, by which no whole number moves that is rounded
-_TIE = 1.5  # steps, by more than which no number is apart for a tie
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-_POWER = 300  # of ten, in which float64 ends
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -55,26 +43,28 @@ class _Reading:
     steps: Array
 
 
-def compare_arrays(ours: Array, theirs: Array, again: Sequence[Sequence[Array | None]]) -> Found:
+def compare_arrays(
+    reference: Array, candidate: Array, again: Sequence[Sequence[Array | None]]
+) -> Found:
     """Compares numbers that the host computed; whether rounding is what they differ by.
 
     Args:
         ours, theirs: of one shape.
         again: those of either model where its inputs were moved, run by run.
     """
-    readings = _of_array(ours), _of_array(theirs)
+    readings = _of_array(reference), _of_array(candidate)
     moved = [[None if one is None else _of_array(one) for one in runs] for runs in again]
     return _compare(readings, moved)
 
 
-def compare_leaves(ours: Any, theirs: Any, again: Sequence[Sequence[Any]]) -> Found:
+def compare_leaves(reference: Any, candidate: Any, again: Sequence[Sequence[Any]]) -> Found:
     """The same of texts, bytes, times and sets that are not equal."""
-    sides = zip((ours, theirs), again, strict=True)
+    sides = zip((reference, candidate), again, strict=True)
     if all(equal(one, mine) for mine, runs in sides for one in runs):
-        return "unclear" if equal_but_for_digits(ours, theirs) else "apart"
-    if isinstance(ours, bytes) and isinstance(theirs, bytes) and not _is_text(ours):
-        return _compare_bytes(ours, theirs, again)
-    readings = _reading(ours), _reading(theirs)
+        return "unclear" if equal_but_for_digits(reference, candidate) else "apart"
+    if isinstance(reference, bytes) and isinstance(candidate, bytes) and not _is_text(reference):
+        return _compare_bytes(reference, candidate, again)
+    readings = _reading(reference), _reading(candidate)
     return _compare(readings, [[_reading(one) for one in runs] for runs in again])
 
 
@@ -87,12 +77,22 @@ def equal_but_for_digits(a: Any, b: Any) -> bool:
 
 
 def _may_be_rounded(readings: tuple[_Reading | None, _Reading | None]) -> bool:
-    ours, theirs = readings
-    if ours is None or theirs is None or ours.rest != theirs.rest or not ours.written:
+    reference, candidate = readings
+    if (
+        reference is None
+        or candidate is None
+        or reference.rest != candidate.rest
+        or not reference.written
+    ):
         return False
-    apart = _differ(ours, theirs)
-    size = np.maximum(np.abs(ours.numbers), np.abs(theirs.numbers))
-    return bool((~apart | (np.abs(ours.numbers - theirs.numbers) <= _COMPUTED * size)).all())
+    apart = _differ(reference, candidate)
+    size = np.maximum(np.abs(reference.numbers), np.abs(candidate.numbers))
+    return bool(
+        (
+            ~apart
+            | (np.abs(reference.numbers - candidate.numbers) <= limits.SAME_COMPUTATION * size)
+        ).all()
+    )
 
 
 def _compare(
@@ -105,17 +105,17 @@ def _compare(
     Args:
         rounded: whether what never moves may be rounded, as what saturates: bytes may be no number.
     """
-    ours, theirs = readings
-    if ours is None or theirs is None or ours.rest != theirs.rest:
+    reference, candidate = readings
+    if reference is None or candidate is None or reference.rest != candidate.rest:
         return "unclear"  # as a number without a point, or a member that rounding makes two
-    apart = _differ(ours, theirs)
+    apart = _differ(reference, candidate)
     if not apart.any():
         return "equal"
     with np.errstate(all="ignore"):
-        gap = np.abs(ours.numbers - theirs.numbers)
-        size = np.maximum(np.abs(ours.numbers), np.abs(theirs.numbers))
+        gap = np.abs(reference.numbers - candidate.numbers)
+        size = np.maximum(np.abs(reference.numbers), np.abs(candidate.numbers))
     gap = np.where(np.isnan(gap), np.inf, gap)
-    steps = np.maximum(ours.steps, theirs.steps)
+    steps = np.maximum(reference.steps, candidate.steps)
     moved: Array = np.zeros(gap.shape)
     for mine, runs in zip(readings, again, strict=True):
         for one in runs:
@@ -123,30 +123,42 @@ def _compare(
                 return "unclear"
             with np.errstate(all="ignore"):
                 moved = np.fmax(moved, np.abs(one.numbers - mine.numbers))
-    if isinstance(ours.rest, tuple) and moved.size and np.prod(ours.rest) == moved.size:
-        shaped = moved.reshape(ours.rest), size.reshape(ours.rest)
+    if isinstance(reference.rest, tuple) and moved.size and np.prod(reference.rest) == moved.size:
+        shaped = moved.reshape(reference.rest), size.reshape(reference.rest)
         # most of them may be noisy, as phases of many turns: they excuse no other
         moved = usually_moved(*shaped, lower_quartile).ravel()
     # a number that was rounded to few places moves by one of them, whatever it was
-    times = np.where(moved >= _COARSE * steps, _ROUNDINGS, 1.0)
-    digits = (size < _WHOLE) & ~_both_whole(ours.numbers, theirs.numbers) & (steps < _EQUAL * size)
-    least = np.where(digits & rounded, (_KERNEL if moved.any() else _EQUAL) * size, 0.0)
+    times = np.where(moved >= limits.COARSE * steps, limits.ROUNDINGS_OF_A_NUMBER, 1.0)
+    digits = (
+        (size < limits.WHOLE_NUMBERS)
+        & ~_both_whole(reference.numbers, candidate.numbers)
+        & (steps < limits.SAME_NUMBER * size)
+    )
+    least = np.where(
+        digits & rounded, (limits.SAME_KERNEL if moved.any() else limits.SAME_NUMBER) * size, 0.0
+    )
     covered = ~apart | (moved > 0) & (gap <= times * moved) | (gap > 0) & (gap <= least)
     if covered.all():
         # a hash is another one wherever anything is: that it moves as much excuses nothing
-        jumps = _both_whole(ours.numbers, theirs.numbers) & (moved > _JUMP * size)
-        return "unclear" if (apart & jumps & (moved >= _COARSE * steps)).any() else "equal"
+        jumps = _both_whole(reference.numbers, candidate.numbers) & (
+            moved > limits.NUMBER_JUMP * size
+        )
+        return "unclear" if (apart & jumps & (moved >= limits.COARSE * steps)).any() else "equal"
     if any(map(len, again)) and not moved.any():
         # a constant: no further apart than float32 rounds it, or it is another one
-        far = (gap > _COMPUTED * size) & (gap > U32 * size.max(initial=0.0))
+        far = (gap > limits.SAME_COMPUTATION * size) & (gap > U32 * size.max(initial=0.0))
     else:
-        far = (gap > _FAULTY * moved) & ((gap > _APART * size) | (moved > 0))
-        far &= gap > _TIE * steps * moved.any()
+        far = (gap > limits.FAULTY_NUMBER * moved) & (
+            (gap > limits.OTHER_NUMBER * size) | (moved > 0)
+        )
+        far &= gap > limits.NUMBER_TIE * steps * moved.any()
     return "apart" if (far & ~covered).any() else "unclear"
 
 
-def _differ(ours: _Reading, theirs: _Reading) -> Array:
-    return np.array([a != b for a, b in zip(ours.written, theirs.written, strict=True)], bool)
+def _differ(reference: _Reading, candidate: _Reading) -> Array:
+    return np.array(
+        [a != b for a, b in zip(reference.written, candidate.written, strict=True)], bool
+    )
 
 
 def _both_whole(a: Array, b: Array) -> Array:
@@ -208,26 +220,28 @@ def _step(written: str) -> float:
     """One unit in the last place of a number that is written out."""
     digits, _, power = written.lower().partition("e")
     places = len(digits.partition(".")[2])
-    return float(10.0 ** max(min(int(power or 0), _POWER) - places, -_POWER))
+    return float(
+        10.0 ** max(min(int(power or 0), limits.LARGEST_POWER) - places, -limits.LARGEST_POWER)
+    )
 
 
 # --- bytes ----------------------------------------------------------------------------------------
 
 
-def _compare_bytes(ours: bytes, theirs: bytes, again: Sequence[Sequence[Any]]) -> Found:
+def _compare_bytes(reference: bytes, candidate: bytes, again: Sequence[Sequence[Any]]) -> Found:
     """Of bytes it is not known what numbers they hold: the first format in which they look like it.
 
     Halves look like float32, too; what is a unit or two of halves apart is not claimed to be more.
     """
-    if len(ours) != len(theirs):
+    if len(reference) != len(candidate):
         return "apart"
-    dtype = _format(ours, theirs, *(one for runs in again for one in runs))
+    dtype = _format(reference, candidate, *(one for runs in again for one in runs))
     if dtype is None:
         return "unclear"
     moved = [[_of_bytes(one, dtype) for one in runs] for runs in again]
-    pair = _of_bytes(ours, dtype), _of_bytes(theirs, dtype)
+    pair = _of_bytes(reference, dtype), _of_bytes(candidate, dtype)
     found = _compare(pair, moved, rounded=False)  # it may be no number
-    return "unclear" if found == "apart" and _are_near_halves(ours, theirs) else found
+    return "unclear" if found == "apart" and _are_near_halves(reference, candidate) else found
 
 
 def _format(*given: Any) -> str | None:
@@ -253,8 +267,8 @@ def _look_like(given: Any, dtype: str) -> bool:
     return bool(((size == 0) | (size > _LEAST) & (size < _LARGEST)).all())
 
 
-def _are_near_halves(ours: bytes, theirs: bytes) -> bool:
-    for a, b in _as_halves(ours, theirs):
+def _are_near_halves(reference: bytes, candidate: bytes) -> bool:
+    for a, b in _as_halves(reference, candidate):
         with np.errstate(all="ignore"):
             near = np.abs(a - b) <= 4 * UNITS["float16"] * np.maximum(np.abs(a), np.abs(b))
         if near.all():
@@ -262,7 +276,7 @@ def _are_near_halves(ours: bytes, theirs: bytes) -> bool:
     return False
 
 
-def _as_halves(ours: bytes, theirs: bytes) -> Iterator[tuple[Array, Array]]:
-    for dtype in _FORMATS[-2:] if not len(ours) % 2 else ():
-        a, b = (np.frombuffer(one, dtype).astype(np.float64) for one in (ours, theirs))
+def _as_halves(reference: bytes, candidate: bytes) -> Iterator[tuple[Array, Array]]:
+    for dtype in _FORMATS[-2:] if not len(reference) % 2 else ():
+        a, b = (np.frombuffer(one, dtype).astype(np.float64) for one in (reference, candidate))
         yield a, b

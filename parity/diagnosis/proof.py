@@ -1,4 +1,4 @@
-"""Whether a fix, put in alone, makes the candidate reconverge with the reference: measured.
+"""Whether a fix, substituted alone, makes the candidate reconverge with the reference: measured.
 
 What the repaired candidate would give is substituted into the candidate's own float64 run, in which
 nothing else is repaired. Everything that depends on that place must then be the reference's, down
@@ -12,24 +12,21 @@ from functools import cached_property
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.case import Case
 from parity.diagnosis.explain import Explained
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import Mismatch, OutputPair
 from parity.errors import ReplayError
-from parity.matching.fingerprint import SAME
+from parity.matching.limits import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
 from parity.tape import Array, Replay, Tape
 
-_ROUNDING = 16 * U32  # what constants rounded to float32 leave of values that agree
-_SMALL_SHARE = 0.01  # of the difference that a fix may leave
-_SENSITIVE = 4.0  # times what one float32 rounding of the substituted value moves
-
 
 class Proofs:
-    """What fixes do in the candidate's own run, each put in alone.
+    """What fixes do in the candidate's own run, each substituted alone.
 
     Attributes:
         matched: the match as the models are.
@@ -124,18 +121,23 @@ class Proofs:
         if not max(after) > SAME:
             return ""
         shows = max(self._gap(value, self.drawn) for value in scope)
-        bounds = [max(SAME, min(_ROUNDING, _SMALL_SHARE * shows))] * len(scope)
+        bounds = [max(SAME, min(limits.SAME_AFTER_A_FIX, limits.LEFT_BY_A_FIX * shows))] * len(
+            scope
+        )
         if any(not gap <= bound for gap, bound in zip(after, bounds, strict=True)):
             moved = self.with_value(end, _rounded(fix))
             right = self.with_value(end, wanted.astype(fix.dtype, copy=False))
             bounds = [
                 max(
                     bound,
-                    min(_SENSITIVE * _apart(fixed, moved, value), _SMALL_SHARE * shows),
-                    min(_SENSITIVE * share, _SMALL_SHARE) * self._gap(value, self.drawn),
+                    min(
+                        limits.SENSITIVE * _apart(fixed, moved, value), limits.LEFT_BY_A_FIX * shows
+                    ),
+                    min(limits.SENSITIVE * share, limits.LEFT_BY_A_FIX)
+                    * self._gap(value, self.drawn),
                 )
                 # no fix removes what rounding elsewhere leaves of the reference's own value
-                + min(self._gap(value, right), _ROUNDING)
+                + min(self._gap(value, right), limits.SAME_AFTER_A_FIX)
                 for bound, value in zip(bounds, scope, strict=True)
             ]
         for value, gap, bound in zip(scope, after, bounds, strict=True):
@@ -169,7 +171,9 @@ class Proofs:
 
     def _is_noted(self, mismatch: Mismatch) -> bool:
         """Whether a place is one of rounded constants: it hides nothing of another difference."""
-        return not any(mismatch.random) and mismatch.residual <= max(mismatch.explained, _ROUNDING)
+        return not any(mismatch.random) and mismatch.residual <= max(
+            mismatch.explained, limits.SAME_AFTER_A_FIX
+        )
 
     def _gap(self, value: int, run: Replay) -> float:
         pair = self.repaired.pairs[value]

@@ -6,18 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.draws.draw import Draw, generator
 from parity.errors import ReplayError
 from parity.numerics.accounting import at_least_usual, excess, rounding
 from parity.tape import Array, Replay, Tape
-
-# A kernel that is run again may round otherwise, by where an array lies in memory: not more than
-# this many times what rounding does to the same output anyway.
-_KERNELS = 8.0
-_FAR = 16.0  # times the largest, where a distribution has no ends
-_MIXED = 16  # turns in which each draw is another mixture
-_USUAL = 8  # turns in which it is as large as what was drawn
-_NEAR = 2.0**-20  # of the ends of an interval, which 1 plus a number of float32 can still tell
 
 
 def drawn_outputs(tape: Tape) -> frozenset[str]:
@@ -37,7 +30,7 @@ def drawn_outputs(tape: Tape) -> frozenset[str]:
     recorded = Replay(tape, None, tape.recorded)
     draws = [op for op in tape.ops if op.role == "random"]
     exact: dict[str, Array] | None = None
-    for turn in range(len(_OTHERS) + _MIXED + _USUAL):
+    for turn in range(len(_OTHERS) + limits.MIXED_TURNS + limits.USUAL_TURNS):
         if found == left:
             break
         given = {
@@ -78,7 +71,9 @@ def is_kernel_rounding(ran: Array, again: Array, exact: Array) -> bool:
     unit = float(np.finfo(again.dtype).eps)
     usual = at_least_usual(rounding(again, exact))
     size = np.abs(np.nan_to_num(again))
-    allowed = _KERNELS * (usual + unit * (size[..., None] if again.dtype.kind == "c" else size))
+    allowed = limits.RERUN_KERNELS * (
+        usual + unit * (size[..., None] if again.dtype.kind == "c" else size)
+    )
     wide = np.complex128 if ran.dtype.kind == "c" else np.float64
     return excess(again.astype(wide), ran.astype(wide), allowed).ratio <= 1.0
 
@@ -92,7 +87,7 @@ def _other(turn: int, draw: Draw | None, array: Array, value: int) -> Array:
         found = array[::-1] if not turn else generator(array.size, turn).permutation(array)
     elif turn < len(_OTHERS):
         found = _OTHERS[turn](array.astype(np.float64), *_ends(draw, array))
-    elif turn >= len(_OTHERS) + _MIXED:
+    elif turn >= len(_OTHERS) + limits.MIXED_TURNS:
         found = _usual(array, *_ends(draw, array), value, turn)
     else:
         found = _mixed(array, *_ends(draw, array), value, turn)
@@ -132,12 +127,12 @@ def _ends(draw: Draw | None, array: Array) -> tuple[float, float]:
     given = draw.parameters if draw is not None else {}
     if "low" in given and "high" in given:
         low, high = given["low"], given["high"]
-        near = _NEAR * (high - low)
+        near = limits.NEAR_AN_END * (high - low)
         return (low + near, high - near) if array.dtype.kind == "f" else (low, high - 1)
     least, largest = (float(end(array, initial=0)) for end in (np.min, np.max))
     if array.dtype.kind != "f":
         return least, max(largest, 1.0)
-    size = _FAR * max(abs(least), abs(largest), 1.0)
+    size = limits.UNBOUNDED_REACH * max(abs(least), abs(largest), 1.0)
     return (-size if least < 0 else 1 / size), size
 
 

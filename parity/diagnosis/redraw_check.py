@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.fresh_samples import as_drawn, by_kernels, can_be_had, fresh_samples, is_real
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.view import plain_kind
 from parity.draws.draw import generator
 from parity.draws.families import FAMILIES, fresh
 from parity.draws.pairing import Drawing, alike, samples, stays_one
@@ -26,20 +26,6 @@ from parity.matching.match import Indexed, Match, match
 from parity.numerics.difference import by_column
 from parity.numerics.slices import largest
 from parity.tape import Array, Op, Replay
-
-_TURNS = 6  # at least, where they cost little
-_DECISIONS = 1000  # that must agree: a difference in 0.5% of them is seen in 99.3% of comparisons
-_MOST = 1000  # turns
-_WORK = 40_000  # operations in all turns
-_LARGE = 4_000_000  # numbers that a turn makes, for which there are but two
-_NUMBERS = 40_000_000  # that all turns make
-_REPAIRINGS = 4  # turns on whose samples draws are paired anew
-_APART = 1e-6  # relative: no rounding in float64, but what follows from another decision
-_FAR_OUT = 3  # of so many turns one has many samples far out, where a clip or a floor shows
-_REFUSED = 3  # turns that cannot be run
-_NO_ROUNDING = 1000.0  # times that: no rounding that was amplified
-_POOL = 4  # numbers, of which the largest is seldom next to nothing
-_AMPLIFIED = 100.0  # times what constants leave on the recorded samples
 
 
 @dataclass(frozen=True)
@@ -62,7 +48,7 @@ class Redrawn:
 
     @property
     def weak(self) -> bool:
-        return self.needed and self.decisions < _DECISIONS // 4
+        return self.needed and self.decisions < limits.REDRAWN_DECISIONS // 4
 
 
 def redraw(found: Match, outputs: Sequence[OutputPair]) -> Redrawn | None:
@@ -76,12 +62,12 @@ def redraw(found: Match, outputs: Sequence[OutputPair]) -> Redrawn | None:
         return None
     unknown = [unit for unit in (*drawing.unpaired, *drawing.free) if not can_be_had(unit.draw)]
     decided = _decided(found)
-    trial = _Trial(found, outputs, _turns(found, decided))
+    trial = _RedrawTrial(found, outputs, _turns(found, decided))
     at = trial.first_apart(drawing)
     if at is None:
-        refused = trial.refused >= _REFUSED
+        refused = trial.refused >= limits.REFUSED_REDRAWS
         return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown), refused)
-    for turn in range(at, min(at + _REPAIRINGS, trial.turns + 1)):
+    for turn in range(at, min(at + limits.REPAIRING_REDRAWS, trial.turns + 1)):
         # few samples may pair draws wrongly: others pair them otherwise
         other = trial.paired_on(drawing, turn)
         if other is not None and trial.first_apart(other) is None:
@@ -96,7 +82,7 @@ def redraw(found: Match, outputs: Sequence[OutputPair]) -> Redrawn | None:
 
 
 @dataclass
-class _Trial:
+class _RedrawTrial:
     """Both models on fresh samples, turn by turn."""
 
     found: Match
@@ -110,7 +96,9 @@ class _Trial:
         self.sizes = {pair.name: _sizes(run.array(pair.reference)) for pair in self.outputs}
         # more than constants leave on the recorded samples
         self.limits = {
-            name: [np.maximum(_APART, _AMPLIFIED * part) for part in parts]
+            name: [
+                np.maximum(limits.REDRAW_APART, limits.REDRAW_AMPLIFIED * part) for part in parts
+            ]
             for name, parts in self._gaps(run, self.base)
         }
 
@@ -118,55 +106,58 @@ class _Trial:
         """The first turn in which the outputs differ; None if they agree in all."""
         for turn in range(after + 1, self.turns + 1):
             try:
-                ours, theirs = self.runs(drawing, turn)
+                reference, candidate = self.runs(drawing, turn)
             except ReplayError:  # fresh samples outside what an operation takes
                 self.refused += 1
-                if self.refused >= _REFUSED:
+                if self.refused >= limits.REFUSED_REDRAWS:
                     return None
                 continue
-            if self.are_apart(ours, theirs) or not self._are_of_one_law(drawing, ours, theirs):
+            if self.are_apart(reference, candidate) or not self._are_of_one_law(
+                drawing, reference, candidate
+            ):
                 return turn
         return None
 
     def runs(self, drawing: Drawing, turn: int) -> tuple[Replay, Replay]:
         return _runs(self._on(drawing, turn), self.base, turn)
 
-    def are_apart(self, ours: Replay, theirs: Replay) -> bool:
+    def are_apart(self, reference: Replay, candidate: Replay) -> bool:
         """Whether the outputs differ by more than constants leave, in any slice."""
         return any(
             not (part <= _of_shape(limit, part)).all()
-            for name, parts in self._gaps(ours, theirs)
+            for name, parts in self._gaps(reference, candidate)
             for part, limit in zip(parts, self.limits.get(name, ()), strict=False)
         )
 
     def are_far_apart(self, drawing: Drawing, turn: int) -> bool:
         """Whether they differ in a turn by more than rounding is ever amplified to."""
         return any(
-            not part.max() <= _NO_ROUNDING * max(limit.max() for limit in self.limits[name])
+            not part.max()
+            <= limits.REDRAW_NO_ROUNDING * max(limit.max() for limit in self.limits[name])
             for name, parts in self._gaps(*self.runs(drawing, turn))
             if name in self.limits
             for part in parts
         )
 
-    def _gaps(self, ours: Replay, theirs: Replay) -> Iterator[tuple[str, list[Array]]]:
+    def _gaps(self, reference: Replay, candidate: Replay) -> Iterator[tuple[str, list[Array]]]:
         """By how much outputs differ, as a whole and in each slice of some numbers.
 
         A slice counts by what it is on the recorded samples, too: others may leave next to nothing.
         """
         for pair in self.outputs:
-            a, b = ours.array(pair.reference), theirs.array(pair.candidate)
+            a, b = reference.array(pair.reference), candidate.array(pair.candidate)
             if a.shape == b.shape:
                 found = [np.array([by_column(a, b)])]
                 for (gap, size), usual in zip(largest(a, b), self.sizes[pair.name], strict=False):
-                    if a.size >= _POOL * len(size):
+                    if a.size >= limits.REDRAW_POOL * len(size):
                         least = np.maximum(_of_shape(usual, size), np.finfo(float).tiny)
                         found.append(gap / np.maximum(size, least))
                 yield pair.name, found
 
-    def _are_of_one_law(self, drawing: Drawing, ours: Replay, theirs: Replay) -> bool:
+    def _are_of_one_law(self, drawing: Drawing, reference: Replay, candidate: Replay) -> bool:
         """Whether what kernels draw by, as a rate that is drawn itself, is the same in a turn."""
         return all(
-            stays_one(drawing.candidate[value], choice, ours, theirs)
+            stays_one(drawing.candidate[value], choice, reference, candidate)
             for value, choice in drawing.chosen.items()
         )
 
@@ -188,8 +179,8 @@ class _Trial:
         return match(side, self.found.side.tape, drawing=here)
 
     def _side(self, drawing: Drawing, turn: int) -> Indexed:
-        ours, _ = self.runs(drawing, turn)
-        return Indexed(self.found.reference.tape, ours)
+        reference, _ = self.runs(drawing, turn)
+        return Indexed(self.found.reference.tape, reference)
 
     def _on(self, drawing: Drawing, turn: int) -> Match:
         return replace(self.found, drawing=replace(drawing, turn=turn))
@@ -198,18 +189,26 @@ class _Trial:
 def _turns(found: Match, decided: int) -> int:
     sizes = [size for side in _made_of_noise(found) for size in side]
     numbers = sum(sizes)
-    if numbers > _LARGE:
+    if numbers > limits.LARGE_REDRAW:
         return 2
-    most = min(_MOST, _WORK // max(work_of(found), 1), _NUMBERS // max(numbers, 1))
+    most = min(
+        limits.MOST_REDRAWS,
+        limits.REDRAWN_OPERATIONS // max(work_of(found), 1),
+        limits.REDRAWN_VALUES // max(numbers, 1),
+    )
     drawing = found.drawing
     drawn = [unit.size for unit in (*drawing.reference, *drawing.candidate.values())]
     # what many draws make together, as the length of a vector, may have ends of its own; a single
     # number of all of them, as a loss, is counted where it decides
     together = [size for size in sizes if size > 1]
     # what cuts off the ends of a distribution shows in few samples of it
-    least = decided or _DECISIONS, min(drawn), min(together, default=_DECISIONS)
-    wanted = max(math.ceil(_DECISIONS / one) for one in least)
-    return min(max(2, most), max(_TURNS, wanted))
+    least = (
+        decided or limits.REDRAWN_DECISIONS,
+        min(drawn),
+        min(together, default=limits.REDRAWN_DECISIONS),
+    )
+    wanted = max(math.ceil(limits.REDRAWN_DECISIONS / one) for one in least)
+    return min(max(2, most), max(limits.REDRAWS, wanted))
 
 
 def _made_of_noise(found: Match) -> Iterator[list[int]]:
@@ -256,7 +255,7 @@ def _decided(found: Match) -> int:
 
 def _rounds(op: Op) -> bool:
     """Whether an operation makes whole numbers of real ones."""
-    return plain_kind(op) in ("floor", "ceil", "round", "rint", "sign", "trunc", "heaviside")
+    return op.word in ("floor", "ceil", "round", "truncate", "sign", "heaviside")
 
 
 def _unseen(found: Match) -> int:
@@ -285,7 +284,7 @@ def _runs(found: Match, base: Replay, turn: int) -> tuple[Replay, Replay]:
     drawing = found.drawing
     random = generator(turn, 7)
     reference, candidate = found.reference.tape, found.side.tape
-    far = turn % _FAR_OUT == 0
+    far = turn % limits.FAR_REDRAW == 0
     ours = fresh_samples(reference, drawing.reference, random, far)
     ours |= by_kernels(found, turn, random if far else None)
     run = reference.replay("float64", ours, found.reference.run)

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from parity.diagnosis import limits
+from parity.diagnosis.moved_outputs import lost_in_outputs, moved_outputs
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import Outputs, PlainRun, as_ran, nudged_run, typed
@@ -34,29 +36,10 @@ from parity.numerics.limits import U32
 from parity.numerics.rounding_noise import (
     gives_narrow,
     is_curve,
-    lost_in_kernels,
     most_lost,
-    moved_by_rounding,
-    moved_in_float64,
     rounds,
 )
-from parity.tape import Array, Op, Tape
-
-_DRAWS = 8
-# Sums in another order leave several times what moved inputs do, constants inside as much again.
-_TIMES = 64.0
-# In a narrow format, where a unit is as large as all that.
-_TIMES_NARROW = 8.0
-# Of what is usual nearby: less may be rounding that moved inputs do not show, as that of constants.
-_LARGE = 2.0**-26
-_OWN = 8.0 * U32  # of an element itself
-_FLUSHED = 2.0**-60  # of the largest nearby: next to nothing, which some kernels flush to zero
-_LEAST = 2.0**-120
-_LARGE_WIDE = 2.0**-12  # what float32 may lose beside a model that computes in float64
-# Whole numbers are rounded once: what so many units in the last place do not turn was no tie.
-_TIES = 16.0 * U32
-_WHOLE = 2.0**23  # float32 has no digits behind the point from here on
-_STEPS = 4.0  # times what they turn by
+from parity.tape import Array
 
 
 def precision_decides(
@@ -89,35 +72,20 @@ def precision_decides(
             continue
         whole = runs[0].dtype.kind != "f"
         narrowest = narrow.get(pair.name)
-        moved = _moved(
-            matched, pair, plain, runs, max(_TIES, narrowest or 0.0) if whole else narrowest
-        )
+        unit = max(limits.TIES, narrowest or 0.0) if whole else narrowest
+        moved = _moved(matched, pair, plain, runs, unit)
         if whole:  # both models turn at a tie; where one alone turns by much, it lost digits
-            over = gap > _STEPS * np.minimum(*moved)
+            allowed = limits.STEPS_MOVED * np.minimum(*moved)
         elif pair.name in half:  # of a narrow format it is noted that the one model rounds more
-            sizes = [_usual(one, np.median) for one in moved]
-            if narrowest is None:  # both are in it, and lose as much
-                sizes = [np.minimum(*sizes)]
-            curves = moved_outputs(matched, pair, is_curve)
-            if curves is not None:
-                sizes.append(_usual(np.maximum(*curves), np.median))
-            times = _TIMES if narrowest is None else _TIMES_NARROW
-            over = gap > np.maximum(large, times * np.maximum.reduce(sizes))
+            allowed = np.maximum(large, _of_narrow(matched, pair, moved, narrowest))
         else:
             units = _units(matched, pair, runs, exact) or moved
-            # a step may be swallowed here and not there: what is usual of an element's size counts
-            # everywhere, as a median: a few noisy elements excuse no other
-            sizes = [_fairly(one, np.abs(run)) for one, run in zip(units, runs, strict=True)]
-            allowed = _TIMES * np.minimum(*sizes)
-            if _is_wide(matched, pair, runs, exact):
-                usual = _usual(np.abs(np.nan_to_num(runs[0])), _upper_quartile)
-                # where numbers of about 1 cancel, as in a divergence of nearly one distribution
-                most = np.maximum(_LARGE_WIDE * usual, _TIMES * U32)
-                lost = np.minimum(_TIMES * np.maximum(*sizes), most)
+            wide = _is_wide(matched, pair, runs, exact)
+            allowed = np.maximum(large, _of_float32(units, runs, wide))
+            if (gap > allowed).any():
+                lost = limits.STEPS_MOVED * lost_in_outputs(matched, pair, gap.shape)
                 allowed = np.maximum(allowed, lost)
-            if (gap > np.maximum(large, allowed)).any():
-                allowed = np.maximum(allowed, _STEPS * _lost_in_kernels(matched, pair, gap.shape))
-            over = gap > np.maximum(large, allowed)
+        over = gap > allowed
         if over.any():
             index = tuple(int(i) for i in np.unravel_index(int((gap * over).argmax()), gap.shape))
             shown = (f"{one[index]:.9g}" for one in runs)
@@ -130,6 +98,42 @@ def precision_decides(
                 f"the precision, as by an epsilon of the dtype or a cast{_where(matched)}"
             )
     return found
+
+
+def _of_narrow(
+    matched: Match, pair: OutputPair, moved: Sequence[Array], narrowest: float | None
+) -> Array:
+    """What rounding explains of an output that is computed in half precision."""
+    sizes = [_usual(one, np.median) for one in moved]
+    if narrowest is None:  # both are in it, and lose as much
+        sizes = [np.minimum(*sizes)]
+    curves = moved_outputs(matched, pair, is_curve)
+    if curves is not None:
+        sizes.append(_usual(np.maximum(*curves), np.median))
+    times = limits.TIMES_MOVED if narrowest is None else limits.TIMES_MOVED_NARROW
+    found: Array = times * np.maximum.reduce(sizes)
+    return found
+
+
+def _of_float32(units: Sequence[Array], runs: Sequence[Array], wide: bool) -> Array:
+    """What rounding explains of an output in float32.
+
+    A step may be swallowed in one place and not in another: what is usual of an element's size
+    counts everywhere, as a median: a few noisy elements excuse no other.
+
+    Args:
+        units: how far each model's rounding moves its elements.
+        wide: whether one of the models computes in float64.
+    """
+    sizes = [_fairly(one, np.abs(run)) for one, run in zip(units, runs, strict=True)]
+    allowed: Array = limits.TIMES_MOVED * np.minimum(*sizes)
+    if wide:
+        usual = _usual(np.abs(np.nan_to_num(runs[0])), _upper_quartile)
+        # where numbers of about 1 cancel, as in a divergence of nearly one distribution
+        most = np.maximum(limits.LOST_BESIDE_FLOAT64 * usual, limits.TIMES_MOVED * U32)
+        lost = np.minimum(limits.TIMES_MOVED * np.maximum(*sizes), most)
+        allowed = np.maximum(allowed, lost)
+    return allowed
 
 
 def _where(matched: Match) -> str:
@@ -157,7 +161,7 @@ def _is_small(reference: Array, candidate: Array) -> bool:
     with np.errstate(all="ignore"):
         for block in blocks(reference, candidate):
             a, b = (one.astype(np.float64) for one in block)
-            large = np.abs(a - b) > _OWN * np.abs(a)
+            large = np.abs(a - b) > limits.OWN_ROUNDING * np.abs(a)
             if (large & np.isfinite(a) & np.isfinite(b)).any():
                 return False
             equal = equal and bool((a == b).all())
@@ -175,10 +179,14 @@ def _apart(reference: Array, candidate: Array, narrow: float) -> tuple[Array, Ar
     gap = np.where(np.isfinite(gap), gap, 0.0)
     finite = np.where(np.isfinite(reference), np.abs(reference), 0.0)
     if narrow:
-        return gap, _TIMES_NARROW * narrow * _usual(finite, np.median)
-    least = np.maximum(_LARGE * _usual(finite, _upper_quartile), _OWN * finite)
+        return gap, limits.TIMES_MOVED_NARROW * narrow * _usual(finite, np.median)
+    least = np.maximum(
+        limits.NEIGHBOURS_ROUNDING * _usual(finite, _upper_quartile), limits.OWN_ROUNDING * finite
+    )
     # a column beside a larger one, or a sample, has its own
-    return gap, np.maximum(least, np.maximum(_LEAST, _FLUSHED * largest_beside(finite)))
+    return gap, np.maximum(
+        least, np.maximum(limits.FLUSHED_ANYWHERE, limits.FLUSHED * largest_beside(finite))
+    )
 
 
 def _upper_quartile(sizes: Array, **options: Any) -> Array:
@@ -198,7 +206,7 @@ def _fairly(moved: Array, size: Array) -> Array:
     """How far rounding moves elements, or what is usual nearby for numbers of their size."""
     with np.errstate(all="ignore"):
         share = np.where((size > 0) & np.isfinite(size), moved / size, 0.0)
-        # of a few numbers that cannot be told by columns, most may be noisy, and excuse no other
+        # of a few numbers that columns do not distinguish, most may be noisy, and excuse no other
         few = at_least_usual(moved, np.median) is moved
         middle = lower_quartile if few else np.median
         usual = np.minimum(_usual(moved, middle), _usual(share, middle) * size)
@@ -216,7 +224,7 @@ def _moved(
     """How far moved inputs move each element of both models, at most."""
     largest = np.zeros(runs[0].shape), np.zeros(runs[1].shape)
     draws: tuple[Mapping[int, Array], ...] = {}, matched.draws
-    for seed in range(_DRAWS):
+    for seed in range(limits.ROUNDING_TURNS):
         try:
             nudged = [nudged_run(*one, seed, unit) for one in zip(plain, draws, strict=True)]
         except ParityError:  # outside what an operation takes
@@ -271,72 +279,13 @@ def _units(
     return np.maximum(moved[0], next(errors)), np.maximum(moved[1], next(errors))
 
 
-def moved_outputs(
-    matched: Match,
-    pair: OutputPair,
-    computed: Callable[[Tape, Op], bool] | None = None,
-) -> tuple[Array, Array] | None:
-    """How far rounding moves both outputs of a pair.
-
-    None where a replay fails on moved numbers, or one output alone is complex.
-
-    Args:
-        computed: see `moved_by_rounding`.
-    """
-    tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
-    draws = typed(tapes[1], matched.draws)
-    try:
-        ours, theirs = (
-            moved_by_rounding(tape, [value], given, computed)[value]
-            for tape, value, given in zip(tapes, values, ({}, draws), strict=True)
-        )
-    except ParityError:
-        return None
-    laid_out = in_reference_layout(matched, pair, theirs)
-    known = laid_out is not None and laid_out.shape == ours.shape  # one alone may be complex
-    return (ours, laid_out) if known and laid_out is not None else None
-
-
-def lost_in_float64(matched: Match, pairs: Sequence[OutputPair]) -> list[Array | float]:
-    """For each pair of outputs, how far elements move by what float64 itself does not compute."""
-    tapes = matched.reference.tape, matched.side.tape
-    try:
-        ours = moved_in_float64(tapes[0], [pair.reference for pair in pairs], {})
-        theirs = moved_in_float64(tapes[1], [pair.candidate for pair in pairs], matched.given)
-    except ParityError:  # moved numbers are outside what an operation takes
-        return [0.0 for _ in pairs]
-    found: list[Array | float] = []
-    for pair, a, b in zip(pairs, ours, theirs, strict=True):
-        laid_out = in_reference_layout(matched, pair, b)
-        known = laid_out is not None and a.shape == laid_out.shape and a.dtype.kind == "f"
-        found.append(a + laid_out if known else 0.0)
-    return found
-
-
 def _of_narrow_places(matched: Match, pair: OutputPair) -> Array | float:
     """What the narrow format leaves in an output where both models compute in it, each somewhere.
 
     One may do so in more places than the other: what the other one's leave is what both may.
     """
     moved = moved_outputs(matched, pair, gives_narrow)
-    return np.inf if moved is None else _TIMES * _usual(np.minimum(*moved), np.median)
-
-
-def _lost_in_kernels(matched: Match, pair: OutputPair, shape: tuple[int, ...]) -> Array | float:
-    """How far elements of an output move by what frameworks' kernels lose, in either model."""
-    tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
-    draws = typed(tapes[1], matched.draws)
-    try:
-        ours, theirs = (
-            lost_in_kernels(tape, [value], given)[value]
-            for tape, value, given in zip(tapes, values, ({}, draws), strict=True)
-        )
-    except ParityError:
-        return 0.0
-    laid_out = in_reference_layout(matched, pair, theirs)
-    if laid_out is not None and laid_out.shape == ours.shape:
-        return np.maximum(ours, laid_out)
-    return ours if ours.shape == shape else 0.0
+    return np.inf if moved is None else limits.TIMES_MOVED * _usual(np.minimum(*moved), np.median)
 
 
 def _laid_out(
@@ -383,7 +332,7 @@ def _without_rounded_parts(array: Array) -> Array:
     Those are of the size of the numbers, and not of what a real number has there.
     """
     size = np.abs(array)
-    least = _TIMES * U32 * at_least_usual(size, _upper_quartile)
+    least = limits.TIMES_MOVED * U32 * at_least_usual(size, _upper_quartile)
     imaginary = np.where(np.abs(array.imag) <= least, 0.0, array.imag)
     found: Array = array.real + 1j * imaginary
     return found
@@ -393,5 +342,9 @@ def _are_whole(array: Array) -> bool:
     """Whether floating numbers are whole, and not because they are too large for digits behind."""
     with np.errstate(invalid="ignore"):
         return bool(
-            (np.isfinite(array) & (array == np.rint(array)) & (np.abs(array) < _WHOLE)).all()
+            (
+                np.isfinite(array)
+                & (array == np.rint(array))
+                & (np.abs(array) < limits.WHOLE_NUMBERS)
+            ).all()
         )

@@ -1,7 +1,7 @@
 """What lies between values that have a partner and one that has none: the regions.
 
 From an output without a partner one walks back to the values that have one. What lies between is
-the region in which the models part.
+the region in which the models differ.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from parity.budget import check
+from parity.diagnosis import limits
 from parity.matching.axis_order import Order
 from parity.matching.match import Indexed, Match, Pair, pair_up_leaves
 from parity.numerics.difference import residual
 from parity.numerics.rounding import explained_by_constants
 from parity.tape import Op, Tape
-
-_MUCH = 0.1  # no rounding of a float32 parameter leaves so much
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,8 @@ class Region:
 
     Attributes:
         ops: in the order of the data flow.
-        entry: the first that computes something new (or arranges it anew): where the models part.
+        entry: the first that computes something new (or arranges it anew): where the models
+            diverge.
     """
 
     tape: Tape
@@ -34,7 +34,7 @@ class Region:
 
     @property
     def computing(self) -> int:
-        """How many of the operations do more than move numbers."""
+        """How many of the operations do more than move values."""
         return sum(op.role != "move" for op in self.ops)
 
     @property
@@ -43,7 +43,7 @@ class Region:
         return {value for op in self.ops for value in op.outputs}
 
     def boundary(self) -> Iterator[int]:
-        """What enters the region: inputs, and values that operations outside it computed."""
+        """Inputs of the region: the model's, and values that operations outside it computed."""
         inside = self.made
         for value in dict.fromkeys(value for op in self.ops for value in op.inputs):
             producer = self.tape.producer(value)
@@ -60,12 +60,12 @@ class Region:
 
 
 @dataclass(frozen=True)
-class Leaf:
+class DifferingLeaf:
     """A parameter, buffer or constant that has no equal on the other side.
 
     Attributes:
         reference, candidate: value ids; either may be missing.
-        relation: `"arranged"` (the same numbers in another order), `"near"` or `"other"`.
+        relation: `"arranged"` (the same values in another order), `"near"` or `"other"`.
     """
 
     reference: int | None
@@ -78,14 +78,15 @@ class Mismatch:
     """A pair of regions at which the two models part, and the values that end them.
 
     Attributes:
-        values: value ids in the reference and the candidate, or None where nothing meets later.
+        values: value ids in the reference and the candidate, or None where nothing reconverges
+            later.
         residual: of the candidate's value, computed from the reference's inputs, in float64.
         explained: how much of it float32 rounding of the region's constants explains.
         leaves: parameters and constants entering the region that differ.
         reconverges: whether later values agree once the reference's value is substituted, as
             measured.
         passed_on: the partner that the candidate's value has by itself: what the reference changes
-            before others read it, the candidate hands on as it is.
+            before others read it, the candidate passes on unchanged.
         unshared: how many weights each model has, where they share none; else 0.
     """
 
@@ -96,7 +97,7 @@ class Mismatch:
     residual: float
     reconverges: bool
     explained: float = 0.0
-    leaves: tuple[Leaf, ...] = ()
+    leaves: tuple[DifferingLeaf, ...] = ()
     passed_on: Pair | None = None
     unshared: int = 0
 
@@ -119,8 +120,8 @@ class OutputPair:
 
 
 @dataclass
-class Walk:
-    """One tape as seen from outputs that part.
+class SideWalk:
+    """One tape as seen from outputs that differ.
 
     Attributes:
         settled: whether a value has a partner, as far as asked.
@@ -135,28 +136,28 @@ class Walk:
 
 
 class Scene:
-    """Both tapes, what has a partner, and what lies between that and the outputs that part."""
+    """Both tapes, what has a partner, and what lies between that and the outputs that differ."""
 
-    def __init__(self, found: Match, apart: Sequence[OutputPair]) -> None:
+    def __init__(self, found: Match, differing: Sequence[OutputPair]) -> None:
         self.found = found
-        self.reference = Walk(found.reference)
-        self.candidate = Walk(
+        self.reference = SideWalk(found.reference)
+        self.candidate = SideWalk(
             Indexed(found.side.tape, found.side.run, found.side, found.reference.sharp)
         )
         self.partners, self._known = found.by_reference, len(found.pairs)
-        self.apart = apart
-        # an output that parts is unsettled, whatever else its numbers may resemble
-        for pair in apart:
+        self.differing = differing
+        # an output that differs is unsettled, whatever else its values may resemble
+        for pair in differing:
             self.reference.settled[pair.reference] = False
             self.candidate.settled[pair.candidate] = False
 
-    def is_settled(self, walk: Walk, value: int) -> bool:
+    def is_settled(self, walk: SideWalk, value: int) -> bool:
         known = walk.settled.get(value)
         if known is None:
             known = walk.settled[value] = self._has_partner(walk, value)
         return known
 
-    def _has_partner(self, walk: Walk, value: int) -> bool:
+    def _has_partner(self, walk: SideWalk, value: int) -> bool:
         if walk is self.candidate and value in self.found.injected:
             return True
         other = self._partner(walk, value)
@@ -169,7 +170,7 @@ class Scene:
         op = opposite.side.tape.producer(other)
         return op is not None and not op.static
 
-    def _partner(self, walk: Walk, value: int) -> int | None:
+    def _partner(self, walk: SideWalk, value: int) -> int | None:
         """The value of the other side that a value is."""
         if walk is self.candidate:
             pair = self.found.pairs.get(value)
@@ -191,13 +192,13 @@ class Scene:
         within its region too.
         """
         again = itself or self.is_settled(self.reference, a)
-        ours = self.region(self.reference, a, itself=again)
-        theirs = self.region(self.candidate, b, itself=itself, besides=ours.made - {a})
-        ours = self.region(self.reference, a, itself=again, besides=theirs.made - {b})
-        return ours, theirs
+        reference = self.region(self.reference, a, itself=again)
+        candidate = self.region(self.candidate, b, itself=itself, besides=reference.made - {a})
+        reference = self.region(self.reference, a, itself=again, besides=candidate.made - {b})
+        return reference, candidate
 
     def region(
-        self, walk: Walk, *values: int, itself: bool = False, besides: Collection[int] = ()
+        self, walk: SideWalk, *values: int, itself: bool = False, besides: Collection[int] = ()
     ) -> Region:
         """What lies between values and those behind them that have a partner.
 
@@ -225,28 +226,30 @@ class Scene:
         ops = tuple(tape.ops[index] for index in sorted(inside))
         return Region(tape, ops, self._entry(walk, ops))
 
-    def _entry(self, walk: Walk, ops: Sequence[Op]) -> Op | None:
+    def _entry(self, walk: SideWalk, ops: Sequence[Op]) -> Op | None:
         live = [op for op in ops if not op.static] or ops
         for op in live:
             if op.role != "move" or self._arranges(walk, op):
                 return op
         return live[0] if live else None
 
-    def _arranges(self, walk: Walk, op: Op) -> bool:
-        """Whether a move puts numbers that the other side has in an order that it has not."""
+    def _arranges(self, walk: SideWalk, op: Op) -> bool:
+        """Whether a move arranges values of the other side in an order that it has not."""
         if walk is self.candidate:
             return any(value in self.found.arranged for value in op.outputs)
         arrays = [(walk.side.array(value), walk.side.print(value)) for value in op.outputs]
         return any(isinstance(self.candidate.side.partner(*pair), int) for pair in arrays)
 
-    def with_counterparts(self, ours: Region, theirs: Region) -> tuple[Region, Region]:
+    def with_counterparts(self, reference: Region, candidate: Region) -> tuple[Region, Region]:
         """Where one side arranges numbers anew, the other's place is where it arranges the same."""
         return (
-            self._from_counterpart(self.reference, ours, self.candidate, theirs),
-            self._from_counterpart(self.candidate, theirs, self.reference, ours),
+            self._from_counterpart(self.reference, reference, self.candidate, candidate),
+            self._from_counterpart(self.candidate, candidate, self.reference, reference),
         )
 
-    def _from_counterpart(self, walk: Walk, region: Region, other: Walk, others: Region) -> Region:
+    def _from_counterpart(
+        self, walk: SideWalk, region: Region, other: SideWalk, others: Region
+    ) -> Region:
         entry = others.entry
         if entry is None or entry.role != "move":
             return region
@@ -263,12 +266,14 @@ class Scene:
                 return Region(region.tape, ops, op)
         return region
 
-    def or_where_it_is_read(self, walk: Walk, region: Region, value: int) -> Region:
+    def or_where_it_is_read(self, walk: SideWalk, region: Region, value: int) -> Region:
         """An input that one model changes and the other takes as it is: the place is its reader."""
         if region.entry is not None:
             return region
         tape = walk.side.tape
-        ends = [pair.candidate if walk is self.candidate else pair.reference for pair in self.apart]
+        ends = [
+            pair.candidate if walk is self.candidate else pair.reference for pair in self.differing
+        ]
         apart = {op.index for op in self.region(walk, *ends).ops}
         for moved in sorted(tape.graph.moved(value)):
             for index in tape.consumers[moved]:
@@ -277,21 +282,21 @@ class Scene:
         return region
 
     def up_to_the_outputs(self, with_leaves: bool = True) -> Mismatch:
-        """The whole of what parts, where nothing later meets."""
-        ours = self.region(self.reference, *(pair.reference for pair in self.apart))
-        theirs = self.region(self.candidate, *(pair.candidate for pair in self.apart))
+        """All that differs, where nothing later reconverges."""
+        reference = self.region(self.reference, *(pair.reference for pair in self.differing))
+        candidate = self.region(self.candidate, *(pair.candidate for pair in self.differing))
         gap = float("inf")
-        for pair in self.apart:
+        for pair in self.differing:
             a = self.found.reference.array(pair.reference)
             b = self.candidate.side.array(pair.candidate)
             if a.shape == b.shape:
                 gap = residual(a, b)
-        leaves = tuple(self.differing_leaves(ours, theirs)) if with_leaves else ()
-        return Mismatch(ours, theirs, None, None, gap, False, 0.0, leaves)
+        leaves = tuple(self.differing_leaves(reference, candidate)) if with_leaves else ()
+        return Mismatch(reference, candidate, None, None, gap, False, 0.0, leaves)
 
     def explained(self, ours: Region, a: int, theirs: Region, b: int, gap: float) -> float:
-        """How much of what two values are apart the rounding of constants explains."""
-        if gap > _MUCH and not any(
+        """How much of the distance of two values the rounding of constants explains."""
+        if gap > limits.LEAST_FAULT_OF_CONSTANTS and not any(
             region.tape.values[leaf].dtype in ("float16", "bfloat16")
             for region in (ours, theirs)
             for leaf in region.leaves()
@@ -314,22 +319,22 @@ class Scene:
             for (side, region, value), bits in zip(sides, known, strict=True)
         )
 
-    def differing_leaves(self, ours: Region, theirs: Region) -> Iterator[Leaf]:
+    def differing_leaves(self, reference: Region, candidate: Region) -> Iterator[DifferingLeaf]:
         """Parameters and constants that enter the candidate's region and have no equal."""
-        known = set(ours.leaves())
-        pair_up_leaves(self.found, theirs.leaves())
+        known = set(reference.leaves())
+        pair_up_leaves(self.found, candidate.leaves())
         if len(self.found.pairs) > self._known:
             self.partners, self._known = self.found.by_reference, len(self.found.pairs)
-        for leaf in theirs.leaves():
+        for leaf in candidate.leaves():
             if not self.candidate.side.informative(leaf):
                 continue
             pair = self.found.pairs.get(leaf)
             if pair is not None and not pair.same:
-                yield Leaf(pair.reference, leaf, "near")
+                yield DifferingLeaf(pair.reference, leaf, "near")
             elif pair is None:
                 arranged = self.found.arranged.get(leaf)
                 if arranged is not None:
-                    yield Leaf(arranged, leaf, "arranged")
+                    yield DifferingLeaf(arranged, leaf, "arranged")
                     continue
                 size = self.candidate.side.tape.values[leaf].size
                 alike = [
@@ -338,4 +343,4 @@ class Scene:
                     if self.found.reference.tape.values[value].size == size
                     and value not in self.partners
                 ]
-                yield Leaf(alike[0] if alike else None, leaf, "other")
+                yield DifferingLeaf(alike[0] if alike else None, leaf, "other")

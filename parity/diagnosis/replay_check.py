@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.graph_draws import graphs_draw_otherwise
 from parity.diagnosis.random_outputs import drawn_outputs, is_kernel_rounding
 from parity.errors import ParityError
@@ -24,8 +25,6 @@ from parity.preprocessing import plain, record
 from parity.tape import Array, Replay, Tape
 
 Outputs = Mapping[str, Array]
-
-_LARGE = 1 << 24  # elements of the outputs: of such no run is kept beside the next
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     axis, count, orders = _orders(arrays, outputs)
     moved = len(orders)  # from here on samples are others, in the same order
     if count == 1 and any((_another(one, 0) != one).any() for one in arrays):
-        orders += [np.zeros(1, int)] * _OTHERS
+        orders += [np.zeros(1, int)] * limits.OTHER_SAMPLES
 
     def run(move: Callable[[Array], Array] = lambda array: array) -> dict[str, Array]:
         return on(map_arrays(move, inputs))
@@ -150,7 +149,7 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
         _without_copies(tape, outputs)
         return outputs
 
-    large = sum(tape.values[value].size for value in tape.outputs.values()) > _LARGE
+    large = sum(tape.values[value].size for value in tape.outputs.values()) > limits.LARGE_RUN
     keep = lru_cache(1) if large else cache
     kept = once, keep(nudge), orders, keep(elsewhere)
     built = partial(was_built, model.obj)
@@ -176,7 +175,7 @@ def _without_copies(tape: Tape, outputs: dict[str, Array]) -> None:
     """Lets large outputs of a run that are the recorded ones lie where those do."""
     for name, value in tape.outputs.items():
         own = outputs.get(name)
-        if own is not None and own.size > _LARGE:
+        if own is not None and own.size > limits.LARGE_RUN:
             recorded = tape.adapter.to_numpy(tape.recorded[value])
             if same_bits(recorded, own):
                 outputs[name] = recorded
@@ -202,14 +201,11 @@ def _orders(
     count = max(lengths, key=lambda length: (min(kept[length], 1), lengths[length]))
     halves = np.arange(count // 2)[::-1], np.arange(count // 2, count)[::-1]
     orders = [np.resize(half, count) for half in halves]
-    if axis == 0 and count > _FEW:  # fewer samples, by which a number of them shows that was kept
-        orders.append(np.arange(max(count // 2, _FEW))[::-1])
+    if (
+        axis == 0 and count > limits.FEW_SAMPLES
+    ):  # fewer samples, by which a number of them shows that was kept
+        orders.append(np.arange(max(count // 2, limits.FEW_SAMPLES))[::-1])
     return axis, count, orders
-
-
-_FEW = 2  # samples that still have a spread
-_OTHERS = 2  # that stand for a single one
-_SHARE = 0.03  # by which they differ from it, at most
 
 
 def _another(array: Array, at: int) -> Array:
@@ -221,9 +217,9 @@ def _another(array: Array, at: int) -> Array:
         return array
     wave = np.sin(7.0 * array + at + 1)
     if array.dtype.kind != "f" or (array == np.round(array)).all():
-        moved: Array = np.round(array * (1 - _SHARE * np.abs(wave)))
+        moved: Array = np.round(array * (1 - limits.SAMPLE_STEP * np.abs(wave)))
     else:
-        moved = array * (1 + _SHARE * wave)
+        moved = array * (1 + limits.SAMPLE_STEP * wave)
     return moved.astype(array.dtype)
 
 

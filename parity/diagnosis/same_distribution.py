@@ -24,6 +24,7 @@ from functools import lru_cache
 import numpy as np
 
 from parity.budget import Spent
+from parity.diagnosis import limits
 from parity.diagnosis.fresh_samples import by_kernel, can_be_had, fresh_samples
 from parity.diagnosis.region import OutputPair
 from parity.draws.draw import generator
@@ -32,20 +33,6 @@ from parity.errors import ReplayError
 from parity.frameworks import load
 from parity.matching.match import Match
 from parity.tape import Array, Replay, Tape
-
-_RUNS = 16_000  # of each model
-_FEWEST = 125  # of the first look; each has twice as many as that before: a large difference
-_LEAST = 200  # needs few
-_WORK = 400_000  # operations in all runs
-_NUMBERS = 200_000_000  # that these give
-_ALIKE = 8  # samples that a kernel does not give by chance, if they are one
-_STREAM = 1000  # of a kernel's generator, with the run and the model added
-_ELEMENTS = 128  # of an output that are looked at, and sums of all as many again
-_TOGETHER = 64  # of which each is multiplied by each
-_ERROR_RATE = 1e-6  # of a comparison of models that are one
-_NEXT_TO_NOTHING = 2.0**-10  # of what is large among numbers: of this quantile of their sizes
-_USUAL = 0.99
-_ROUNDING = 1e-9  # of the largest
 
 
 @dataclass(frozen=True)
@@ -85,7 +72,7 @@ class Distributed:
             )
         return (
             f"over {self.runs} runs of both on fresh samples the outputs are distributed "
-            f"differently: {found} (error rate {_ERROR_RATE:g})"
+            f"differently: {found} (error rate {limits.LAW_ERROR_RATE:g})"
         )
 
 
@@ -110,15 +97,19 @@ def _distributed(matched: Match, outputs: Sequence[OutputPair]) -> Distributed |
     needed = [_needed(tape, values) for tape, values in zip(tapes, ends, strict=True)]
     work = sum(map(_work, tapes, drawing.origins, needed))
     numbers = sum(map(_numbers, tapes, drawing.origins, needed))
-    runs = min(_RUNS, _WORK // max(work, 1), max(_NUMBERS // max(numbers, 1), _LEAST))
-    if runs < _LEAST:
+    runs = min(
+        limits.LAW_RUNS,
+        limits.LAW_OPERATIONS // max(work, 1),
+        max(limits.LAW_VALUES // max(numbers, 1), limits.LAW_LEAST_RUNS),
+    )
+    if runs < limits.LAW_LEAST_RUNS:
         return None
     bases = matched.reference.run, tapes[1].replay("float64", matched.given)
     drawn = drawing.reference, list(drawing.candidate.values())
     rows: tuple[list[Array], list[Array]] = ([], [])
     found: Distributed | None = None
     looks = [runs]
-    while looks[0] > 2 * _FEWEST:
+    while looks[0] > 2 * limits.LAW_FIRST_RUNS:
         looks.insert(0, looks[0] // 2)
     for so_far in looks:
         try:
@@ -152,7 +143,7 @@ def _fresh(
     """Fresh samples for all draws of a tape, turn by turn; none where some cannot be had."""
     unknown = [unit for unit in units if not can_be_had(unit.draw)]
     # the two models' streams are not to be one, and the user's is to stay where it is
-    state = load(tape.framework).other_random_state(_STREAM + 2 * turns.start + side)
+    state = load(tape.framework).other_random_state(limits.LAW_STREAM + 2 * turns.start + side)
     with state if unknown else nullcontext():
         if not all(_gives_samples(tape, unit, origins) for unit in unknown):
             return
@@ -171,7 +162,7 @@ def _gives_samples(tape: Tape, unit: Unit, origins: Origins) -> bool:
     op = tape.producer(unit.value)
     if op is None or not origins.noise.isdisjoint(op.inputs):
         return False
-    drawn = (by_kernel(tape, unit) for _ in range(_ALIKE))
+    drawn = (by_kernel(tape, unit) for _ in range(limits.LAW_EQUAL_SAMPLES))
     return len({one.tobytes() for one in drawn if one is not None}) > 1
 
 
@@ -207,9 +198,9 @@ def _compared(reference: Array, candidate: Array, looks: int) -> Distributed | N
         return None
     distance = max(map(_distance, reference.T, candidate.T))
     runs, features = reference.shape
-    of_each = _ERROR_RATE / 2 / (features * looks)
+    of_each = limits.LAW_ERROR_RATE / 2 / (features * looks)
     together, count = _together(reference, candidate)
-    of_products = _ERROR_RATE / 2 / (max(count, 1) * looks)
+    of_products = limits.LAW_ERROR_RATE / 2 / (max(count, 1) * looks)
     return Distributed(
         distance,
         math.sqrt(-math.log(of_each / 2) / runs),
@@ -232,18 +223,18 @@ def _together(reference: Array, candidate: Array) -> tuple[float, int]:
     # the same for both, so that to exchange the two runs of a pair changes signs alone
     both = both - both.mean((0, 1))
     scale = np.sqrt(np.square(both).mean((0, 1)))
-    varies = scale > _NEXT_TO_NOTHING * largest  # else its spread may be rounding
+    varies = scale > limits.LAW_NEGLIGIBLE * largest  # else its spread may be rounding
     both = both[:, :, varies] / scale[varies]
     if not both.size or not np.isfinite(both).all():
         return 0.0, 0
     all_spread = np.square(both).mean(2)
-    picks = np.linspace(0, both.shape[2] - 1, min(both.shape[2], _TOGETHER)).astype(int)
+    picks = np.linspace(0, both.shape[2] - 1, min(both.shape[2], limits.LAW_PRODUCTS)).astype(int)
     a, b = both[:, :, picks]
     apart = np.abs(a.T @ a - b.T @ b) / len(a)
     gaps = (a * a).T @ (a * a) + (b * b).T @ (b * b) - 2 * (a * b).T @ (a * b)
     apart = np.append(apart, abs(np.subtract(*all_spread).mean()))
     gaps = np.append(gaps, np.square(np.subtract(*all_spread)).sum())
-    shows = (apart > _NEXT_TO_NOTHING) & (gaps > 0)
+    shows = (apart > limits.LAW_NEGLIGIBLE) & (gaps > 0)
     found = apart[shows] * len(a) / np.sqrt(gaps[shows])
     return float(found.max(initial=0.0)), apart.size
 
@@ -264,14 +255,14 @@ def _features(run: Replay, ends: Sequence[int]) -> Array:
             square = flat @ flat
         extremes = np.array([flat.min(), flat.max()])
         # one may be next to nothing among the others, and then of whatever rounding leaves
-        extremes[np.abs(extremes) < _NEXT_TO_NOTHING * math.sqrt(square / flat.size)] = 0.0
+        extremes[np.abs(extremes) < limits.LAW_NEGLIGIBLE * math.sqrt(square / flat.size)] = 0.0
         found += [flat[_picks(flat.size)], _signs(flat.size) @ flat, [square], extremes]
     return np.concatenate([*found, np.zeros(0)])
 
 
 @lru_cache(8)
 def _picks(size: int) -> Array:
-    return np.linspace(0, size - 1, min(size, _ELEMENTS)).astype(int)
+    return np.linspace(0, size - 1, min(size, limits.LAW_ELEMENTS)).astype(int)
 
 
 @lru_cache(8)
@@ -288,12 +279,15 @@ def _distance(a: Array, b: Array) -> float:
     over: sup F(x) - G(x + s), either way round, which is never more than the distance itself.
     """
     sizes = np.abs(np.concatenate([a, b]))
-    slack = max(_NEXT_TO_NOTHING * np.quantile(sizes, _USUAL), _ROUNDING * sizes.max())
+    slack = max(
+        limits.LAW_NEGLIGIBLE * np.quantile(sizes, limits.LAW_LARGE_QUANTILE),
+        limits.LAW_ROUNDING * sizes.max(),
+    )
     return max(_exceeds(np.sort(a), np.sort(b), slack), _exceeds(np.sort(b), np.sort(a), slack))
 
 
 def _exceeds(a: Array, b: Array, slack: float) -> float:
     """By how much a larger share of `a` lies below some number than of `b` below that and more."""
     below = np.searchsorted(a, a, "right") / a.size
-    theirs = np.searchsorted(b, a + slack, "right") / b.size
-    return float((below - theirs).max())
+    candidate = np.searchsorted(b, a + slack, "right") / b.size
+    return float((below - candidate).max())

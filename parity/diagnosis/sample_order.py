@@ -1,8 +1,8 @@
 """Values that hold the same samples in another order: bookkeeping, where models go in and come out.
 
 `pack_padded_sequence` sorts a batch by length before a recurrent layer and undoes it behind it. Put
-into a model that does not sort, such a value gives a sample what is another's, and what is told of
-it - that a sort is missing - is no fault.
+into a model that does not sort, such a value gives a sample what is another's, and what is reported
+of it - that a sort is missing - is no fault.
 """
 
 from __future__ import annotations
@@ -11,16 +11,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.region import Mismatch, OutputPair
 from parity.errors import ReplayError
-from parity.matching.fingerprint import SAME
+from parity.matching.limits import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.limits import UNITS
 from parity.tape import Array, Replay, Tape
-
-_SAMPLES = 8  # that are changed, one after the other, to see where each has gone
-_STEP = 1e-6  # so little that what is sorted by its numbers stays in order
 
 
 def without_sorted(
@@ -28,9 +26,9 @@ def without_sorted(
 ) -> list[Mismatch]:
     """The mismatches but those that are only another order of the samples, made or undone.
 
-    A sample is followed by changing it, nothing put in. Where both models give it in one place of
-    the outputs, values that hold the same samples in other places are no fault; nor is what puts
-    them back. All mismatches are kept where nothing else would be left to be told, or where the
+    A sample is followed by changing it, nothing substituted. Where both models give it in one place
+    of the outputs, values that hold the same samples in other places are no fault; nor is what puts
+    them back. All mismatches are kept where nothing else would be left to report, or where the
     models agree but for rounding.
 
     Args:
@@ -74,11 +72,15 @@ def _only_order(matched: Match, mismatch: Mismatch, run: Replay) -> bool:
     """
     if mismatch.values is None or mismatch.order is None:
         return False
-    ours = np.squeeze(mismatch.order.apply(matched.reference.array(mismatch.values[0])))
-    theirs = np.squeeze(run.array(mismatch.values[1]))
-    if ours.shape != theirs.shape or not ours.ndim or residual(ours, theirs) <= SAME:
+    reference = np.squeeze(mismatch.order.apply(matched.reference.array(mismatch.values[0])))
+    candidate = np.squeeze(run.array(mismatch.values[1]))
+    if (
+        reference.shape != candidate.shape
+        or not reference.ndim
+        or residual(reference, candidate) <= SAME
+    ):
         return False
-    return residual(_sorted(ours), _sorted(theirs)) <= SAME
+    return residual(_sorted(reference), _sorted(candidate)) <= SAME
 
 
 def _sorted(array: Array) -> Array:
@@ -99,8 +101,8 @@ def _fed_by_the_reference(repaired: Match, own: Replay, mismatch: Mismatch) -> R
 def _apart(matched: Match, own: Replay, outputs: Sequence[OutputPair]) -> bool:
     """Whether an output differs by more than float32 rounding."""
     for pair in outputs:
-        ours, theirs = matched.reference.array(pair.reference), own.array(pair.candidate)
-        if ours.shape != theirs.shape or residual(ours, theirs) > UNITS["float32"]:
+        reference, candidate = matched.reference.array(pair.reference), own.array(pair.candidate)
+        if reference.shape != candidate.shape or residual(reference, candidate) > UNITS["float32"]:
             return True
     return False
 
@@ -117,10 +119,10 @@ def _followed(matched: Match, own: Replay) -> list[Changed]:
         return []
     (count,) = lengths
     found = []
-    for sample in range(min(count, _SAMPLES)):
-        ours = tape.replay("float64", _with_changed(tape, run, sample), run)
-        theirs = own.tape.replay("float64", _with_changed(own.tape, own, sample), own)
-        found.append(((run, ours), (own, theirs)))
+    for sample in range(min(count, limits.MOVED_SAMPLES)):
+        reference = tape.replay("float64", _with_changed(tape, run, sample), run)
+        candidate = own.tape.replay("float64", _with_changed(own.tape, own, sample), own)
+        found.append(((run, reference), (own, candidate)))
     return found
 
 
@@ -131,15 +133,16 @@ def _with_changed(tape: Tape, run: Replay, sample: int) -> Mapping[int, Array]:
         array = run.array(value)
         if array.dtype.kind == "f" and array.ndim and sample < len(array):
             changed[value] = array.copy()
-            changed[value][sample] += _STEP
+            changed[value][sample] += limits.SAMPLE_NUDGE
     return changed
 
 
 def _come_out_alike(followed: Sequence[Changed], outputs: Sequence[OutputPair]) -> bool:
     """Whether every changed sample shows at the same places of both models' outputs."""
-    for ours, theirs in followed:
+    for reference, candidate in followed:
         places = [
-            (_places(ours, pair.reference), _places(theirs, pair.candidate)) for pair in outputs
+            (_places(reference, pair.reference), _places(candidate, pair.candidate))
+            for pair in outputs
         ]
         if any(a != b for a, b in places) or not any(a for a, _ in places):
             return False

@@ -6,12 +6,9 @@ import itertools
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.numerics.difference import residual
-from parity.numerics.limits import U32
 from parity.tape import Array
-
-_SAME = 16 * U32  # constants rounded to float32 may stand in either model
-_AXES = 5  # with more there are too many ways to reduce
 
 
 def shape_reason(name: str, reference: str, ours: Array, candidate: str, theirs: Array) -> str:
@@ -48,7 +45,7 @@ def squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
 def _reduced(large: Array, small: Array) -> tuple[str, tuple[int, ...]] | None:
     """The reduction, or "same", and the axes by which the one comes of the other."""
     count = large.ndim - small.ndim
-    if count < 1 or large.ndim > _AXES or large.dtype.kind not in "fiu":
+    if count < 1 or large.ndim > limits.REDUCED_AXES or large.dtype.kind not in "fiu":
         return None
     for axes in itertools.combinations(range(large.ndim), count):
         if _same(np.broadcast_to(large.min(axes, keepdims=True), large.shape), large):
@@ -64,7 +61,9 @@ def _reduced(large: Array, small: Array) -> tuple[str, tuple[int, ...]] | None:
 
 
 def _same(a: Array, b: Array) -> bool:
-    return residual(np.asarray(a, np.float64), np.asarray(b, np.float64)) <= _SAME
+    return (
+        residual(np.asarray(a, np.float64), np.asarray(b, np.float64)) <= limits.SAME_SHAPES_APART
+    )
 
 
 def _told(axes: tuple[int, ...]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from parity.diagnosis.other_samples import ELSEWHERE, NUDGES, difference, names_of
+from parity.diagnosis import limits
+from parity.diagnosis.other_samples import difference, names_of
 from parity.diagnosis.precomputed import held_numbers, of_all_samples
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import (
@@ -81,9 +82,9 @@ def _differ_there(
             # one output that rounding moves excuses no other
             gap = difference(matched, [pair], ran[0], ran[1])
             usual = difference(matched, [pair], here[0], here[1])
-            if gap > ELSEWHERE * max(usual, U32):
+            if gap > limits.TIMES_ELSEWHERE * max(usual, U32):
                 moved = map(_moved, runs, given, ([name] for name in names))
-                if gap > ELSEWHERE * max(moved):
+                if gap > limits.TIMES_ELSEWHERE * max(moved):
                     return True
     except ParityError:  # a model takes no samples in this order
         return None
@@ -133,8 +134,8 @@ def _cut(draw: Array, shape: tuple[int, ...], count: int) -> Array | None:
 def _moved(plain: PlainRun, draws: _Draws, names: Sequence[str]) -> float:
     """By how much of their size outputs move where the inputs and draws move by a rounding."""
     found = [0.0]
-    ours = as_ran(plain, draws)
-    for seed in range(NUDGES):
-        moved: Outputs = nudged_run(plain, draws, seed, None) or ours
-        found += [residual(ours[name], moved[name]) for name in names]
+    reference = as_ran(plain, draws)
+    for seed in range(limits.NUDGES):
+        moved: Outputs = nudged_run(plain, draws, seed, None) or reference
+        found += [residual(reference[name], moved[name]) for name in names]
     return max(found)

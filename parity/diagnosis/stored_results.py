@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.host_outputs import apart
 from parity.diagnosis.other_samples import (
-    NUDGES,
     Apart,
     Gap,
     apart_elsewhere,
@@ -21,7 +21,7 @@ from parity.diagnosis.other_samples import (
     usual_gaps,
 )
 from parity.diagnosis.precomputed import (
-    Held,
+    HeldResult,
     held_numbers,
     held_results,
     never_changed,
@@ -92,7 +92,7 @@ def _a_few_percent_off(
     pairs: Sequence[OutputPair],
     plain: tuple[PlainRun, PlainRun],
     usual: Mapping[str, Gap],
-    found: Sequence[Held],
+    found: Sequence[HeldResult],
     refused: bool,
 ) -> tuple[str, list[str]]:
     """The same on samples that are a few percent off, where what every part of a batch has shows.
@@ -136,9 +136,9 @@ def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
     found: dict[str, str] = {}
     for at in range(len(plain[0].orders)):
         try:
-            ours, theirs = (_others(elsewhere(one, at)) for one in plain)
-            for name in ours.keys() & theirs.keys():
-                if apart(ours[name], theirs[name]) and _is_steady(plain, name, at):
+            reference, candidate = (_others(elsewhere(one, at)) for one in plain)
+            for name in reference.keys() & candidate.keys():
+                if apart(reference[name], candidate[name]) and _is_steady(plain, name, at):
                     found[name] = f"output {name!r}: {on_others(plain, at)}"
         except ParityError:  # a model takes no samples in this order
             continue
@@ -151,7 +151,7 @@ def _is_steady(plain: tuple[PlainRun, PlainRun], name: str, at: int) -> bool:
         apart(one.tape.other_outputs.get(name), _others(one.run()).get(name))
         or apart(_others(elsewhere(one, at)).get(name), _others(moved).get(name))
         for one in plain
-        for moved in (elsewhere(one, at, seed) for seed in range(NUDGES))
+        for moved in (elsewhere(one, at, seed) for seed in range(limits.NUDGES))
     )
 
 
@@ -202,12 +202,12 @@ def _as_they_lie(
     """
     if len(plain[0].orders[at]) == plain[0].count:
         return pairs
-    ours, theirs = (elsewhere(one, at) for one in plain)
+    reference, candidate = (elsewhere(one, at) for one in plain)
     found = []
     for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
-        both = name in ours and other in theirs
-        shape = ours[name].shape if both else ()
-        if not both or lay(matched, pair, theirs[other], shape).shape == shape:
+        both = name in reference and other in candidate
+        shape = reference[name].shape if both else ()
+        if not both or lay(matched, pair, candidate[other], shape).shape == shape:
             found.append(pair)
     return found
 

@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.case import Case, case_of
 from parity.diagnosis.enlarged_regions import enclosures
 from parity.diagnosis.outputs import in_reference_layout
@@ -23,10 +24,6 @@ from parity.numerics.precision_scaling import is_rounding
 from parity.numerics.rounding import explained_by_constants
 from parity.tape import Array, Replay
 
-# It must stand out from what rounding explains there by this much.
-_MARGIN = 8.0
-_VISIBLE = 1e-6
-
 # How inputs vary, on the way there by a share of it.
 _VARIATIONS: Mapping[str, Callable[[float, Array], Array]] = {
     "1,000 times smaller": lambda share, x: x * 1e-3**share,
@@ -35,9 +32,6 @@ _VARIATIONS: Mapping[str, Callable[[float, Array], Array]] = {
         x + 1e3 ** (share - 1) * 100.0 * float(np.sqrt(np.mean(x * x)))
     ),
 }
-_STEPS = 16
-# From step to step what is there grows by less; what comes out of nothing is another branch.
-_JUMP = 100.0
 
 
 def amplified(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]) -> str:
@@ -47,8 +41,8 @@ def amplified(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]
         outputs: of the models. What the difference grows to has to reach one of them.
 
     Says nothing where the inputs of the two regions cannot be changed alike, or where on the same
-    inputs the two models meet again soon after: what ends the regions then only looks alike, as
-    x / 6 + 0.5 and its clipped value do on small inputs.
+    inputs the two models reconverge soon after: the values that end the regions then only look
+    alike, as x / 6 + 0.5 and its clipped value do on small inputs.
     """
     case = case_of(repaired, mismatch, same_inputs=True)
     if case is None:
@@ -84,22 +78,24 @@ def _grows(case: Case, outputs: Sequence[OutputPair] = ()) -> str:
         if not changed:
             return ""
         try:
-            ours, theirs = case.replays(changed)
+            reference, candidate = case.replays(changed)
         except ReplayError:  # outside what an operation takes, as a negative scale
             continue
-        a, b = case.ends(ours, theirs)
+        a, b = case.ends(reference, candidate)
         if not (np.isfinite(a).all() and np.isfinite(b).all()):
             continue
-        if _size(a) < _VISIBLE * max(map(_size, changed.values())):
+        if _size(a) < limits.VISIBLE_UNDER_STRESS * max(map(_size, changed.values())):
             continue  # saturated: what is left is rounding of nothing
         gap = residual(a, b)
-        if gap <= _VISIBLE or is_rounding(gap, residual(*case.ends(*case.replays(changed, None)))):
+        if gap <= limits.VISIBLE_UNDER_STRESS or is_rounding(
+            gap, residual(*case.ends(*case.replays(changed, None)))
+        ):
             continue
         explained = max(
             explained_by_constants(run.tape, run, view.ops, [v.id for v in view.leaves], view.end)
-            for run, view in ((ours, case.reference), (theirs, case.candidate))
+            for run, view in ((reference, case.reference), (candidate, case.candidate))
         )
-        if not gap > _MARGIN * explained or not _gradually(case, vary, gap):
+        if not gap > limits.STANDS_OUT * explained or not _gradually(case, vary, gap):
             continue
         if not outputs or _reaches(case, changed, outputs):
             return f"it grows to {gap:.1e} of its size on inputs {name}"
@@ -113,14 +109,14 @@ def _gradually(case: Case, vary: Callable[[float, Array], Array], to: float) -> 
     length 1. That is a difference on inputs that were not given.
     """
     before = residual(case.first.reference, case.first.candidate)
-    for share in np.arange(1, _STEPS + 1) / _STEPS:
+    for share in np.arange(1, limits.STRESS_STEPS + 1) / limits.STRESS_STEPS:
         gap = to
         if share < 1.0:
             try:
                 gap = residual(*case.ends(*case.replays(case.redrawn(partial(vary, share)))))
             except ReplayError:
                 continue
-        if gap > max(_JUMP * before, _VISIBLE):
+        if gap > max(limits.STRESS_JUMP * before, limits.VISIBLE_UNDER_STRESS):
             return False
         before = gap
     return True
@@ -134,7 +130,7 @@ def _reaches(case: Case, changed: Mapping[int, Array], outputs: Sequence[OutputP
     """
     repaired = case.repaired
     bases = repaired.reference.run, repaired.side.run
-    pairs = {**repaired.pairs, **{pair.candidate: pair for pair in case.partner_pairs}}
+    pairs = {**repaired.pairs, **{pair.candidate: pair for pair in case.inputs.partner_pairs}}
     # from before what cut nothing off on the user's inputs, and may on these
     changed = {_before_copies(bases[0], value): array for value, array in changed.items()}
     try:
@@ -145,7 +141,7 @@ def _reaches(case: Case, changed: Mapping[int, Array], outputs: Sequence[OutputP
             value
             for value, pair in pairs.items()
             if not {pair.reference, firsts[value]}.isdisjoint(changed)
-            or pair.reference in case.starts
+            or pair.reference in case.inputs.starts
         ]
         # what the candidate makes of one of them, as a clip that cuts nothing off, it makes anew
         made = set().union(*(bases[1].tape.graph.descendants(value) for value in starts))
@@ -160,7 +156,7 @@ def _reaches(case: Case, changed: Mapping[int, Array], outputs: Sequence[OutputP
     for pair in outputs:
         a, b = ours.array(pair.reference), theirs.array(pair.candidate)
         laid_out = in_reference_layout(repaired, pair, b)
-        if laid_out is None or not residual(a, laid_out) <= _VISIBLE:
+        if laid_out is None or not residual(a, laid_out) <= limits.VISIBLE_UNDER_STRESS:
             return True
     return False
 

@@ -20,7 +20,7 @@ class Trial:
 
     Attributes:
         number: 0 for the user's inputs, 1 and more for generated ones.
-        given: what enters, by the reference's value id; see `Case.run_reference`.
+        given: inputs, by the reference's value id; see `Case.run_reference`.
         inputs: the floating arrays that enter the reference's region, as it reads them.
         reference: what the reference's region makes of them.
         candidate: what the candidate's makes of them, laid out as the reference's value.

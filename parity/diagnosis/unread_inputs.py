@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from parity.binding import FLAG
+from parity.diagnosis import limits
 from parity.diagnosis.replay_check import Outputs, PlainRun
 from parity.errors import ParityError
 from parity.model import Inputs, as_it_is, flatten_given, map_given
 from parity.numerics.difference import residual
-from parity.numerics.limits import U32
 from parity.tape import Array, Replay, Tape
-
-_CHANGED = 64 * U32  # by more than this: what is added to a large number may round otherwise
 
 
 def read_by_one(plain: tuple[PlainRun, PlainRun]) -> list[str]:
@@ -110,7 +108,7 @@ def _differ(before: Outputs, after: Outputs) -> bool:
     return any(
         name not in after
         or after[name].shape != array.shape
-        or not residual(array, after[name]) <= _CHANGED
+        or not residual(array, after[name]) <= limits.CHANGED_INPUT
         for name, array in before.items()
     )
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from parity.budget import check
+from parity.diagnosis import limits
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import Mismatch, OutputPair, Scene
 from parity.findings import Cause, Divergence
@@ -24,13 +25,6 @@ from parity.tape import Array, Tape
 R = TypeVar("R", bound=Result)
 
 UNSHARED = "weights-not-shared"  # the kind of its cause
-_AXES = 2  # longer than 1, of a matrix; biases have one, also where they are stored as one tensor
-_SEVERAL = 2  # of a single weight its layer tells more
-_PICKS = 256  # numbers by which a weight is held against others
-_MOST = 0.5  # of the numbers of a weight that is cut otherwise; of others few are equal by chance
-_GATES = 4  # of a cell, an LSTM's
-_STEP = 104729 * 7  # shares no factor with usual lengths, so that every axis varies
-_ALIKE = 0.9  # cosine of two weights of which one may be the other; of others it is near zero
 
 
 def unshared(matched: Match, outputs: Sequence[OutputPair]) -> Mismatch | None:
@@ -45,24 +39,24 @@ def unshared(matched: Match, outputs: Sequence[OutputPair]) -> Mismatch | None:
     if not apart:
         return None
     sides = matched.reference, matched.side
-    ours, theirs = (list(_weights(side)) for side in sides)
+    reference, candidate = (list(_weights(side)) for side in sides)
     numbers = [
         sum(side.tape.values[value].size for value in weights)
-        for side, weights in zip(sides, (ours, theirs), strict=True)
+        for side, weights in zip(sides, (reference, candidate), strict=True)
     ]
-    if min(len(ours), len(theirs)) < _SEVERAL or numbers[0] != numbers[1]:
+    if min(len(reference), len(candidate)) < limits.SEVERAL_WEIGHTS or numbers[0] != numbers[1]:
         return None
-    if _any_shared(matched, ours, theirs):
+    if _any_shared(matched, reference, candidate):
         return None
-    made = (value for value in _made_with(sides[1].tape, theirs) if value in matched.pairs)
+    made = (value for value in _made_with(sides[1].tape, candidate) if value in matched.pairs)
     if any(map(matched.side.informative, made)):
         return None
     mismatch = Scene(matched, apart).up_to_the_outputs(with_leaves=False)
-    return replace(mismatch, unshared=len(ours))
+    return replace(mismatch, unshared=len(reference))
 
 
 def cause_of(mismatch: Mismatch) -> Cause:
-    """What is told of models that share no weights."""
+    """The cause of a divergence of models that share no weights."""
     names = mismatch.reference.tape.model, mismatch.candidate.tape.model
     return Cause(
         kind=UNSHARED,
@@ -116,7 +110,7 @@ _FLOATING = ("float", "bfloat")
 
 
 def _is_matrix(shape: Sequence[int]) -> bool:
-    return sum(length > 1 for length in shape) >= _AXES
+    return sum(length > 1 for length in shape) >= limits.MATRIX_AXES
 
 
 def _read_as(tape: Tape, leaf: int) -> Iterator[int]:
@@ -125,13 +119,13 @@ def _read_as(tape: Tape, leaf: int) -> Iterator[int]:
     return (value for value, op in reading if op.index in tape.used)
 
 
-def _any_shared(matched: Match, ours: Sequence[int], theirs: Sequence[int]) -> bool:
+def _any_shared(matched: Match, reference: Sequence[int], candidate: Sequence[int]) -> bool:
     """Whether a weight of one model is one of the other's; the first that is ends the search."""
-    for value in theirs:
+    for value in candidate:
         if matched.reference.partner(matched.side.array(value), matched.side.print(value)):
             return True
-    arrays = [matched.reference.array(value) for value in ours]
-    others = [matched.side.array(value) for value in theirs]
+    arrays = [matched.reference.array(value) for value in reference]
+    others = [matched.side.array(value) for value in candidate]
     sizes = [Counter(array.size for array in held) for held in (arrays, others)]
     if sizes[0] != sizes[1]:  # gates are joined in one model alone
         joined = [array for array in arrays if array.size not in sizes[1]]
@@ -146,7 +140,7 @@ def _is_inside(array: Array, joined: Sequence[Array]) -> bool:
     flat = array.ravel()
     some = flat[_places(flat.size)]
     found = [np.isin(some, other.ravel()) & (some != 0) for other in joined]
-    return bool(found) and float(np.any(found, axis=0).mean()) > _MOST
+    return bool(found) and float(np.any(found, axis=0).mean()) > limits.MOST_OF_A_WEIGHT
 
 
 def _parts(arrays: Sequence[Array], sizes: Collection[int]) -> Iterator[Array]:
@@ -154,7 +148,7 @@ def _parts(arrays: Sequence[Array], sizes: Collection[int]) -> Iterator[Array]:
     for array in arrays:
         for size in sizes:
             count, left = divmod(array.size, size)
-            if left or not 1 < count <= _GATES:
+            if left or not 1 < count <= limits.CELL_GATES:
                 continue
             for axis, length in enumerate(array.shape):
                 if length % count == 0:
@@ -174,7 +168,9 @@ def _any_near(arrays: Sequence[Array], others: Sequence[Array]) -> bool:
                 continue
             for order in orders(shape, array.shape):
                 check()
-                if (np.abs(known @ _picked(order.revert(array, shape))) > _ALIKE).any():
+                if (
+                    np.abs(known @ _picked(order.revert(array, shape))) > limits.ALIKE_WEIGHTS
+                ).any():
                     return True
     return False
 
@@ -187,7 +183,7 @@ def _picked(array: Array) -> Array:
 
 
 def _places(size: int) -> Array:
-    return (np.arange(min(_PICKS, size)) * _STEP) % size
+    return (np.arange(min(limits.WEIGHT_PICKS, size)) * limits.PICK_STEP) % size
 
 
 def _made_with(tape: Tape, weights: Sequence[int]) -> Iterator[int]:

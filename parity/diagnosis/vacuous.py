@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 
+from parity.diagnosis import limits
 from parity.diagnosis.region import OutputPair
 from parity.matching.match import Match
 from parity.numerics.limits import U32, UNITS
@@ -15,8 +16,6 @@ from parity.tape import Array, Op
 
 # Replays tell more digits than a narrow format keeps, and all that float32 keeps are compared.
 _UNITS = {**dict.fromkeys(UNITS, U32), "float64": 2.0**-53}
-_ROUNDINGS = 8.0  # that sums inside a kernel leave
-_NEARLY_ALL = 0.9  # of the values inside: where as many agree, they show what the outputs do not
 
 
 def vacuous(matched: Match, outputs: Sequence[OutputPair], coverage: Coverage) -> list[str]:
@@ -82,7 +81,7 @@ def _hidden_by_rounding(matched: Match, outputs: Sequence[OutputPair], coverage:
 
     In float64 their last digits differ, which float32 does not have.
     """
-    if coverage.reference_matched > _NEARLY_ALL * coverage.reference_values:
+    if coverage.reference_matched > limits.NEARLY_ALL_MATCHED * coverage.reference_values:
         return False
     side = matched.reference
 
@@ -122,5 +121,5 @@ def _rows_are_one(array: Array) -> bool:
 def _is_one(rows: Array, unit: float) -> bool:
     """Whether all along the first axis is one but for a few roundings of each element."""
     with np.errstate(all="ignore"):
-        near = np.abs(rows - rows[:1]) <= _ROUNDINGS * unit * np.abs(rows[:1])
+        near = np.abs(rows - rows[:1]) <= limits.UNIFORM_ROUNDINGS * unit * np.abs(rows[:1])
     return bool((near | (rows == rows[:1])).all())

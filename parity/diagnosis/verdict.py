@@ -1,21 +1,18 @@
-"""From what matched and where the models part to the verdict, with every reason for it."""
+"""From what matched and where the models diverge to the verdict, with every reason for it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from parity import budget
-from parity.diagnosis.classify import Kind, classify
-from parity.diagnosis.divergences import explained, site_of, sites_of
-from parity.diagnosis.divergent_draws import behind_unsure_draws, one_in_law
+from parity.diagnosis.divergences import explained
+from parity.diagnosis.divergent_draws import one_in_law
 from parity.diagnosis.final_check import (
     agree_as_a_whole,
-    beyond_rounding,
     no_more_than_constants,
     no_repair_shows,
     repairs_harm,
@@ -29,19 +26,14 @@ from parity.diagnosis.low_precision import (
 from parity.diagnosis.outputs import output_matches, output_verdicts
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Mismatch, OutputPair
-from parity.diagnosis.same_distribution import Distributed, distributed
 from parity.diagnosis.shape_mismatch import shape_reason
+from parity.diagnosis.sorted_mismatches import Evidence, SortedMismatches
 from parity.diagnosis.vacuous import vacuous
 from parity.findings import Divergence, Note
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences, mask_sentinels
 from parity.result import Coverage
-from parity.tape import Site, Tape
-
-_OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
-_ROUNDING = 1e-6  # in float64: what no rounding of float32 constants leaves of a value
-_NEARLY = 0.05  # relative: what noise takes otherwise, as turned round, is not nearly the same
-_UNVERIFIABLE = ("no-float64", "host-read", "other-length")
+from parity.tape import Tape
 
 
 @dataclass(frozen=True)
@@ -52,7 +44,7 @@ class Verdict:
         verdict: `"parity"`, `"diverged"` or `"unverified"`.
         reasons: why it is not parity, in the user's words, the first the most important.
         divergences: root causes in the order of the data flow.
-        notes: what is told without being an alarm.
+        notes: what is reported without being an alarm.
         ends: the candidate's values that end a mismatch, with its kind.
         outputs: the verdict on each output by itself, by name.
         noted: what the notes are of, with its kind, where it was found between operations.
@@ -86,8 +78,8 @@ def judge(
         progress: called after each mismatch that was explained.
         beside: what the outputs that are on no tape came to.
     """
-    laws = partial(distributed, matched, outputs)
-    found = _Sorted.of(matched, repaired, mismatches, outputs, laws)
+    evidence = Evidence(matched, repaired, mismatches, outputs)
+    found = SortedMismatches.of(evidence)
     proofs = Proofs(matched, repaired, mismatches, outputs)
     divergences, idle = explained(proofs, found.faults, progress)
     for mismatch, note in idle:
@@ -101,31 +93,11 @@ def judge(
     doubts += [doubt for tape in tapes for doubt in tape.lost_draws]
     coverage = _coverage(matched, repaired, outputs, structure)
     unverified = [*dict.fromkeys(doubts), *vacuous(matched, outputs, coverage)]
-    like = not shapes and not masks
-    # where each element counts by itself, the outputs are known to differ
     complete = budget.current().all_places
-    if divergences and like and not matched.reference.sharp:
-        whole = agree_as_a_whole(matched, outputs)
-        if whole is None:
-            whole = _seen_in_no_output(matched, outputs, divergences, found)
-            complete &= whole is None or budget.current().all_explained
-        if whole is not None:
-            found.demote(divergences, whole)
-            divergences = []
-    if divergences and like and found.is_elsewhere(divergences):
-        unverified += [_seen_elsewhere(one) for one in divergences]
-        found.rename("divergence", "constant-precision")
-        divergences = []
-    faults = [mismatch for mismatch, _ in found.faults]
-    one = one_in_law(matched, repaired, outputs, divergences, faults, laws) if like else ""
-    if one:
-        unverified.append(one)
-        found.rename("divergence", "unpaired-random")
-        divergences = []
-    if divergences and like and _may_be_constants(matched, outputs, divergences):
-        unverified += [_unexplained(one) for one in divergences]
-        found.rename("divergence", "rounding")
-        divergences = []
+    if not shapes and not masks:
+        divergences, reasons, known = _without_doubtful(evidence, found, divergences)
+        unverified += reasons
+        complete &= known
     if not any(one.unshared for one in mismatches):  # which says all that there is to say
         divergences += low_precision_divergences(repaired)  # in float64 these agree
         found.notes += low_precision_notes(repaired)
@@ -133,13 +105,14 @@ def judge(
     if not divergences and not complete:
         unverified += budget.current().said
     if divergences or shapes or masks:
-        told = [counted(divergences)] * bool(divergences)
-        verdict, reasons = "diverged", (*shapes.values(), *masks.values(), *told, *unverified)
+        count = [counted(divergences)] * bool(divergences)
+        verdict = "diverged"
+        unverified = [*shapes.values(), *masks.values(), *count, *unverified]
     else:
-        verdict, reasons = "unverified" if unverified else "parity", tuple(unverified)
+        verdict = "unverified" if unverified else "parity"
     return Verdict(
         verdict,
-        reasons,
+        tuple(unverified),
         tuple(divergences),
         tuple(found.notes),
         coverage,
@@ -149,125 +122,48 @@ def judge(
     )
 
 
-@dataclass
-class _Sorted:
-    """What was found, by what follows from it; see `Verdict`.
+def _without_doubtful(
+    evidence: Evidence, found: SortedMismatches, divergences: list[Divergence]
+) -> tuple[list[Divergence], list[str], bool]:
+    """Divergences without those that the outputs do not confirm, which become notes or doubts.
 
-    Attributes:
-        faults: divergences, with what else is known of each.
-        unverified: reasons why something could not be told.
-        elsewhere: where other inputs than those that were given show a divergence.
+    Returns:
+        What is left, the doubts, and whether all is known that this was decided by.
     """
-
-    faults: list[tuple[Mismatch, str]] = field(default_factory=list)
-    noted: list[tuple[Mismatch, str]] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-    unverified: list[str] = field(default_factory=list)
-    ends: dict[int, str] = field(default_factory=dict)
-    elsewhere: set[tuple[Site, Site]] = field(default_factory=set)
-
-    @classmethod
-    def of(
-        cls,
-        matched: Match,
-        repaired: Match,
-        mismatches: Sequence[Mismatch],
-        outputs: Sequence[OutputPair],
-        laws: Callable[[], Distributed | None],
-    ) -> _Sorted:
-        found = cls()
-        for number, mismatch in enumerate(mismatches):
-            try:
-                with budget.until(budget.SORTING, 0.0 if number else budget.LEAST):
-                    told = classify(repaired, mismatch, outputs)
-                    kind, detail = found._kind(
-                        matched, repaired, mismatches, mismatch, told, outputs, laws
-                    )
-            except budget.Spent:
-                budget.current().miss(budget.KINDS)
-                # the outputs may show that there is a fault; it is at the first that may be one
-                if found.faults or not mismatch.residual > max(mismatch.explained, _ROUNDING):
-                    continue
-                if any(mismatch.random) or not beyond_rounding(matched, outputs):
-                    continue
-                told, kind, detail = Kind("divergence"), "divergence", ""
-            if mismatch.values is not None:
-                found.ends[mismatch.values[1]] = kind
-            if kind == "divergence":
-                found.faults.append((mismatch, detail))
-                if told.elsewhere:
-                    found.elsewhere.add(sites_of(mismatch))
-            elif kind == "unlocated":
-                continue
-            elif kind == "unpaired-random":
-                found.unverified.append(detail)
-            elif kind in _UNVERIFIABLE:
-                found.unverified.append(_unverified(kind, mismatch))
-            else:
-                found.notes.append(Note(kind, *sites_of(mismatch), mismatch.residual, detail))
-                found.noted.append((mismatch, kind))
-        return found
-
-    def _kind(
-        self,
-        matched: Match,
-        repaired: Match,
-        mismatches: Sequence[Mismatch],
-        mismatch: Mismatch,
-        kind: Kind,
-        outputs: Sequence[OutputPair],
-        laws: Callable[[], Distributed | None],
-    ) -> tuple[str, str]:
-        """The kind, where draws that have no counterpart are a divergence if that can be seen.
-
-        Where the budget ended the search for a place, the outputs have to show that it is one.
-        """
-        if kind.name == "divergence" and mismatch.residual > _NEARLY:
-            unsure = behind_unsure_draws(matched, repaired, outputs, mismatches)
-            seen = laws() if unsure else None
-            if seen is not None and not seen.differ:
-                return "unpaired-random", f"{unsure} {seen}"
-        if kind.name == "divergence" and mismatch.values is None:
-            if not budget.current().all_places and not beyond_rounding(matched, outputs):
-                return "unlocated", ""
-        if kind.name == "one-draws":  # its outputs are fixed, and the other's are not
-            seen = laws()
-            if seen is None or seen.differ:
-                return "divergence", kind.detail
-            return "unpaired-random", f"{kind.detail}; {seen}"
-        if kind.name != "unpaired-random":
-            return kind.name, kind.detail
-        differ, said = _of_unpaired(matched, laws, kind.detail)
-        return "divergence" if differ else kind.name, said
-
-    def is_elsewhere(self, divergences: Sequence[Divergence]) -> bool:
-        """Whether nothing explains them, and on the given inputs they are within rounding."""
-        return all(
-            one.cause is None and (one.reference, one.candidate) in self.elsewhere
-            for one in divergences
-        )
-
-    def note(self, mismatch: Mismatch, note: Note) -> None:
-        """Makes a note of a divergence that changes nothing on these inputs."""
-        self.notes.append(note)
-        if mismatch.values is not None:
-            self.ends[mismatch.values[1]] = note.kind
-
-    def demote(self, divergences: Sequence[Divergence], whole: float) -> None:
-        """Makes notes of divergences that no output shows."""
-        self.notes += [_as_note(divergence, whole) for divergence in divergences]
-        self.rename("divergence", self.notes[-1].kind)
-
-    def rename(self, kind: str, instead: str) -> None:
-        """Has another kind where a mismatch of one kind ended."""
-        self.ends = {end: instead if one == kind else one for end, one in self.ends.items()}
+    matched, outputs = evidence.matched, evidence.outputs
+    complete = True
+    # where each element counts by itself, the outputs are known to differ
+    if divergences and not matched.reference.sharp:
+        whole = agree_as_a_whole(matched, outputs)
+        if whole is None:
+            whole = _seen_in_no_output(matched, outputs, divergences, found)
+            complete = whole is None or budget.current().all_explained
+        if whole is not None:
+            found.demote(divergences, whole)
+            divergences = []
+    unverified: list[str] = []
+    if divergences and found.is_elsewhere(divergences):
+        unverified += [_seen_elsewhere(one) for one in divergences]
+        found.rename("divergence", "constant-precision")
+        divergences = []
+    faults = [mismatch for mismatch, _ in found.faults]
+    one = one_in_law(matched, evidence.repaired, outputs, divergences, faults, evidence.laws)
+    if one:
+        unverified.append(one)
+        found.rename("divergence", "unpaired-random")
+        divergences = []
+    if divergences and _may_be_constants(matched, outputs, divergences):
+        unverified += [_unexplained(one) for one in divergences]
+        found.rename("divergence", "rounding")
+        divergences = []
+    return divergences, unverified, complete
 
 
 def _seen_in_no_output(
     matched: Match,
     outputs: Sequence[OutputPair],
     divergences: Sequence[Divergence],
-    found: _Sorted,
+    found: SortedMismatches,
 ) -> float | None:
     """How far the outputs differ, where none shows any of the divergences; else None.
 
@@ -307,35 +203,9 @@ def _shape_reasons(
     }
 
 
-def _of_unpaired(
-    matched: Match, laws: Callable[[], Distributed | None], detail: str
-) -> tuple[bool, str]:
-    """Whether draws without a counterpart are seen to differ in distribution, and what is said."""
-    if matched.reference.tape.lost_draws or matched.side.tape.lost_draws:
-        return False, detail
-    seen = laws()
-    if seen is None:
-        return False, detail
-    return seen.differ, f"{detail.split('. ')[0]}; {seen}" if seen.differ else f"{detail} {seen}"
-
-
 def counted(divergences: Sequence[Divergence]) -> str:
     """How many there are, as one of a verdict's reasons."""
     return f"{len(divergences)} divergence{'s' * (len(divergences) != 1)}"
-
-
-def _as_note(divergence: Divergence, whole: float) -> Note:
-    """What is no divergence on these inputs; another weight is told as what it is."""
-    agree = f"nothing put in, the models' outputs agree to {whole:.0e} in float64"
-    cause = divergence.cause
-    sites = divergence.reference, divergence.candidate
-    if cause is not None and cause.kind in _OTHER_WEIGHTS:
-        detail = f"{cause.summary}; {agree}, on other inputs they may not"
-        return Note("parameter-differs", *sites, divergence.residual, detail)
-    if not divergence.residual <= _ROUNDING:
-        detail = f"{agree}, on other inputs they may not"
-        return Note("no-effect", *sites, divergence.residual, detail)
-    return Note("constant-precision", *sites, divergence.residual, agree)
 
 
 def _seen_elsewhere(divergence: Divergence) -> str:
@@ -352,22 +222,6 @@ def _unexplained(divergence: Divergence) -> str:
         "nothing explains it, but the outputs differ by no more than one rounding of inputs and "
         "constants moves them: a constant may be rounded to float32 in one model alone"
     )
-
-
-def _unverified(kind: str, mismatch: Mismatch) -> str:
-    what = site_of(mismatch.candidate).described
-    if kind == "host-read":
-        return (
-            f"{what} computes with numbers that Python made of the model's values, "
-            f"and differs by {mismatch.residual:.1e}: rounding cannot be told from a fault. Keep "
-            "them tensors"
-        )
-    if kind == "other-length":
-        return (
-            f"{what} gives more numbers in float64 than as it ran, or fewer, as of those above a "
-            f"limit, and differs by {mismatch.residual:.1e}: rounding cannot be told from a fault"
-        )
-    return f"{what} has no float64: rounding cannot be told from a fault there"
 
 
 def _masks(reference: Tape, candidate: Tape, pair: OutputPair) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
+from parity.diagnosis import limits
 from parity.diagnosis.region import Region
 from parity.tape import Array, Op, Replay, Tape, Value
-
-_LINKED = 16  # operations between what enters one side and what enters the other
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def made_from(tape: Tape, value: int, others: Collection[int]) -> frozenset[int]
             if tape.values[at].kind == "input":
                 return None
         elif not op.static and op.index not in inside:
-            if op.role == "random" or len(inside) == _LINKED:
+            if op.role == "random" or len(inside) == limits.LINKED_STEPS:
                 return None
             inside.add(op.index)
     return frozenset(inside) or None

@@ -20,7 +20,8 @@ from parity.draws.families import couple, known
 from parity.draws.units import Origins, Unit, origins, units
 from parity.errors import ReplayError
 from parity.matching.axis_order import Order, orders
-from parity.matching.fingerprint import SAME, fingerprint
+from parity.matching.fingerprint import fingerprint
+from parity.matching.limits import SAME
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
 from parity.tape import Array, Op, Replay, Tape

@@ -10,14 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.errors import ReplayError
+from parity.matching import limits
 from parity.matching.fingerprint import Fingerprint
 from parity.numerics.difference import Extent, mask_sentinels, residual
 from parity.tape import Array
-
-_SAMPLE = 64
-_FEW_AXES = 4  # up to this there are no more than 24
-_OF_SUMS = 4.0  # times what the elements' difference may add up to
-_MANY_AXES = 6  # beyond this not every permutation is tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,23 +153,23 @@ def _likely_orders(a: Array, b: Array, apart: float) -> Iterator[Order]:
     every = orders(a.shape, b.shape)
     lengths = tuple(length for length in a.shape if length != 1)
     same = sorted(lengths) == sorted(length for length in b.shape if length != 1)
-    if not same or not _FEW_AXES < len(lengths) <= _MANY_AXES:
+    if not same or not limits.FEW_AXES < len(lengths) <= limits.MANY_AXES:
         yield from every
         return
     first = next(every)  # the usual one; of large arrays sums take longer
     yield first
-    ours, theirs = _sums(a), _sums(b)
-    if not all(np.isfinite(one).all() for one in (*ours, *theirs)):
+    reference, candidate = _sums(a), _sums(b)
+    if not all(np.isfinite(one).all() for one in (*reference, *candidate)):
         yield from every
         return
     may_be = [
         [
             axis
-            for axis, one in enumerate(ours)
+            for axis, one in enumerate(reference)
             if len(one) == len(other)
-            and _close(one, other, _OF_SUMS * apart * (a.size / len(one)) ** 0.5)
+            and _close(one, other, limits.SUMS_APART * apart * (a.size / len(one)) ** 0.5)
         ]
-        for other in theirs
+        for other in candidate
     ]
     for axes in _choices(may_be):
         if axes != first.axes:
@@ -219,7 +215,7 @@ def orders(reference: tuple[int, ...], candidate: tuple[int, ...]) -> Iterator[O
 
 
 def _permutations(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    if len(shape) <= _MANY_AXES:
+    if len(shape) <= limits.MANY_AXES:
         yield from itertools.permutations(range(len(shape)))
     else:
         yield tuple(range(len(shape)))
@@ -240,7 +236,7 @@ def _merges(fine: tuple[int, ...], coarse: tuple[int, ...]) -> bool:
 
 
 def _sample(size: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    if size <= _SAMPLE:
+    if size <= limits.SAMPLED_ELEMENTS:
         return np.arange(size)
     # steps that share no factor with usual axis lengths, so that every axis varies
-    return (np.arange(_SAMPLE, dtype=np.int64) * 104729 * 7 + size // 3) % size
+    return (np.arange(limits.SAMPLED_ELEMENTS, dtype=np.int64) * 104729 * 7 + size // 3) % size

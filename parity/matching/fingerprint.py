@@ -8,14 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.matching import limits
 from parity.numerics.difference import as_real, mask_sentinels, squared_norm
 from parity.tape import Array
-
-# Relative differences of float64 replays. Frameworks that compute the same agree to 1e-15 per
-# operation; constants that are baked in float32 leave 1e-9 to 1e-7; a fault leaves more.
-SAME = 1e-10
-NEAR = 1e-4
-_FEW = 4  # fewer distinct numbers are no evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +91,12 @@ def is_informative(flat: Array, low: float, high: float) -> bool:
     """
     if low == high and flat.size > 1:
         return False
-    if flat.size < _FEW:
+    if flat.size < limits.FEW_DISTINCT:
         return bool(np.any(flat != np.round(flat)))
     sample = flat[:: max(1, flat.size // 256)]
-    if np.unique(sample).size >= _FEW:
+    if np.unique(sample).size >= limits.FEW_DISTINCT:
         return True
-    return bool(flat.size > sample.size and np.unique(flat).size >= _FEW)
+    return bool(flat.size > sample.size and np.unique(flat).size >= limits.FEW_DISTINCT)
 
 
 class Index:

@@ -1,24 +1,17 @@
-"""Tells a look-alike of a value from its partner, by what follows if it is put in."""
+"""Tells a look-alike of a value from its partner, by what follows if it is substituted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parity.draws.pairing import step_to
 from parity.errors import ReplayError
-from parity.matching.fingerprint import SAME, fingerprint
+from parity.matching import limits
+from parity.matching.fingerprint import fingerprint
+from parity.matching.matched import Match, Pair
 from parity.tape import Array, Op, Replay, Tape
-
-if TYPE_CHECKING:
-    from parity.matching.match import Match, Pair
-
-_LOOK_AHEAD = 8  # operations after a replacement that may speak for or against it
-_AT_MOST = 64  # operations that are tried: a formula in a function of which no inside is known
-_CLEARLY = 2.0  # times nearer
-_ENOUGH = 2  # values that are nearer with a replacement than without
 
 
 def leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
@@ -26,22 +19,23 @@ def leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
 
     That tells a look-alike from a partner. A product without its bias is near the sum where the
     bias is small, half of `x` near its GELU where `x` is small: what the candidate lacks there it
-    adds next, and what was put in would have it twice. One value is not enough to trust a
-    replacement: `(xW + hU) + b` has a sum in common with `(xW + b) + hU` if `xW + b` is put in. And
-    what the reference makes the value of says nothing for it: of a logarithm that is put in for the
-    argument of an exponential, the exponential makes what the logarithm was taken of.
+    adds next, and the substituted value would have it twice. One value is not enough to trust a
+    replacement: `(xW + hU) + b` has a sum in common with `(xW + b) + hU` if `xW + b` is
+    substituted. And
+    what the reference makes the value of says nothing for it: of a logarithm that is substituted
+    for the argument of an exponential, the exponential makes what the logarithm was taken of.
     """
     tape = found.side.tape
     alone, replaced = run.branch(), run.branch()
     replaced.replace(near.candidate, near.order.apply(found.reference.array(near.reference)))
-    nearer, left = 0, _LOOK_AHEAD
+    nearer, left = 0, limits.LOOK_AHEAD
     for later in _computed_from(tape, near.candidate, op):
         try:
             for branch in (alone, replaced):
                 step_to(tape, later, branch, found)
-        except ReplayError:  # what is put in does not fit what follows
+        except ReplayError:  # the substituted value does not fit what follows
             return True
-        if later.role == "move":  # it gives what was put in
+        if later.role == "move":  # it gives the substituted value
             continue
         speaks = False
         for value in later.outputs:
@@ -49,13 +43,15 @@ def leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
                 _nearest(found, one.array(value)) for one in (alone, replaced)
             )
             speaks |= min(gap, other) < np.inf
-            if max(gap, other) <= SAME:
+            if max(gap, other) <= limits.SAME:
                 continue
-            if _CLEARLY * gap < other:
+            if limits.CLEARLY * gap < other:
                 return True
-            if _CLEARLY * other < gap and not _leads_to(found.reference.tape, like, near.reference):
+            if limits.CLEARLY * other < gap and not _leads_to(
+                found.reference.tape, like, near.reference
+            ):
                 nearer += 1
-            if nearer == _ENOUGH:
+            if nearer == limits.ENOUGH_NEARER:
                 return False
         left -= speaks
         if not left:
@@ -66,7 +62,7 @@ def leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
 def _computed_from(tape: Tape, value: int, op: Op) -> Iterator[Op]:
     """The next operations that depend on a value of `op`, and the moves between them."""
     touched = {value}
-    left = _AT_MOST
+    left = limits.STEPS_AHEAD
     for later in tape.ops[op.index + 1 :]:
         if left and not touched.isdisjoint(later.inputs):
             touched.update(later.outputs)

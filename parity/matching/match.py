@@ -9,244 +9,20 @@ chaotic network is judged as sharply as one near the input.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from parity.draws.pairing import Choice, Drawing, assignments, mirrors, substitute
-from parity.matching.axis_order import Order, find_order, orders
-from parity.matching.fingerprint import NEAR, SAME, Fingerprint, Index, fingerprint
+from parity.matching import limits
+from parity.matching.axis_order import orders
 from parity.matching.look_alikes import leads_astray
+from parity.matching.matched import Indexed as Indexed
+from parity.matching.matched import Match as Match
+from parity.matching.matched import Pair as Pair
+from parity.matching.matched import Side as Side
 from parity.matching.rounded import rounded_alike
-from parity.numerics.accounting import elementwise, rounding
-from parity.numerics.difference import residual, same_bits
-from parity.numerics.limits import U32
+from parity.numerics.difference import same_bits
 from parity.tape import Array, Op, Replay, Tape
-
-_CLOSE_ENOUGH = 1e-13  # below this a replacement would change nothing
-_SMALL_LEAF = 4096  # elements; larger weights are looked up when somebody asks for them
-_LARGE = 1 << 18  # elements of a value that is not kept twice
-_LOOK_ALIKES = 16  # at most so many are compared in full, for each value
-_CONSTANTS = 8 * U32  # what constants rounded to float32 leave in an element
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A candidate's value and its partner.
-
-    Attributes:
-        reference, candidate: value ids.
-        order: lays the reference's value out as the candidate's.
-        residual: relative root mean square of their float64 difference, before the replacement.
-    """
-
-    reference: int
-    candidate: int
-    order: Order
-    residual: float
-
-    @property
-    def same(self) -> bool:
-        return self.residual <= SAME
-
-
-class Side:
-    """One tape with its float64 values, and their fingerprints as they are asked for."""
-
-    def __init__(self, tape: Tape, run: Replay) -> None:
-        self.tape = tape
-        self.run = run
-        self._prints: dict[int, Fingerprint] = {}
-
-    def print(self, value: int) -> Fingerprint:
-        found = self._prints.get(value)
-        if found is None:
-            found = self._prints[value] = self._take(value)
-        return found
-
-    def _take(self, value: int) -> Fingerprint:
-        op = self.tape.producer(value)
-        if op is not None and op.role == "move" and len(op.inputs) == 1 and len(op.outputs) == 1:
-            source = self.tape.values[op.inputs[0]]
-            made = self.tape.values[value]
-            # a reshape or transpose; a cast changes numbers, a slice of a broadcast the size
-            if source.size == made.size and source.dtype == made.dtype and _keeps_all(op):
-                return self.print(source.id)
-        return fingerprint(self.run.array(value))
-
-    def forget(self, value: int) -> None:
-        self._prints.pop(value, None)
-
-    def array(self, value: int) -> Array:
-        return self.run.array(value)
-
-    def informative(self, value: int) -> bool:
-        return self.print(value).informative
-
-
-def _keeps_all(op: Op) -> bool:
-    return op.kind.lower().strip("_") in {
-        *("view", "unsafe_view", "reshape", "t", "transpose", "permute", "unsqueeze", "squeeze"),
-        *("expanddims", "expand_dims", "clone", "contiguous", "identity", "swapaxes", "flatten"),
-    }
-
-
-class Indexed(Side):
-    """A side whose values can be found by their numbers.
-
-    Attributes:
-        sharp: whether each element has to agree by its own size and rounding. Else a difference is
-            relative to the whole array, which is cheaper, and blind to what is small beside it.
-    """
-
-    def __init__(
-        self, tape: Tape, run: Replay, known: Side | None = None, sharp: bool = False
-    ) -> None:
-        super().__init__(tape, run)
-        self.sharp = sharp
-        self._errors: dict[int, Array] = {}
-        if known is not None:
-            self._prints = known._prints
-        self.index = Index(self.print)
-        for value in tape.values:
-            if value.id in run and value.size:
-                self.index.add(value.id, value.size)
-
-    def partner(
-        self, array: Array, print_: Fingerprint, taken: Collection[int] = ()
-    ) -> Pair | int | None:
-        """The partner of an array of the other side.
-
-        Args:
-            taken: values that have an equal partner already. What merely comes near one of them
-                is that value after one more small step (an epsilon added), not its partner.
-
-        Returns:
-            A pair; or the id of a value with the same numbers in an arrangement that no axis order
-            explains; or None.
-        """
-        arranged: int | None = None
-        for tolerance in (SAME, NEAR):
-            alike = []
-            for value in self.index.look_up(print_, tolerance):
-                if tolerance == SAME or value not in taken:
-                    alike.append(value)
-                if len(alike) == _LOOK_ALIKES:
-                    break
-            found = self._laid_out(array, alike, tolerance)
-            if isinstance(found, Pair) and self.sharp:
-                found = self._sharpened(found, array, tolerance)
-                if found is None:
-                    continue
-            if isinstance(found, Pair):
-                return found
-            if tolerance == SAME and alike:
-                arranged = found if found is not None else min(alike)
-        return arranged
-
-    def distance(self, value: int, array: Array) -> float:
-        """How far an array, laid out as a value of this side, is from it; relative."""
-        own = self.array(value)
-        if not self.sharp:
-            return residual(own, array)
-        error = self._errors.get(value)
-        if error is None:
-            recorded = self.tape.adapter.to_numpy(self.tape.recorded[value])
-            error = self._errors[value] = rounding(recorded, own)
-        return elementwise(own, array, error)
-
-    def _sharpened(self, pair: Pair, array: Array, tolerance: float) -> Pair | None:
-        """A pair with the residual of its worst element; None where that is no rounding."""
-        laid_back = pair.order.revert(array, self.array(pair.reference).shape)
-        gap = self.distance(pair.reference, laid_back)
-        limit = SAME if tolerance == SAME else _CONSTANTS
-        return Pair(pair.reference, pair.candidate, pair.order, gap) if gap <= limit else None
-
-    def _laid_out(self, array: Array, alike: Sequence[int], tolerance: float) -> Pair | int | None:
-        """The pair among values that look alike whose axes explain the array; see `partner`.
-
-        Values with axes of the same lengths come first. If none of them fits, a value with merged
-        or split axes is the partner only where it explains those too: a flatten in another layout
-        merges the same axes, but (actions, atoms) split as (atoms, actions) does not.
-        """
-        if tolerance == NEAR:
-            return self._nearest(array, alike)
-        lengths = _lengths(array.shape)
-        same = [value for value in alike if _lengths(self.array(value).shape) == lengths]
-        for value in same:
-            found = find_order(self.array(value), array, SAME, self.print(value))
-            if found is not None:
-                return Pair(value, -1, *found)
-        for value in alike:
-            if value in same:
-                continue
-            found = find_order(self.array(value), array, SAME, self.print(value))
-            if found is not None:
-                if same and (found[0].split or not self._merged_alike(value, same[0], found[0])):
-                    return min(same)
-                return Pair(value, -1, *found)
-        return min(same) if same else None
-
-    def _nearest(self, array: Array, alike: Sequence[int]) -> Pair | None:
-        """The pair with the smallest residual among values that come near."""
-        best: Pair | None = None
-        for value in alike:
-            found = find_order(self.array(value), array, NEAR, self.print(value))
-            if found is not None and (best is None or found[1] < best.residual):
-                best = Pair(value, -1, *found)
-        return best
-
-    def _merged_alike(self, fine: int, merged: int, order: Order) -> bool:
-        """Whether the reference merged the same axes as the candidate, in whatever order."""
-        own = find_order(self.array(fine), self.array(merged), SAME, self.print(fine))
-        return own is not None and own[0].groups == order.groups
-
-
-def _lengths(shape: tuple[int, ...]) -> list[int]:
-    return sorted(length for length in shape if length != 1)
-
-
-@dataclass
-class Match:
-    """What is known of the candidate's values.
-
-    Attributes:
-        pairs: by the candidate's value id.
-        arranged: candidate's value to the reference's value with the same numbers in an
-            arrangement that no axis order explains.
-        side: the candidate's own values, replaced by their partners where they have one.
-        taken: the reference's values that have an equal partner.
-        injected: candidate's values that were put in by force, with what was put there.
-        inputs: the candidate's inputs that were replaced by the reference's to begin with.
-        draws: what was substituted for the candidate's random draws: the reference's samples, in
-            the candidate's layout.
-        drawing: the draws of both, and which is the counterpart of which.
-        alone: whether the candidate's values are still those of its own replay: none was replaced.
-    """
-
-    reference: Indexed
-    side: Side
-    pairs: dict[int, Pair] = field(default_factory=dict)
-    arranged: dict[int, int] = field(default_factory=dict)
-    taken: set[int] = field(default_factory=set)
-    injected: dict[int, Array] = field(default_factory=dict)
-    inputs: Mapping[int, Array] = field(default_factory=dict)
-    draws: dict[int, Array] = field(default_factory=dict)
-    alone: bool = True
-    drawing: Drawing = field(default_factory=lambda: Drawing.of_none())
-
-    @property
-    def given(self) -> dict[int, Array]:
-        """What the candidate gets of the reference before anything is compared."""
-        return {**self.inputs, **self.draws}
-
-    def settle(self, value: int, reference: int, order: Order) -> None:
-        """Says that a value of the candidate is one of the reference's, exactly."""
-        self.pairs[value] = Pair(reference, value, order, 0.0)
-        self.taken.add(reference)
-
-    @property
-    def by_reference(self) -> dict[int, Pair]:
-        return {pair.reference: pair for pair in self.pairs.values()}
 
 
 def match(
@@ -344,7 +120,7 @@ def _match(
     leaves = candidate.replay("float64", only=())
     found.side.run = leaves
     for value in candidate.values:
-        if value.op < 0 and (value.size <= _SMALL_LEAF or value.kind == "input"):
+        if value.op < 0 and (value.size <= limits.SMALL_LEAF or value.kind == "input"):
             pair_up(found, None, value.id, leaves)
     found.inputs = _inputs_in_full(found)
     found.side.run = candidate.replay("float64", found.inputs, after=after)
@@ -356,15 +132,15 @@ def _inputs_in_full(found: Match) -> dict[int, Array]:
 
     Only where the one's are the other's, correctly rounded: inputs of the candidate's own count.
     """
-    ours, theirs = found.reference.tape, found.side.tape
+    reference, candidate = found.reference.tape, found.side.tape
     full = {}
-    for name, value in theirs.inputs.items():
-        other = ours.inputs.get(name)
-        if other is None or ours.values[other].dtype == theirs.values[value].dtype:
+    for name, value in candidate.inputs.items():
+        other = reference.inputs.get(name)
+        if other is None or reference.values[other].dtype == candidate.values[value].dtype:
             continue
-        shapes = ours.values[other].shape, theirs.values[value].shape
+        shapes = reference.values[other].shape, candidate.values[value].shape
         order = next((order for order in orders(*shapes) if order.stable), None)
-        if order is None or not rounded_alike(ours, other, theirs, value, order):
+        if order is None or not rounded_alike(reference, other, candidate, value, order):
             continue
         if found.side.array(value).dtype.kind == "f":
             full[value] = order.apply(found.reference.array(other))
@@ -381,7 +157,7 @@ def pair_up_leaves(found: Match, leaves: Iterable[int]) -> None:
 
 
 def rematch(found: Match, injected: dict[int, Array], go_on: Callable[[Match, Op], bool]) -> Match:
-    """Matches anew what depends on values that are put in by force.
+    """Matches anew what depends on substituted values.
 
     Args:
         injected: candidate's value id to the array to put there, besides those of `found`.
@@ -408,7 +184,9 @@ def rematch(found: Match, injected: dict[int, Array], go_on: Callable[[Match, Op
         fresh.side.run = run
         for value in op.outputs:
             if value in found.injected and value not in injected:
-                run.replace(value, found.injected[value])  # what comes before it was put in later
+                run.replace(
+                    value, found.injected[value]
+                )  # what comes before it was substituted later
             if value in fresh.injected:
                 continue
             fresh.pairs.pop(value, None)
@@ -432,15 +210,15 @@ class _Enough(Exception):
 
 def share(found: Match, pair: Pair, run: Replay) -> None:
     """Lets a large value that is its partner to the bit lie where that one does."""
-    theirs, value = found.reference.run, pair.reference
+    candidate, value = found.reference.run, pair.reference
     array = run.array(pair.candidate)
-    if array.size < _LARGE or pair.residual or not pair.order.identity:
+    if array.size < limits.LARGE_VALUE or pair.residual or not pair.order.identity:
         return
-    if found.side.tape.adapter is not theirs.tape.adapter or value not in theirs.native:
+    if found.side.tape.adapter is not candidate.tape.adapter or value not in candidate.native:
         return
-    own = theirs.array(value)
+    own = candidate.array(value)
     if array.dtype.kind == "f" and same_bits(own, array):
-        run.native[pair.candidate], run._arrays[pair.candidate] = theirs.native[value], own
+        run.native[pair.candidate], run._arrays[pair.candidate] = candidate.native[value], own
 
 
 def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
@@ -469,7 +247,7 @@ def pair_up(found: Match, op: Op | None, value: int, run: Replay) -> None:
         if op is not None:
             share(found, pair, run)
         # leaves stay as they are: equal outputs may come from weights that differ on purpose
-        if op is not None and pair.residual > _CLOSE_ENOUGH and print_.informative:
+        if op is not None and pair.residual > limits.UNCHANGED and print_.informative:
             run.replace(value, pair.order.apply(found.reference.array(pair.reference)))
             found.side.forget(value)
             found.alone = False

@@ -8,18 +8,18 @@ from parity.matching.axis_order import Order
 from parity.tape import Array, Tape
 
 
-def rounded_alike(ours: Tape, other: int, theirs: Tape, value: int, order: Order) -> bool:
+def rounded_alike(reference: Tape, other: int, candidate: Tape, value: int, order: Order) -> bool:
     """Whether two inputs as recorded are one, the narrower rounded as a cast rounds the wider.
 
     Both may have been rounded from something wider still: a number in the middle between two of
     the narrower format may then have gone either way.
     """
-    wide = order.apply(ours.adapter.to_numpy(ours.recorded[other]))
-    narrow, tape, dtype = theirs.adapter.to_numpy(theirs.recorded[value]), theirs, value
+    wide = order.apply(reference.adapter.to_numpy(reference.recorded[other]))
+    narrow, tape, dtype = candidate.adapter.to_numpy(candidate.recorded[value]), candidate, value
     if wide.dtype.kind != "f" or narrow.dtype.kind != "f":
         return False
-    if np.finfo(wide.dtype).nmant < np.finfo(narrow.dtype).nmant or _is_bfloat16(ours, other):
-        wide, narrow, tape, dtype = narrow, wide, ours, other
+    if np.finfo(wide.dtype).nmant < np.finfo(narrow.dtype).nmant or _is_bfloat16(reference, other):
+        wide, narrow, tape, dtype = narrow, wide, reference, other
 
     def cast(array: Array) -> Array:
         if _is_bfloat16(tape, dtype):

@@ -16,7 +16,7 @@ from parity.matching.match import Match
 from parity.tape import Array, Tape
 
 
-class Written:
+class WrittenLayout:
     """Lays what is like the reference's value out as either line of code gives it.
 
     Attributes:
@@ -27,17 +27,17 @@ class Written:
         """`order` lays the reference's value out as the candidate's; None if none fits."""
         self._match, self._order = match, order
         self._made = values
-        ours = _given(match.reference.tape, values[0], self._is_moved)
-        partners = values[0], ours
+        reference = _given(match.reference.tape, values[0], self._is_moved)
+        partners = values[0], reference
         pairs = match.pairs
-        theirs = _given(
+        candidate = _given(
             match.side.tape,
             values[1],
             lambda value: value in pairs and pairs[value].reference in partners,
         )
-        self._given = ours, theirs
+        self._given = reference, candidate
         tapes = match.reference.tape, match.side.tape
-        self.shapes = tapes[0].values[ours].shape, tapes[1].values[theirs].shape
+        self.shapes = tapes[0].values[reference].shape, tapes[1].values[candidate].shape
 
     def as_reference(self, array: Array) -> Array:
         return array if self._moves is None else self._moves.apply(array)

@@ -2,8 +2,8 @@
 
 As the cosines of rotary positions, or the schedule of a diffusion. No input reaches either, so that
 the table that ran is all that there ever is: were it computed in float64 it would be another one
-wherever float32 loses digits of it, and the model that computes it would part there from the model
-that holds it. In float64 both have the one that is held.
+wherever float32 loses digits of it, and the model that computes it would differ there from the
+model that holds it. In float64 both have the one that is held.
 """
 
 from __future__ import annotations
@@ -13,16 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from parity.errors import ParityError
+from parity.matching import limits
 from parity.matching.match import Indexed
 from parity.numerics.accounting import allowance
 from parity.numerics.difference import squared_distance, squared_norm
-from parity.numerics.limits import U32
 from parity.tape import Array, Replay, Tape
-
-_LEAST = 2  # elements of a table
-_EQUAL = 4.0 * U32  # of an element, which the rounding of constants explains
-_NEAR = 2.0**-10  # of the squares: what is farther apart is no one computation
-_OTHERWISE = 2.0  # times what the computing model loses: one that made it beforehand loses as much
 
 
 def with_tables(reference: Indexed, candidate: Tape) -> tuple[Indexed, Tape]:
@@ -75,14 +70,14 @@ def _near(computed: Array, others: Replay, values: dict[tuple[int, ...], list[in
     for value in values.get(_lengths(computed.shape), ()):
         other = others.array(value).reshape(computed.shape)
         with np.errstate(all="ignore"):
-            if squared_distance(computed, other) <= _NEAR * squared_norm(other):
+            if squared_distance(computed, other) <= limits.NEAR_TABLE * squared_norm(other):
                 found.append(other.astype(np.float64))
     return found
 
 
 def _is_equal(exact: Array, held: Array) -> bool:
     """Whether a table is what the computation gives in float64, so that nothing is amiss."""
-    return bool((np.abs(held - exact) <= _EQUAL * np.abs(exact)).all())
+    return bool((np.abs(held - exact) <= limits.SAME_ELEMENT * np.abs(exact)).all())
 
 
 def _is_made_so(ran: Array, exact: Array, held: Array) -> bool:
@@ -90,7 +85,7 @@ def _is_made_so(ran: Array, exact: Array, held: Array) -> bool:
     if not (np.isfinite(ran).all() and np.isfinite(exact).all() and np.isfinite(held).all()):
         return False
     allowed = allowance((ran.astype(np.float32), exact), (held.astype(np.float32), held))
-    return bool((np.abs(held - ran) <= _OTHERWISE * allowed).all())
+    return bool((np.abs(held - ran) <= limits.TABLE_ROUNDINGS * allowed).all())
 
 
 def _made_of_no_input(tape: Tape) -> list[int]:
@@ -104,7 +99,7 @@ def _made_of_no_input(tape: Tape) -> list[int]:
     return [
         value
         for value in sorted(computed)
-        if tape.values[value].size >= _LEAST and tape.values[value].op in tape.used
+        if tape.values[value].size >= limits.LEAST_TABLE and tape.values[value].op in tape.used
     ]
 
 
@@ -122,7 +117,7 @@ def _held(tape: Tape) -> list[int]:
     return [
         value
         for value in sorted(held & read)
-        if tape.values[value].size >= _LEAST and tape.values[value].dtype == "float32"
+        if tape.values[value].size >= limits.LEAST_TABLE and tape.values[value].dtype == "float32"
     ]
 
 

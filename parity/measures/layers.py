@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.matching.match import Match, Side
-from parity.matching.source_layout import Written
+from parity.matching.source_layout import WrittenLayout
 from parity.numerics.difference import Difference, measure, relative_difference
 from parity.result import LayerRow
 from parity.tape import Op, Replay, Tape
@@ -96,7 +96,7 @@ class _Table:
         if pair is not None:
             order = pair.order
             if pair.reference == a:  # and not a copy of it
-                written = Written(self.repaired, (a, b), order)
+                written = WrittenLayout(self.repaired, (a, b), order)
                 shapes, order = written.shapes, written.order or order
         return LayerRow(
             stage.name,

@@ -22,26 +22,9 @@ from typing import Any
 import numpy as np
 
 from parity.arrays import Array
-from parity.numerics.difference import SENTINEL, blocks, mask_sentinels
+from parity.numerics import limits
+from parity.numerics.difference import blocks, mask_sentinels
 from parity.numerics.limits import U32
-
-# Of 77 correct pairs written apart the largest ratio was 1.12 (a constant rounded to float32), of
-# 42 faulty ones the smallest 49,704. Between the two limits nothing is claimed.
-ACCOUNTED = 8.0
-FAULTY = 1000.0
-# Fewer elements do not tell what rounding is usual among them.
-_POOL = 4
-# An element may be right by luck: then what is usual nearby counts, up to the loss of six bits by
-# cancellation, and not where an element is small by itself.
-_LUCK = 64.0
-# What float64 itself cancels, as 1 + erf far below zero does in any precision: of the size of the
-# element's neighbours.
-_FLOOR = 2.0**-50
-# Between models that ran in float64 no replay measures rounding; matching's bound holds there.
-_WIDE = 1e-10
-# A model without float64 shows no rounding of its own: it may have so many times the other's.
-_UNMEASURED = 8.0
-_NEAR_ONE = 2.0**-4
 
 
 @dataclass(frozen=True)
@@ -95,7 +78,9 @@ def allowance(
         own = U32 * np.maximum(*sizes)
         wide = all(ran.dtype == np.float64 for ran, _ in sides)
         if wide:
-            own = _WIDE / ACCOUNTED * sizes[0] + _FLOOR * at_least_usual(sizes[0])
+            own = limits.FLOAT64_RUNS / limits.ACCOUNTED * sizes[
+                0
+            ] + limits.FLOAT64_FLOOR * at_least_usual(sizes[0])
         allowed: Array = own + errors[0] + errors[1]
         if not measured:
             unmeasured = np.maximum(*errors)
@@ -104,7 +89,7 @@ def allowance(
                 usual = np.maximum(
                     unmeasured, np.minimum(usual, sum(map(usually_moved, moved, sizes)))
                 )
-            allowed = allowed + _UNMEASURED * usual
+            allowed = allowed + limits.UNMEASURED * usual
         if moved is not None and (wide or not measured):  # replays measure nothing there
             allowed = allowed + sum(map(usually_moved, moved, sizes))
         overflown = [np.isinf(rounding(*side)) for side in sides]
@@ -140,7 +125,7 @@ def is_accounted(
             within = np.abs(exact_a - exact_b) <= limit * (own + error)
             if not (within & np.isfinite(error)).all():
                 return False
-            if min(one.min() for one in (a, exact_a, b, exact_b)) < -SENTINEL:
+            if min(one.min() for one in (a, exact_a, b, exact_b)) < -limits.SENTINEL:
                 return False
     return True
 
@@ -164,11 +149,11 @@ def share_beyond(
     with np.errstate(all="ignore"):
         for block in blocks(*arrays):
             a, exact_a, b, exact_b = (one.astype(np.float64) for one in block)
-            if min(one.min() for one in (a, exact_a, b, exact_b)) < -SENTINEL:
+            if min(one.min() for one in (a, exact_a, b, exact_b)) < -limits.SENTINEL:
                 return 0.0
             allowed = U32 * np.maximum(np.abs(exact_a), np.abs(exact_b))
             for ran, exact in ((a, exact_a), (b, exact_b)):
-                allowed += np.maximum(np.abs(ran - exact), _LUCK * U32 * np.abs(exact))
+                allowed += np.maximum(np.abs(ran - exact), limits.LUCK * U32 * np.abs(exact))
             count += np.count_nonzero(np.abs(exact_a - exact_b) > limit * allowed)
     return count / arrays[0].size
 
@@ -208,7 +193,7 @@ def lost_of_ones(reference: Array) -> float:
     It is not supposed of numbers that are all small.
     """
     largest = np.abs(reference[np.isfinite(reference)]).max(initial=0.0)
-    return 4 * U32 if largest >= _NEAR_ONE else 0.0
+    return 4 * U32 if largest >= limits.NEAR_ONE else 0.0
 
 
 def rounded_constants(reference: Array, candidate: Array) -> Array:
@@ -255,7 +240,7 @@ def excess(
     candidate: Array,
     allowed: Array,
     masks: bool = True,
-    limit: float = ACCOUNTED,
+    limit: float = limits.ACCOUNTED,
 ) -> Excess:
     """What two outputs differ by that no rounding accounts for.
 
@@ -301,7 +286,7 @@ def rounding(ran: Array, exact: Array) -> Array:
 
 
 def _without_luck(error: Array, size: Array, moved: Array | None) -> Array:
-    usual = np.minimum(at_least_usual(error), _LUCK * U32 * size)
+    usual = np.minimum(at_least_usual(error), limits.LUCK * U32 * size)
     found: Array = np.maximum(error, usual if moved is None else np.minimum(usual, moved))
     return found
 
@@ -318,7 +303,7 @@ def at_least_usual(sizes: Array, usual_of: Callable[..., Array] = root_mean_squa
     finite = np.where(np.isfinite(sizes), sizes, 0.0)
     usual: Array | None = None
     for axis in range(sizes.ndim):
-        if sizes.size >= _POOL * sizes.shape[axis]:
+        if sizes.size >= limits.POOL * sizes.shape[axis]:
             others = tuple(i for i in range(sizes.ndim) if i != axis)
             along = usual_of(finite, axis=others, keepdims=True)
             usual = along if usual is None else np.minimum(usual, along)
@@ -329,7 +314,7 @@ def largest_beside(sizes: Array) -> Array | float:
     """The largest of an element's row or column, whichever is less; of few numbers, of them all."""
     found: Array | float = float(sizes.max(initial=0.0))
     for axis in range(sizes.ndim):
-        if sizes.size >= _POOL * sizes.shape[axis] > 0:
+        if sizes.size >= limits.POOL * sizes.shape[axis] > 0:
             others = tuple(i for i in range(sizes.ndim) if i != axis)
             found = np.minimum(found, sizes.max(axis=others, keepdims=True))
     return found
@@ -360,7 +345,7 @@ def elementwise(
     with np.errstate(all="ignore"):
         gap = np.abs(reference - candidate)
         same = (reference == candidate) | (np.isnan(reference) & np.isnan(candidate))
-        gap = np.maximum(gap - _FLOOR * at_least_usual(np.abs(reference)), 0.0)
+        gap = np.maximum(gap - limits.FLOAT64_FLOOR * at_least_usual(np.abs(reference)), 0.0)
         size = np.abs(reference)
         apart = np.where(same, 0.0, gap / (size + _without_luck(error, size, moved) / U32))
         apart = np.where(np.isnan(apart) & ~same, np.inf, apart)

@@ -9,19 +9,7 @@ from typing import Any
 import numpy as np
 
 from parity.arrays import Array
-
-# Beyond this ratio of the largest to the typical magnitude large numbers are compared apart: their
-# size would hide every difference elsewhere.
-_LARGE_RATIO = 1e4
-_NEGLIGIBLE = 1e-6
-# Masks are written as -inf, float32.min, -1e9, -1e8; no activation is so large and so constant.
-# A logit that is added to -1e7 moves it by a few of 1e6.
-SENTINEL = 1e7
-SENTINEL_SPREAD = 1.0001
-_SWALLOWED = 2.0**-21  # of it, which float32 rounds a swallowed logit to
-_COLUMNS = 64  # which are measured one by one
-_BESIDE = 1e-3  # of the second largest, from which on a column counts by itself
-_BLOCK = 1 << 14  # elements that stay in the cache
+from parity.numerics import limits
 
 
 @dataclass(frozen=True)
@@ -59,12 +47,12 @@ def by_column(reference: Array, candidate: Array) -> float:
     to the residual of the whole.
     """
     whole = residual(reference, candidate)
-    if reference.ndim < 2 or not 1 < reference.shape[-1] <= _COLUMNS:
+    if reference.ndim < 2 or not 1 < reference.shape[-1] <= limits.COLUMNS:
         return whole
     others = tuple(range(reference.ndim - 1))
     with np.errstate(all="ignore"):
         sizes = np.abs(np.nan_to_num(reference.astype(np.complex128))).max(axis=others, initial=0.0)
-    least = _BESIDE * np.sort(sizes)[-2]
+    least = limits.LEAST_COLUMN * np.sort(sizes)[-2]
     columns = [i for i in range(reference.shape[-1]) if sizes[i] >= least > 0]
     return max([whole, *(residual(reference[..., i], candidate[..., i]) for i in columns)])
 
@@ -95,7 +83,7 @@ def measure(reference: Array, candidate: Array) -> Difference:
             gap = np.abs(x - y)
             place = int(gap.argmax())
             if gap[place] > largest:
-                largest, flat = float(gap[place]), at * _BLOCK + place
+                largest, flat = float(gap[place]), at * limits.BLOCK + place
             if not masks:
                 unequal += int(np.count_nonzero(gap))
             scale = max(scale, float(x.max()), -float(x.min()))
@@ -143,7 +131,7 @@ def residual(reference: Array, candidate: Array, extent: Extent | None = None) -
     if squares == 0.0:
         return 0.0
     high = max(float(a.max()), -float(a.min())) if extent is None else extent.high
-    if not high <= SENTINEL:
+    if not high <= limits.SENTINEL:
         masked = mask_sentinels(a), mask_sentinels(b)
         if masked[0] is not a or masked[1] is not b:
             return residual(*masked, Extent(_finite_norm(masked[0]), 0.0))
@@ -157,10 +145,10 @@ def residual(reference: Array, candidate: Array, extent: Extent | None = None) -
         return residual(a * unit, b * unit)  # of which the squares are finite
     norm = squared_norm(a) ** 0.5 if extent is None else extent.norm
     typical = _typical(a)
-    if high > _LARGE_RATIO * typical > 0:
+    if high > limits.LARGE_RATIO * typical > 0:
         large = np.abs(a) > np.sqrt(high) * np.sqrt(typical)
         # what is far below the float32 rounding of the largest is no number of its own
-        least = _NEGLIGIBLE * high
+        least = limits.NEGLIGIBLE * high
         return max(_relative((a - b)[part], a[part], least) for part in (large, ~large))
     return squares**0.5 / norm if norm > 0 else float("inf")
 
@@ -175,16 +163,19 @@ def mask_sentinels(array: Array) -> Array:
     if array.dtype.kind != "f" or array.dtype.itemsize < 4 or not array.size:
         return array
     with np.errstate(invalid="ignore"):
-        large = (array < -SENTINEL) & np.isfinite(array)
+        large = (array < -limits.SENTINEL) & np.isfinite(array)
         if not large.any():
             return array
         found = array[large]
-        if float(found.min()) < SENTINEL_SPREAD * float(found.max()):
+        if float(found.min()) < limits.SENTINEL_SPREAD * float(found.max()):
             return array
         rest = np.abs(array[(array != 0) & np.isfinite(array) & ~large])
-        if rest.size and found.max() - found.min() > 2 * rest.max() - _SWALLOWED * found.min():
+        if (
+            rest.size
+            and found.max() - found.min() > 2 * rest.max() - limits.SWALLOWED * found.min()
+        ):
             return array
-        if not rest.size or -found.max() < _LARGE_RATIO * float(np.median(rest)):
+        if not rest.size or -found.max() < limits.LARGE_RATIO * float(np.median(rest)):
             return array
         return np.where(large, -np.inf, array)
 
@@ -251,11 +242,11 @@ def blocks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
     """The elements of arrays of one shape, a few at a time, in one order."""
     if all(array.flags.c_contiguous for array in arrays):
         flat = [array.ravel() for array in arrays]
-        for start in range(0, flat[0].size, _BLOCK):
-            yield tuple(one[start : start + _BLOCK] for one in flat)
+        for start in range(0, flat[0].size, limits.BLOCK):
+            yield tuple(one[start : start + limits.BLOCK] for one in flat)
         return
     flags: Any = ["external_loop", "buffered", "zerosize_ok"]
-    with np.nditer(arrays, flags=flags, order="K", buffersize=_BLOCK) as parts:
+    with np.nditer(arrays, flags=flags, order="K", buffersize=limits.BLOCK) as parts:
         yield from parts
 
 

@@ -11,18 +11,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from parity.arrays import Array
+from parity.numerics import limits
 from parity.numerics.accounting import in_reals
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
 from parity.numerics.null_distribution import nudged
-
-_DRAWS, _MORE_DRAWS = 3, 12
-_OTHER = 16.0  # times what moved inputs leave: more than sums and constants inside round by
-# Of an element: less may be rounding inside, which moved arguments do not show.
-_LOST = 2.0**-6
-# What is lost of small numbers that 1 is added to, as in log(1 + exp(x)): rounding, whatever it is
-# of the small element. What it changes in the outputs as they ran is judged by itself.
-_OF_ONES = 4 * U32
 
 
 def is_one_function(
@@ -44,7 +37,7 @@ def is_one_function(
     random = np.random.default_rng(0)
     ran = call(arguments)
     moved: list[Sequence[Array]] = []
-    for draws in (_DRAWS, _MORE_DRAWS):  # an element may stay by luck
+    for draws in limits.KERNEL_DRAWS:  # an element may stay by luck
         while len(moved) < draws:
             moved.append(call([nudged(array, random) for array in arguments]))
         agree = [
@@ -70,8 +63,8 @@ def _agree(wide: Array, narrow: Array, moved: Sequence[Array]) -> bool:
     wide, narrow = wide[finite], narrow[finite].astype(np.float64)
     others = [again[finite].astype(np.float64) for again in moved]
     usual = max(residual(narrow, again) for again in others)
-    if not residual(wide, narrow) <= _OTHER * max(usual, U32):
+    if not residual(wide, narrow) <= limits.OTHER_KERNEL * max(usual, U32):
         return False
     steps = np.max([np.abs(narrow - again) for again in others], axis=0)
-    least = np.maximum(_LOST * np.abs(wide), _OF_ONES)
-    return bool((np.abs(wide - narrow) <= np.maximum(_OTHER * steps, least)).all())
+    least = np.maximum(limits.LOST_IN_KERNEL * np.abs(wide), limits.LOST_OF_ONES)
+    return bool((np.abs(wide - narrow) <= np.maximum(limits.OTHER_KERNEL * steps, least)).all())

@@ -14,15 +14,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from parity.arrays import Array
+from parity.numerics import limits
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
-
-# Draws for each input; a rank test over them cannot give less than 1 / (DRAWS + 1).
-DRAWS = 19
-ORDER_OF_SUMMATION = 8.0
-# So many times more than that is no rounding, whatever other inputs show: a branch that only the
-# user's inputs reach, as a mask of zeros.
-_FAR = 128.0
 
 # Runs operations on arrays: what enters, by value id, to what leaves.
 Run = Callable[[dict[int, Array]], Array]
@@ -46,10 +40,10 @@ def null_test(
 
     Returns:
         The product of the rank tests' p over the independent inputs, at least
-        `(1 / (DRAWS + 1)) ** len(inputs)`; or 0 where on the first inputs, the user's, it is so far
-        beyond what rounding leaves that no other inputs have to show it. Times the number of such
-        tests in a report it bounds the rate of false alarms of the whole report (Bonferroni; Holm's
-        procedure is no stricter).
+        `(1 / (RANK_DRAWS + 1)) ** len(inputs)`; or 0 where on the first inputs, the user's, it is
+        so far beyond what rounding leaves that no other inputs have to show it. Times the number of
+        such tests in a report it bounds the rate of false alarms of the whole report (Bonferroni;
+        Holm's procedure is no stricter).
     """
     random = np.random.default_rng(0)
     together = 1.0
@@ -57,19 +51,19 @@ def null_test(
         plain = reference(arrays)
         # results that are rounded once each are no further off than that
         apart = max(residual(plain, candidate(arrays)) - 2 * U32, 0.0)
-        observed = apart / ORDER_OF_SUMMATION
+        observed = apart / limits.ORDER_OF_SUMMATION
         by_rounding, known = [], own(arrays)
         last = candidate({value: nudged(array, random) for value, array in arrays.items()})
-        for _ in range(DRAWS):
+        for _ in range(limits.RANK_DRAWS):
             moved = {value: nudged(array, random) for value, array in {**arrays, **weights}.items()}
             # against another moved run: a branch on the very numbers given is no rounding
             again = candidate({value: moved[value] for value in arrays})
             by_rounding.append(max(known, residual(plain, reference(moved)), residual(last, again)))
             last = again
-        if not number and observed > _FAR * max(*by_rounding, U32):
+        if not number and observed > limits.NO_SUMMATION * max(*by_rounding, U32):
             return 0.0
         at_least = sum(not one < observed for one in by_rounding)
-        together *= (1 + at_least) / (DRAWS + 1)
+        together *= (1 + at_least) / (limits.RANK_DRAWS + 1)
     return together
 
 

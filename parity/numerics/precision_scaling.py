@@ -13,16 +13,9 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from parity.numerics import limits
 from parity.numerics.difference import residual, squared_norm
 from parity.tape import Array, Op, Replay, Tape
-
-# Half way, in powers of two, between 2**-29 and 1.
-CUT = 2.0**-14.5
-
-
-# What float64 may have more of a difference than float32, 2**-29 of it: a factor for the luck of a
-# draw and for sums in another order.
-_SLACK = 2.0**-24
 
 
 def is_rounding(in_float64: float, in_working_precision: float) -> bool:
@@ -38,7 +31,7 @@ def is_rounding(in_float64: float, in_working_precision: float) -> bool:
         return False
     lost = in_working_precision == float("inf")
     working = 1.0 if lost else in_working_precision
-    return in_float64 <= max(CUT * min(working, 1.0), _SLACK * working)
+    return in_float64 <= max(limits.CUT * min(working, 1.0), limits.SCALING_SLACK * working)
 
 
 def working_residual(

@@ -14,17 +14,10 @@ from functools import cached_property
 import numpy as np
 
 from parity.errors import ParityError
+from parity.numerics import limits
 from parity.numerics.accounting import at_least_usual, excess, in_reals, rounding
-from parity.numerics.null_distribution import ORDER_OF_SUMMATION
 from parity.numerics.rounding_noise import moved_by_rounding, rounds
 from parity.tape import Array, Tape
-
-# Of 52 outputs of right graphs the furthest was 3.7 times what moves it in an element, and 0.9 as a
-# whole, both where XLA adds 2,000 products. An output of few operations that is off by 1e-6 of
-# itself throughout is 1.1 to 3.8 as a whole.
-_WHOLE = 1.0
-# Few elements do not tell what is usual: as if so many more did not differ.
-_MORE = 15
 
 
 class Reruns:
@@ -72,9 +65,9 @@ def _within(one: Array, other: Array, rounded: Array) -> bool:
     size = np.abs(np.nan_to_num(b.astype(np.float64), posinf=0.0, neginf=0.0))
     allowed = at_least_usual(rounded) + np.finfo(b.dtype).eps / 2 * size
     a, b = a.astype(np.float64), b.astype(np.float64)
-    if excess(b, a, allowed).ratio > ORDER_OF_SUMMATION:
+    if excess(b, a, allowed).ratio > limits.ORDER_OF_SUMMATION:
         return False
     with np.errstate(all="ignore"):
         shares = np.square((a - b) / allowed)
     shares = shares[np.isfinite(shares)]
-    return bool(shares.sum() <= _WHOLE**2 * (shares.size + _MORE))
+    return bool(shares.sum() <= limits.RERUN_AS_A_WHOLE**2 * (shares.size + limits.RERUN_PRIOR))

@@ -12,11 +12,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from parity.numerics import limits
 from parity.numerics.difference import residual
 from parity.numerics.limits import FACTOR, U32, UNITS
 from parity.tape import Array, Op, Replay, Tape
-
-_DRAWS = 2
 
 
 def explained_by_constants(
@@ -52,7 +51,7 @@ def explained_by_constants(
     plain = tape.replay("float64", leaves_as_they_are, run, only=indices).array(value)
     random = np.random.default_rng(0)
     moved = []
-    for _ in range(_DRAWS):
+    for _ in range(limits.CONSTANT_DRAWS):
         rounded = {
             leaf: otherwise_rounded(run.array(leaf), tape.values[leaf].dtype, random)
             for leaf in floating

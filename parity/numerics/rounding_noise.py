@@ -12,21 +12,25 @@ from functools import partial
 import numpy as np
 
 from parity.errors import ReplayError
+from parity.numerics import limits
 from parity.numerics.accounting import in_reals, is_progression
 from parity.numerics.difference import mask_sentinels
 from parity.numerics.limits import U32, UNITS
+from parity.operations import CONVOLUTIONS
 from parity.tape import Array, Op, Precision, Replay, Tape
 
-_DRAWS = 4
-_FEW_BITS = 2.0**12
-_SMALL = 2.0**11  # larger ones have no more digits behind the point
-_U64 = 2.0**-53
-_OWN = 4.0  # roundings of itself that a kernel's result is off by, and has lost nothing
-_MUCH = 32.0  # times by which an operation magnifies what its inputs are off by
-_SHARES = (0.03, 3e-3, 3e-4)  # by which inputs move, at most
-_SUMS = ("add", "sub", "sum", "mean")  # in the names of kernels
-_ARITHMETIC = (*_SUMS, "mul", "div", "mm", "dot", "einsum", "conv", "linear", "neg", "square")
-_CONSTANT = 1e-4  # more than a mask's constant moves with the logit that it swallows
+_SUMS = frozenset(
+    "add add_all subtract subtract_from bias_add sum mean cumulative_sum variance_and_mean "
+    "log_sum_exp log_add_exp multiply_add divide_add add_matmul dense einsum".split()
+)
+_ARITHMETIC = (
+    _SUMS
+    | CONVOLUTIONS
+    | frozenset(
+        "multiply divide divide_from floor_divide negate square squared_difference matmul "
+        "tensordot attention resize_linear".split()
+    )
+)
 
 
 def masks_are_constant(tape: Tape, value: int, given: Mapping[int, Array]) -> bool:
@@ -40,11 +44,11 @@ def masks_are_constant(tape: Tape, value: int, given: Mapping[int, Array]) -> bo
         given: what replaces values of the tape, its inputs among them, in float64.
     """
     before = tape.replay("float64", dict(given)).array(value)
-    for share in _SHARES:
+    for share in limits.MASK_SHARES:
         after = tape.replay("float64", {**given, **_moved_inputs(tape, given, share)}).array(value)
         if after.shape == before.shape:
             with np.errstate(all="ignore"):
-                least = _CONSTANT * share / _SHARES[0] * np.abs(before)
+                least = limits.MASK_CONSTANT * share / limits.MASK_SHARES[0] * np.abs(before)
                 stays = np.abs(after - before) <= least
             return bool((stays | ~hidden(before)).all())
     return True
@@ -83,7 +87,7 @@ def moved_by_rounding(
     base = tape.replay(None, given)
     random = np.random.default_rng(0)
     found = {value: np.zeros(in_reals(base.array(value)).shape) for value in values}
-    for turn in range(_DRAWS):
+    for turn in range(limits.NOISE_DRAWS):
         steps = _steps(random, turn)
         moved = {
             one.id: _moved(recorded.array(one.id), _unit(one.dtype), steps, one.kind != "input")
@@ -113,7 +117,7 @@ def moved_as_long(
     base = in_reals(tape.replay(precision, given).array(value))
     random = np.random.default_rng(0)
     found = np.zeros(shape)
-    for turn in range(2 * _DRAWS):
+    for turn in range(2 * limits.NOISE_DRAWS):
         steps = _steps(random, turn // 2)
         moved = {
             one.id: _moved(recorded.array(one.id), _unit(one.dtype), steps, one.kind != "input")
@@ -150,7 +154,7 @@ def lost_in_kernels(
             step = errors[value] * random.choice([-1, 1], array.shape)
             run.replace(value, (array + step).astype(array.dtype))
 
-    runs = [tape.replay(None, given, after=lose) for _ in range(_DRAWS)]
+    runs = [tape.replay(None, given, after=lose) for _ in range(limits.NOISE_DRAWS)]
     return {
         value: np.maximum.reduce([_step(base.array(value), run.array(value)) for run in runs])
         for value in values
@@ -164,7 +168,7 @@ def _is_kernel(tape: Tape, op: Op) -> bool:
     distances by products are, is the formula's own.
     """
     outputs, inputs = ([tape.values[one] for one in some] for some in (op.outputs, op.inputs))
-    arithmetic = any(word in op.kind.lower() for word in _ARITHMETIC)
+    arithmetic = op.word in _ARITHMETIC
     if op.role != "compute" or op.static or arithmetic or not outputs:
         return False
     if tape.adapter.is_foreign(op):  # the user's own, which may be no approximation
@@ -195,7 +199,9 @@ def _lost(tape: Tape, op: Op, run: Replay) -> dict[int, Array]:
     for value in op.outputs:
         ran = run.array(value).astype(np.float64)
         error = _step(exact.array(value), ran)
-        error = np.where(np.isfinite(error) & (error > _OWN * U32 * np.abs(ran)), error, 0.0)
+        error = np.where(
+            np.isfinite(error) & (error > limits.KERNEL_ROUNDINGS * U32 * np.abs(ran)), error, 0.0
+        )
         if error.any():
             found[value] = error
     return found
@@ -218,7 +224,7 @@ def most_lost(tape: Tape, given: Mapping[int, Array]) -> tuple[float, Op] | None
 
     found = [(max(map(lost, op.outputs)) / max([U32, *map(lost, op.inputs)]), op) for op in ops]
     most = max(found, key=lambda one: one[0], default=None)
-    return most if most is not None and most[0] > _MUCH else None
+    return most if most is not None and most[0] > limits.MAGNIFIED else None
 
 
 def moved_in_float64(
@@ -235,12 +241,12 @@ def moved_in_float64(
         for value in op.outputs if op.role == "compute" else ():
             array = run.array(value)
             if array.dtype == np.float64:
-                step = 2 * _U64 * random.choice([-1, 1], array.shape)
+                step = 2 * limits.U64 * random.choice([-1, 1], array.shape)
                 run.replace(value, array * (1 + step) + step * _inside(op, run))
 
     random = np.random.default_rng(0)
     base = tape.replay("float64", given)
-    runs = [tape.replay("float64", given, after=move) for _ in range(_DRAWS)]
+    runs = [tape.replay("float64", given, after=move) for _ in range(limits.NOISE_DRAWS)]
     return [
         np.maximum.reduce([_step(base.array(value), run.array(value)) for run in runs])
         for value in values
@@ -249,10 +255,9 @@ def moved_in_float64(
 
 def _inside(op: Op, run: Replay) -> Array | float:
     """The size of the numbers that may cancel inside a kernel."""
-    kind = op.kind.lower()
-    if any(word in kind for word in _ARITHMETIC):
+    if op.word in _ARITHMETIC:
         return 0.0
-    if kind == "exp" or "softmax" in kind and "log" not in kind:
+    if op.word in ("exp", "softmax"):
         return 0.0  # however small they are, they are right to their last digits
     if not is_curve(run.tape, op):
         return 1.0
@@ -280,7 +285,7 @@ def is_curve(tape: Tape, op: Op) -> bool:
     """
     if op.role != "compute" or len(op.inputs) != 1 or len(op.outputs) != 1:
         return False
-    is_sum = any(word in op.kind.lower() for word in _SUMS)
+    is_sum = op.word in _SUMS
     dtypes = {tape.values[value].dtype for value in (*op.inputs, *op.outputs)}
     return not is_sum and dtypes == {"float32"}
 
@@ -309,7 +314,7 @@ def _move_results(computed: Callable[[Tape, Op], bool], steps: _Steps, op: Op, r
 
 
 def _unit(dtype: str) -> float:
-    return _U64 if dtype == "float64" else UNITS.get(dtype, U32)
+    return limits.U64 if dtype == "float64" else UNITS.get(dtype, U32)
 
 
 def _moved(
@@ -328,7 +333,7 @@ def _moved(
     with np.errstate(all="ignore"):
         sizes = wide
         if exact is None:
-            scale = np.where(np.abs(wide) < _SMALL, _FEW_BITS, 1.0)
+            scale = np.where(np.abs(wide) < limits.SMALL, limits.FEW_BITS, 1.0)
             exact = wide * scale == np.round(wide * scale)
             if made and not exact.all() and is_progression(array):
                 # the middle has the rounding of the ends

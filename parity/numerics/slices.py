@@ -6,11 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from parity.numerics import limits
 from parity.numerics.difference import mask_sentinels, residual
 from parity.tape import Array
-
-_AT_ONCE = 1 << 20  # elements
-_LEAST = 2.0**-100  # what is smaller a kernel may flush to zero
 
 
 def by_slice(reference: Array, candidate: Array) -> list[Array]:
@@ -22,7 +20,7 @@ def by_slice(reference: Array, candidate: Array) -> list[Array]:
     found = [np.array([residual(reference, candidate)])]
     for gap, size in largest(reference, candidate):
         with np.errstate(all="ignore"):
-            found.append(gap / np.maximum(size, _LEAST))
+            found.append(gap / np.maximum(size, limits.FLUSHED_SLICE))
     return found
 
 
@@ -47,7 +45,7 @@ def _parts(shape: Sequence[int]) -> list[slice]:
     """Of the first axis, so many at a time that nothing of the whole size is made."""
     if not shape:
         return []
-    step = max(1, _AT_ONCE * shape[0] // int(np.prod(shape)))
+    step = max(1, limits.SLICE_BLOCK * shape[0] // int(np.prod(shape)))
     return [slice(at, at + step) for at in range(0, shape[0], step)]
 
 
@@ -73,10 +71,10 @@ def largest_of(parts: Sequence[Array]) -> list[Array]:
     return [part.max(keepdims=True, initial=0.0) for part in parts]
 
 
-def beyond(gap: Sequence[Array], limits: Iterable[Sequence[Array]]) -> list[Array]:
+def beyond(gap: Sequence[Array], bounds: Iterable[Sequence[Array]]) -> list[Array]:
     """Which slices differ by more than every limit: slice by slice where there are as many."""
     found = [np.ones(part.shape, bool) for part in gap]
-    for limit in limits:
+    for limit in bounds:
         for at, part in enumerate(gap):
             bound = limit[at] if at < len(limit) else limit[0]
             if bound.shape not in (part.shape, (1,)):

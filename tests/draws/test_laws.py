@@ -11,7 +11,7 @@ import parity
 from benchmarks.attacks import run
 from benchmarks.attacks.corpus import attacks
 from parity.budget import Spent
-from parity.diagnosis import same_distribution
+from parity.diagnosis import limits, same_distribution
 
 rng = np.random.default_rng(0)
 W = rng.normal(size=(8, 3)).astype("f")
@@ -55,7 +55,7 @@ def test_a_covariance_without_its_correlations(batch):
 
 
 def test_a_factor_of_the_same_covariance_is_no_divergence(monkeypatch):
-    monkeypatch.setattr(same_distribution, "_RUNS", 2000)
+    monkeypatch.setattr(limits, "LAW_RUNS", 2000)
     found = compared(correlated, correlated_by(TURN @ FACTOR.T))
     assert found.verdict == "unverified"
     assert "show no difference" in found.reasons[0]
@@ -63,7 +63,7 @@ def test_a_factor_of_the_same_covariance_is_no_divergence(monkeypatch):
 
 def test_a_start_that_converges_late_is_no_divergence(monkeypatch):
     """A power iteration from random numbers, drawn here nearly across the axis it looks for."""
-    monkeypatch.setattr(same_distribution, "_RUNS", 2000)
+    monkeypatch.setattr(limits, "LAW_RUNS", 2000)
     report = run.report(attacks()["start-of-ones"], "twin", seed=2)
     assert report.verdict == "unverified", report
 

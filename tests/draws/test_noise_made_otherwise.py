@@ -20,7 +20,7 @@ W = np.random.default_rng(0).standard_normal((6, 3)).astype(np.float32)
 @pytest.fixture(autouse=True)
 def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """What these models are wrong by shows in fewer, and many take half a minute."""
-    monkeypatch.setattr("parity.diagnosis.same_distribution._RUNS", 2000)
+    monkeypatch.setattr("parity.diagnosis.limits.LAW_RUNS", 2000)
 
 
 def verdict(function: str, scale: float = 1.0, batch: int = 16) -> str:

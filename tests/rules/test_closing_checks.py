@@ -15,8 +15,9 @@ import pytest
 import torch
 
 import parity
-from parity.diagnosis.classify import Kind
-from parity.numerics.accounting import ACCOUNTED, allowance, excess
+from parity.diagnosis.classify import MismatchKind
+from parity.numerics.accounting import allowance, excess
+from parity.numerics.limits import ACCOUNTED
 from parity.report.report import Report
 from tests.rules.pairs import FIRST, SECOND, X, compare, draw, network, weights
 
@@ -258,8 +259,8 @@ def test_a_note_with_a_wrong_effect_is_no_excuse(monkeypatch: pytest.MonkeyPatch
     assert compare(reference, port).verdict == "parity"  # noted as constant-precision
     off = SECOND.clone()
     off[1, 2] += 0.01
-    noted = Kind("constant-precision")
-    monkeypatch.setattr("parity.diagnosis.verdict.classify", lambda *_: noted)
+    noted = MismatchKind("constant-precision")
+    monkeypatch.setattr("parity.diagnosis.sorted_mismatches.classify", lambda *_: noted)
     report = compare(reference, lambda x: torch.tanh(x @ folded) @ off)
     assert report.verdict != "parity"
 

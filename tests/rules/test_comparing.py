@@ -11,7 +11,7 @@ import torch
 
 from parity.diagnosis import locate as locating
 from parity.diagnosis import verdict as judging
-from parity.matching import match as matching
+from parity.matching import fingerprint as matching
 from parity.matching.axis_order import Order
 from parity.measures import outputs
 from parity.numerics import difference

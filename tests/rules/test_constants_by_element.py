@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import parity
-from parity.numerics.accounting import ACCOUNTED, is_progression, rounded_constants
-from parity.numerics.limits import U32
+from parity.numerics.accounting import is_progression, rounded_constants
+from parity.numerics.limits import ACCOUNTED, U32
 
 tf = pytest.importorskip("tensorflow")
 

@@ -12,7 +12,7 @@ import torch
 import parity
 from parity import candidate as one_candidate
 from parity.cli_arguments import random_inputs
-from parity.diagnosis import classify
+from parity.diagnosis import classify, sorted_mismatches
 from parity.diagnosis import verdict as judging
 from parity.matching.fingerprint import fingerprint
 
@@ -202,16 +202,22 @@ def test_a_function_of_numpy_without_float64_is_named_without_a_place(
     def narrow(x: Any) -> Any:
         return np.tanh(x @ FIRST.numpy()).astype("f")
 
-    monkeypatch.setattr(classify, "_without_float64", lambda *_: classify.Kind("no-float64"))
+    monkeypatch.setattr(
+        classify, "_without_float64", lambda *_: classify.MismatchKind("no-float64")
+    )
     reference = parity.wrap(lambda x: torch.tanh(x @ FIRST), framework="torch")
     found = parity.compare(reference, parity.wrap(narrow, framework="numpy"), inputs=X)
     reasons = found.comparisons[0].reasons
-    assert reasons == ("narrow has no float64: rounding cannot be told from a fault there",)
+    assert reasons == (
+        "narrow has no float64: rounding cannot be distinguished from a fault there",
+    )
 
 
 def test_what_no_output_shows_is_put_down_to_rounding_only_where_it_is_small() -> None:
     (found,) = compare(
         lambda x: torch.clamp(x, min=-1), lambda x: torch.clamp(x, min=-0.5)
     ).worst.divergences
-    assert judging._as_note(found, 2e-8).kind == "no-effect"
-    assert judging._as_note(replace(found, residual=2e-8), 2e-8).kind == "constant-precision"
+    assert sorted_mismatches._as_note(found, 2e-8).kind == "no-effect"
+    assert (
+        sorted_mismatches._as_note(replace(found, residual=2e-8), 2e-8).kind == "constant-precision"
+    )

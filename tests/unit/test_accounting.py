@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from parity.diagnosis import regimes
-from parity.numerics import slices
+from parity.numerics import limits, slices
 from parity.numerics.accounting import allowance, excess, is_accounted, share_beyond
 from parity.rl.decisions import _best
 from parity.tape import Array
@@ -105,7 +105,7 @@ def test_slices_in_parts_are_those_of_the_whole(monkeypatch, shape):
     a[1], b[1] = np.nan, np.nan
     a[2], b[3] = np.inf, -np.inf
     whole = slices.by_slice(a, b)
-    monkeypatch.setattr(slices, "_AT_ONCE", 8)
+    monkeypatch.setattr(limits, "SLICE_BLOCK", 8)
     parts = slices.by_slice(a, b)
     assert [one.shape for one in parts] == [(1,), *((size,) for size in shape)]
     for one, other in zip(whole, parts, strict=True):

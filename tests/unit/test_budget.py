@@ -12,7 +12,7 @@ import pytest
 
 import parity
 from parity import budget, sampled_explanations
-from parity.diagnosis.divergences import _COPIES
+from parity.diagnosis.limits import RUNS_TO_EXPLAIN
 from parity.errors import InputError
 
 torch = pytest.importorskip("torch")
@@ -198,7 +198,7 @@ def test_what_is_too_large_is_explained_on_a_few_samples(
     def reference(x: Any) -> Any:
         return 1.5 * torch.softmax(torch.tanh(x * 2.0), 1)
 
-    monkeypatch.setattr(budget, "_SMALL", 8.0 * _COPIES * 22)  # of 3 samples of 7 elements
+    monkeypatch.setattr(budget, "_SMALL", 8.0 * RUNS_TO_EXPLAIN * 22)  # of 3 samples of 7 elements
     monkeypatch.setattr(sampled_explanations, "_ELEMENTS", 21)
     # what tests before this one let go of would be room for more
     monkeypatch.setattr(budget, "_resident", lambda: 0.0)

@@ -165,7 +165,7 @@ def test_enclosures_have_one_entry_and_hold_the_region():
     around = list(enclosures(case))
     assert around
     for one in around:
-        assert len(one.entering) == 1 and one.same_inputs
+        assert len(one.entering) == 1 and one.inputs.same
         assert {op.index for op in case.reference.ops} <= {op.index for op in one.reference.ops}
     whole = [one for one in around if one.first.x.shape == X.shape]
     assert any(_is_normal(one.first.reference) for one in whole)

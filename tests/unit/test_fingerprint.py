@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from parity.matching.fingerprint import NEAR, SAME, Index, fingerprint
+from parity.matching.fingerprint import Index, fingerprint
+from parity.matching.limits import NEAR, SAME
 
 draw = np.random.default_rng(6)
 floats = arrays.arrays(

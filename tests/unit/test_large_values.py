@@ -10,8 +10,9 @@ import pytest
 
 import parity
 from parity import layout_advice
+from parity.diagnosis import limits as diagnosis_limits
 from parity.diagnosis import replay_check
-from parity.matching import match as matching
+from parity.matching import limits as matching_limits
 from parity.matching.match import Indexed, match
 from parity.rl import decisions
 from parity.rl.decisions import decide
@@ -30,7 +31,7 @@ def matched(candidate: Any, inputs: Any) -> Any:
 
 @pytest.fixture
 def inputs(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(matching, "_LARGE", 1)
+    monkeypatch.setattr(matching_limits, "LARGE_VALUE", 1)
     return np.random.default_rng(0).normal(size=(6, 8)).astype("float32")
 
 
@@ -64,7 +65,7 @@ def plain(
     recorded: Any, model: Any, inputs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Any, Any]:
     """The recorded output, and how a model runs unwatched, where outputs are taken for large."""
-    monkeypatch.setattr(replay_check, "_LARGE", 1)
+    monkeypatch.setattr(diagnosis_limits, "LARGE_RUN", 1)
     models = [parity.wrap(one, framework="torch") for one in (recorded, model)]
     tape = layout_advice.record(models[0], models[0], inputs)[1]
     (value,) = tape.outputs.values()

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from parity.errors import ReplayError
 from parity.matching import axis_order as order_module
 from parity.matching.axis_order import Order, find_order, orders
-from parity.matching.fingerprint import NEAR, SAME, fingerprint
+from parity.matching.fingerprint import fingerprint
+from parity.matching.limits import NEAR, SAME
 from parity.numerics.difference import residual
 
 draw = np.random.default_rng(5)

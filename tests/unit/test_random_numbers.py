@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from parity.numerics.null_distribution import DRAWS, null_test
+from parity.numerics.limits import RANK_DRAWS
+from parity.numerics.null_distribution import null_test
 
 random = np.random.default_rng(0)
 
@@ -24,14 +25,14 @@ def summed_otherwise(arrays):
 
 
 def test_another_order_of_summation_is_no_larger_than_rounding():
-    assert null_test(product, summed_otherwise, inputs(), weights) > (1 / (DRAWS + 1)) ** 3
+    assert null_test(product, summed_otherwise, inputs(), weights) > (1 / (RANK_DRAWS + 1)) ** 3
 
 
 def test_a_small_factor_is_on_all_inputs_together():
     found = null_test(
         product, lambda arrays: product(arrays) * np.float32(1 + 3e-5), inputs(), weights
     )
-    assert found == (1 / (DRAWS + 1)) ** 3
+    assert found == (1 / (RANK_DRAWS + 1)) ** 3
 
 
 def test_what_is_far_beyond_rounding_has_to_show_on_the_first_inputs_alone():
@@ -41,7 +42,7 @@ def test_what_is_far_beyond_rounding_has_to_show_on_the_first_inputs_alone():
         return product(arrays) * np.float32(1.001 if arrays[0] is first[0] else 1.0)
 
     assert null_test(product, masked, [first, *others], weights) == 0.0
-    assert null_test(product, masked, [*others, first], weights) > (1 / (DRAWS + 1)) ** 3
+    assert null_test(product, masked, [*others, first], weights) > (1 / (RANK_DRAWS + 1)) ** 3
 
 
 def test_nan_is_no_agreement():

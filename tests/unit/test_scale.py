@@ -10,7 +10,8 @@ import pytest
 
 import parity
 from parity.diagnosis import cut_search
-from parity.matching import match as matching
+from parity.matching import limits
+from parity.matching import matched as matching
 from parity.report.report import Report
 
 torch = pytest.importorskip("torch")
@@ -73,7 +74,7 @@ def test_the_count_sees_a_search_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -
         return (value for _, value, _ in self._bucket(print_.size))
 
     monkeypatch.setattr(matching.Index, "look_up", everything)
-    monkeypatch.setattr(matching, "_LOOK_ALIKES", 10**9)
+    monkeypatch.setattr(limits, "LOOK_ALIKES", 10**9)
     _, operations, calls = compare_counting(20, monkeypatch)
     assert calls > 3 * operations
 

@@ -15,7 +15,7 @@ from parity.diagnosis.causes._substitution import (
     varies,
 )
 from parity.errors import ReplayError
-from parity.matching.fingerprint import SAME
+from parity.matching.limits import SAME
 from parity.numerics.difference import residual
 from parity.operations import BOUNDS
 from parity.tape import Op, Tape

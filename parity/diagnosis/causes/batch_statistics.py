@@ -18,7 +18,7 @@ from parity.diagnosis.causes._norm_changes import edit_of, in_words
 from parity.diagnosis.causes._weights import held
 from parity.diagnosis.causes.norm import forms_of, vectors_of
 from parity.diagnosis.normalisation import (
-    Affine,
+    AffineMap,
     Form,
     Normalisation,
     of_form,
@@ -50,15 +50,15 @@ def batch_normalisation(case: Case) -> Iterator[Explanation]:
         return
     reference, candidate = forms
     leaves = vectors_of(case)
-    if isinstance(reference, Affine):
+    if isinstance(reference, AffineMap):
         for roles in _roles(reference, leaves):
-            if isinstance(candidate, Affine):
+            if isinstance(candidate, AffineMap):
                 yield from _by_running_statistics(case, reference, roles, candidate)
             else:
                 yield from _statistics_of_the_batch(
                     case, roles, reference, candidate, swapped=False
                 )
-    elif isinstance(candidate, Affine):
+    elif isinstance(candidate, AffineMap):
         for roles in _roles(candidate, leaves):
             yield from _statistics_of_the_batch(case, roles, candidate, reference, True)
 
@@ -74,9 +74,9 @@ class _Roles:
     epsilon: float
     axis: int
 
-    def affine(self, divisor: Array, scale: Array | None = None) -> Affine:
+    def affine(self, divisor: Array, scale: Array | None = None) -> AffineMap:
         factor = (self.scale if scale is None else scale) / divisor
-        return Affine(factor, self.offset - self.mean * factor)
+        return AffineMap(factor, self.offset - self.mean * factor)
 
     @cached_property
     def divisor(self) -> Array:
@@ -85,7 +85,7 @@ class _Roles:
 
 
 def _by_running_statistics(
-    case: Case, reference: Affine, roles: _Roles, candidate: Affine
+    case: Case, reference: AffineMap, roles: _Roles, candidate: AffineMap
 ) -> Iterator[Explanation]:
     ops = (*case.reference.computing, *case.candidate.computing)
     named = "batch normalisation" if any(op.word == "batch_norm" for op in ops) else _BY_STORED
@@ -148,8 +148,8 @@ def _idle(case: Case, parts: Sequence[str]) -> str:
 
 
 def _changes_of_running(
-    roles: _Roles, candidate: Affine
-) -> Iterator[tuple[str, Affine, dict[str, tuple[Any, Any]]]]:
+    roles: _Roles, candidate: AffineMap
+) -> Iterator[tuple[str, AffineMap, dict[str, tuple[Any, Any]]]]:
     divisor = roles.scale / candidate.scale
     epsilon = _constant_epsilon(divisor**2 - roles.variance, roles.variance)
     if epsilon is not None and epsilon != roles.epsilon:
@@ -169,9 +169,9 @@ def _changes_of_running(
     flat = np.zeros_like(spread)
     for made, stated in (
         (bare, {"scale": (True, False)}),
-        (Affine(whole.scale, whole.offset - roles.offset), {"offset": (True, False)}),
+        (AffineMap(whole.scale, whole.offset - roles.offset), {"offset": (True, False)}),
         (
-            Affine(bare.scale, bare.offset - roles.offset),
+            AffineMap(bare.scale, bare.offset - roles.offset),
             {"scale": (True, False), "offset": (True, False)},
         ),
     ):
@@ -183,7 +183,7 @@ def _changes_of_running(
 
 
 def _statistics_of_the_batch(
-    case: Case, roles: _Roles, fixed: Affine, other: Form, swapped: bool
+    case: Case, roles: _Roles, fixed: AffineMap, other: Form, swapped: bool
 ) -> Iterator[Explanation]:
     """One side by running statistics, the other by those of the batch."""
     assert isinstance(other, Normalisation)
@@ -213,7 +213,7 @@ def _statistics_of_the_batch(
     )
 
 
-def _roles(fixed: Affine, leaves: Sequence[Array]) -> Iterator[_Roles]:
+def _roles(fixed: AffineMap, leaves: Sequence[Array]) -> Iterator[_Roles]:
     """Which of the vectors are running mean and variance, scale and offset; all that fits.
 
     A constant may hold the variance with the epsilon added: then another vector fits as well.
@@ -257,7 +257,7 @@ def _constant_epsilon(found: Array, compared: Array) -> float | None:
     return plain(epsilon, max(1e-6, (high - low + 1e-13 * size) / epsilon))
 
 
-def _channel_axis(fixed: Affine) -> int | None:
+def _channel_axis(fixed: AffineMap) -> int | None:
     """The only axis along which scale and offset vary."""
     both = (fixed.scale, fixed.offset)
     vary = {

@@ -23,7 +23,7 @@ from parity.diagnosis.causes._norm_changes import Changes, edit_of, without_scal
 from parity.diagnosis.causes._weights import held, with_leaves
 from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.normalisation import (
-    Affine,
+    AffineMap,
     Form,
     Normalisation,
     Probes,
@@ -71,7 +71,7 @@ def normalisation(case: Case) -> Iterator[Explanation]:
     reference, candidate = forms
     if isinstance(reference, Normalisation) and isinstance(candidate, Normalisation):
         yield from _between_normalisations(case, reference, candidate)
-    elif isinstance(reference, Affine) and isinstance(candidate, Affine):
+    elif isinstance(reference, AffineMap) and isinstance(candidate, AffineMap):
         yield from _between_scales(case, reference, candidate)
 
 
@@ -182,7 +182,9 @@ def _between_normalisations(
     )
 
 
-def _between_scales(case: Case, reference: Affine, candidate: Affine) -> Iterator[Explanation]:
+def _between_scales(
+    case: Case, reference: AffineMap, candidate: AffineMap
+) -> Iterator[Explanation]:
     """The scale after an RMS norm, when only it is in view."""
     if not is_standardised(case) or not same(reference.offset, candidate.offset):
         return
@@ -194,7 +196,7 @@ def _between_scales(case: Case, reference: Affine, candidate: Affine) -> Iterato
     yield Explanation(
         "rmsnorm-offset",
         f"what is normalised is scaled by {kept[1]}, the reference scales by {kept[0]}",
-        of_form(case, Affine(reference.scale + added, reference.offset)),
+        of_form(case, AffineMap(reference.scale + added, reference.offset)),
         of_form(case, reference),
         changed[1],
         evidence=("the candidate's scale less the reference's is the same 1 in every channel",),

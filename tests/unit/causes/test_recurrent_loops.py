@@ -202,6 +202,6 @@ def test_gates_come_from_their_block_and_states_do_not(monkeypatch):
 
 
 def test_a_loop_of_very_many_operations_is_left_alone(monkeypatch):
-    monkeypatch.setattr("parity.diagnosis.enlarged_regions._LAYER_STEPS", 50)
+    monkeypatch.setattr("parity.diagnosis.limits.RECURRENT_ENCLOSURE_STEPS", 50)
     case = cases_of(monkeypatch, unrolled(), unrolled(shift=1.0))[0]
     assert not any(around.whole for around in enclosures(case))

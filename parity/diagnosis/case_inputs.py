@@ -1,0 +1,149 @@
+"""The inputs of both regions of a case, and which of the one's is which of the other's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+from parity.diagnosis.region import Region
+from parity.diagnosis.view import made_from, moves_between
+from parity.matching.match import Match, Pair
+from parity.tape import Array, Replay
+
+
+class CaseInputs:
+    """What the two regions of a case read, before the place is repaired.
+
+    Attributes:
+        entering: the floating values that the reference's region reads.
+        candidate_entering: those that the candidate's reads.
+        exact: integers and booleans that the candidate's region reads, with the reference's.
+    """
+
+    def __init__(
+        self, repaired: Match, reference: Region, candidate: Region, passed_on: Pair | None
+    ) -> None:
+        """`passed_on` is as in a `Mismatch`."""
+        self._repaired, self._regions, self._passed_on = repaired, (reference, candidate), passed_on
+        self._runs: tuple[Replay, Replay] = repaired.reference.run, repaired.side.run
+        self.entering = tuple(v for v in reference.boundary() if _floating(self._runs[0], v))
+        read = candidate.boundary() if passed_on is None else (passed_on.candidate,)
+        self.candidate_entering = tuple(v for v in read if _floating(self._runs[1], v))
+        self.exact, self._exact_cut = self._exact_partners()
+
+    @cached_property
+    def partners(self) -> dict[int, int]:
+        """The reference's value that each input of the candidate's region is.
+
+        A clip that cuts nothing off gives its input: of such values it is the one that the
+        reference's region reads, lest the clip cut values redrawn for one side only.
+        """
+        pairs = self.pairs
+        return {v: self._as_read(pairs[v].reference) for v in self.candidate_entering if v in pairs}
+
+    @cached_property
+    def pairs(self) -> Mapping[int, Pair]:
+        """The candidate's values with their partners as they are before the repair."""
+        pairs, passed_on = self._repaired.pairs, self._passed_on
+        return pairs if passed_on is None else {**pairs, passed_on.candidate: passed_on}
+
+    def _as_read(self, value: int) -> int:
+        if value in self.entering:
+            return value
+        array = self._runs[0].array(value)
+        alike = self._entering_by_start.get(_start(array), ())
+        own = self._runs[0]
+        return next((other for other in alike if same_value(own.array(other), array)), value)
+
+    @cached_property
+    def _entering_by_start(self) -> Mapping[object, list[int]]:
+        """The inputs of the reference's region, by shape and first value: there may be hundreds."""
+        found: dict[object, list[int]] = {}
+        for value in self.entering:
+            found.setdefault(_start(self._runs[0].array(value)), []).append(value)
+        return found
+
+    @property
+    def partner_pairs(self) -> list[Pair]:
+        """The pairs of the candidate's inputs, as they are before the repair."""
+        return [self.pairs[value] for value in self.partners]
+
+    @cached_property
+    def starts(self) -> frozenset[int]:
+        """The reference's values that a trial changes, and what moves make of them."""
+        return frozenset({*self.roots, *self._cut})
+
+    @property
+    def _cut(self) -> tuple[int, ...]:
+        return tuple(dict.fromkeys((*self.entering, *self.partners.values())))
+
+    @cached_property
+    def _links(self) -> dict[int, frozenset[int]]:
+        """Operations that make one input of others, by the value made.
+
+        One side may read v + a where the other reads v and a, or a mask of what v exceeds: redrawn
+        independently they would not fit.
+        """
+        tape = self._repaired.reference.tape
+        starts = {tape.before_moves(value) for value in (*self._cut, *self._exact_cut)}
+        found = {}
+        for start in starts:
+            ops = made_from(tape, start, starts - {start})
+            if ops is not None:
+                found[start] = ops
+        return found
+
+    @cached_property
+    def moves(self) -> frozenset[int]:
+        """Operations that make the inputs of the roots."""
+        starts, cut = (*self.roots, *self._links), (*self._cut, *self._exact_cut)
+        return moves_between(self._regions[0].tape, starts, cut).union(*self._links.values())
+
+    @cached_property
+    def roots(self) -> tuple[int, ...]:
+        """The reference's values that a trial changes: inputs of either region, before moves."""
+        tape = self._repaired.reference.tape
+        cut = (*self._cut, *self._exact_cut)
+        starts = dict.fromkeys(tape.before_moves(value) for value in cut)
+        return tuple(start for start in starts if start not in self._links)
+
+    @cached_property
+    def same(self) -> bool:
+        """Whether both regions read the same values, but for moves."""
+        tape = self._repaired.reference.tape
+        reference = {tape.before_moves(value) for value in self.entering}
+        candidate = {tape.before_moves(value) for value in self.partners.values()}
+        return reference == candidate and len(self.partners) == len(self.candidate_entering)
+
+    def _exact_partners(self) -> tuple[dict[int, int], tuple[int, ...]]:
+        """See `exact`; empty where the regions read others: redrawn on one side they would not fit.
+
+        Returns:
+            These, and all values of the reference that they or its own region start from.
+        """
+        tape = self._repaired.reference.tape
+        ours = [v for v in self._regions[0].boundary() if not _floating(self._runs[0], v)]
+        read = [v for v in self._regions[1].boundary() if not _floating(self._runs[1], v)]
+        found = {v: self.pairs[v].reference for v in read if v in self.pairs}
+        roots = [{tape.before_moves(v) for v in side} for side in (ours, found.values())]
+        if len(found) < len(read) or roots[0] != roots[1]:
+            return {}, ()
+        return found, tuple(dict.fromkeys((*ours, *found.values())))
+
+
+def _start(array: Array) -> object:
+    """A key that equal arrays share."""
+    return array.shape, array.flat[0] if array.size else None
+
+
+def same_value(a: Array, b: Array) -> bool:
+    """Whether two arrays are the same value, and not only both zero."""
+    if a.shape != b.shape or a.size < 2 or a.flat[0] != b.flat[0]:
+        return False
+    return bool(np.array_equal(a, b) and (a != a.flat[0]).any())
+
+
+def _floating(run: Replay, value: int) -> bool:
+    return bool(run.array(value).dtype.kind == "f")
