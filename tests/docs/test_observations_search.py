@@ -33,4 +33,4 @@ def test_it_fails_with_a_fault(pytester, block, right, wrong):
     pytester.makepyfile(test_block=block.replace(right, wrong))
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["the smallest observation found on which they part*"])
+    result.stdout.fnmatch_lines(["the smallest observation found on which they diverge*"])

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import parity
-from parity.frameworks import torch as adapter
+from parity.frameworks import torch_replay as adapter
 from parity.frameworks.torch_ops import in_float64
 
 X = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)

@@ -219,7 +219,7 @@ def sparse(kind: Any, order: list[int], factor: float = 1.0) -> Build:
 def test_a_sparse_array_of_scipy_is_what_it_stands_for(
     dense: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tensors, "_DENSE", dense)
+    monkeypatch.setattr(tensors, "DENSE", dense)
     kinds = scipy.sparse.coo_array, scipy.sparse.csr_matrix, scipy.sparse.lil_array
     ours = in_torch(sparse(kinds[0], [0, 1, 2, 3]))
     for kind in kinds:
