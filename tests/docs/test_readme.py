@@ -93,7 +93,7 @@ def test_the_demo_is_as_the_picture_shows():
     )  # fmt: skip
     printed = {" ".join(line.split()) for line in told(done.stdout).splitlines()}
     lines = [" ".join(line.split()) for line in shown(FILE.read_text()).splitlines()]
-    picture = [line for line in lines if "outputs differ" in line or line.startswith("mend")]
+    picture = [line for line in lines if "outputs differ" in line or line.startswith("fix:")]
     assert len(picture) == 2
     assert set(picture) <= printed
 
