@@ -158,8 +158,8 @@ MUTANTS = [
     Mutant(
         check_categorical,
         CHOICES,
-        "apart = self.logs - other.logs",
-        "apart = other.logs - self.logs",
+        "difference = self.logs - other.logs",
+        "difference = other.logs - self.logs",
     ),
     Mutant(check_categorical, CHOICES, "self.logs.argmax(-1)", "self.logs.argmin(-1)"),
     Mutant(check_categorical, CHOICES, "cumsum(-1) <= uniform", "cumsum(-1) <= 1 - uniform"),
