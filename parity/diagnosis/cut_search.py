@@ -22,6 +22,7 @@ from parity.diagnosis.region import (
 from parity.errors import ReplayError
 from parity.matching.axis_order import Order
 from parity.matching.match import Match, Pair, Side, rematch, share
+from parity.operations import ADDITIONS, SUBTRACTIONS
 from parity.tape import Array, Op
 
 
@@ -195,6 +196,8 @@ class CutSearch:
                 rest.scene.region(rest.scene.reference, a),
                 rest.scene.region(rest.scene.candidate, b),
             )
+            if _is_normalisation(small[0], remaining[0]):
+                continue
             if not _one_operation_each(*remaining) and not (
                 min(region.computing for region in remaining) > 1
                 and (
@@ -361,8 +364,14 @@ def _one_operation_each(reference: Region, candidate: Region) -> bool:
     """Whether two regions are one operation each, the same in both."""
     if reference.computing != 1 or candidate.computing != 1:
         return False
-    words = [
-        next(op.word for op in region.ops if op.role != "move") for region in (reference, candidate)
-    ]
-    # a division belongs to the shift before it: together they are a normalisation, one cause
-    return words[0] == words[1] != "divide"
+    return _first_word(reference) == _first_word(candidate)
+
+
+def _first_word(region: Region) -> str:
+    return next(op.word for op in region.ops if op.role != "move")
+
+
+def _is_normalisation(first: Region, rest: Region) -> bool:
+    """Whether a shift and the division after it are all there is: together they are one cause."""
+    shifted = _first_word(first) in ADDITIONS | SUBTRACTIONS
+    return shifted and rest.computing == 1 and _first_word(rest) == "divide"
