@@ -317,7 +317,10 @@ CASE = {"parameters": {"mean": np.ones((2, 3), "f"), "std": np.full((2, 3), 2, "
     [
         (lambda: rl.methods(rl.Beta, of=("prob",)), "of is .*it must name some of: log_prob"),
         (lambda: rl.methods(rl.Beta, of=()), "it must name some of"),
-        (lambda: rl.methods(type("Mine", (), {})), "framework of Mine is not known. Name it: parity.rl.methods"),
+        (
+            lambda: rl.methods(type("Mine", (), {})),
+            "framework of Mine is not known. Name it: parity.",
+        ),
         (
             lambda: parity.compare(
                 *[rl.methods(rl.SquashedGaussian, of=("entropy",))] * 2, inputs=CASE
