@@ -25,7 +25,6 @@ _IN_NUMPY = "statistics that NumPy reads on Chainer's side, so that no operation
 KNOWN = {
     Pair(name, *way): why
     for name, one, other, why in (
-        ("commnet", "torch", "chainer", "a list of agents, a call for each, against a stack"),
         ("diffusion_policy", "torch", "keras", "a network that a loop calls on constant times"),
         ("impala", "tensorflow", "chainer", "gates that are normalized, from one product or two"),
         (

@@ -55,7 +55,7 @@ def test_the_code_tells_of_a_pair_that_is_not_known(
 ) -> None:
     monkeypatch.setattr(Pair, "judged", lambda pair: outcome)
     assert main(["--only", "sac"]) == code
-    assert main(["--only", "commnet"]) == 0  # both of its pairs are
+    assert main(["--only", "diffusion_policy"]) == 0  # both of its pairs are
 
 
 @pytest.mark.parametrize("pair", SAMPLE, ids=str)
