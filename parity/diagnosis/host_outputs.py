@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parity.diagnosis import limits
-from parity.diagnosis.other_outputs import are_devices, brief, equal, is_array, is_plain, told
+from parity.diagnosis.other_outputs import are_devices, brief, described, equal, is_array, is_plain
 from parity.diagnosis.output_pairs import NamedOutputs, in_order, paired_names, recorded, wide
 from parity.diagnosis.printed_numbers import compare_arrays, compare_leaves, equal_but_for_digits
 from parity.diagnosis.region import OutputPair
@@ -189,7 +189,7 @@ def _compare_leaves(
         lacks = leaf is not None or _is_one_of_a_list(name, holder, other)
         if lacks and name not in other.outputs:
             found.unverified.append(
-                f"output {name!r} of {holder.model}, {told(leaf)}, is missing in {other.model}"
+                f"output {name!r} of {holder.model}, {described(leaf)}, is missing in {other.model}"
             )
 
 
@@ -289,7 +289,7 @@ def _compare_leaf(
         return
     tape, leaf = theirs if is_plain(ours[1]) else ours
     found.unverified.append(
-        f"output {name!r} of {tape.model} is {told(leaf)}, which is not compared: return the "
+        f"output {name!r} of {tape.model} is {described(leaf)}, which is not compared: return the "
         "tensors that it holds, by name or as a tuple"
     )
 

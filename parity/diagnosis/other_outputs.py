@@ -184,12 +184,12 @@ def _dtype_name(leaf: Any) -> str:
     return str(getattr(leaf, "name", leaf)).rpartition(".")[2]
 
 
-def told(leaf: Any) -> str:
+def described(leaf: Any) -> str:
     """A leaf in a message: what it is, or what kind of thing."""
     if is_plain(leaf):
         return brief(leaf)
     if isinstance(leaf, Private):
-        return f"{told(leaf.value)} in a private attribute"
+        return f"{described(leaf.value)} in a private attribute"
     if isinstance(leaf, Ordered):
         return f"the order of {', '.join(map(str, leaf.keys))}"
     if known_by_name(leaf):

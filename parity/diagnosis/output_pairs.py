@@ -16,7 +16,7 @@ import numpy as np
 
 from parity.code_owners import is_users_class
 from parity.diagnosis import limits
-from parity.diagnosis.other_outputs import told
+from parity.diagnosis.other_outputs import described
 from parity.diagnosis.region import OutputPair
 from parity.numerics.difference import residual
 from parity.objects import Private, Setting
@@ -132,7 +132,7 @@ def missing(name: str, holder: Tape, other: Tape) -> str:
         return f"output {name!r} of {holder.model} is missing in {other.model}"
     return (
         f"output {name!r} is a tensor of shape {holder.values[holder.outputs[name]].shape} in "
-        f"{holder.model} and {told(leaf)} in {other.model}"
+        f"{holder.model} and {described(leaf)} in {other.model}"
     )
 
 

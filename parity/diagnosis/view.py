@@ -49,11 +49,6 @@ class RegionView:
         return tuple(op for op in self.ops if op.role != "move")
 
     @cached_property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of the computing operations, in lower case without punctuation."""
-        return tuple(plain_kind(op) for op in self.computing)
-
-    @cached_property
     def value(self) -> Value:
         return self.tape.values[self.end]
 
@@ -83,11 +78,6 @@ class RegionView:
             if len(found) >= 4 * steps:
                 break
         return tuple(found)
-
-
-def plain_kind(op: Op) -> str:
-    """An operation's kind in one spelling: `aten.softmax`, `_softmax` and `Softmax` are one."""
-    return op.kind.rsplit(".", 1)[-1].lower().replace("_", "")
 
 
 def view_of(region: Region, end: int, run: Replay) -> RegionView:

@@ -1,8 +1,7 @@
 """Which of the reference's draws is substituted for which of the candidate's.
 
-A candidate's draw gets the reference's samples, laid out as its own: the same values where both
-draw from one distribution, else those with the same probabilities. Either way it gets what it might
-have drawn by itself, and everything computed from it is compared like any other value.
+A candidate's draw gets the reference's samples in its own layout: the same values where both draw
+from one distribution, else those with the same probabilities, which it might have drawn itself.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ LEAST = 2.0**-149  # the smallest number of float32 that is not zero
 FACTOR = 4.0  # a few roundings may add up in one operation
 # Relative to the largest: what roundings of constants to float32 leave between two values that are
 # one, when both models run in float64.
-SAME = 1e-6
+ALIKE = 1e-6
 
 # --- what rounding accounts for -------------------------------------------------------------------
 # Of 77 correct pairs written apart the largest ratio was 1.12 (a constant rounded to float32), of

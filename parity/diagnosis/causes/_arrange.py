@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.diagnosis.causes._limits import AXES_OF_AN_ORDER, STEPS_TRIED
-from parity.numerics.limits import SAME
+from parity.numerics.limits import ALIKE
 from parity.tape import Array
 
 
@@ -109,7 +109,7 @@ def arrangement(source: Array, target: Array) -> Arrangement | AxisOrder | None:
 
 def alike(a: Array, b: Array) -> bool:
     """Whether two arrays are one but for rounding."""
-    return a.shape == b.shape and bool(np.allclose(a, b, 0, SAME * float(np.abs(b).max())))
+    return a.shape == b.shape and bool(np.allclose(a, b, 0, ALIKE * float(np.abs(b).max())))
 
 
 def index_of(source: Array, target: Array) -> tuple[Array, Array] | None:
@@ -126,7 +126,7 @@ def index_of(source: Array, target: Array) -> tuple[Array, Array] | None:
     a, b = source.ravel(), target.ravel()
     rows, columns = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
     ordered = a[rows]
-    if not np.allclose(ordered, b[columns], 0, SAME * float(np.abs(ordered[[0, -1]]).max())):
+    if not np.allclose(ordered, b[columns], 0, ALIKE * float(np.abs(ordered[[0, -1]]).max())):
         return None
     equal = np.diff(ordered) == 0
     alone = ~(np.append(equal, False) | np.insert(equal, 0, False))
@@ -141,7 +141,7 @@ def same_bag_at_a_glance(a: Array, b: Array) -> bool:
     """Whether the smallest, the largest, and the sums agree: quick where they do not."""
     scale = float(np.abs(a).max())
     reference, candidate = ([x.min(), x.max(), x.mean(), x.std()] for x in (a, b))
-    return bool(np.allclose(reference, candidate, 0, SAME * scale))
+    return bool(np.allclose(reference, candidate, 0, ALIKE * scale))
 
 
 def _of_one_axis(source: Array, target: Array, axis: int) -> AxisOrder | None:
@@ -150,7 +150,7 @@ def _of_one_axis(source: Array, target: Array, axis: int) -> AxisOrder | None:
     weights = np.random.default_rng(0).standard_normal(slices.shape[1])
     keys, wanted = slices @ weights, others @ weights
     rows, columns = np.argsort(keys, kind="stable"), np.argsort(wanted, kind="stable")
-    bound = SAME * float(np.abs(keys).max())
+    bound = ALIKE * float(np.abs(keys).max())
     if not np.allclose(keys[rows], wanted[columns], 0, bound):
         return None
     order = np.empty(len(keys), np.int64)

@@ -27,7 +27,7 @@ from parity.errors import ReplayError
 from parity.matching.axis_order import orders
 from parity.matching.match import Indexed, Side
 from parity.numerics.difference import residual
-from parity.numerics.limits import SAME
+from parity.numerics.limits import ALIKE
 from parity.operations import CONVOLUTIONS
 from parity.tape import Array, Op, Tape, Value
 
@@ -91,16 +91,16 @@ def with_leaves(case: Case, leaves: dict[int, Array]) -> Predict:
 def gives(case: Case, predict: Predict) -> bool:
     """Whether a prediction is the candidate's value on the user's inputs."""
     found, wanted = predict(case.first), case.first.candidate
-    return found.shape == wanted.shape and residual(wanted, found) <= SAME
+    return found.shape == wanted.shape and residual(wanted, found) <= ALIKE
 
 
 def same(a: Array, b: Array) -> bool:
     """Whether two weights are equal but for float32 rounding."""
     if a.shape != b.shape:
         return False
-    bound = SAME / 10 * float(np.abs(a).max())
+    bound = ALIKE / 10 * float(np.abs(a).max())
     few = (..., slice(16)) if a.ndim else ...
-    return bool(np.allclose(a[few], b[few], SAME, bound) and np.allclose(a, b, SAME, bound))
+    return bool(np.allclose(a[few], b[few], ALIKE, bound) and np.allclose(a, b, ALIKE, bound))
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,7 @@ def axis_of(tape: Tape, value: int, axis: int) -> int:
 
 def _shares(change: Change) -> str:
     weight, now = change.leaf.array, change.now
-    differing = ~np.isclose(now, weight, SAME, SAME / 10)
+    differing = ~np.isclose(now, weight, ALIKE, ALIKE / 10)
     off = float(np.linalg.norm(now - weight) / (np.linalg.norm(weight) or 1.0))
     return f"{differing.sum()} of {differing.size} differ, by {off:.2g} of its norm"
 
@@ -382,4 +382,4 @@ def _options(leaf: LeafView, candidate: Sequence[LeafView]) -> list[Change]:
 def _unlike(bag: Array, other: Array) -> float:
     """The distance of two bags of numbers; 0 for the same numbers in another order."""
     differing = np.abs(bag - np.sort(other, axis=None)).max()
-    return float(differing) if differing > SAME * np.abs(bag).max() else 0.0
+    return float(differing) if differing > ALIKE * np.abs(bag).max() else 0.0

@@ -24,7 +24,7 @@ from parity.diagnosis.causes._limits import (
     STRIDES_ASSUMED,
     STRIDES_TRIED,
 )
-from parity.numerics.limits import SAME
+from parity.numerics.limits import ALIKE
 from parity.tape import Array
 
 Pads = tuple[tuple[int, int], ...]  # before and after, for each axis of space
@@ -282,7 +282,7 @@ def _places(
     count, space = wanted.shape[2:], values.shape[2:]
     middle = tuple(n // 2 for n in count) if inner_only else _most(wanted)
     scale = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0))
-    bound = SAME * scale
+    bound = ALIKE * scale
     target = wanted[_at(slice(m, m + 1) for m in middle)]
     distance = np.abs(values - target)
     starts = np.argwhere(distance.max(axis=(0, 1)) <= bound)
@@ -357,4 +357,4 @@ def _equal(a: Array, b: Array) -> bool:
         return False
     finite = np.isfinite(b)
     scale = float(np.abs(b[finite]).max(initial=0.0))
-    return bool(np.allclose(a, b, 0, SAME * scale))
+    return bool(np.allclose(a, b, 0, ALIKE * scale))

@@ -20,7 +20,7 @@ from parity.diagnosis.causes._weights import gives, with_leaves
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
-from parity.numerics.limits import SAME
+from parity.numerics.limits import ALIKE
 from parity.operations import MULTIPLICATIONS, SOFTMAXES
 from parity.tape import Array, Op, Tape
 
@@ -46,7 +46,7 @@ def attention_scale(case: Case) -> Iterator[Explanation]:
     x, usual = first.x.reshape(first.reference.shape), width**-0.5
     for form, solve in ((np.multiply, _factor), (_softmax_scaled, _factor_in_softmax)):
         a, b = solve(x, first.reference), solve(x, first.candidate)
-        if a is None or b is None or abs(b - a) <= SAME * abs(a):
+        if a is None or b is None or abs(b - a) <= ALIKE * abs(a):
             continue
         if not np.isclose([a, b, b / a, a / b], usual, 1e-3).any():
             continue  # any other factor is a temperature
@@ -86,7 +86,7 @@ def _factor(x: Array, y: Array) -> float | None:
 
 def _factor_in_softmax(x: Array, p: Array) -> float | None:
     """The factor from the logarithms of probabilities, each less its row's mean."""
-    if not (p > 0).all() or not np.allclose(p.sum(axis=-1), 1.0, atol=SAME):
+    if not (p > 0).all() or not np.allclose(p.sum(axis=-1), 1.0, atol=ALIKE):
         return None
     logarithm = np.log(p)
     return _factor(
@@ -324,7 +324,7 @@ def _masking(x: Array, found: Array, hidden: Array, through: bool) -> Masking | 
         found = found - shift / np.maximum((~hidden).sum(axis=-1, keepdims=True), 1)
     for adds, numbers in ((False, found[hidden]), (True, (found - x)[hidden])):
         value = float(np.median(numbers))
-        if (numbers == value).all() or np.ptp(numbers - value) <= SAME * max(1.0, abs(value)):
+        if (numbers == value).all() or np.ptp(numbers - value) <= ALIKE * max(1.0, abs(value)):
             return Masking(adds, plain(value) if abs(value) > 1e-12 else 0.0)
     return None
 

@@ -26,7 +26,7 @@ from parity.diagnosis.causes.combinators import first_that_fits, other_parameter
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
-from parity.numerics.limits import SAME
+from parity.numerics.limits import ALIKE
 from parity.tape import Array, Op, Tape
 
 # --- gates exchanged ------------------------------------------------------------------------------
@@ -309,7 +309,7 @@ def _shift(x: Array, y: Array) -> float | None:
         return None
     shifts = np.log(y) - np.log1p(-y) - x
     shift = float(np.median(shifts))
-    return plain(round(shift, 9)) if np.abs(shifts - shift).max() <= SAME else None
+    return plain(round(shift, 9)) if np.abs(shifts - shift).max() <= ALIKE else None
 
 
 # --- activation of the gates ----------------------------------------------------------------------

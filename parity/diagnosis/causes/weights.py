@@ -32,7 +32,7 @@ from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView
 from parity.matching.axis_order import orders
 from parity.matching.match import Side
-from parity.numerics.limits import SAME
+from parity.numerics.limits import ALIKE
 from parity.tape import Array
 
 
@@ -144,7 +144,7 @@ def _relation(case: Case, change: Change) -> Relation | None:
         and same(factor * weight, now)
         and not holds_two_numbers(weight)
     ):
-        scale = shortest(factor, lambda one: math.isclose(one, factor, rel_tol=SAME))
+        scale = shortest(factor, lambda one: math.isclose(one, factor, rel_tol=ALIKE))
         return (
             "weight-scale",
             f"{_read(case, change)} is {scale:.6g} times the reference's",
