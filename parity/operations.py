@@ -74,7 +74,7 @@ WORDS: Mapping[str, str] = {
     "sigmoid": "1 / (1 + exp(-x))",
     "tanh": "",
     "relu": "max(x, 0)",
-    "relu6": "min(max(x, 0), a cap), 6 if untold",
+    "relu6": "min(max(x, 0), a cap), 6 if not given",
     "leaky_relu": "x, or a slope of it below 0",
     "prelu": "the same with a learned slope",
     "threshold": "x above a number, another number below",
@@ -237,10 +237,12 @@ def kernel_name(kind: str) -> str:
 def table(spellings: Mapping[str, str]) -> dict[str, str]:
     """The word of each kernel, of the kernels' names (`kernel_name`) by word.
 
+    A kernel whose name is the word needs no entry.
+
     Raises:
         ValueError: a word is none of `WORDS`, or a kernel stands under two.
     """
-    found: dict[str, str] = {}
+    found = {kernel_name(word): word for word in WORDS}
     for word, names in spellings.items():
         if word not in WORDS:
             raise ValueError(f"{word!r} is no word of parity.operations")
