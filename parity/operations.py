@@ -226,6 +226,13 @@ SETTINGS: Mapping[str, str] = {
     "scalar": "the number that it takes beside its tensors",
     "factor": "of the second addend",
     "training": "whether a norm takes the statistics of the batch",
+    "transposes_first": "whether a product swaps the last two axes of its first factor",
+    "transposes_second": "the same of its second factor",
+    "block": "for each axis of space, at what distance places go into the batch together",
+    "margins": "for each axis of space, what is put around before that",
+    "normalised_shape": "the lengths of the axes that a norm of each sample works along",
+    "outer_scale": "what an ELU multiplies its result by",
+    "inner_scale": "what it multiplies x by, below 0",
 }
 
 

@@ -1,8 +1,12 @@
-"""Which word of `parity.operations` each function of Chainer is."""
+"""What Chainer's functions are: their words, and what their attributes state."""
 
 from __future__ import annotations
 
+from parity.frameworks.windows import WindowNames
 from parity.operations import settings, table
+from parity.products import Product, einsum_equation, product_of
+from parity.tape import Op, Tape
+from parity.windows import Padding, Window
 
 WORDS = table(
     {
@@ -70,5 +74,42 @@ SETTINGS = settings(
         "minimum": "x_min",
         "maximum": "x_max",
         "scalar": "value rhs",
+        "transposes_first": "transa",
+        "transposes_second": "transb",
     }
 )
+
+_WINDOWS = WindowNames(
+    ("ksize", "kh", "kw"), ("stride", "sy", "sx"), ("dilate", "dy", "dx"), ("pad", "ph", "pw")
+)
+
+
+def window(op: Op, tape: Tape) -> Window | None:
+    """See `Traits.window`."""
+    if op.word in ("convolution", "transposed_convolution"):
+        return _WINDOWS.convolution(op, tape, op.word == "transposed_convolution")
+    if op.word in ("max_pool", "average_pool", "columns"):
+        axes = tuple(range(2, len(tape.values[op.inputs[0]].shape)))
+        return _WINDOWS.pool(op, tape, axes, 1)
+    return None
+
+
+def padding(op: Op, tape: Tape) -> Padding | None:
+    """See `Traits.padding`."""
+    given, rank = op.attributes, len(tape.values[op.inputs[0]].shape)
+    pads = given.get("pad_width")
+    if op.word != "pad" or not isinstance(pads, (tuple, list)) or len(pads) != rank:
+        return None
+    mode = str(given.get("mode", "constant"))
+    zeros = "zeros" if given.get("value", 0) == 0 else ""
+    return Padding(tuple((int(a), int(b)) for a, b in pads), zeros if mode == "constant" else mode)
+
+
+def product(op: Op, tape: Tape) -> Product | None:
+    """See `Traits.product`."""
+    if op.word == "einsum" and len(op.inputs) == 2:
+        ranks = [len(tape.values[v].shape) for v in (*op.inputs, op.outputs[0])]
+        subscripts, result = (op.attributes.get(name) for name in ("in_subs", "out_sub"))
+        equation = einsum_equation(f"{subscripts}->{result}", ranks)
+        return Product((op.inputs[0], op.inputs[1]), equation=equation) if equation else None
+    return product_of(op, tape, dense_transposed=True)
