@@ -10,7 +10,7 @@ from types import ModuleType
 from parity.comparison import compare
 from parity.errors import FrameworkMissing
 from parity.frameworks import load
-from parity.frameworks.import_logs import silence_imports
+from parity.frameworks.import_hooks import silence_imports
 from parity.model import wrap
 from parity.report.report import Report
 

@@ -12,7 +12,7 @@ import numpy as np
 from parity import __version__
 from parity.errors import FrameworkMissing
 from parity.frameworks import FRAMEWORKS, load
-from parity.frameworks.import_logs import silence_imports
+from parity.frameworks.import_hooks import silence_imports
 from parity.frameworks.protocol import Framework
 
 # What libraries read at their start: how they split sums, round, or choose kernels.

@@ -52,7 +52,7 @@ def add_inputs(command: argparse.ArgumentParser) -> None:
 def inputs_from(options: argparse.Namespace) -> Any:
     """What the options of `add_inputs` name, or None."""
     from parity.cli_arguments import random_inputs, search_here
-    from parity.frameworks.import_logs import silence_imports
+    from parity.frameworks.import_hooks import silence_imports
 
     if options.seed < 0:
         raise UsageError("--seed: give 0 or a positive number.")
