@@ -31,7 +31,7 @@ This page is written from the code by `python -m benchmarks.messages --write doc
 """
 # of which files, below parity/; the first that fits
 _AREAS = {
-    "The command line": ("cli.py", "cli_arguments.py", "commands/"),
+    "The command line": ("cli.py", "commands/"),
     "In pytest": ("pytest_plugin.py", "pytest_run/"),
     "The baseline": ("baseline/",),
     "Saved reports": ("report/",),

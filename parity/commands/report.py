@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from parity.commands.printing import put
 from parity.commands.shared import check_writable
 from parity.errors import ParityError, UsageError
 from parity.escape import for_terminal
-from parity.printing import put
 from parity.progress import say
 from parity.report.bar import bar
 

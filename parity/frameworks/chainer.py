@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from parity import outputs as structure
-from parity.binding import bound
 from parity.code_owners import is_librarys
 from parity.draws.host import Host
 from parity.errors import ModelError, NoFloat64
@@ -31,8 +29,10 @@ from parity.frameworks.chainer_watcher import (
 )
 from parity.frameworks.chainer_words import WORDS as WORDS
 from parity.frameworks.invoke import no_tensors, run
+from parity.inputs.binding import bound
 from parity.keeping import left_as_it_was
 from parity.model import flatten_inputs, map_arrays
+from parity.outputs import flatten as structure
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Native, Op, Precision, Tape
 from parity.weights.tensors import Tensor

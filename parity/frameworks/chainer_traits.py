@@ -11,7 +11,7 @@ from parity.frameworks.chainer_weights import WEIGHTS
 from parity.frameworks.chainer_windows import channel_axis, padding, window
 from parity.frameworks.chainer_words import SETTINGS
 from parity.frameworks.traits import Traits
-from parity.tensors import offers
+from parity.outputs.tensors import offers
 
 chainer = import_chainer()
 

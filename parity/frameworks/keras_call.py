@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from parity.binding import FLAG, Arguments, bound
+from parity.inputs.binding import FLAG, Arguments, bound
 from parity.model import Model, as_it_is, is_record
 
 

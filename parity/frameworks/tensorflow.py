@@ -22,8 +22,6 @@ from tensorflow.python.framework import op_callbacks, ops
 from tensorflow.python.framework.config import is_op_determinism_enabled
 from tensorflow.python.util._pywrap_util_port import IsMklEnabled
 
-from parity import outputs as structure
-from parity.binding import Arguments, bound
 from parity.code_owners import is_without_object
 from parity.errors import InputError, ModelError, NoFloat64
 from parity.frameworks import tensorflow_ops as table
@@ -36,8 +34,10 @@ from parity.frameworks.tensorflow_traits import TRAITS as TRAITS
 from parity.frameworks.tensorflow_watcher import Watcher
 from parity.frameworks.tensorflow_words import WORDS as WORDS
 from parity.frameworks.threads import followed
+from parity.inputs.binding import Arguments, bound
 from parity.keeping import left_as_it_was
 from parity.model import flatten_inputs, map_arrays
+from parity.outputs import flatten as structure
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Op, Precision, Tape
 from parity.weights.tensors import Tensor

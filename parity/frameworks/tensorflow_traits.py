@@ -16,7 +16,7 @@ from parity.frameworks.tensorflow_weights import WEIGHTS
 from parity.frameworks.tensorflow_windows import channel_axis, padding, window
 from parity.frameworks.tensorflow_words import SETTINGS
 from parity.frameworks.traits import Traits
-from parity.tensors import DENSE, ITSELF, Items, Path, offers
+from parity.outputs.tensors import DENSE, ITSELF, Items, Path, offers
 
 
 def parts(thing: Any) -> Items | None:

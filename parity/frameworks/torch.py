@@ -15,8 +15,6 @@ from typing import cast as type_cast
 import numpy as np
 import torch
 
-from parity import outputs as structure
-from parity.binding import bound
 from parity.errors import InputError, ModelError
 from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run, takes_as_given
@@ -31,8 +29,10 @@ from parity.frameworks.torch_replay import to_numpy as to_numpy
 from parity.frameworks.torch_traits import TRAITS as TRAITS
 from parity.frameworks.torch_watcher import Watcher
 from parity.frameworks.torch_words import WORDS as WORDS
+from parity.inputs.binding import bound
 from parity.keeping import left_as_it_was, was_built
 from parity.model import flatten_inputs, map_arrays
+from parity.outputs import flatten as structure
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Tape
 from parity.weights.tensors import Tensor

@@ -14,7 +14,7 @@ from parity.frameworks.torch_weights import WEIGHTS
 from parity.frameworks.torch_windows import channel_axis, padding, window
 from parity.frameworks.torch_words import SETTINGS
 from parity.frameworks.traits import Traits
-from parity.tensors import DENSE, ITSELF, Items, offers
+from parity.outputs.tensors import DENSE, ITSELF, Items, offers
 
 
 def parts(thing: Any) -> Items | None:

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.diagnosis.distribution_laws import are_told_alike
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.diagnosis.region import OutputPair
-from parity.distribution_laws import are_told_alike
 from parity.errors import ParityError
-from parity.fitting import fitted
+from parity.inputs.fitting import fitted
+from parity.inputs.preprocessing import plain
 from parity.model import Inputs, Model, as_arrays, lay_out
 from parity.numerics.difference import as_real, count_mask_differences, mask_sentinels
 from parity.numerics.limits import U32
-from parity.preprocessing import plain
 from parity.tape import Array, Tape
 
 Outputs = dict[str, Array]

@@ -11,9 +11,9 @@ import torch
 
 import parity
 from parity import candidate as one_candidate
-from parity.cli_arguments import random_inputs
 from parity.diagnosis import classify, sorted_mismatches
 from parity.diagnosis import verdict as judging
+from parity.inputs.arrays import random_inputs
 from parity.matching.fingerprint import fingerprint
 
 from .pairs import FIRST, SECOND, SQUARE, X, compare, network, sites

@@ -17,7 +17,7 @@ from typing import TypeVar
 from parity.diagnosis.replay_check import Outputs, PlainRun
 from parity.draws.draw import Told
 from parity.frameworks.distributions import Function, Law, law_of, usual
-from parity.outputs import Outputs as Flat
+from parity.outputs.flatten import Outputs as Flat
 from parity.site import Site
 from parity.tape import Array, Op, Tape, Value
 
