@@ -10,7 +10,7 @@ from parity import budget
 from parity.architecture import structural_differences
 from parity.diagnosis.aligned import aligned
 from parity.diagnosis.closing_checks import close
-from parity.diagnosis.distribution_laws import as_told
+from parity.diagnosis.distribution_laws import in_law_of
 from parity.diagnosis.doubtful_divergences import doubted
 from parity.diagnosis.draw_notes import with_draws
 from parity.diagnosis.host_outputs import Beside, by_value, judge_beside
@@ -221,7 +221,7 @@ def _by_formula(
 ) -> ByFormula | None:
     if formula is None:
         return None
-    formula = as_told(formula, reference.tape)
+    formula = in_law_of(formula, reference.tape)
     answers = pair_outputs(reference.tape, formula)
     verdict = judged.verdict.verdict
     return hold_against(formula, *answers, judged.matched, outputs.pairs, verdict)

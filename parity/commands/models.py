@@ -29,7 +29,7 @@ def load_model(text: str) -> Model:
     Args:
         text: `package.module:attribute`; the attribute may be dotted, and is a model, or a class
             or function that builds one without arguments. After an `@` come, separated by commas,
-            what `parity.wrap` is to be told: a layout, a framework, a mode.
+            what `parity.wrap` takes: a layout, a framework, a mode.
 
     Raises:
         UsageError: it names nothing that is there.
@@ -191,7 +191,7 @@ def _builds(thing: object) -> bool:
 
 
 def _needed(thing: Any) -> str:
-    """The arguments that a class cannot be built without, after a colon, as far as it tells."""
+    """The arguments that a class cannot be built without, after a colon, where it says so."""
     try:
         parameters = inspect.signature(thing).parameters.values()
     except (TypeError, ValueError):

@@ -40,12 +40,12 @@ def in_one_law(reference: PlainRun, candidate: PlainRun) -> tuple[PlainRun, Plai
     return reference, replace(candidate, tape=tape)
 
 
-def as_told(tape: Tape, by: Tape) -> Tape:
+def in_law_of(tape: Tape, by: Tape) -> Tape:
     """A tape whose distributions are given by the parameters of another's."""
     return _tape(tape, _alike(by, tape).changes[1])
 
 
-def are_told_alike(reference: Tape, candidate: Tape) -> bool:
+def are_in_one_law(reference: Tape, candidate: Tape) -> bool:
     """Whether nothing is to be changed for distributions."""
     return not any(_alike(reference, candidate).changes)
 

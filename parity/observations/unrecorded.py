@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity.diagnosis.distribution_laws import are_told_alike
+from parity.diagnosis.distribution_laws import are_in_one_law
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.diagnosis.region import OutputPair
 from parity.errors import ParityError
@@ -99,7 +99,7 @@ def plain_runs(models: Sequence[Model], inputs: Inputs) -> PlainRuns | None:
     for run, tape, exact in zip(runs[1:], tapes[1:], wide[1:], strict=True):
         paired, problems = pair_outputs(tapes[0], tape)
         differ = any(_shape_differs(tapes[0], tape, one) for one in paired)
-        if problems or not paired or differ or not are_told_alike(tapes[0], tape):
+        if problems or not paired or differ or not are_in_one_law(tapes[0], tape):
             return None
         outputs = {value: name for name, value in tape.outputs.items()}
         names = {}
