@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from parity import budget
-from parity.aligned import aligned
 from parity.architecture import structural_differences
+from parity.diagnosis.aligned import aligned
 from parity.diagnosis.closing_checks import close
+from parity.diagnosis.distribution_laws import in_law_of
 from parity.diagnosis.doubtful_divergences import doubted
 from parity.diagnosis.draw_notes import with_draws
 from parity.diagnosis.host_outputs import Beside, by_value, judge_beside
@@ -22,7 +23,6 @@ from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import PlainRun
 from parity.diagnosis.unshared import unshared
 from parity.diagnosis.verdict import Verdict, judge
-from parity.distribution_laws import as_told
 from parity.findings import StructuralDifference
 from parity.matching.match import Indexed, Match, match
 from parity.measures.heads import paired_heads
@@ -221,7 +221,7 @@ def _by_formula(
 ) -> ByFormula | None:
     if formula is None:
         return None
-    formula = as_told(formula, reference.tape)
+    formula = in_law_of(formula, reference.tape)
     answers = pair_outputs(reference.tape, formula)
     verdict = judged.verdict.verdict
     return hold_against(formula, *answers, judged.matched, outputs.pairs, verdict)

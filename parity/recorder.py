@@ -23,7 +23,7 @@ from parity.draws.host import Host, HostDraw
 from parity.host_reads import HostReads, is_written
 from parity.keeping.walk import held_by
 from parity.operations import kernel_name
-from parity.outputs import Outputs
+from parity.outputs.flatten import Outputs
 from parity.tape import Adapter, Array, LeafKind, Native, Op, Role, Site, Tape, Value
 
 

@@ -7,7 +7,7 @@
 
 Matching compares each operation on the reference's own values, so what it calls parity is so of the
 operations. These look at the outputs alone, and trust nothing that was found on the way. (That
-every output is compared at all is seen to where outputs are read: `parity.outputs`.)
+every output is compared at all is seen to where outputs are read: `parity.outputs.flatten`.)
 """
 
 from __future__ import annotations

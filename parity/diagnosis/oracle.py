@@ -15,12 +15,12 @@ import numpy as np
 
 from parity.diagnosis.region import OutputPair
 from parity.errors import ModelError, UsageError
+from parity.inputs.preprocessing import record
 from parity.matching.match import Match
 from parity.model import Inputs, map_arrays, wrap
 from parity.numerics.difference import count_mask_differences, mask_sentinels, residual
 from parity.numerics.precision_scaling import is_rounding
 from parity.numerics.rounding import explained_by_constants
-from parity.preprocessing import record
 from parity.result import ByFormula, FormulaRow, Held, Right
 from parity.tape import Array, Replay, Tape
 

@@ -19,7 +19,7 @@ from parity.diagnosis import limits
 from parity.diagnosis.other_outputs import described
 from parity.diagnosis.region import OutputPair
 from parity.numerics.difference import residual
-from parity.objects import Private, Setting
+from parity.outputs.objects import Private, Setting
 from parity.tape import Array, Tape
 
 

@@ -16,12 +16,12 @@ from parity.diagnosis.graph_draws import graphs_draw_otherwise
 from parity.diagnosis.random_outputs import drawn_outputs, is_kernel_rounding
 from parity.errors import ParityError
 from parity.frameworks import in_use, load
+from parity.inputs.preprocessing import plain, record
 from parity.keeping import other_generators, was_built
 from parity.model import Inputs, Model, flatten_inputs, map_arrays
 from parity.numerics.difference import residual, same_bits, same_numbers
 from parity.numerics.null_distribution import nudged
 from parity.numerics.reruns import Reruns
-from parity.preprocessing import plain, record
 from parity.tape import Array, Replay, Tape
 
 Outputs = Mapping[str, Array]

@@ -31,7 +31,7 @@ from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import Outputs, PlainRun, recorded_outputs
 from parity.errors import ParityError
 from parity.matching.match import Match
-from parity.outputs import Outputs as Flat
+from parity.outputs.flatten import Outputs as Flat
 
 
 def stored_results(

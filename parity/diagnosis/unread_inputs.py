@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from parity.binding import FLAG
 from parity.diagnosis import limits
 from parity.diagnosis.replay_check import Outputs, PlainRun
 from parity.errors import ParityError
+from parity.inputs.binding import FLAG
 from parity.model import Inputs, as_it_is, flatten_given, map_given
 from parity.numerics.difference import residual
 from parity.tape import Array, Replay, Tape

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from parity import outputs as structure
-from parity.binding import bound
 from parity.code_owners import is_librarys
 from parity.errors import ModelError
 from parity.frameworks import invoke
@@ -36,9 +34,11 @@ from parity.frameworks.chainer_weights import (
 from parity.frameworks.chainer_weights import tensors as tensors
 from parity.frameworks.invoke import no_tensors, run
 from parity.frameworks.traits import Traits
+from parity.inputs.binding import bound
 from parity.keeping import left_as_it_was
 from parity.keeping.leaf import Put, StateRules
 from parity.model import flatten_inputs, map_arrays
+from parity.outputs import flatten as structure
 from parity.recorder import Recorder
 from parity.tape import Array, Tape
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.traits import WeightRules
+from parity.outputs.tensors import offers
 from parity.recorder import discover
 from parity.tape import Array, LeafKind
-from parity.tensors import offers
 from parity.weights.cell_weights import CellWeights, cells_by_name, weights_of_cell
 from parity.weights.tensors import Tensor
 

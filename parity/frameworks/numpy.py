@@ -13,17 +13,17 @@ from typing import cast as type_cast
 
 import numpy as np
 
-from parity import outputs as structure
-from parity.binding import bound
 from parity.draws.host import Host
 from parity.errors import NoFloat64
 from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run
 from parity.frameworks.traits import Traits
+from parity.inputs.binding import bound
 from parity.keeping import left_as_it_was, other_generators
 from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags
 from parity.model import flatten_inputs, map_arrays
 from parity.numerics.accounting import in_reals
+from parity.outputs import flatten as structure
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Op, Precision, Tape
 from parity.weights.tensors import Tensor

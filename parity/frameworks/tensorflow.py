@@ -21,8 +21,6 @@ from tensorflow.python.framework import op_callbacks, ops
 from tensorflow.python.framework.config import is_op_determinism_enabled
 from tensorflow.python.util._pywrap_util_port import IsMklEnabled
 
-from parity import outputs as structure
-from parity.binding import FLAG, Arguments, bound
 from parity.code_owners import is_users_class, is_without_object
 from parity.errors import InputError, ModelError
 from parity.frameworks import owner_of
@@ -43,11 +41,13 @@ from parity.frameworks.tensorflow_weights import keras_layers
 from parity.frameworks.tensorflow_weights import tensors as tensors
 from parity.frameworks.threads import followed
 from parity.frameworks.traits import Traits
+from parity.inputs.binding import FLAG, Arguments, bound
 from parity.keeping import left_as_it_was
 from parity.model import as_it_is, flatten_inputs, is_record, map_arrays
+from parity.outputs import flatten as structure
+from parity.outputs.tensors import DENSE, ITSELF, Items, Path
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Tape
-from parity.tensors import DENSE, ITSELF, Items, Path
 
 if TYPE_CHECKING:
     from parity.model import Inputs, Model

@@ -13,9 +13,9 @@ import tensorflow as tf
 
 from parity.frameworks.tensorflow_replay import from_numpy, to_numpy
 from parity.frameworks.traits import WeightRules
+from parity.outputs.tensors import offers
 from parity.recorder import discover
 from parity.tape import Array
-from parity.tensors import offers
 from parity.weights.cell_weights import CellWeights, cells_by_name, weights_of_cell
 from parity.weights.tensors import Tensor, distinct
 

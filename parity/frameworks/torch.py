@@ -18,8 +18,6 @@ import torch
 from torch.nn.modules.module import register_module_forward_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from parity import outputs as structure
-from parity.binding import bound
 from parity.code_owners import is_librarys
 from parity.errors import InputError, ModelError
 from parity.frameworks import invoke
@@ -39,11 +37,13 @@ from parity.frameworks.torch_watcher import Watcher
 from parity.frameworks.torch_weights import WEIGHTS, held_by, is_layer, modules_of, parameters
 from parity.frameworks.torch_weights import tensors as tensors
 from parity.frameworks.traits import Traits
+from parity.inputs.binding import bound
 from parity.keeping import left_as_it_was, was_built
 from parity.model import flatten_inputs, map_arrays
+from parity.outputs import flatten as structure
+from parity.outputs.tensors import DENSE, ITSELF, Items
 from parity.recorder import Recorder, discover
 from parity.tape import Array, Tape
-from parity.tensors import DENSE, ITSELF, Items
 
 if TYPE_CHECKING:
     from parity.frameworks.protocol import Framework

@@ -10,9 +10,9 @@ import torch
 
 from parity.frameworks.torch_replay import from_numpy, name_of, to_numpy
 from parity.frameworks.traits import WeightRules
+from parity.outputs.tensors import offers
 from parity.recorder import discover
 from parity.tape import Array, LeafKind
-from parity.tensors import offers
 from parity.weights.cell_weights import CellWeights, cells_by_name, weights_of_cell
 from parity.weights.tensors import Tensor
 

@@ -23,7 +23,7 @@ class Difference:
         cosine: between the two arrays as vectors, over elements finite in both; nan if one is zero.
         index: where the largest difference is.
         reference, candidate: the two numbers there.
-        masks_differ: how many elements are NaN or infinite in one and not, or otherwise, in the
+        nonfinite_differ: how many elements are NaN or infinite in one and not, or otherwise, in the
             other.
         unequal: how many elements differ at all.
         size: how many there are.
@@ -35,7 +35,7 @@ class Difference:
     index: tuple[int, ...]
     reference: float
     candidate: float
-    masks_differ: int
+    nonfinite_differ: int
     unequal: int
     size: int
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from parity.escape import on_one_line
 from parity.frameworks import load
-from parity.layout_advice import record
+from parity.inputs.layout_advice import record
 from parity.measures.heads import heads_of
 from parity.model import Inputs, full_name, wrap
 from parity.report.sentences import outputs_lines

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from parity.diagnosis.output_pairs import pair_outputs
+from parity.inputs.preprocessing import plain
 from parity.model import Inputs, Model
 from parity.numerics.difference import residual
-from parity.preprocessing import plain
 from parity.tape import Array, Tape
 from parity.weights.probe_inputs import inputs_for
 

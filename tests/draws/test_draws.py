@@ -10,8 +10,8 @@ import tensorflow as tf
 import torch
 
 import parity
-from parity import layout_advice
 from parity.diagnosis import redraw_check
+from parity.inputs import layout_advice
 from parity.matching.match import Indexed, match
 from parity.model import wrap
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from parity.errors import ModelError
-from parity.fitting import fitted
+from parity.inputs.fitting import fitted
+from parity.inputs.preprocessing import record as record_model
 from parity.model import Inputs, Model, flatten_inputs, map_arrays
-from parity.preprocessing import record as record_model
 from parity.tape import Array, Tape
 
 

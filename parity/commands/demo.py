@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from parity.comparison import compare
-from parity.errors import FrameworkMissing
-from parity.frameworks import load
-from parity.frameworks.import_hooks import silence_imports
-from parity.model import wrap
-from parity.report.report import Report
+from parity.commands.shared import show
+from parity.report.bar import bar
+
+if TYPE_CHECKING:
+    from parity.report.report import Report
 
 
-def run() -> Report:
+def add(commands: Any) -> None:
+    """Adds the command to the parser's."""
+    demo = commands.add_parser(
+        "demo", help="compare an agent's network in torch, Keras (with a fault) and Chainer"
+    )
+    demo.set_defaults(run=_demo)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    with bar():
+        found = _compared()
+    return show(found)
+
+
+def _compared() -> Report:
     """Compares the example's models; without Chainer, which ends below Python 3.12, the other two.
 
     Raises:
         FrameworkMissing: torch or TensorFlow is not installed.
     """
+    from parity.comparison import compare
+    from parity.errors import FrameworkMissing
+    from parity.frameworks import load
+    from parity.frameworks.import_hooks import silence_imports
+    from parity.model import wrap
+
     silence_imports()
     load("torch")
     load("tensorflow")
@@ -39,7 +60,7 @@ def run() -> Report:
 
 def _example() -> ModuleType:
     """`examples/c51_dueling`: beside this package in a clone, inside it in a wheel."""
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     folder = package / "examples"
     if not folder.is_dir():
         folder = package.parent / "examples"

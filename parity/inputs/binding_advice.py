@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from parity.binding import bind, is_container, signature_of, signed, takes, without_flag
+from parity.inputs.binding import bind, is_container, signature_of, signed, takes, without_flag
 from parity.model import Inputs, Model, fields_of, flatten_given, is_record
 
 

@@ -1,4 +1,4 @@
-"""Turns the command's words into models and inputs: names, .npz files, shapes."""
+"""The models that words of the command line name."""
 
 from __future__ import annotations
 
@@ -9,27 +9,18 @@ import inspect
 import os
 import sys
 import traceback
-import zipfile
-import zlib
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from parity.errors import ModelError, ParityError, UsageError
 from parity.frameworks import FRAMEWORKS, LIBRARIES, aliases
-from parity.model import Inputs, Model, wrap
+from parity.model import Model, wrap
 from parity.progress import say
-from parity.tape import Array
 
 _LAYOUTS = ("NCHW", "NHWC")
 _MODES = ("eval", "train")
 FORM = "package.module:attribute, with @NHWC or @framework after it where needed"
-
-
-# --- models --------------------------------------------------------------------------------------
 
 
 def load_model(text: str) -> Model:
@@ -38,7 +29,7 @@ def load_model(text: str) -> Model:
     Args:
         text: `package.module:attribute`; the attribute may be dotted, and is a model, or a class
             or function that builds one without arguments. After an `@` come, separated by commas,
-            what `parity.wrap` is to be told: a layout, a framework, a mode.
+            what `parity.wrap` takes: a layout, a framework, a mode.
 
     Raises:
         UsageError: it names nothing that is there.
@@ -200,7 +191,7 @@ def _builds(thing: object) -> bool:
 
 
 def _needed(thing: Any) -> str:
-    """The arguments that a class cannot be built without, after a colon, as far as it tells."""
+    """The arguments that a class cannot be built without, after a colon, where it says so."""
     try:
         parameters = inspect.signature(thing).parameters.values()
     except (TypeError, ValueError):
@@ -213,7 +204,7 @@ def _needed(thing: Any) -> str:
 def _raised(error: BaseException) -> str:
     """`raised ValueError: ...`, and the user's line."""
     text = f"raised {type(error).__name__}: {str(error).strip() or 'no message'}"
-    own = os.path.dirname(os.path.abspath(__file__)) + os.sep
+    own = str(Path(__file__).resolve().parents[1]) + os.sep
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
@@ -229,82 +220,3 @@ def _similar(name: str, thing: object) -> str:
 
     close = difflib.get_close_matches(name, [item for item in dir(thing) if item[0] != "_"], n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
-
-
-# --- inputs --------------------------------------------------------------------------------------
-
-
-def read_inputs(file: str) -> Inputs:
-    """The arrays of a .npz or .npy file; never unpickles anything.
-
-    One array is the input, whatever its name. Several are positional where they are named as
-    `np.savez` names them (arr_0, arr_1, ...), else they go by their names.
-
-    Raises:
-        UsageError: the file is not there, is damaged, or holds something else.
-    """
-    path = Path(file)
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if not isinstance(loaded, np.lib.npyio.NpzFile):
-            return loaded
-        with loaded:
-            arrays = {name: loaded[name] for name in loaded.files}
-    except FileNotFoundError:
-        raise UsageError(f"There is no file {file}.") from None
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        # NumPy takes whatever it does not know for a pickle, and advises to load it as one
-        why = "it holds Python objects, or is damaged" if "pickle" in str(error) else str(error)
-        raise UsageError(
-            f"{file} cannot be read as arrays: {why}. Save plain arrays with numpy.savez."
-        ) from error
-    not_arrays = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
-    if not arrays or not_arrays:
-        what = f"{not_arrays[0]!r}, which is no array" if not_arrays else "no arrays"
-        raise UsageError(f"{file} holds {what}. Save plain arrays with numpy.savez.")
-    if len(arrays) == 1:
-        return next(iter(arrays.values()))
-    positions = [f"arr_{index}" for index in range(len(arrays))]
-    if sorted(arrays) == sorted(positions):
-        return tuple(arrays[name] for name in positions)
-    return arrays
-
-
-def random_inputs(shapes: Sequence[str], seed: int) -> Inputs:
-    """Random float32 arrays, signed and distinct.
-
-    Args:
-        shapes: of each input its shape, as `5,4,84,84`, or `name=5,4,84,84` for one that goes by
-            name.
-        seed: of the numbers.
-
-    Raises:
-        UsageError: a shape that is none, or names for some inputs only.
-    """
-    rng = np.random.default_rng(seed)
-    drawn: list[tuple[str, Array]] = []
-    for text in shapes:
-        name, _, shape = text.rpartition("=")
-        drawn.append((name, _draw(rng, text, shape)))
-    names = [name for name, _ in drawn]
-    if not any(names):
-        arrays = tuple(array for _, array in drawn)
-        return arrays[0] if len(arrays) == 1 else arrays
-    if not all(names) or len(set(names)) < len(names):
-        raise UsageError("--random: give every input a name of its own, or none of them.")
-    return dict(drawn)
-
-
-def _draw(rng: np.random.Generator, text: str, shape: str) -> Array:
-    try:
-        sizes = [int(size) for size in shape.split(",")]
-    except ValueError:
-        sizes = [0]
-    if min(sizes) < 1:
-        raise UsageError(
-            f"--random: {text!r} is no shape; give sizes with commas between, as in 5,4,84,84."
-        )
-    try:
-        return rng.standard_normal(sizes, dtype=np.float32)
-    except (MemoryError, ValueError) as error:
-        raise UsageError(f"--random: an array of shape {shape} cannot be made: {error}.") from None

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from parity.commands.printing import put
 from parity.errors import UsageError
-from parity.printing import put
 
 FILE = "parity-history.sqlite"
 _MOVED, _UNCLEAR = 1, 125

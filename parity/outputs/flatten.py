@@ -15,9 +15,16 @@ from typing import Any
 import numpy as np
 
 from parity.code_owners import is_users_class
-from parity.containers import NumericKey, Repeated, items_of, shown_items
 from parity.frameworks import traits
-from parity.objects import (
+from parity.outputs.containers import (
+    NumericKey,
+    Repeated,
+    Returned,
+    items_of,
+    parameters,
+    shown_items,
+)
+from parity.outputs.objects import (
     Answer,
     Private,
     Setting,
@@ -32,8 +39,7 @@ from parity.objects import (
     shown_beside,
     states_how,
 )
-from parity.returned_models import Returned, parameters
-from parity.tensors import NUMBERS, Foreign, Path, foreign, is_narrow, parts_of_tensor
+from parity.outputs.tensors import NUMBERS, Foreign, Path, foreign, is_narrow, parts_of_tensor
 
 
 class Outputs(dict[str, Any]):

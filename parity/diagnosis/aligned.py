@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from parity.diagnosis.distribution_laws import in_one_law
 from parity.diagnosis.replay_check import PlainRun
 from parity.diagnosis.states import with_axes_of_states
-from parity.distribution_laws import in_one_law
 from parity.draws.stacked import lines_of_loops, stacked
 from parity.matching.match import Indexed
 from parity.matching.tables import with_tables

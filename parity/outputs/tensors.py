@@ -11,7 +11,7 @@ import numpy as np
 
 from parity.code_owners import is_librarys
 from parity.frameworks import traits
-from parity.objects import Setting
+from parity.outputs.objects import Setting
 
 NUMBERS = "biufc"  # NumPy's kinds of dtypes that hold numbers
 DENSE = 1 << 24  # elements up to which a sparse tensor is written out

@@ -17,7 +17,7 @@ from typing import TypeVar
 from parity.diagnosis.replay_check import Outputs, PlainRun
 from parity.draws.draw import Told
 from parity.frameworks.distributions import Function, Law, law_of, usual
-from parity.outputs import Outputs as Flat
+from parity.outputs.flatten import Outputs as Flat
 from parity.site import Site
 from parity.tape import Array, Op, Tape, Value
 
@@ -40,12 +40,12 @@ def in_one_law(reference: PlainRun, candidate: PlainRun) -> tuple[PlainRun, Plai
     return reference, replace(candidate, tape=tape)
 
 
-def as_told(tape: Tape, by: Tape) -> Tape:
+def in_law_of(tape: Tape, by: Tape) -> Tape:
     """A tape whose distributions are given by the parameters of another's."""
     return _tape(tape, _alike(by, tape).changes[1])
 
 
-def are_told_alike(reference: Tape, candidate: Tape) -> bool:
+def are_in_one_law(reference: Tape, candidate: Tape) -> bool:
     """Whether nothing is to be changed for distributions."""
     return not any(_alike(reference, candidate).changes)
 

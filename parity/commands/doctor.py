@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import warnings
 from collections.abc import Mapping
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from parity import __version__
+from parity.commands.printing import put
 from parity.errors import FrameworkMissing
+from parity.escape import for_terminal
 from parity.frameworks import FRAMEWORKS, load
 from parity.frameworks.import_hooks import silence_imports
-from parity.frameworks.protocol import Framework
+
+if TYPE_CHECKING:
+    from parity.frameworks.protocol import Framework
 
 # What libraries read at their start: how they split sums, round, or choose kernels.
 _VARIABLES = (
@@ -22,12 +26,21 @@ _VARIABLES = (
 ).split()
 
 
-def examine() -> str:
-    """The findings, a section for the machine and one for each framework."""
+def add(commands: Any) -> None:
+    """Adds the command to the parser's."""
+    doctor = commands.add_parser(
+        "doctor", help="show what can change numbers here: versions, threads, flags"
+    )
+    doctor.set_defaults(run=_doctor)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    """Shows the findings, a section for the machine and one for each framework."""
     silence_imports()
     sections = [_section("machine", _machine())]
     sections += [_section(name, _framework(name)) for name in FRAMEWORKS]
-    return "\n\n".join(sections)
+    put(for_terminal("\n\n".join(sections)))
+    return 0
 
 
 def _section(title: str, facts: Mapping[str, str]) -> str:
@@ -61,6 +74,8 @@ def _framework(name: str) -> dict[str, str]:
 
 def _subnormals(adapter: Framework) -> str:
     """What becomes of numbers below float32's smallest normal one, found by computing some."""
+    import numpy as np
+
     tiny = np.full(1000, 1e-39, dtype=np.float32)
     halves = adapter.to_numpy(adapter.from_numpy(tiny) * 0.5)
     return "kept" if (halves > 0).all() else "flushed to zero"

@@ -14,11 +14,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from parity.binding import bind
 from parity.draws.host import Host
 from parity.errors import ModelError
 from parity.frameworks import load
 from parity.frameworks.invoke import run
+from parity.inputs.binding import bind
 from parity.keeping import left_as_it_was
 from parity.model import Inputs, Model, Stage, as_arrays, flatten_inputs, map_arrays, name_of
 from parity.tape import Adapter, Array, Frame, Native, Op, Precision, Site, Tape, Value

@@ -12,10 +12,10 @@ from typing import Any
 from parity.baseline.entry import Acceptance, Entry
 from parity.baseline.file import changing, read
 from parity.baseline.gate import FACTOR, Failure, differing, worse
+from parity.commands.printing import put
 from parity.errors import FileError, UsageError
 from parity.escape import on_one_line
 from parity.format import count
-from parity.printing import put
 from parity.safe_json import parsed
 
 _DESCRIPTION = """\

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from parity.binding import ways
-from parity.binding_advice import advice
 from parity.errors import ModelError, ParityError
+from parity.inputs.binding import ways
+from parity.inputs.binding_advice import advice
+from parity.inputs.preprocessing import record
 from parity.model import Inputs, Model
-from parity.preprocessing import record
 from parity.tape import Tape
 
 # What calls raise that do not fit, and code that reads a container of another kind.

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from parity.objects import Ordered, Setting, is_plain, shown, shown_beside
-from parity.tensors import Items
+from parity.frameworks import traits
+from parity.outputs.objects import Ordered, Setting, is_plain, shown, shown_beside
+from parity.outputs.tensors import Items
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +33,20 @@ class NumericKey:
 
     def __repr__(self) -> str:
         return repr(self.key)
+
+
+@dataclasses.dataclass(frozen=True)
+class Returned:
+    """What a model that was returned, as by a meta-learner, is beside its parameters."""
+
+    model: Any
+
+
+def parameters(thing: Any) -> dict[str, Any] | None:
+    """The parameters and buffers of a model by name; None for what is no model."""
+    if isinstance(thing, type):
+        return None
+    return next((found for one in traits() if (found := one.parameters(thing)) is not None), None)
 
 
 def shown_items(thing: Any, ask: bool) -> Items | None:
