@@ -38,7 +38,7 @@ _OPERANDS = ("other", "value", "exponent", "alpha")
 
 def held_results(matched: Match) -> list[HeldResult]:
     """Constants of one model that were matched with what the other one computes."""
-    tapes = matched.reference.tape, matched.side.tape
+    tapes = matched.tapes
     found = []
     for one in matched.pairs.values():
         values = one.reference, one.candidate

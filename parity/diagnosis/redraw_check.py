@@ -213,7 +213,7 @@ def _turns(found: Match, decided: int) -> int:
 
 def _made_of_noise(found: Match) -> Iterator[list[int]]:
     """For each model how many numbers there are of each value that draws lead to."""
-    tapes = found.reference.tape, found.side.tape
+    tapes = found.tapes
     for tape, origins in zip(tapes, found.drawing.origins, strict=True):
         made = [value for value in tape.values if value.op >= 0 and value.id in origins.noise]
         yield [value.size for value in made]
@@ -221,7 +221,7 @@ def _made_of_noise(found: Match) -> Iterator[list[int]]:
 
 def work_of(found: Match) -> int:
     """How many operations of both models run again on other samples."""
-    tapes = found.reference.tape, found.side.tape
+    tapes = found.tapes
     return sum(
         not origins.noise.isdisjoint(op.inputs)
         for tape, origins in zip(tapes, found.drawing.origins, strict=True)
@@ -283,7 +283,7 @@ def _runs(found: Match, base: Replay, turn: int) -> tuple[Replay, Replay]:
     """Both models on fresh samples."""
     drawing = found.drawing
     random = generator(turn, 7)
-    reference, candidate = found.reference.tape, found.side.tape
+    reference, candidate = found.tapes
     far = turn % limits.FAR_REDRAW == 0
     ours = fresh_samples(reference, drawing.reference, random, far)
     ours |= by_kernels(found, turn, random if far else None)

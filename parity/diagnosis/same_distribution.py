@@ -93,7 +93,7 @@ def _distributed(matched: Match, outputs: Sequence[OutputPair]) -> Distributed |
     if not outputs:
         return None
     ends = [[pair.reference for pair in outputs], [pair.candidate for pair in outputs]]
-    tapes = matched.reference.tape, matched.side.tape
+    tapes = matched.tapes
     needed = [_needed(tape, values) for tape, values in zip(tapes, ends, strict=True)]
     work = sum(map(_work, tapes, drawing.origins, needed))
     numbers = sum(map(_numbers, tapes, drawing.origins, needed))

@@ -132,7 +132,7 @@ def _inputs_in_full(found: Match) -> dict[int, Array]:
 
     Only where the one's are the other's, correctly rounded: inputs of the candidate's own count.
     """
-    reference, candidate = found.reference.tape, found.side.tape
+    reference, candidate = found.tapes
     full = {}
     for name, value in candidate.inputs.items():
         other = reference.inputs.get(name)

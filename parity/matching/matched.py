@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from parity.draws.pairing import Drawing
 from parity.matching import limits
-from parity.matching.axis_order import Order, find_order
+from parity.matching.axis_order import Order, find_order, without_ones
 from parity.matching.fingerprint import Fingerprint, Index, fingerprint
 from parity.numerics.accounting import elementwise, rounding
 from parity.numerics.difference import residual
@@ -131,8 +131,7 @@ class Indexed(Side):
             return residual(own, array)
         error = self._errors.get(value)
         if error is None:
-            recorded = self.tape.adapter.to_numpy(self.tape.recorded[value])
-            error = self._errors[value] = rounding(recorded, own)
+            error = self._errors[value] = rounding(self.tape.recorded_array(value), own)
         return elementwise(own, array, error)
 
     def _sharpened(self, pair: Pair, array: Array, tolerance: float) -> Pair | None:
@@ -151,8 +150,8 @@ class Indexed(Side):
         """
         if tolerance == limits.NEAR:
             return self._nearest(array, alike)
-        lengths = _lengths(array.shape)
-        same = [value for value in alike if _lengths(self.array(value).shape) == lengths]
+        lengths = sorted(without_ones(array.shape))
+        same = [one for one in alike if sorted(without_ones(self.array(one).shape)) == lengths]
         for value in same:
             found = find_order(self.array(value), array, limits.SAME, self.print(value))
             if found is not None:
@@ -180,10 +179,6 @@ class Indexed(Side):
         """Whether the reference merged the same axes as the candidate, in whatever order."""
         own = find_order(self.array(fine), self.array(merged), limits.SAME, self.print(fine))
         return own is not None and own[0].groups == order.groups
-
-
-def _lengths(shape: tuple[int, ...]) -> list[int]:
-    return sorted(length for length in shape if length != 1)
 
 
 @dataclass
@@ -214,6 +209,16 @@ class Match:
     draws: dict[int, Array] = field(default_factory=dict)
     alone: bool = True
     drawing: Drawing = field(default_factory=lambda: Drawing.of_none())
+
+    @property
+    def tapes(self) -> tuple[Tape, Tape]:
+        """Of the reference and of the candidate."""
+        return self.reference.tape, self.side.tape
+
+    def recorded(self, reference: int, candidate: int) -> tuple[Array, Array]:
+        """Values of both models as they ran."""
+        tapes = self.tapes
+        return tapes[0].recorded_array(reference), tapes[1].recorded_array(candidate)
 
     @property
     def given(self) -> dict[int, Array]:

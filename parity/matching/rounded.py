@@ -14,8 +14,8 @@ def rounded_alike(reference: Tape, other: int, candidate: Tape, value: int, orde
     Both may have been rounded from something wider still: a number in the middle between two of
     the narrower format may then have gone either way.
     """
-    wide = order.apply(reference.adapter.to_numpy(reference.recorded[other]))
-    narrow, tape, dtype = candidate.adapter.to_numpy(candidate.recorded[value]), candidate, value
+    wide = order.apply(reference.recorded_array(other))
+    narrow, tape, dtype = candidate.recorded_array(value), candidate, value
     if wide.dtype.kind != "f" or narrow.dtype.kind != "f":
         return False
     if np.finfo(wide.dtype).nmant < np.finfo(narrow.dtype).nmant or _is_bfloat16(reference, other):
