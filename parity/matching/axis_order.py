@@ -12,7 +12,7 @@ import numpy as np
 from parity.errors import ReplayError
 from parity.matching import limits
 from parity.matching.fingerprint import Fingerprint
-from parity.numerics.difference import Extent, mask_sentinels, residual
+from parity.numerics.difference import Extent, mask_sentinels, residual, same_elements
 from parity.tape import Array
 
 
@@ -137,7 +137,7 @@ def _laid_out(
 
 def _close(a: Array, b: Array, slack: float) -> bool:
     with np.errstate(invalid="ignore"):
-        same = (a == b) | ((a != a) & (b != b))
+        same = same_elements(a, b)
         return bool(np.all(same | (np.abs(a - b) <= slack) if slack else same))
 
 
