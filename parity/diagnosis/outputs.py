@@ -72,10 +72,7 @@ def output_matches(found: Match, pair: OutputPair) -> bool:
 
 def is_constant(found: Match, pair: OutputPair) -> bool:
     """Whether no input reaches an output: a constant, that may have been rounded to float32."""
-    makers = (
-        tape.producer(value)
-        for tape, value in zip(found.tapes, (pair.reference, pair.candidate), strict=True)
-    )
+    makers = [tape.producer(value) for tape, value in zip(found.tapes, pair.values, strict=True)]
     return all(maker is None or maker.static for maker in makers)
 
 
@@ -154,6 +151,6 @@ def _kinds(matched: Match, value: int, ends: Mapping[int, str]) -> set[str]:
 
 
 def _equal_as_ran(matched: Match, pair: OutputPair) -> bool:
-    reference, candidate = matched.recorded(pair.reference, pair.candidate)
+    reference, candidate = matched.recorded(pair.values)
     floats = reference.dtype.kind == candidate.dtype.kind == "f"
     return np.array_equal(reference, candidate, equal_nan=floats)

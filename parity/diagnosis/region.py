@@ -120,6 +120,10 @@ class OutputPair:
     candidate_name: str = ""
 
     @property
+    def values(self) -> tuple[int, int]:
+        return self.reference, self.candidate
+
+    @property
     def names(self) -> tuple[str, str]:
         """In the reference and in the candidate."""
         return self.name, self.candidate_name

@@ -222,7 +222,7 @@ def _unexplained(divergence: Divergence) -> str:
 
 def _masks(matched: Match, pair: OutputPair) -> str:
     """NaN or infinity in the working precision in one model only."""
-    a, b = matched.recorded(pair.reference, pair.candidate)
+    a, b = matched.recorded(pair.values)
     if a.shape != b.shape:
         return ""
     a, b = mask_sentinels(a), mask_sentinels(b)

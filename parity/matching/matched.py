@@ -1,4 +1,4 @@
-"""What matching knows: the values of both sides by their numbers, and which are pairs."""
+"""What matching knows: the values of both sides by their contents, and which are pairs."""
 
 from __future__ import annotations
 
@@ -31,6 +31,10 @@ class Pair:
     candidate: int
     order: Order
     residual: float
+
+    @property
+    def values(self) -> tuple[int, int]:
+        return self.reference, self.candidate
 
     @property
     def same(self) -> bool:
@@ -72,7 +76,7 @@ class Side:
 
 
 class Indexed(Side):
-    """A side whose values can be found by their numbers.
+    """A side whose values can be found by their contents.
 
     Attributes:
         sharp: whether each element has to agree by its own size and rounding. Else a difference is
@@ -125,7 +129,7 @@ class Indexed(Side):
         return arranged
 
     def distance(self, value: int, array: Array) -> float:
-        """How far an array, laid out as a value of this side, is from it; relative."""
+        """By how much an array, laid out as a value of this side, differs from it; relative."""
         own = self.array(value)
         if not self.sharp:
             return residual(own, array)
@@ -215,10 +219,9 @@ class Match:
         """Of the reference and of the candidate."""
         return self.reference.tape, self.side.tape
 
-    def recorded(self, reference: int, candidate: int) -> tuple[Array, Array]:
+    def recorded(self, values: tuple[int, int]) -> tuple[Array, Array]:
         """Values of both models as they ran."""
-        tapes = self.tapes
-        return tapes[0].recorded_array(reference), tapes[1].recorded_array(candidate)
+        return self.tapes[0].recorded_array(values[0]), self.tapes[1].recorded_array(values[1])
 
     @property
     def given(self) -> dict[int, Array]:
