@@ -165,14 +165,14 @@ def _on_fresh_samples(judged: _Judged, outputs: _Outputs) -> _Judged:
     found = redraw(judged.matched, outputs.traced)
     if found is None:
         return judged
-    if found.apart is not None:
-        mismatches, repaired = locate(found.apart, outputs.traced)
+    if found.differing is not None:
+        mismatches, repaired = locate(found.differing, outputs.traced)
         problems = [*outputs.problems, *outputs.beside.unverified]
         other = judge(
-            found.apart, repaired, mismatches, outputs.pairs, problems, beside=outputs.beside
+            found.differing, repaired, mismatches, outputs.pairs, problems, beside=outputs.beside
         )
         if other.verdict != "parity":
-            return _Judged(found.apart, repaired, other)
+            return _Judged(found.differing, repaired, other)
     # what differs on fresh samples and could not be located is unverified there
     return replace(judged, verdict=with_draws(judged.verdict, judged.matched, found))
 
