@@ -214,18 +214,6 @@ def _from_digits(digits: Sequence[tuple[int, int]], shape: tuple[int, ...]) -> A
     )
 
 
-def index_along(shape: Sequence[int], axis: int) -> Array:
-    """At every place of a shape its index along one axis."""
-    index = np.arange(shape[axis], dtype=np.float64)
-    lengths = [-1 if i == axis else 1 for i in range(len(shape))]
-    return np.broadcast_to(index.reshape(lengths), shape)
-
-
-def varying_axes(array: Array) -> list[int]:
-    """The axes along which an array is not the same everywhere."""
-    return [axis for axis in range(array.ndim) if (np.diff(array, axis=axis) != 0).any()]
-
-
 def holds_two_numbers(array: Array) -> bool:
     """Whether an array holds too little to prove an order or a reduction of it.
 

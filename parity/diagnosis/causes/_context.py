@@ -6,8 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 
-from parity.diagnosis.case import Case
-from parity.diagnosis.causes._arrange import index_along, varying_axes
+from parity.diagnosis.case import Case, axes_along
 from parity.diagnosis.causes._limits import OPS_BEFORE_A_REGION, OPS_TO_A_CONVOLUTION
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.view import RegionView
@@ -157,13 +156,15 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
 
 def _followed(tape: Tape, op: Op, value: int, axis: int, run: Replay) -> int | None:
     """Where a move puts an axis; None where it is one no more."""
-    given = {value: index_along(tape.values[value].shape, axis)}
+
+    def move(array: Array) -> Array:
+        return tape.replay("float64", {value: array}, run, only={op.index}).array(op.outputs[0])
+
     try:
-        moved = tape.replay("float64", given, run, only={op.index}).array(op.outputs[0])
+        found = axes_along(move, tape.values[value].shape, axis)
     except ReplayError:
         return None
-    varying = varying_axes(moved)
-    return varying[0] if len(varying) == 1 else None
+    return found[0] if len(found) == 1 else None
 
 
 def exchanges_places(case: Case) -> bool:

@@ -7,7 +7,6 @@ them. Which layout is the right one is not assumed: it is the one that gives the
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from parity.budget import check
-from parity.diagnosis.case import Case
+from parity.diagnosis.case import Case, axes_along
 from parity.diagnosis.causes import Predict
 from parity.diagnosis.causes._attested import part_of, times_added
 from parity.diagnosis.causes._limits import CHANGES_TRIED, LAYOUTS_TRIED, WEIGHTS_CHANGED
@@ -253,16 +252,12 @@ def axis_of(tape: Tape, value: int, axis: int) -> int:
     shape = tape.values[root].shape
     if root == value or tape.producer(root) is not None:
         return axis
-    chain, at = [], value
-    while at != root:
-        op = tape.ops[tape.values[at].op]
-        chain.append(op.index)
-        at = op.inputs[0]
-    places = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)
-    moved = tape.replay("float64", {root: places}, only=chain).array(value)
-    line = np.moveaxis(moved, axis, 0).reshape(moved.shape[axis], -1)[:, 0]
-    along = np.unravel_index(line.astype(np.int64), shape)
-    found = [i for i, one in enumerate(along) if (one != one[0]).any()]
+    moves = tape.graph.ancestors([value])
+
+    def move(array: Array) -> Array:
+        return tape.replay("float64", {root: array}, only=moves).array(value)
+
+    found = [i for i in range(len(shape)) if axis in axes_along(move, shape, i)]
     return found[0] if len(found) == 1 else axis
 
 

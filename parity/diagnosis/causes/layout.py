@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from parity.diagnosis.case import Case
+from parity.diagnosis.case import Case, index_along
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._arrange import (
     Arrangement,
@@ -14,7 +14,6 @@ from parity.diagnosis.causes._arrange import (
     alike,
     arrangement,
     holds_two_numbers,
-    index_along,
     of_index,
     same_bag_at_a_glance,
 )
