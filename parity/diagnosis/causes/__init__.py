@@ -28,7 +28,7 @@ Predict = Callable[[Trial], Array]
 # The families that are asked first, in this order: of explanations that hold alike the first one is
 # reported. Any other module of this package comes after them, by name.
 _ORDER = (
-    *("softmax", "reduction", "dueling", "distributional", "weight_layout", "layout", "reshape"),
+    *("softmax", "reduction", "dueling", "distributional", "weight_layout", "layout"),
     *("shifts", "input_order", "spatial", "crops", "norm", "spread", "batch_statistics"),
     *("activation", "biases", "weights", "recurrent", "recurrent_steps", "unrolled_rnn"),
     *("fused_rnn", "attention", "fused_attention", "positions", "resize", "dropout", "inputs"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from parity.diagnosis.case import Case, axes_along
 from parity.diagnosis.causes._limits import OPS_BEFORE_A_REGION, OPS_TO_A_CONVOLUTION
@@ -17,8 +17,6 @@ from parity.tape import Array, Op, Replay, Tape
 _ATTENDING = PRODUCTS - {"dense"} | {"attention"}
 _IMAGES = CONVOLUTIONS | POOLS | RESIZES
 _EXCHANGED = ([1, 3, 2], [2, 1, 3], [3, 2, 1])  # places of the axes behind the first
-
-Reorder = Callable[[Array], Array]
 
 
 def maps_elementwise(case: Case) -> bool:
