@@ -51,6 +51,10 @@ class Change:
     def name(self) -> str:
         return self.leaf.name or self.candidate.name or f"constant of {self.leaf.array.shape}"
 
+    def made(self, case: Case) -> tuple[Made, Made]:
+        """Of what both are made."""
+        return made(case.reference, self.leaf.id), made(case.candidate, self.candidate.id)
+
     @property
     def is_an_order(self) -> bool:
         """Whether the candidate holds the same numbers, at other places."""
@@ -200,21 +204,16 @@ def _change_in_words(case: Case, change: Change) -> str:
 
     Then what differs is how: no weight holds other numbers.
     """
-    reference, candidate = (
-        made(case.reference, change.leaf.id),
-        made(case.candidate, change.candidate.id),
-    )
+    reference, candidate = change.made(case)
     share = _shares(change)
     name = described(case, change)
     zeros = "" if change.now.any() else f"zeros are read in place of {name}"
-    if not is_moved_alone(case.reference.tape, change.leaf.id):
-        if reference.ops and candidate.holds(reference.without_biases(case.reference.tape)):
-            return ""
-        if change.is_an_order:
-            return f"the numbers of {name} in another order"
-        return zeros or f"other numbers in {name} ({share})"
     tape, read = case.candidate.tape, change.candidate.id
-    if is_moved_alone(tape, read):
+    computed = not is_moved_alone(case.reference.tape, change.leaf.id)
+    if computed and reference.ops:
+        if candidate.holds(reference.without_biases(case.reference.tape)):
+            return ""
+    if computed or is_moved_alone(tape, read):
         if change.is_an_order:
             return f"the numbers of {name} in another order"
         return zeros or f"other numbers in {name} ({share})"
