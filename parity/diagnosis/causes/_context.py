@@ -122,11 +122,7 @@ def makers(side: CaseSide) -> list[Op]:
 
 
 def role_of_axis(case: Case, value: int, axis: int) -> str:
-    """What the convolution that reads a value of the reference takes one of its axes for.
-
-    Returns:
-        "channels" or "places"; "" where none reads it, or what comes between makes other axes.
-    """
+    """What the convolution behind it takes an axis for: "channels", "places", or "" for neither."""
     tape, run = case.reference.tape, case.repaired.reference.run
     stack = [(value, axis % max(1, len(tape.values[value].shape)))]
     seen: set[int] = set()

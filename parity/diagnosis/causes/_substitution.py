@@ -167,10 +167,7 @@ def with_value(case: Case, value: int, form: Form, *sources: int) -> Substituted
 
 
 def in_candidate(case: Case, value: int, form: Form, *sources: int) -> Substituted:
-    """The candidate's region with form(*sources) in the place of one of its values.
-
-    It predicts the reference: the candidate is fixed.
-    """
+    """Predicts the reference by the candidate's region with form(*sources) for one value."""
 
     def run(trial: Trial, change: Form) -> Array:
         arrays = case.candidate_values(trial.given, sources or (value,))
@@ -185,10 +182,7 @@ def alone(x: Array) -> Array:
 
 
 def on_side(predict: Predict, of_candidate: bool) -> tuple[Predict, Predict | None]:
-    """What an explanation says of the candidate and of the reference, by which of them is changed.
-
-    The reference changed gives the candidate's value; the candidate fixed gives the reference's.
-    """
+    """The predictions of the candidate and of the reference, by the one that is changed."""
     return (as_it_is, predict) if of_candidate else (predict, None)
 
 

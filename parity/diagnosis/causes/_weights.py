@@ -169,10 +169,7 @@ def is_looked_up(view: RegionView, value: int) -> bool:
 
 
 def kernel_layout(view: RegionView, value: int) -> tuple[int, ...]:
-    """Which axes of a convolution's kernel are (out, in, *space); () where a value is no kernel.
-
-    The value may be what the kernel is made of.
-    """
+    """Which axes of a kernel, or what it is made of, are (out, in, *space); () of no kernel."""
     tape = view.tape
     for op in view.ops:
         window = tape.window(op) if op.word in CONVOLUTIONS else None
@@ -200,10 +197,7 @@ def changes_in_words(case: Case, found: Sequence[Change]) -> list[str]:
 
 
 def _change_in_words(case: Case, change: Change) -> str:
-    """What is so of a changed weight; "" where the weights are equal and are computed with.
-
-    Then what differs is how: no weight holds other numbers.
-    """
+    """What is so of a changed weight; "" where weights are equal and computed with otherwise."""
     reference, candidate = change.made(case)
     share = _shares(change)
     name = described(case, change)
@@ -243,10 +237,7 @@ def is_moved_alone(tape: Tape, value: int) -> bool:
 
 
 def axis_of(tape: Tape, value: int, axis: int) -> int:
-    """The axis of a leaf that lies along an axis of what moves alone make of it.
-
-    The same where it is no leaf, or several of its axes lie there.
-    """
+    """The leaf's axis along an axis of what moves make of it; that one if several are there."""
     root = tape.before_moves(value)
     shape = tape.values[root].shape
     if root == value or tape.producer(root) is not None:
@@ -268,10 +259,7 @@ def _shares(change: Change) -> str:
 
 
 def read_elsewhere(case: Case, change: Change) -> str:
-    """Why it is not sure that a weight is another one; "" where the candidate has it nowhere else.
-
-    Of two layers of one shape that differ alike, either may have been taken for the other.
-    """
+    """Why a weight may not be another: it is read elsewhere, as by another layer of its shape."""
     reference, candidate = (_reads_outside(side, change.leaf.array) for side in sides(case))
     if reference or not candidate:
         return ""
@@ -340,10 +328,7 @@ def _combinations(
 def _free_for(
     leaf: LeafView, others: Sequence[LeafView], candidate: Sequence[LeafView]
 ) -> Sequence[LeafView]:
-    """The candidate's weights without those that are another one of the reference's.
-
-    Running statistics that were not copied are rather like a scale than like themselves.
-    """
+    """The candidate's weights but others of the reference's: a variance may be like a scale."""
     alike = [other for other in candidate if other.array.size == leaf.array.size]
     if len(alike) < 2:
         return alike

@@ -259,10 +259,7 @@ def _starts_of_parts(shapes: list[tuple[int, ...]], length: int) -> Iterator[set
 
 
 def _channel_axes(case: Case, shape: tuple[int, ...]) -> set[int]:
-    """The axes that may be channels: the last, and after the batch where images are near.
-
-    What a convolution reads has the framework's own layout: its other axes are places.
-    """
+    """The axes that may be channels; what a convolution reads has them where its framework has."""
     last = len(shape) - 1
     if last < 2 or not near_images(case):
         return {last}

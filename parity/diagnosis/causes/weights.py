@@ -178,10 +178,7 @@ def _elsewhere(case: Case, change: Change) -> LeafView | None:
 
 
 def _is_another_layer(case: Case, change: Change, other: LeafView) -> bool:
-    """Whether the candidate reads both weights, the other one more often than the reference.
-
-    Then that weight's layer is an additional one, and the changed weight is where it was.
-    """
+    """Whether the candidate reads both weights: the other one's layer is an additional one."""
     reference, candidate = case.repaired.reference, case.repaired.side
     if not _readers(candidate, change.leaf.array):
         return False
