@@ -91,11 +91,7 @@ def hold_against(
 
 
 def _right(rows: Sequence[FormulaRow], verdict: str) -> Right:
-    """Which model is right in all outputs.
-
-    Models that agree are right or wrong together. One that differs from a right one by giving
-    another shape is wrong.
-    """
+    """Which model is right in all outputs: models that agree are right or wrong together."""
     both = (
         _all([row.reference.right for row in rows]),
         _all([row.candidate.right if row.candidate else None for row in rows]),
