@@ -19,7 +19,7 @@ import numpy as np
 
 from parity.diagnosis import limits
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Predict
+from parity.diagnosis.trial import Predict
 from parity.tape import Array
 
 # An inside epsilon is added to the variance, an outside one to its root; else it is the least

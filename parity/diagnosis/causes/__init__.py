@@ -20,10 +20,9 @@ from functools import cache
 from typing import Any
 
 from parity.diagnosis.case import Case
+from parity.diagnosis.trial import Predict as Predict
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
-
-Predict = Callable[[Trial], Array]
 
 # The families that are asked first, in this order: of explanations that hold alike the first one is
 # reported. Any other module of this package comes after them, by name.
