@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from functools import partial
 from operator import is_
 from types import CellType, FunctionType, ModuleType
 from typing import Any
@@ -176,18 +178,17 @@ def of_attributes(thing: Any, names: Collection[str]) -> Ways:
         found = ((name, getattr(thing, name, _NONE)) for name in names)
         return {name: item for name, item in found if item is not _NONE}
 
-    return read, lambda now, items: _rewrite(
-        now, items, lambda name, item: setattr(thing, name, item), lambda name: delattr(thing, name)
-    )
+    return _one_by_one(read, partial(setattr, thing), partial(delattr, thing))
 
 
 def of_globals(places: dict[str, Any], names: Collection[str]) -> Ways:
     """The globals that a function reads or sets; what it imports stays."""
-    return lambda: {
-        name: places[name]
-        for name in names
-        if name in places and not isinstance(places[name], ModuleType)
-    }, lambda now, items: _rewrite(now, items, places.__setitem__, places.__delitem__)
+
+    def read() -> Items:
+        found = ((name, places[name]) for name in names if name in places)
+        return {name: item for name, item in found if not isinstance(item, ModuleType)}
+
+    return _one_by_one(read, places.__setitem__, places.__delitem__)
 
 
 def of_class(kind: type) -> Ways:
@@ -199,47 +200,38 @@ def of_class(kind: type) -> Ways:
             name: item for name, item in held if name[:2] != "__" or isinstance(item, FunctionType)
         }
 
-    return read, lambda now, items: _rewrite(
-        now, items, lambda name, item: setattr(kind, name, item), lambda name: delattr(kind, name)
-    )
+    return _one_by_one(read, partial(setattr, kind), partial(delattr, kind))
 
 
 def of_cells(cells: Mapping[str, CellType]) -> Ways:
     """What a function was made with, by name."""
 
-    def write(now: Items, items: Items) -> None:
-        for name, item in items.items():
-            cells[name].cell_contents = item
+    def read() -> Items:
+        found = {}
+        for name, cell in cells.items():
+            with suppress(ValueError):  # it is empty
+                found[name] = cell.cell_contents
+        return found
 
-    return lambda: {name: cell.cell_contents for name, cell in cells.items() if _full(cell)}, write
-
-
-def _full(cell: CellType) -> bool:
-    try:
-        return cell.cell_contents is not cell
-    except ValueError:
-        return False
+    return _one_by_one(read, lambda name, item: setattr(cells[name], "cell_contents", item))
 
 
 def of_objects(array: Any) -> Ways:
     """An array of Python objects."""
-
-    def write(_: Items, items: Items) -> None:
-        for at, item in items.items():
-            array.flat[at] = item
-
-    return lambda: dict(enumerate(array.flat)), write
+    return _one_by_one(lambda: dict(enumerate(array.flat)), array.flat.__setitem__)
 
 
-def _rewrite(
-    now: Items,
-    items: Items,
+def _one_by_one(
+    read: Callable[[], Items],
     put: Callable[[Any, Any], object],
-    drop: Callable[[Any], object],
-) -> None:
-    for name, item in items.items():
-        if now.get(name, _NONE) is not item:
-            put(name, item)
-    for name in now:
-        if name not in items:
-            drop(name)
+    drop: Callable[[Any], object] = lambda _: None,
+) -> Ways:
+    def write(now: Items, items: Items) -> None:
+        for name, item in items.items():
+            if now.get(name, _NONE) is not item:
+                put(name, item)
+        for name in now:
+            if name not in items:
+                drop(name)
+
+    return read, write
