@@ -76,18 +76,23 @@ def with_layouts(
         or ("NHWC" if load(m.framework).TRAITS.weights.takes_channels_last(m.obj) else "NCHW")
         for m in models
     ]
+
+    def given(both: tuple[Model, Model], note: str = "") -> tuple[tuple[Model, Model], Inputs, str]:
+        return both, example_inputs(both) if inputs is None else inputs, note
+
     stated = all(model.input_layout or model.inputs is not None for model in models)
     if stated or "NHWC" not in own:
-        return models, example_inputs(models) if inputs is None else inputs, ""
+        return given(models)
     first, second = (wrap(m, input_layout=layout) for m, layout in zip(models, own, strict=True))
     note = ", ".join(f"{m.name} takes {layout}" for m, layout in zip(models, own, strict=True))
-    guessed = (first, second), example_inputs((first, second)) if inputs is None else inputs, note
-    ways = [guessed, (models, example_inputs(models) if inputs is None else inputs, "")]
-    for way in ways if inputs is None else ways[::-1]:
+    ways = [given((first, second), f"images: {note}"), given(models)]
+    ways = ways if inputs is None else ways[::-1]
+    for way in ways:
+        both, tried, _ = way
         try:
-            for model in way[0]:
-                fitted(model, way[0][0], inputs_for(model, way[0][0], way[1]))
+            for model in both:
+                fitted(model, both[0], inputs_for(model, both[0], tried))
         except (ModelError, InputError):
             continue
-        return *way[:2], f"images: {way[2]}" if way[2] else ""
-    return ways[0 if inputs is None else 1]  # which fails again, and says why
+        return way
+    return ways[0]  # which fails again, and says why
