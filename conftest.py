@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 from benchmarks.seeds import seed_all
-from parity.frameworks.import_logs import silence
+from parity.frameworks.import_hooks import silence
 
 pytest_plugins = ["pytester"]
 

@@ -18,17 +18,17 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 _HEAD = """\
 # Causes
 
-What a divergence may come from. A cause is told only with its evidence: the one change that it
+What a divergence may come from. A cause is reported only with its evidence: the one change that it
 names, made to what the reference computes, gives the candidate's value to rounding on the user's
 inputs and on generated ones. It is *confirmed* when the fix alone makes the candidate reconverge:
 what the repaired candidate would give, as the cause predicts it, is substituted into the
 candidate's own float64 run, and everything that depends on it is the reference's, down to the
 outputs or to the next divergence. A cause that fits without that, or whose prediction is read off
-what it should predict, is told as *consistent with the evidence, not proved*, with the reason
+what it should predict, is reported as *consistent with the evidence, not proved*, with the reason
 ([decision 0012](decisions/0012-confirmed-is-measured.md)). Where nothing holds, the report says
 `unexplained`, and what comes closest.
 
-`weights-not-shared` is told before anything is located, and never as confirmed: the models'
+`weights-not-shared` is reported before anything is located, and never as confirmed: the models'
 weight matrices hold as many numbers, and none of the one is in the other, in any arrangement,
 precision or multiple, nor a gate of a cell that one of them joins. Transfer them
 (`parity.transfer`), or compare what the models are made of (`parity.structure`).

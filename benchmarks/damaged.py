@@ -193,7 +193,7 @@ def _run() -> dict[str, Any]:
         "entries": ["test_a.py::test_port: net -> port"],
         "report": _report(),
     }
-    return {"schema": 1, "parity": parity.__version__, "comparisons": [made]}
+    return {"schema": 2, "parity": parity.__version__, "comparisons": [made]}
 
 
 def _write_report(path: Path) -> None:
@@ -258,9 +258,10 @@ def _writer(form: str) -> Callable[[Path], None]:
 
 
 def _read_report(path: Path) -> object:
-    from parity.report.html.render import read, render
+    from parity.report.html.render import render
+    from parity.report.schema import read
 
-    return render(read(path))
+    return render(read(path, ""))
 
 
 def _add_to_history(path: Path) -> object:

@@ -31,7 +31,7 @@ This page is written from the code by `python -m benchmarks.messages --write doc
 """
 # of which files, below parity/; the first that fits
 _AREAS = {
-    "The command line": ("cli.py", "cli_arguments.py", "commands/"),
+    "The command line": ("cli.py", "commands/"),
     "In pytest": ("pytest_plugin.py", "pytest_run/"),
     "The baseline": ("baseline/",),
     "Saved reports": ("report/",),
@@ -96,7 +96,7 @@ def messages(package: Path = PACKAGE) -> Iterator[Message]:
                     own[f"{kind}, on the command line"] = node.args[1]
                 for told, argument in own.items():
                     message = Message(file, told, _text(argument, constants))
-                    if re.search(r"[a-z]{3}", message.stem):  # not another error's text, handed on
+                    if re.search(r"[A-Za-z]{3}", message.stem):  # not another error's, passed on
                         yield message
 
 

@@ -19,7 +19,7 @@ def picture() -> str:
     """Writes docs/report.svg from a comparison."""
     import parity
     from examples import c51_dueling
-    from parity.frameworks.import_logs import silence_imports
+    from parity.frameworks.import_hooks import silence_imports
 
     silence_imports()
     report = parity.compare(

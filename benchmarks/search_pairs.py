@@ -80,7 +80,7 @@ class Pair:
     """Two models and what they take.
 
     Attributes:
-        shows: on which observations they part; "" where on none.
+        shows: on which observations they diverge; "" where on none.
         models: each with its framework.
         observations: what is drawn.
     """

@@ -120,7 +120,7 @@ def _resident(process: int) -> float:
 
 def measured(name: str) -> dict[str, Any]:
     import parity
-    from parity.preprocessing import plain
+    from parity.inputs.preprocessing import plain
 
     reference, candidate, inputs = CASES[name].build()
     models = [parity.wrap(model) for model in (reference, candidate)]

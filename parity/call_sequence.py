@@ -10,8 +10,8 @@ from collections.abc import Callable, ItemsView, KeysView, Mapping, ValuesView
 from functools import partial
 from typing import Any
 
-from parity.binding import bind
 from parity.errors import UsageError
+from parity.inputs.binding import bind
 from parity.model import Model, name_of, wrap
 
 Step = str | Callable[..., Any]

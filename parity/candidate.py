@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from parity import budget
-from parity.aligned import aligned
 from parity.architecture import structural_differences
+from parity.diagnosis.aligned import aligned
 from parity.diagnosis.closing_checks import close
+from parity.diagnosis.distribution_laws import in_law_of
 from parity.diagnosis.doubtful_divergences import doubted
 from parity.diagnosis.draw_notes import with_draws
 from parity.diagnosis.host_outputs import Beside, by_value, judge_beside
@@ -22,7 +23,6 @@ from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import PlainRun
 from parity.diagnosis.unshared import unshared
 from parity.diagnosis.verdict import Verdict, judge
-from parity.distribution_laws import as_told
 from parity.findings import StructuralDifference
 from parity.matching.match import Indexed, Match, match
 from parity.measures.heads import paired_heads
@@ -165,14 +165,14 @@ def _on_fresh_samples(judged: _Judged, outputs: _Outputs) -> _Judged:
     found = redraw(judged.matched, outputs.traced)
     if found is None:
         return judged
-    if found.apart is not None:
-        mismatches, repaired = locate(found.apart, outputs.traced)
+    if found.differing is not None:
+        mismatches, repaired = locate(found.differing, outputs.traced)
         problems = [*outputs.problems, *outputs.beside.unverified]
         other = judge(
-            found.apart, repaired, mismatches, outputs.pairs, problems, beside=outputs.beside
+            found.differing, repaired, mismatches, outputs.pairs, problems, beside=outputs.beside
         )
         if other.verdict != "parity":
-            return _Judged(found.apart, repaired, other)
+            return _Judged(found.differing, repaired, other)
     # what differs on fresh samples and could not be located is unverified there
     return replace(judged, verdict=with_draws(judged.verdict, judged.matched, found))
 
@@ -221,7 +221,7 @@ def _by_formula(
 ) -> ByFormula | None:
     if formula is None:
         return None
-    formula = as_told(formula, reference.tape)
+    formula = in_law_of(formula, reference.tape)
     answers = pair_outputs(reference.tape, formula)
     verdict = judged.verdict.verdict
     return hold_against(formula, *answers, judged.matched, outputs.pairs, verdict)

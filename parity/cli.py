@@ -9,18 +9,14 @@ import argparse
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Any
 
 from parity import __version__
-from parity.baseline import command as baseline
-from parity.commands import compare, report, transfer, weights
-from parity.commands.shared import show
+from parity.commands import baseline, compare, demo, doctor, history, report, transfer, weights
+from parity.commands.printing import flush
 from parity.errors import InputError, ParityError, UsageError
 from parity.escape import for_terminal
-from parity.history import command as history
-from parity.printing import flush, put
-from parity.report.bar import bar
 
+_COMMANDS = compare, weights, transfer, report, baseline, history, demo, doctor
 _USAGE = 2
 _ENVIRONMENT = 3
 _INTERRUPTED = 130
@@ -65,33 +61,6 @@ def parser() -> argparse.ArgumentParser:
     )
     found.add_argument("--version", action="version", version=f"parity {__version__}")
     commands = found.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (compare, weights, transfer, report, baseline, history):
+    for command in _COMMANDS:
         command.add(commands)
-    _add_demo_and_doctor(commands)
     return found
-
-
-def _add_demo_and_doctor(commands: Any) -> None:
-    demo = commands.add_parser(
-        "demo", help="compare an agent's network in torch, Keras (with a fault) and Chainer"
-    )
-    demo.set_defaults(run=_demo)
-    doctor = commands.add_parser(
-        "doctor", help="show what can change numbers here: versions, threads, flags"
-    )
-    doctor.set_defaults(run=_doctor)
-
-
-def _demo(options: argparse.Namespace) -> int:
-    from parity.demo import run
-
-    with bar():
-        found = run()
-    return show(found)
-
-
-def _doctor(options: argparse.Namespace) -> int:
-    from parity.doctor import examine
-
-    put(for_terminal(examine()))
-    return 0

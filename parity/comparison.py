@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from parity import budget, layout_advice
+from parity import budget
 from parity.candidate import RECORDING, WHOLE, compare_candidate, structure_of
 from parity.diagnosis.oracle import record_formula
 from parity.diagnosis.output_pairs import pair_outputs
@@ -15,6 +15,7 @@ from parity.diagnosis.replay_check import PlainRun, plain_run, same_samples
 from parity.errors import InputError, ReplayError
 from parity.frameworks import load
 from parity.frameworks.invoke import own_arithmetic
+from parity.inputs import layout_advice
 from parity.keeping import lost, one_comparison
 from parity.matching.counts import as_ran, with_counts_as_ran
 from parity.matching.match import Indexed

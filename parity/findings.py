@@ -45,7 +45,7 @@ class Cause:
         inputs: the number of inputs on which it was tried; all but the first are generated.
         evidence: further facts that can be checked by eye.
         edit: how to fix the candidate's line: (the call as it is, the call as it should be).
-        equally: kinds of causes that explain it as well and assume no more.
+        alternatives: kinds of causes that explain it as well and assume no more.
         unproved: why it is consistent with the evidence and not proved; "" where it is confirmed.
     """
 
@@ -58,7 +58,7 @@ class Cause:
     inputs: int
     evidence: tuple[str, ...] = ()
     edit: tuple[str, str] | None = None
-    equally: tuple[str, ...] = ()
+    alternatives: tuple[str, ...] = ()
     unproved: str = ""
 
 
@@ -103,7 +103,8 @@ class Divergence:
         order: how the axes of the reference's lie in the candidate's: `same`, `NHWC`, `acb`; ""
             where that is not known.
         leaves: parameters and constants there that differ.
-        met: whether everything downstream agrees once this is repaired, up to the next divergence.
+        reconverges: whether everything downstream agrees once this is repaired, up to the next
+            divergence.
         random: whether random numbers are drawn there, in each model.
         detail: what else is known of it, in a sentence.
         cause: why, if it could be proved.
@@ -124,7 +125,7 @@ class Divergence:
     shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     order: str = ""
     leaves: tuple[LeafDifference, ...] = ()
-    met: bool = True
+    reconverges: bool = True
     random: tuple[bool, bool] = (False, False)
     detail: str = ""
     cause: Cause | None = None

@@ -98,6 +98,10 @@ class TapeGraph:
         """Indices of the operations that lead to an output."""
         return self.ancestors(self.outputs.values())
 
+    def is_used(self, value: int) -> bool:
+        """Whether a value is an output, or an operation on the way to one reads it."""
+        return not self.used.isdisjoint(self.consumers[value]) or value in self.outputs.values()
+
     def descendants(self, value: int) -> set[int]:
         """Values that depend on a value, without itself."""
         found = {value}

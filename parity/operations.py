@@ -74,7 +74,7 @@ WORDS: Mapping[str, str] = {
     "sigmoid": "1 / (1 + exp(-x))",
     "tanh": "",
     "relu": "max(x, 0)",
-    "relu6": "min(max(x, 0), a cap), 6 if untold",
+    "relu6": "min(max(x, 0), a cap), 6 if not given",
     "leaky_relu": "x, or a slope of it below 0",
     "prelu": "the same with a learned slope",
     "threshold": "x above a number, another number below",
@@ -226,6 +226,13 @@ SETTINGS: Mapping[str, str] = {
     "scalar": "the number that it takes beside its tensors",
     "factor": "of the second addend",
     "training": "whether a norm takes the statistics of the batch",
+    "transposes_first": "whether a product swaps the last two axes of its first factor",
+    "transposes_second": "the same of its second factor",
+    "block": "for each axis of space, at what distance places go into the batch together",
+    "margins": "for each axis of space, what is put around before that",
+    "normalised_shape": "the lengths of the axes that a norm of each sample works along",
+    "outer_scale": "what an ELU multiplies its result by",
+    "inner_scale": "what it multiplies x by, below 0",
 }
 
 
@@ -237,10 +244,12 @@ def kernel_name(kind: str) -> str:
 def table(spellings: Mapping[str, str]) -> dict[str, str]:
     """The word of each kernel, of the kernels' names (`kernel_name`) by word.
 
+    A kernel whose name is the word needs no entry.
+
     Raises:
         ValueError: a word is none of `WORDS`, or a kernel stands under two.
     """
-    found: dict[str, str] = {}
+    found = {kernel_name(word): word for word in WORDS}
     for word, names in spellings.items():
         if word not in WORDS:
             raise ValueError(f"{word!r} is no word of parity.operations")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parity import layout_advice
 from parity.draws.repeated import joined
 from parity.draws.settled import settle
 from parity.errors import InputError
 from parity.frameworks import load
+from parity.inputs import layout_advice
 from parity.keeping import other_generators
 from parity.model import Inputs, Model, as_arrays, flatten_inputs, lay_out, wrap
 from parity.tape import Tape

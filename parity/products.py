@@ -39,14 +39,27 @@ class Product:
         return left, right, result
 
 
-def matrix_product(op: Op, tape: Tape) -> Product | None:
-    """That of an operation whose word states which factors it has, and that swaps no axes."""
+def product_of(op: Op, tape: Tape, dense_transposed: bool = False) -> Product | None:
+    """The product that an operation is, by its word and the settings of `parity.operations`.
+
+    Args:
+        dense_transposed: whether the weight of `dense` is (out, in).
+    """
     if op.word == "dense" and len(op.inputs) in (2, 3):
         bias = op.inputs[2] if len(op.inputs) == 3 else None
-        return Product((op.inputs[0], op.inputs[1]), bias)
-    if op.word == "matmul" and len(op.inputs) == 2:
-        return Product((op.inputs[0], op.inputs[1]))
-    return None
+        return Product((op.inputs[0], op.inputs[1]), bias, (False, dense_transposed))
+    if op.word not in ("matmul", "einsum", "tensordot") or len(op.inputs) != 2:
+        return None
+    factors = op.inputs[0], op.inputs[1]
+    if op.word == "matmul":
+        first, second = (tape.setting(op, f"transposes_{one}") for one in ("first", "second"))
+        return Product(factors, transposed=(bool(first), bool(second)))
+    ranks = [len(tape.values[v].shape) for v in (*factors, op.outputs[0])]
+    if op.word == "einsum":
+        equation = einsum_equation(str(tape.setting(op, "equation", "")), ranks)
+    else:
+        equation = tensordot_equation(tape.setting(op, "axes"), ranks)
+    return Product(factors, equation=equation) if equation else None
 
 
 def einsum_equation(text: str, ranks: Sequence[int]) -> str:

@@ -43,7 +43,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def say(phase: str) -> None:
-    """Tells a phase of unknown length."""
+    """Reports a phase of unknown length."""
     listener = _LISTENER.get()
     if listener is not None:
         listener(Step(phase))
@@ -72,7 +72,7 @@ class Phases:
         self.reach(1.0)
 
     def reach(self, share: float, more: float | None = None, later: float | None = None) -> None:
-        """Tells how much of this phase is done.
+        """Reports how much of this phase is done.
 
         Args:
             share: in 0..1.

@@ -7,10 +7,12 @@ the layer and the user's line, and gives a `Tape` in the end.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from parity.draws.host import Host, HostDraw
 from parity.host_reads import HostReads, is_written
 from parity.keeping.walk import held_by
 from parity.operations import kernel_name
-from parity.outputs import Outputs
+from parity.outputs.flatten import Outputs
 from parity.tape import Adapter, Array, LeafKind, Native, Op, Role, Site, Tape, Value
 
 
@@ -54,11 +56,28 @@ class Recorder:
         self.instead = "Keep them tensors"
         self.host = Host(framework=adapter.name)
         self.states: set[int] = set()
+        self.lock = threading.RLock()  # a model may give work to several threads
+        self.done = False  # of a thread that outlives the run nothing is recorded
+        self._reading = False
         self._read: list[int] = []
         self._ids: dict[int, int] = {}
         self._keep: list[Native] = []
         self._live: set[int] = set()  # values that an input of the model reaches
         self._stack = CallStack(sys._getframe(1), is_layer, layers, root, separator)
+
+    @property
+    def watches(self) -> bool:
+        """Whether what runs now is the model's, and no reading of values by the recording."""
+        return not (self._reading or self.done)
+
+    @contextlib.contextmanager
+    def unwatched(self) -> Iterator[None]:
+        """Within it the recording itself reads values."""
+        reading, self._reading = self._reading, True
+        try:
+            yield
+        finally:
+            self._reading = reading
 
     def find(self, tensor: Native) -> int | None:
         """The value id of a tensor that was seen before, by identity."""

@@ -12,7 +12,6 @@ from parity.numerics.difference import Difference
 from parity.rl.decisions import Decisions
 from parity.tape import Array
 
-SCHEMA = 1  # of the JSON report
 _SEVERITY = {"parity": 0, "unverified": 1, "diverged": 2}
 Right = Literal["both", "reference", "candidate", "neither", "unknown"]
 

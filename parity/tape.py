@@ -107,6 +107,10 @@ class Tape:
             self._wide[value] = self.adapter.cast(self.recorded[value], precision)
         return self._wide[value]
 
+    def recorded_array(self, value: int) -> Array:
+        """A value as it was during the run."""
+        return self.adapter.to_numpy(self.recorded[value])
+
     def producer(self, value: int) -> Op | None:
         index = self.values[value].op
         return self.ops[index] if index >= 0 else None

@@ -17,7 +17,7 @@ def quieten() -> None:
 
     import numpy as np
 
-    from parity.frameworks.import_logs import silence
+    from parity.frameworks.import_hooks import silence
 
     silence()
     warnings.simplefilter("ignore")

@@ -147,7 +147,7 @@ def _dilated(graph: Graph, before: Op, op: Op, window: Window) -> Geometry:
             given.append(one.outputs[0])
         elif one.word == "squeeze":
             todo.add(one.outputs)
-    blocks, pads = before.attributes.get("block_shape"), before.attributes.get("paddings")
+    blocks, pads = (tape.setting(before, name) for name in ("block", "margins"))
     if blocks and given and len(blocks) < len(axes):  # of a sequence, as images of one row
         dilation = (*windows.dilation[: -len(blocks)], *blocks)
         return replace(windows, dilation=dilation, before=())

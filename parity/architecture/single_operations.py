@@ -54,14 +54,14 @@ def _with_parameter(graph: Graph, op: Op) -> Read:
 
 
 def _elu(graph: Graph, op: Op) -> Read | None:
-    scale, inner = (float(op.attributes.get(name, 1)) for name in ("scale", "input_scale"))
+    scale, inner, alpha = (
+        float(graph.tape.setting(op, name, 1)) for name in ("outer_scale", "inner_scale", "alpha")
+    )
     if abs(scale - _SELU_SCALE) < 1e-6:
         return "selu", {}
     if scale != 1:
         return None
-    return (
-        (op.word, {"alpha": float(op.attributes.get("alpha", 1))}) if inner == 1 else ("celu", {})
-    )
+    return (op.word, {"alpha": alpha}) if inner == 1 else ("celu", {})
 
 
 def _softmax(graph: Graph, op: Op) -> Read:
@@ -71,14 +71,15 @@ def _softmax(graph: Graph, op: Op) -> Read:
 
 
 def _norm(graph: Graph, op: Op) -> Read:
-    given, found = op.attributes, {}
-    epsilon, groups = (graph.tape.setting(op, name) for name in ("epsilon", "groups"))
+    found = {}
+    names = "epsilon", "groups", "normalised_shape"
+    epsilon, groups, shape = (graph.tape.setting(op, name) for name in names)
     if isinstance(epsilon, (int, float)):
         found["epsilon"] = float(epsilon)
     if op.word == "group_norm" and groups is not None:
         found["groups"] = int(groups)
-    elif "normalized_shape" in given:
-        found["normalised"] = math.prod(given["normalized_shape"])
+    elif shape is not None:
+        found["normalised"] = math.prod(shape)
     elif op.word == "layer_norm":
         found["normalised"] = graph.tape.values[op.inputs[0]].shape[-1]
     return op.word, found

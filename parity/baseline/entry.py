@@ -220,7 +220,7 @@ def _split(part: str) -> tuple[str, int]:
 def _difference(found: Mapping[str, Any] | None) -> float | None:
     if found is None:
         return None
-    return float("inf") if found["masks_differ"] else _rounded(found["relative"])
+    return float("inf") if found["nonfinite_differ"] else _rounded(found["relative"])
 
 
 def _rounded(number: float | str | None) -> float | None:

@@ -98,12 +98,12 @@ def _vanished(was: Entry, now: Entry) -> Iterator[_Facts]:
 
 
 def _diverged_layers(was: Entry, now: Entry) -> Iterator[_Facts]:
-    """Where the verdict is what it was, and the models part at another layer."""
+    """Where the verdict is what it was, and the models diverge at another layer."""
     for layer, before in was.layers.items():
         after = now.layers.get(layer)
         if after and after.verdict == "diverged" != before.verdict:
             yield (
-                *(layer, "the models part", before.verdict, after.verdict),
+                *(layer, "the models diverge", before.verdict, after.verdict),
                 f"{_FIND} and the line; {_UPDATE}",
             )
 

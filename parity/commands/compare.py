@@ -65,7 +65,7 @@ def _compare(options: argparse.Namespace) -> int:
         if not budget.is_one(value):
             raise UsageError(f"--{name}: give a positive number.")
     inputs = inputs_from(options)
-    from parity.cli_arguments import load_model
+    from parity.commands.models import load_model
     from parity.comparison import compare
 
     with bar():

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from parity.commands.printing import put
 from parity.commands.shared import check_writable
 from parity.errors import ParityError, UsageError
 from parity.escape import for_terminal
-from parity.printing import put
 from parity.progress import say
 from parity.report.bar import bar
 
@@ -32,12 +32,14 @@ def _report(options: argparse.Namespace) -> int:
     check_writable(options.output, "--output")
     if not Path(options.saved).exists():
         raise UsageError(f"There is no file {options.saved}.")
-    from parity.report.html.render import read, save
+    from parity.report.html.render import save
+    from parity.report.schema import read
 
     try:
         with bar():
             say("drawing the page")
-            save(options.output, read(options.saved))
+            advice = "Name a file that report.save or --parity-report wrote."
+            save(options.output, read(options.saved, advice))
     except OSError as error:
         raise ParityError(f"--output: {options.output} could not be written: {error}") from error
     put(f"wrote {for_terminal(options.output)}")

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from parity.commands.printing import put
 from parity.errors import ParityError, UsageError
-from parity.printing import put
 
 if TYPE_CHECKING:
     from parity.report.report import Report
@@ -51,8 +51,9 @@ def add_inputs(command: argparse.ArgumentParser) -> None:
 
 def inputs_from(options: argparse.Namespace) -> Any:
     """What the options of `add_inputs` name, or None."""
-    from parity.cli_arguments import random_inputs, search_here
-    from parity.frameworks.import_logs import silence_imports
+    from parity.commands.models import search_here
+    from parity.frameworks.import_hooks import silence_imports
+    from parity.inputs.arrays import random_inputs
 
     if options.seed < 0:
         raise UsageError("--seed: give 0 or a positive number.")
@@ -75,7 +76,7 @@ def inputs_from(options: argparse.Namespace) -> Any:
 
 def check_names(*models: str) -> None:
     """Says before anything is loaded that a word names no model."""
-    from parity.cli_arguments import check_name
+    from parity.commands.models import check_name
 
     for text in models:
         check_name(text)

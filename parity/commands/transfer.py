@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import Any
 
+from parity.commands.printing import put
 from parity.commands.shared import (
     EXIT_CODES,
     FORM,
@@ -19,7 +20,6 @@ from parity.commands.shared import (
 )
 from parity.errors import UsageError
 from parity.escape import for_terminal
-from parity.printing import put
 from parity.report.bar import bar
 
 
@@ -74,7 +74,7 @@ def _transfer(options: argparse.Namespace) -> int:
     named = (options.source if of_model else None, options.target, options.source_model)
     check_names(*filter(None, named))
     inputs = inputs_from(options)
-    from parity.cli_arguments import load_model
+    from parity.commands.models import load_model
     from parity.weights.transfer import transfer
 
     with bar():

@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import Any
 
+from parity.commands.printing import put
 from parity.commands.shared import (
     FORM,
     add_inputs,
@@ -15,7 +16,6 @@ from parity.commands.shared import (
     write_text,
 )
 from parity.escape import for_terminal
-from parity.printing import put
 from parity.report.bar import bar
 
 
@@ -38,7 +38,7 @@ def _weights(options: argparse.Namespace) -> int:
         check_writable(options.json)
     check_names(options.model)
     inputs = inputs_from(options)
-    from parity.cli_arguments import load_model
+    from parity.commands.models import load_model
     from parity.weights.inventory import inventory
 
     with bar():

@@ -7,7 +7,7 @@ regions are run on all of them, and what explains a divergence must explain it o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -211,11 +211,8 @@ class Case:
     def _axis(self, axis: int, lay: Callable[[Array], Array]) -> int:
         shape = self.reference.value.shape
         axis %= len(shape)
-        steps = np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
-        laid = lay(np.broadcast_to(steps, shape))
-        vary = [i for i in range(laid.ndim) if (np.diff(laid, axis=i) != 0).any()]
-        axis = vary[-1] if vary else axis
-        return -1 if axis == laid.ndim - 1 else axis
+        axis = [axis, *axes_along(lay, shape, axis)][-1]
+        return -1 if axis == lay(np.empty(shape)).ndim - 1 else axis
 
     def replays(
         self, given: Mapping[int, Array], precision: Precision = "float64"
@@ -272,6 +269,19 @@ def case_of(
     except ReplayError:  # on the reference's draws the candidate's value is of another size
         return None
     return case
+
+
+def index_along(shape: Sequence[int], axis: int) -> Array:
+    """At every place of a shape its index along one axis."""
+    index = np.arange(shape[axis], dtype=np.float64)
+    lengths = [-1 if i == axis else 1 for i in range(len(shape))]
+    return np.broadcast_to(index.reshape(lengths), shape)
+
+
+def axes_along(lay: Callable[[Array], Array], shape: Sequence[int], axis: int) -> list[int]:
+    """The axes that lie along one axis of a shape once an array of it is laid out otherwise."""
+    laid = lay(index_along(shape, axis))
+    return [i for i in range(laid.ndim) if (np.diff(laid, axis=i) != 0).any()]
 
 
 def _as_finite(trial: Trial, first: Trial) -> bool:

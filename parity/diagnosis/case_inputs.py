@@ -81,11 +81,7 @@ class CaseInputs:
 
     @cached_property
     def _links(self) -> dict[int, frozenset[int]]:
-        """Operations that make one input of others, by the value made.
-
-        One side may read v + a where the other reads v and a, or a mask of what v exceeds: redrawn
-        independently they would not fit.
-        """
+        """What makes one input of others, by value: v and v + a, each redrawn, do not fit."""
         tape = self._repaired.reference.tape
         starts = {tape.before_moves(value) for value in (*self._cut, *self._exact_cut)}
         found = {}
@@ -118,11 +114,7 @@ class CaseInputs:
         return reference == candidate and len(self.partners) == len(self.candidate_entering)
 
     def _exact_partners(self) -> tuple[dict[int, int], tuple[int, ...]]:
-        """See `exact`; empty where the regions read others: redrawn on one side they would not fit.
-
-        Returns:
-            These, and all values of the reference that they or its own region start from.
-        """
+        """`exact`, and what either region starts from; both empty where they read others."""
         tape = self._repaired.reference.tape
         ours = [v for v in self._regions[0].boundary() if not _floating(self._runs[0], v)]
         read = [v for v in self._regions[1].boundary() if not _floating(self._runs[1], v)]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from parity.diagnosis import limits
-from parity.diagnosis.other_samples import names_of
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import PlainRun
@@ -26,12 +25,12 @@ def chance_may_be_why(
     """
     try:
         reference, candidate = (
-            [side.redrawn(turn) for turn in range(limits.CHANCE_TURNS) if side.redrawn]
-            for side in plain
+            [side.redrawn(turn) for turn in range(limits.CHANCE_TURNS)] for side in plain
         )
     except ParityError:  # one does not take the numbers that it may draw: its runs tell nothing
         return True
-    for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
+    for pair in pairs:
+        name, other = pair.names
         laid_out = [
             in_reference_layout(matched, pair, one[other]) for one in candidate if other in one
         ]

@@ -7,7 +7,7 @@
 
 Matching compares each operation on the reference's own values, so what it calls parity is so of the
 operations. These look at the outputs alone, and trust nothing that was found on the way. (That
-every output is compared at all is seen to where outputs are read: `parity.outputs`.)
+every output is compared at all is seen to where outputs are read: `parity.outputs.flatten`.)
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from parity.diagnosis.lost_digits import lost_in_float32_alone
 from parity.diagnosis.low_precision import in_half_precision, in_the_same_formats, loosened
 from parity.diagnosis.masks import unwritten_masks
 from parity.diagnosis.moved_outputs import lost_in_float64, moved_outputs
-from parity.diagnosis.other_samples import names_of
 from parity.diagnosis.output_rounding import (
     ComparedOutput,
     are_accounted,
@@ -378,9 +377,11 @@ def not_drawn(
     matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
 ) -> list[OutputPair]:
     """The outputs that random draws change in neither model."""
-    named = zip(pairs, *names_of(matched, pairs), strict=True)
-    drawn = [one.drawn for one in plain]
-    return [pair for pair, a, b in named if a not in drawn[0] and b not in drawn[1]]
+    return [
+        pair
+        for pair in pairs
+        if not any(name in one.drawn for one, name in zip(plain, pair.names, strict=True))
+    ]
 
 
 def draws_by_itself(matched: Match) -> bool:

@@ -77,7 +77,7 @@ def diagnose(proofs: Proofs, mismatch: Mismatch) -> Diagnosis:
             inputs=found.inputs,
             evidence=told.evidence,
             edit=suggest(site, told.edit) if site is not None and told.edit is not None else None,
-            equally=found.equally,
+            alternatives=found.alternatives,
         ),
     )
 

@@ -116,7 +116,7 @@ def _divergence(
         shapes=diagnosis.shapes or _shapes(matched, mismatch),
         order=diagnosis.order,
         leaves=tuple(dict.fromkeys(_leaf(matched, leaf) for leaf in mismatch.leaves)),
-        met=mismatch.reconverges,
+        reconverges=mismatch.reconverges,
         random=mismatch.random,
         detail=detail,
         cause=diagnosis.cause,

@@ -20,7 +20,7 @@ def with_draws(verdict: Verdict, matched: Match, found: Redrawn) -> Verdict:
         "samples in as inputs, or run the models in eval mode."
         for unit in found.unknown
     ]
-    if found.apart is not None:
+    if found.differing is not None:
         reasons.append(
             "on fresh samples, the same for both models, the outputs differ, and no operation was "
             "found that makes them differ: decisions that depend on the draws differ there"
@@ -62,7 +62,7 @@ def _paired(choice: Choice, unit: Unit, found: Redrawn) -> str:
             f"draws paired exactly: {choice.reference.draw} and {unit.draw} at the same "
             "probabilities"
         )
-    if found.needed and found.apart is None:
+    if found.needed and found.differing is None:
         how += (
             f"; {found.decisions} decisions made of draws agree, a difference in "
             f"{5 / found.decisions:.1%} of them would have been seen"

@@ -37,10 +37,7 @@ def enclosures(case: Case) -> Iterator[Case]:
 
 
 def _loop(case: Case) -> Case | None:
-    """The smallest case around this one that holds all readers of the matrices in it.
-
-    A recurrent layer in which each step is operations of their own reads them at every step.
-    """
+    """The smallest case around this one that holds all steps that read the matrices in it."""
     tape, other = case.repaired.reference.tape, case.repaired.side.tape
     ours, theirs = _spans(tape), _spans(other)
     if not ours and not theirs:
@@ -108,11 +105,7 @@ def _later_ends(
 
 
 def _last_copy(run: Replay, value: int, passed: set[int] | None = None) -> int:
-    """The last of the values after one that are the same numbers, as after a clip of none.
-
-    Args:
-        passed: takes up those on the way.
-    """
+    """The last equal value after one, as after a clip of none; adds each to `passed`."""
     tape, array = run.tape, run.array(value)
     while True:
         after = (
@@ -184,11 +177,7 @@ def _holds_one(inside: Collection[int], spans: Sequence[tuple[int, int]]) -> boo
 def _single_entries(
     tape: Tape, end: int, inner: Collection[int], most: int = limits.ENCLOSURE_STEPS
 ) -> Iterator[tuple[int, frozenset[int]]]:
-    """Values that are all that enters what `end` is computed from, the nearest first.
-
-    Yields:
-        Such a value, and the indices of the operations behind it up to `end`.
-    """
+    """Values that alone enter what `end` is made of, nearest first, and operations behind."""
     maker = tape.producer(end)
     if maker is None:
         return

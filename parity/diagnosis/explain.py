@@ -39,7 +39,7 @@ class Explained:
         case: where it holds: the divergence itself, or an enclosure of it.
         after: the residual that it leaves, the largest over the inputs.
         inputs: on how many inputs it was tried.
-        equally: kinds of other explanations that hold as well and assume no more.
+        alternatives: kinds of other explanations that hold as well and assume no more.
         unproved: why it is consistent with the evidence and no proof; "" where it is one, as far as
             the region itself can tell.
     """
@@ -48,7 +48,7 @@ class Explained:
     case: Case
     after: float
     inputs: int
-    equally: tuple[str, ...] = ()
+    alternatives: tuple[str, ...] = ()
     unproved: str = ""
 
     @property
@@ -269,4 +269,4 @@ def _simplest(held: list[Explained]) -> Explained:
         if one.explanation.cost == best.explanation.cost
         and one.explanation.kind != best.explanation.kind
     }
-    return replace(best, equally=tuple(sorted(others)))
+    return replace(best, alternatives=tuple(sorted(others)))

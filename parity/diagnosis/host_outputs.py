@@ -21,8 +21,8 @@ from parity.diagnosis.renamed_settings import classes_of_one_module, renamed_set
 from parity.diagnosis.replay_check import PlainRun
 from parity.errors import ParityError
 from parity.numerics.difference import residual
-from parity.objects import Private, Setting
-from parity.outputs import Outputs as Flat
+from parity.outputs.flatten import Outputs as Flat
+from parity.outputs.objects import Private, Setting
 from parity.tape import Array, Tape
 
 

@@ -158,10 +158,7 @@ def _may_undo(cause: Cause | None, other: Cause | None) -> bool:
 
 
 def _of_another_repair(at: int, findings: Sequence[Finding]) -> str:
-    """What follows an unexplained divergence in one formula starts from that one's repair.
-
-    So does another wiring anywhere behind it: the repair may hold what then seems one too many.
-    """
+    """Why it may be one with an unexplained divergence: it starts from that one's repair."""
     here = findings[at]
     if here.divergence.cause is None or not here.divergence.cause.confirmed:
         return ""

@@ -19,7 +19,7 @@ import numpy as np
 
 from parity.diagnosis import limits
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Predict
+from parity.diagnosis.trial import Predict
 from parity.tape import Array
 
 # An inside epsilon is added to the variance, an outside one to its root; else it is the least
@@ -83,19 +83,20 @@ class Normalisation:
 
     def divisor(self, spread: Array) -> Array:
         if self.placement == "inside":
-            result = np.sqrt(np.square(spread) + self.least**2)
-        elif self.placement == "outside":
-            result = spread + self.least
-        else:
-            result = np.maximum(spread, self.least)
-        found: Array = result
-        return found
+            return np.hypot(spread, self.least)
+        return (
+            spread + self.least if self.placement == "outside" else np.maximum(spread, self.least)
+        )
+
+    @property
+    def _of_the_sum(self) -> float:
+        """What an epsilon has as a factor where it goes with the sum of squares, not the mean."""
+        return self.statistics.count(self.scale.shape) ** 0.5 if self.to_unit_length else 1.0
 
     @property
     def epsilon(self) -> float:
-        """As a person writes it; for unit vectors it goes with the sum, not with the mean."""
-        factor = self.statistics.count(self.scale.shape) ** 0.5 if self.to_unit_length else 1.0
-        return plain((self.least * factor) ** (2 if self.placement == "inside" else 1))
+        """As a person writes it."""
+        return plain((self.least * self._of_the_sum) ** (2 if self.placement == "inside" else 1))
 
     @property
     def where_epsilon_is(self) -> str:
@@ -118,9 +119,8 @@ class Normalisation:
 
     def with_epsilon(self, epsilon: float) -> Normalisation:
         """The same with another epsilon, in the terms of `epsilon`."""
-        factor = self.statistics.count(self.scale.shape) ** 0.5 if self.to_unit_length else 1.0
-        least = epsilon ** (0.5 if self.placement == "inside" else 1.0) / factor
-        return replace(self, least=least)
+        root = epsilon ** (0.5 if self.placement == "inside" else 1.0)
+        return replace(self, least=root / self._of_the_sum)
 
 
 @dataclass(frozen=True)
@@ -151,10 +151,6 @@ class LocalResponse:
         ) ** self.beta
         result: Array = x / divisor
         return result
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        return {"size": self.size, "alpha": self.alpha, "beta": self.beta, "bias": self.bias}
 
 
 Form = Normalisation | AffineMap
@@ -368,11 +364,16 @@ def _size(array: Array) -> float:
     return float(np.sqrt(np.mean(np.square(array))))
 
 
-def same(a: Array, b: Array) -> bool:
-    """Whether two arrays of numbers, broadcast, are one but for rounding to float32."""
-    return bool(
-        np.allclose(a, b, rtol=limits.FITS_FORMULA, atol=1e-7 * float(np.abs(b).max(initial=0.0)))
-    )
+def same(a: Array | float, b: Array | float) -> bool:
+    """Whether numbers, broadcast, are one but for rounding to float32."""
+    slack = 1e-7 * float(np.abs(b).max(initial=0.0))
+    return np.allclose(a, b, rtol=limits.FITS_FORMULA, atol=slack)
+
+
+def same_affine(a: Form, b: Form) -> bool:
+    """Whether two forms have one scale and one offset."""
+    slack = 1e-7 * float(np.abs(a.scale).max())
+    return same(a.scale, b.scale) and np.allclose(a.offset, b.offset, rtol=1e-6, atol=slack)
 
 
 def plain(number: float, within: float = 1e-7) -> float:

@@ -15,12 +15,12 @@ import numpy as np
 
 from parity.diagnosis.region import OutputPair
 from parity.errors import ModelError, UsageError
+from parity.inputs.preprocessing import record
 from parity.matching.match import Match
 from parity.model import Inputs, map_arrays, wrap
 from parity.numerics.difference import count_mask_differences, mask_sentinels, residual
 from parity.numerics.precision_scaling import is_rounding
 from parity.numerics.rounding import explained_by_constants
-from parity.preprocessing import record
 from parity.result import ByFormula, FormulaRow, Held, Right
 from parity.tape import Array, Replay, Tape
 
@@ -91,11 +91,7 @@ def hold_against(
 
 
 def _right(rows: Sequence[FormulaRow], verdict: str) -> Right:
-    """Which model is right in all outputs.
-
-    Models that agree are right or wrong together. One that differs from a right one by giving
-    another shape is wrong.
-    """
+    """Which model is right in all outputs: models that agree are right or wrong together."""
     both = (
         _all([row.reference.right for row in rows]),
         _all([row.candidate.right if row.candidate else None for row in rows]),

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from parity.code_owners import is_users_class, known_by_name
-from parity.containers import Repeated
 from parity.diagnosis import limits
 from parity.frameworks import FRAMEWORKS, aliases
-from parity.objects import Ordered, Private, Setting, attributes, is_device
-from parity.returned_models import Returned, parameters
+from parity.outputs.containers import Repeated, Returned, parameters
+from parity.outputs.objects import Ordered, Private, Setting, attributes, is_device
 
 _PLAIN = (str, bytes, bool, int, float, complex, date, time, timedelta, PurePath, Enum, Repeated)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -16,35 +16,34 @@ from parity.matching.match import Match
 from parity.numerics.difference import by_column
 from parity.numerics.limits import U32
 from parity.numerics.slices import beyond, by_slice, largest_of, unlike
-from parity.tape import Array
+from parity.tape import Array, Tape
 
 Gap = list[Array]  # of an output: as a whole, and slice by slice along each axis
 
 
 @dataclass(frozen=True)
-class Apart:
-    """An output in which two models differ on other samples.
+class OutputGap:
+    """By how much two models differ in an output on other samples.
 
     Attributes:
         gap: by how much.
         over: in which slices that is more than rounding.
-        finite: for each model whether all numbers of its output are finite there.
+        finite: for each model whether its output is finite throughout.
     """
 
     pair: OutputPair
-    names: tuple[str, str]
     gap: Gap
     over: list[Array]
     finite: tuple[bool, bool]
 
+    @property
+    def differs(self) -> bool:
+        return any(part.any() for part in self.over)
 
-def names_of(matched: Match, pairs: Sequence[OutputPair]) -> tuple[list[str], list[str]]:
-    """The names of outputs in the reference, and in the candidate."""
-    tapes = matched.reference.tape, matched.side.tape
-    reference, candidate = ({value: name for name, value in tape.outputs.items()} for tape in tapes)
-    return [reference[pair.reference] for pair in pairs], [
-        candidate[pair.candidate] for pair in pairs
-    ]
+    def beyond(self, limit: Gap) -> OutputGap:
+        """The same, of which a limit excuses some slices."""
+        over = beyond([part / limits.TIMES_ELSEWHERE for part in self.gap], [limit])
+        return replace(self, over=[a & b for a, b in zip(self.over, over, strict=True)])
 
 
 def gaps(
@@ -52,12 +51,12 @@ def gaps(
 ) -> dict[str, Gap]:
     """By how much outputs of two runs differ, by name."""
     found = {}
-    for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
-        if name not in reference or other not in candidate:
-            found[pair.name] = unlike(())
+    for pair in pairs:
+        if pair.name in reference and pair.candidate_name in candidate:
+            a, b = _both(matched, pair, reference, candidate)
+            found[pair.name] = by_slice(a, b) if a.shape == b.shape else unlike(a.shape)
         else:
-            laid_out = lay(matched, pair, candidate[other], reference[name].shape)
-            found[pair.name] = _gap(reference[name], laid_out)
+            found[pair.name] = unlike(())
     return found
 
 
@@ -76,13 +75,13 @@ def difference(
 ) -> float:
     """The largest relative difference of outputs of two runs; inf where they cannot be compared."""
     found = [0.0]
-    for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
-        if name not in reference or other not in candidate:
+    for pair in pairs:
+        if pair.name not in reference or pair.candidate_name not in candidate:
             return float("inf")
-        laid_out = lay(matched, pair, candidate[other], reference[name].shape)
-        if laid_out.shape != reference[name].shape:
+        a, b = _both(matched, pair, reference, candidate)
+        if a.shape != b.shape:
             return float("inf")
-        found.append(by_column(reference[name], laid_out))
+        found.append(by_column(a, b))
     return max(found)
 
 
@@ -102,49 +101,45 @@ def lay(matched: Match, pair: OutputPair, array: Array, shape: tuple[int, ...]) 
     return array if laid_out is None else laid_out
 
 
-def _gap(a: Array, b: Array) -> Gap:
-    return by_slice(a, b) if a.shape == b.shape else unlike(a.shape)
+def _both(
+    matched: Match, pair: OutputPair, reference: Outputs, candidate: Outputs
+) -> tuple[Array, Array]:
+    array = reference[pair.name]
+    return array, lay(matched, pair, candidate[pair.candidate_name], array.shape)
 
 
-def apart_elsewhere(
+def differing_elsewhere(
     matched: Match,
     pairs: Sequence[OutputPair],
     plain: tuple[PlainRun, PlainRun],
     at: int,
     usual: Mapping[str, Gap],
-) -> list[Apart]:
+) -> list[OutputGap]:
     """The outputs that differ on samples in another order by more than rounding does there."""
-    runs = [elsewhere(one, at) for one in plain]
+    runs = [one.elsewhere(at) for one in plain]
     found = []
     here = gaps(matched, pairs, *runs)
-    for pair, *names in zip(pairs, *names_of(matched, pairs), strict=True):
+    for pair in pairs:
         gap = here[pair.name]
         over = beyond(
             [part / limits.TIMES_ELSEWHERE for part in gap], [usual[pair.name], [np.array([U32])]]
         )
         finite = [
             name not in run or bool(np.isfinite(run[name]).all())
-            for run, name in zip(runs, names, strict=True)
+            for run, name in zip(runs, pair.names, strict=True)
         ]
-        found.append(Apart(pair, (names[0], names[1]), gap, over, (finite[0], finite[1])))
+        found.append(OutputGap(pair, gap, over, (finite[0], finite[1])))
+    found = [one for one in found if one.differs]
     for limit in _of_rounding(matched, plain, at):
-        found = [one for one in found if any(part.any() for part in one.over)]
         if not found:
             break
-        found = [_left(one, limit(one)) for one in found]
-    return [one for one in found if any(part.any() for part in one.over)]
-
-
-def _left(one: Apart, limit: Gap) -> Apart:
-    """The same, of which a limit excuses some slices."""
-    over = beyond([part / limits.TIMES_ELSEWHERE for part in one.gap], [limit])
-    both = [a & b for a, b in zip(one.over, over, strict=True)]
-    return Apart(one.pair, one.names, one.gap, both, one.finite)
+        found = [one for one in (one.beyond(limit(one)) for one in found) if one.differs]
+    return found
 
 
 def _of_rounding(
     matched: Match, plain: tuple[PlainRun, PlainRun], at: int
-) -> Iterator[Callable[[Apart], Gap]]:
+) -> Iterator[Callable[[OutputGap], Gap]]:
     """What rounding does to an output there, in either model, as far as it is needed."""
     # half of the samples may leave a matrix singular, or an element between two others
     for seed in range(limits.NUDGES):
@@ -152,40 +147,33 @@ def _of_rounding(
             yield partial(_moved, matched, plain[side], side, at, seed)
     # a kernel may round otherwise by where a sample lies: what saturates may be rounding alone
     for side in (0, 1):
-        yield partial(_rounded, matched, side, _both_precisions(plain[side], at))
+        tape = plain[side].recorded(at)
+        yield partial(_rounded, matched, side, tape, tape.outputs_of("float64", {}))
     # of a slice with few numbers one nudge may move none, by chance
     for seed in range(limits.NUDGES, limits.MORE_NUDGES):
         for side in (0, 1):
             yield partial(_moved, matched, plain[side], side, at, seed)
 
 
-def _moved(matched: Match, plain: PlainRun, side: int, at: int, seed: int, one: Apart) -> Gap:
+def _moved(matched: Match, plain: PlainRun, side: int, at: int, seed: int, one: OutputGap) -> Gap:
     """By how much a model's output moves where its inputs move by a rounding."""
-    return _within(matched, one, side, elsewhere(plain, at), elsewhere(plain, at, seed))
+    return _within(matched, one, side, plain.elsewhere(at), plain.elsewhere(at, seed))
 
 
-def _both_precisions(plain: PlainRun, at: int) -> tuple[Outputs, Outputs] | None:
-    """A model's outputs there in float64, and as they were recorded."""
-    if plain.recorded is None:
-        return None
-    tape = plain.recorded(at)
-    return tape.outputs_of("float64", {}), recorded_outputs(tape)
-
-
-def _rounded(matched: Match, side: int, runs: tuple[Outputs, Outputs] | None, one: Apart) -> Gap:
+def _rounded(matched: Match, side: int, tape: Tape, exact: Outputs, one: OutputGap) -> Gap:
     """By how much a model's output is rounded there: what float64 gives instead.
 
     Of a list that is as long as rounding has it float64 may give another, which shows nothing.
     """
-    name = one.names[side]
-    if runs is None or name not in runs[0] or runs[0][name].shape != runs[1][name].shape:
+    name, ran = one.pair.names[side], recorded_outputs(tape)
+    if name not in exact or exact[name].shape != ran[name].shape:
         return [np.zeros(1)]
-    return _within(matched, one, side, *runs)
+    return _within(matched, one, side, exact, ran)
 
 
-def _within(matched: Match, one: Apart, side: int, before: Outputs, after: Outputs) -> Gap:
+def _within(matched: Match, one: OutputGap, side: int, before: Outputs, after: Outputs) -> Gap:
     """The difference between two runs of one model, laid out as the difference of both is."""
-    name = one.names[side]
+    name = one.pair.names[side]
     if name not in before or name not in after or before[name].shape != after[name].shape:
         return unlike(())
     shape = tuple(len(part) for part in one.gap[1:])
@@ -196,18 +184,18 @@ def _within(matched: Match, one: Apart, side: int, before: Outputs, after: Outpu
 
 
 def is_by_sample(
-    matched: Match, apart: Sequence[Apart], plain: tuple[PlainRun, PlainRun], side: int, at: int
+    matched: Match, gaps: Sequence[OutputGap], plain: Sequence[PlainRun], side: int, at: int
 ) -> bool:
     """Whether a model computes each sample by itself: then it takes them in any order.
 
     What changes nearly as much as the outputs differ is no model that does.
     """
     run = plain[side]
-    order, here, there = run.orders[at], run.run(), elsewhere(run, at)
+    order, here, there = run.orders[at], run.run(), run.elsewhere(at)
     if run.axis != 0:
         return False
-    for one in apart:
-        name = one.names[side]
+    for one in gaps:
+        name = one.pair.names[side]
         if here[name].ndim == 0 or len(here[name]) != run.count:
             return False
         changed = _within(matched, one, side, {name: here[name][order]}, there)
@@ -215,15 +203,7 @@ def is_by_sample(
             return False
         for over, gap, part in zip(one.over, one.gap, changed, strict=False):
             alike = part if part.shape == over.shape else np.broadcast_to(part.max(), over.shape)
-            if not (
-                alike[over]
-                <= np.minimum(limits.BY_POSITION, limits.EXPLAINED_BY_POSITION * gap[over])
-            ).all():
+            allowed = np.minimum(limits.BY_POSITION, limits.EXPLAINED_BY_POSITION * gap[over])
+            if not (alike[over] <= allowed).all():
                 return False
     return True
-
-
-def elsewhere(plain: PlainRun, at: int, seed: int | None = None) -> Outputs:
-    """A model's outputs on the samples in one of the orders, nudged by a seed."""
-    assert plain.elsewhere is not None
-    return plain.elsewhere(at, seed)

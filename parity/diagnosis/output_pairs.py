@@ -19,7 +19,7 @@ from parity.diagnosis import limits
 from parity.diagnosis.other_outputs import described
 from parity.diagnosis.region import OutputPair
 from parity.numerics.difference import residual
-from parity.objects import Private, Setting
+from parity.outputs.objects import Private, Setting
 from parity.tape import Array, Tape
 
 
@@ -72,14 +72,13 @@ def _renamed(found: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
 
 def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], list[str]]:
     """Outputs by name, or by place where names share nothing; and what does not fit."""
-    ours, theirs = reference.outputs, candidate.outputs
+    values, others = reference.outputs, candidate.outputs
     found = paired_names(reference, candidate)
-    other = {found.names[name]: name for name in theirs if found.names.get(name) in ours}
-    placed = [name for name in ours if name in other and name in found.placed]
-    values = {name: theirs[other[name]] for name in ours if name in other}
-    values |= _by_contents(reference, candidate, {name: values[name] for name in placed})
-    problems = [missing(name, reference, candidate) for name in ours if name not in other]
-    rest = [name for name in theirs if name not in other.values()]
+    other = {found.names[name]: name for name in others if found.names.get(name) in values}
+    problems = [missing(name, reference, candidate) for name in values if name not in other]
+    rest = [name for name in others if name not in other.values()]
+    placed = {name: other[name] for name in values if name in other and name in found.placed}
+    other |= _by_contents(reference, candidate, placed)
     if problems and rest:
         problems += [missing(name, candidate, reference) for name in rest]
         problems.append(
@@ -88,7 +87,12 @@ def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], li
         )
     else:
         problems += [missing(name, candidate, reference) for name in rest]
-    return [OutputPair(name, ours[name], value) for name, value in values.items()], problems
+    pairs = [
+        OutputPair(name, value, others[other[name]], other[name])
+        for name, value in values.items()
+        if name in other
+    ]
+    return pairs, problems
 
 
 def paired_names(reference: Tape, candidate: Tape) -> NamedOutputs:
@@ -264,19 +268,19 @@ def _count(reference: _Node, candidate: _Node, key: str) -> bool:
 # --- what places do not tell ---------------------------------------------------------------------
 
 
-def _by_contents(reference: Tape, candidate: Tape, placed: Mapping[str, int]) -> Mapping[str, int]:
-    """The candidate's values by names of the reference, of outputs that no name tells apart.
+def _by_contents(reference: Tape, candidate: Tape, placed: Mapping[str, str]) -> Mapping[str, str]:
+    """The candidate's names by the reference's, of outputs that no name distinguishes.
 
-    As they come, unless they hold the same numbers in one other order.
+    As they come, unless they hold the same values in one other order.
     """
-    theirs = list(placed.values())
-    a = [recorded(reference, reference.outputs[name]) for name in placed]
-    b = [recorded(candidate, value) for value in theirs]
+    others = list(placed.values())
+    a = [reference.recorded_array(reference.outputs[name]) for name in placed]
+    b = [candidate.recorded_array(candidate.outputs[name]) for name in others]
     if all(map(_is_near, a, b)) or len(a) > limits.REORDERED_OUTPUTS:
         return placed
     fits = [[j for j, other in enumerate(b) if _is_near(one, other)] for one in a]
     if all(len(one) == 1 for one in fits) and len({j for [j] in fits}) == len(b):
-        return {name: theirs[j] for name, [j] in zip(placed, fits, strict=True)}
+        return {name: others[j] for name, [j] in zip(placed, fits, strict=True)}
     return placed
 
 

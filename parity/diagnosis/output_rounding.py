@@ -12,7 +12,7 @@ from parity.diagnosis.masks import are_masks
 from parity.diagnosis.moved_outputs import moved_outputs
 from parity.diagnosis.outputs import in_reference_layout, is_constant
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replay_check import Outputs, PlainRun, as_ran
+from parity.diagnosis.replay_check import Outputs, PlainRun, as_they_ran
 from parity.matching.match import Match
 from parity.numerics.accounting import (
     allowance,
@@ -34,20 +34,23 @@ class ComparedOutput:
     """A pair of outputs in the reference's layout, and what rounding accounts for.
 
     Attributes:
-        name: the candidate's.
         ran: both as the models ran.
         masks: whether large negative constants are some.
-        besides: of what is allowed, what no moved number shows.
+        besides: of what is allowed, what no moved value shows.
     """
 
     pair: OutputPair
-    name: str
     lay: Lay
     reference: Array
     ran: tuple[Array, Array]
     allowed: Array
     masks: bool
     besides: Array | float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The candidate's."""
+        return self.pair.candidate_name
 
     @property
     def is_float(self) -> bool:
@@ -87,8 +90,8 @@ def compared_outputs(
     """The outputs, but for those of other shapes: they are reported by themselves."""
     measured = not any(run.fallbacks for run in (matched.reference.run, matched.side.run))
     found = []
-    for pair, name, lay, sides in _laid_out(matched, pairs, plain):
-        (ours, reference), (theirs, replayed) = sides
+    for pair, lay, sides in _laid_out(matched, pairs, plain):
+        (ran, reference), (other, replayed) = sides
         masks = are_masks(matched, pair, reference, replayed)
         allowed = allowance(*sides, measured, None, masks)
         if _is_to_be_measured(sides, allowed, measured, masks):
@@ -99,30 +102,28 @@ def compared_outputs(
         if is_constant(matched, pair) and reference.dtype.kind == "f":
             besides = rounded_constants(reference, replayed)
         allowed = allowed + besides
-        ran = ours, theirs
-        found.append(ComparedOutput(pair, name, lay, reference, ran, allowed, masks, besides))
+        both = ran, other
+        found.append(ComparedOutput(pair, lay, reference, both, allowed, masks, besides))
     return found
 
 
 def _laid_out(
     matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
-) -> Iterator[tuple[OutputPair, str, Lay, tuple[Side, Side]]]:
-    ran = as_ran(plain[0], {}), as_ran(plain[1], matched.draws)
+) -> Iterator[tuple[OutputPair, Lay, tuple[Side, Side]]]:
+    ran = as_they_ran(matched, plain)
     exact = exact_outputs(matched, {})
-    names = [{value: name for name, value in side.tape.outputs.items()} for side in plain]
     for pair in pairs:
-        name = names[1][pair.candidate]
+        name = pair.candidate_name
 
         def lay(array: Array, pair: OutputPair = pair) -> Array | None:
             return in_reference_layout(matched, pair, array)
 
         reference = matched.reference.array(pair.reference)
-        ours = ran[0][names[0][pair.reference]]
-        theirs, replayed = lay(ran[1][name]), lay(exact[name])
-        if theirs is None or replayed is None or ours.shape != reference.shape:
+        own, other, replayed = ran[0][pair.name], lay(ran[1][name]), lay(exact[name])
+        if other is None or replayed is None or own.shape != reference.shape:
             continue  # see `listed_otherwise`
-        ours, reference, theirs, replayed = of_one_kind(ours, reference, theirs, replayed)
-        yield pair, name, lay, ((ours, reference), (theirs, replayed))
+        own, reference, other, replayed = of_one_kind(own, reference, other, replayed)
+        yield pair, lay, ((own, reference), (other, replayed))
 
 
 def exact_outputs(matched: Match, substituted: Mapping[int, Array]) -> Outputs:
@@ -130,16 +131,13 @@ def exact_outputs(matched: Match, substituted: Mapping[int, Array]) -> Outputs:
     tape, run = matched.side.tape, matched.side.run
     if matched.alone and not substituted:
         return {name: run.array(value) for name, value in tape.outputs.items()}
-    return tape.outputs_of("float64", {**matched.inputs, **matched.draws, **substituted})
+    return tape.outputs_of("float64", {**matched.given, **substituted})
 
 
 def _is_to_be_measured(
-    sides: tuple[Side, Side],
-    allowed: Array,
-    measured: bool,
-    masks: bool,
+    sides: tuple[Side, Side], allowed: Array, measured: bool, masks: bool
 ) -> bool:
-    """Whether it takes moved numbers to tell what rounding does.
+    """Whether it takes moved values to see what rounding does.
 
     So where a difference is accounted for only by what rounding is usual near an element, and where
     replays show none: both models ran in float64, or one has none.

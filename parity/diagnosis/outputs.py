@@ -23,7 +23,7 @@ def output_verdicts(
     outputs: Sequence[OutputPair],
     verdict: str,
     ends: Mapping[int, str],
-    apart: Collection[str],
+    differing: Collection[str],
 ) -> dict[str, str]:
     """`"parity"`, `"diverged"` or `"unverified"` of each output, by name.
 
@@ -31,7 +31,7 @@ def output_verdicts(
         matched: the models as they are.
         verdict: of the comparison. What is not known of an output is as unverified as that.
         ends: the candidate's values that end a mismatch, with its kind.
-        apart: names of outputs that differ in shape, or in where they are NaN or infinite.
+        differing: names of outputs that differ in shape, or in where they are NaN or infinite.
     """
     if verdict == "parity":
         return {pair.name: "parity" for pair in outputs}
@@ -39,22 +39,20 @@ def output_verdicts(
     # in the match what is nearly the reference's is the reference's: a difference may end there
     own = matched.side.tape.replay("float64", matched.given) if verdict == "diverged" else None
     for pair in outputs:
-        behind = "divergence" in _kinds(matched, pair.candidate, ends)
-        if pair.name in apart:
+        kinds = _kinds(matched, pair.candidate, ends)
+        if pair.name in differing:
             found[pair.name] = "diverged"
-        elif own is not None and behind:
-            found[pair.name] = (
-                "diverged" if _gap(matched, pair, own) > limits.SEEN_IN_OUTPUTS else "parity"
-            )
-        elif _same(matched, pair):
-            told = verdict == "diverged" or matched.reference.informative(pair.reference)
-            found[pair.name] = "parity" if told else "unverified"
+        elif own is not None and "divergence" in kinds:
+            seen = _gap(matched, pair, own) > limits.SEEN_IN_OUTPUTS
+            found[pair.name] = "diverged" if seen else "parity"
+        elif _gap(matched, pair, matched.side.run) <= SAME:
+            known = verdict == "diverged" or matched.reference.informative(pair.reference)
+            found[pair.name] = "parity" if known else "unverified"
         elif verdict == "unverified":
             found[pair.name] = "unverified"
         else:
-            kinds = _kinds(matched, pair.candidate, ends)
-            found[pair.name] = "diverged" if "divergence" in kinds or not kinds else "parity"
-    if verdict == "diverged" and "diverged" not in found.values() and not apart:
+            found[pair.name] = "parity" if kinds else "diverged"
+    if verdict == "diverged" and "diverged" not in found.values() and not differing:
         # in half precision alone, or an output is missing: what is equal bit by bit is not meant
         for pair in outputs:
             if not _equal_as_ran(matched, pair):
@@ -74,11 +72,8 @@ def output_matches(found: Match, pair: OutputPair) -> bool:
 
 def is_constant(found: Match, pair: OutputPair) -> bool:
     """Whether no input reaches an output: a constant, that may have been rounded to float32."""
-    producers = (
-        found.reference.tape.producer(pair.reference),
-        found.side.tape.producer(pair.candidate),
-    )
-    return all(producer is None or producer.static for producer in producers)
+    makers = [tape.producer(value) for tape, value in zip(found.tapes, pair.values, strict=True)]
+    return all(maker is None or maker.static for maker in makers)
 
 
 def in_reference_layout(
@@ -108,6 +103,16 @@ def in_reference_layout(
 _WAYS = (1, -1), (-1, 1)
 
 
+def laid_out(
+    found: Match, pair: OutputPair, reference: Mapping[str, Array], candidate: Mapping[str, Array]
+) -> tuple[Array, Array] | None:
+    """An output of two runs in the reference's layout; None where one has none of that shape."""
+    if pair.name not in reference or pair.candidate_name not in candidate:
+        return None
+    a, b = reference[pair.name], in_reference_layout(found, pair, candidate[pair.candidate_name])
+    return None if b is None or a.shape != b.shape else (a, b)
+
+
 def in_layout_of_a_cube(found: Match, pair: OutputPair, candidate: Array) -> Array:
     """Images laid out as the reference's, where these have as many channels as rows and columns.
 
@@ -130,10 +135,6 @@ def _moves(order: Order, way: tuple[int, int], shape: tuple[int, ...]) -> bool:
     return there.shape == shape and np.array_equal(np.moveaxis(there, *way), places)
 
 
-def _same(matched: Match, pair: OutputPair) -> bool:
-    return _gap(matched, pair, matched.side.run) <= SAME
-
-
 def _gap(matched: Match, pair: OutputPair, run: Replay) -> float:
     """How far an output of a run of the candidate is from the reference's, relative."""
     candidate = run.array(pair.candidate)
@@ -150,12 +151,6 @@ def _kinds(matched: Match, value: int, ends: Mapping[int, str]) -> set[str]:
 
 
 def _equal_as_ran(matched: Match, pair: OutputPair) -> bool:
-    reference, candidate = (
-        tape.adapter.to_numpy(tape.recorded[value])
-        for tape, value in (
-            (matched.reference.tape, pair.reference),
-            (matched.side.tape, pair.candidate),
-        )
-    )
+    reference, candidate = matched.recorded(pair.values)
     floats = reference.dtype.kind == candidate.dtype.kind == "f"
     return np.array_equal(reference, candidate, equal_nan=floats)

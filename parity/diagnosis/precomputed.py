@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,37 +39,27 @@ _OPERANDS = ("other", "value", "exponent", "alpha")
 
 def held_results(matched: Match) -> list[HeldResult]:
     """Constants of one model that were matched with what the other one computes."""
-    tapes = matched.reference.tape, matched.side.tape
-    found = []
-    for one in matched.pairs.values():
-        values = one.reference, one.candidate
-        if (
-            tapes[0].values[values[0]].size < limits.HELD_BY_CHANCE
-            or not one.residual <= limits.SAME_AS_HELD
-        ):
+    tapes, found = matched.tapes, []
+    for pair in matched.pairs.values():
+        few = tapes[0].values[pair.reference].size < limits.HELD_BY_CHANCE
+        if few or not pair.residual <= limits.SAME_AS_HELD:
             continue
-        if not matched.reference.informative(values[0]):
+        if not matched.reference.informative(pair.reference):
             continue
-        constant = [
-            tape.producer(value) is None and tape.values[value].kind != "input"
-            for tape, value in zip(tapes, values, strict=True)
-        ]
-        live_too = [tape.is_live(value) for tape, value in zip(tapes, values, strict=True)]
-        for side in (0, 1):
-            if constant[side] and live_too[1 - side] and _is_used(tapes[side], values[side]):
-                producer = tapes[1 - side].producer(values[1 - side])
+        for holder, maker in ((0, 1), (1, 0)):
+            tape, value = tapes[maker], pair.values[maker]
+            held = tapes[holder].values[pair.values[holder]]
+            if held.op >= 0 or held.kind == "input" or not tape.is_live(value):
+                continue
+            if tapes[holder].graph.is_used(held.id):
+                producer = tape.producer(value)
                 place = f" at {producer.site.source}" if producer and producer.site.source else ""
-                value = tapes[side].values[values[side]]
                 text = (
-                    f"{value.name or 'a constant'} {value.shape} of {tapes[side].model} holds what "
-                    f"{tapes[1 - side].model} computes from its inputs{place}"
+                    f"{held.name or 'a constant'} {held.shape} of {tapes[holder].model} holds what "
+                    f"{tape.model} computes from its inputs{place}"
                 )
-                found.append(HeldResult(text, 1 - side, values[1 - side]))
+                found.append(HeldResult(text, maker, value))
     return found
-
-
-def _is_used(tape: Tape, value: int) -> bool:
-    return not tape.used.isdisjoint(tape.consumers[value]) or value in tape.outputs.values()
 
 
 def held_numbers(matched: Match) -> list[HeldResult]:
@@ -84,12 +75,11 @@ def held_numbers(matched: Match) -> list[HeldResult]:
             as_they_are = _is_among(numbers, held)
             if not as_they_are and not _is_among(_reciprocals(numbers), held):
                 continue
-            told = (
-                f"the number {numbers[0]:.6g}" if len(numbers) == 1 else f"{len(numbers)} numbers"
-            )
-            told = told if as_they_are else f"as a reciprocal {told}"
+            one = len(numbers) == 1
+            what = f"the number {numbers[0]:.6g}" if one else f"{len(numbers)} numbers"
+            what = what if as_they_are else f"as a reciprocal {what}"
             text = (
-                f"{holder.model} holds {told}, which {op.site.described} of "
+                f"{holder.model} holds {what}, which {op.site.described} of "
                 f"{sides[side].tape.model} computes from its inputs"
             )
             common = np.isin(np.abs(numbers), _COMMON).all()
@@ -138,15 +128,11 @@ def _few_held(tape: Tape) -> Iterator[Array]:
             whole = isinstance(one, int) and not isinstance(one, bool) and name in _OPERANDS
             if isinstance(one, float) or whole:
                 yield np.array([float(one)])
-    recorded = Replay(tape, None, tape.recorded)
     for value in tape.values:
-        if 1 <= value.size <= limits.HELD_ANYWHERE and value.kind in (
-            "constant",
-            "buffer",
-            "parameter",
-        ):
-            if "float" in value.dtype and _is_used(tape, value.id):
-                yield np.sort(recorded.array(value.id).astype(np.float64).ravel())
+        few = 1 <= value.size <= limits.HELD_ANYWHERE and "float" in value.dtype
+        held = value.kind in ("constant", "buffer", "parameter")
+        if few and held and tape.graph.is_used(value.id):
+            yield np.sort(tape.recorded_array(value.id).astype(np.float64).ravel())
 
 
 def never_changed(
@@ -157,11 +143,10 @@ def never_changed(
     for side in (0, 1):
         for at in range(trials):
             here = [one for one in left if one.side == side]
-            record = plain[side].recorded
-            if not here or record is None:
+            if not here:
                 break
             try:
-                there = record(at)
+                there = plain[side].recorded(at)
             except ParityError:  # the model takes no such samples
                 continue
             changed = [one for one in here if _changed(plain[side].tape, there, one.value)]
@@ -170,19 +155,14 @@ def never_changed(
 
 
 def _hangs_on_contents(tape: Tape, value: int) -> bool:
-    """Whether inputs of other numbers change a value: places, as a sum of ones, they do not."""
+    """Whether inputs of other values change it: places, as a sum of ones, they do not."""
     ops = tape.graph.ancestors([value])
-    recorded = Replay(tape, None, tape.recorded)
-    inputs = {one: recorded.array(one) for one in tape.inputs.values()}
-    before = recorded.array(value)
+    before = tape.recorded_array(value)
     for other in WAYS:
-        try:
-            given = {one: other(array) for one, array in inputs.items()}
-            after = tape.replay(None, given, only=ops).array(value)
-        except ParityError:  # an operation takes no such numbers
-            continue
-        if not np.array_equal(before, after):
-            return True
+        given = {one: other(tape.recorded_array(one)) for one in tape.inputs.values()}
+        with contextlib.suppress(ParityError):  # an operation takes no such values
+            if not np.array_equal(before, tape.replay(None, given, only=ops).array(value)):
+                return True
     return False
 
 
@@ -190,8 +170,7 @@ def _changed(tape: Tape, there: Tape, value: int) -> bool:
     if [op.kind for op in tape.ops] != [op.kind for op in there.ops]:
         return True  # it is another program, and its outputs agree
     before, after = (
-        np.sort(Replay(one, None, one.recorded).array(value).astype(np.float64).ravel())
-        for one in (tape, there)
+        np.sort(one.recorded_array(value).astype(np.float64).ravel()) for one in (tape, there)
     )
     if before.shape != after.shape:
         return True
@@ -206,13 +185,10 @@ def of_all_samples(matched: Match, plain: tuple[PlainRun, PlainRun]) -> list[str
     sides = matched.reference, matched.side
     found = []
     for side, other in ((0, 1), (1, 0)):
-        tape, theirs = sides[side].tape, sides[other].tape
-        partners = {
-            values[side]
-            for one in matched.pairs.values()
-            if theirs.is_live((values := (one.reference, one.candidate))[other])
-        }
-        few = _by_length(numbers for *_, numbers in _few_live(theirs, sides[other].run))
+        tape, other_tape = sides[side].tape, sides[other].tape
+        pairs = matched.pairs.values()
+        partners = {one.values[side] for one in pairs if other_tape.is_live(one.values[other])}
+        few = _by_length(numbers for *_, numbers in _few_live(other_tape, sides[other].run))
         own = {value: numbers for _, value, numbers in _few_live(tape, sides[side].run)}
         for op in tape.ops:
             if op.role != "compute":

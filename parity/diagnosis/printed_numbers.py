@@ -7,7 +7,7 @@ in the last place: what does not change then has no rounding, and is equal or no
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from parity.numerics.accounting import in_reals, lower_quartile, usually_moved
 from parity.numerics.limits import U32, UNITS
 from parity.tape import Array
 
-Found = Literal["equal", "unclear", "apart"]
+Found = Literal["equal", "unclear", "apart"]  # or apart: by more than rounding
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _MICROSECOND = timedelta(microseconds=1)
@@ -49,7 +49,7 @@ def compare_arrays(
     """Compares numbers that the host computed; whether rounding is what they differ by.
 
     Args:
-        ours, theirs: of one shape.
+        reference, candidate: of one shape.
         again: those of either model where its inputs were moved, run by run.
     """
     readings = _of_array(reference), _of_array(candidate)
@@ -78,21 +78,11 @@ def equal_but_for_digits(a: Any, b: Any) -> bool:
 
 def _may_be_rounded(readings: tuple[_Reading | None, _Reading | None]) -> bool:
     reference, candidate = readings
-    if (
-        reference is None
-        or candidate is None
-        or reference.rest != candidate.rest
-        or not reference.written
-    ):
+    if reference is None or candidate is None or reference.rest != candidate.rest:
         return False
-    apart = _differ(reference, candidate)
-    size = np.maximum(np.abs(reference.numbers), np.abs(candidate.numbers))
-    return bool(
-        (
-            ~apart
-            | (np.abs(reference.numbers - candidate.numbers) <= limits.SAME_COMPUTATION * size)
-        ).all()
-    )
+    a, b = reference.numbers, candidate.numbers
+    near = np.abs(a - b) <= limits.SAME_COMPUTATION * np.maximum(np.abs(a), np.abs(b))
+    return bool(reference.written) and bool((near | ~_differ(reference, candidate)).all())
 
 
 def _compare(
@@ -108,12 +98,12 @@ def _compare(
     reference, candidate = readings
     if reference is None or candidate is None or reference.rest != candidate.rest:
         return "unclear"  # as a number without a point, or a member that rounding makes two
-    apart = _differ(reference, candidate)
-    if not apart.any():
+    differ = _differ(reference, candidate)
+    if not differ.any():
         return "equal"
+    a, b = reference.numbers, candidate.numbers
     with np.errstate(all="ignore"):
-        gap = np.abs(reference.numbers - candidate.numbers)
-        size = np.maximum(np.abs(reference.numbers), np.abs(candidate.numbers))
+        gap, size = np.abs(a - b), np.maximum(np.abs(a), np.abs(b))
     gap = np.where(np.isnan(gap), np.inf, gap)
     steps = np.maximum(reference.steps, candidate.steps)
     moved: Array = np.zeros(gap.shape)
@@ -129,41 +119,28 @@ def _compare(
         moved = usually_moved(*shaped, lower_quartile).ravel()
     # a number that was rounded to few places moves by one of them, whatever it was
     times = np.where(moved >= limits.COARSE * steps, limits.ROUNDINGS_OF_A_NUMBER, 1.0)
-    digits = (
-        (size < limits.WHOLE_NUMBERS)
-        & ~_both_whole(reference.numbers, candidate.numbers)
-        & (steps < limits.SAME_NUMBER * size)
-    )
-    least = np.where(
-        digits & rounded, (limits.SAME_KERNEL if moved.any() else limits.SAME_NUMBER) * size, 0.0
-    )
-    covered = ~apart | (moved > 0) & (gap <= times * moved) | (gap > 0) & (gap <= least)
+    whole = (a == np.rint(a)) & (b == np.rint(b))
+    digits = (size < limits.WHOLE_NUMBERS) & ~whole & (steps < limits.SAME_NUMBER * size)
+    same = limits.SAME_KERNEL if moved.any() else limits.SAME_NUMBER
+    least = np.where(digits & rounded, same * size, 0.0)
+    covered = ~differ | (moved > 0) & (gap <= times * moved) | (gap > 0) & (gap <= least)
     if covered.all():
         # a hash is another one wherever anything is: that it moves as much excuses nothing
-        jumps = _both_whole(reference.numbers, candidate.numbers) & (
-            moved > limits.NUMBER_JUMP * size
-        )
-        return "unclear" if (apart & jumps & (moved >= limits.COARSE * steps)).any() else "equal"
+        jumps = whole & (moved > limits.NUMBER_JUMP * size) & (moved >= limits.COARSE * steps)
+        return "unclear" if (differ & jumps).any() else "equal"
     if any(map(len, again)) and not moved.any():
         # a constant: no further apart than float32 rounds it, or it is another one
         far = (gap > limits.SAME_COMPUTATION * size) & (gap > U32 * size.max(initial=0.0))
     else:
-        far = (gap > limits.FAULTY_NUMBER * moved) & (
-            (gap > limits.OTHER_NUMBER * size) | (moved > 0)
-        )
+        far = (gap > limits.OTHER_NUMBER * size) | (moved > 0)
+        far &= gap > limits.FAULTY_NUMBER * moved
         far &= gap > limits.NUMBER_TIE * steps * moved.any()
     return "apart" if (far & ~covered).any() else "unclear"
 
 
 def _differ(reference: _Reading, candidate: _Reading) -> Array:
-    return np.array(
-        [a != b for a, b in zip(reference.written, candidate.written, strict=True)], bool
-    )
-
-
-def _both_whole(a: Array, b: Array) -> Array:
-    found: Array = (a == np.rint(a)) & (b == np.rint(b))
-    return found
+    written = zip(reference.written, candidate.written, strict=True)
+    return np.array([a != b for a, b in written], bool)
 
 
 # --- readings -------------------------------------------------------------------------------------
@@ -184,7 +161,10 @@ def _reading(leaf: Any) -> _Reading | None:
     if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "SU":
         leaf = "\0".join(map(str, leaf.ravel().tolist()))
     if isinstance(leaf, str):
-        return _of_text(leaf)
+        written = tuple(_NUMBER.findall(leaf))
+        numbers = np.array([float(one) for one in written])
+        steps = np.array(list(map(_step, written)))
+        return _Reading(_NUMBER.sub("#", leaf), written, numbers, steps)
     if isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind in "mM":
         whole = np.asarray(leaf).astype(f"{leaf.dtype.kind}8[us]").astype(np.int64)
         return _of_array(whole)
@@ -196,10 +176,10 @@ def _reading(leaf: Any) -> _Reading | None:
     if isinstance(leaf, date):
         return _of_array(np.array([leaf.toordinal()]))
     if isinstance(leaf, (set, frozenset)):
-        numbers = sorted(one for one in leaf if isinstance(one, (int, float)))
+        members = sorted(one for one in leaf if isinstance(one, (int, float)))
         rest = frozenset(one for one in leaf if not isinstance(one, (int, float)))
-        steps = np.array([float(isinstance(one, int)) for one in numbers])
-        return _Reading([rest, len(numbers)], tuple(numbers), np.array(numbers, float), steps)
+        steps = np.array([float(isinstance(one, int)) for one in members])
+        return _Reading([rest, len(members)], tuple(members), np.array(members, float), steps)
     return None
 
 
@@ -210,19 +190,11 @@ def _is_text(given: bytes) -> bool:
         return False
 
 
-def _of_text(text: str) -> _Reading:
-    written = tuple(_NUMBER.findall(text))
-    numbers = np.array([float(one) for one in written])
-    return _Reading(_NUMBER.sub("#", text), written, numbers, np.array(list(map(_step, written))))
-
-
 def _step(written: str) -> float:
     """One unit in the last place of a number that is written out."""
     digits, _, power = written.lower().partition("e")
-    places = len(digits.partition(".")[2])
-    return float(
-        10.0 ** max(min(int(power or 0), limits.LARGEST_POWER) - places, -limits.LARGEST_POWER)
-    )
+    least, places = min(int(power or 0), limits.LARGEST_POWER), len(digits.partition(".")[2])
+    return float(10.0 ** max(least - places, -limits.LARGEST_POWER))
 
 
 # --- bytes ----------------------------------------------------------------------------------------
@@ -231,7 +203,7 @@ def _step(written: str) -> float:
 def _compare_bytes(reference: bytes, candidate: bytes, again: Sequence[Sequence[Any]]) -> Found:
     """Of bytes it is not known what numbers they hold: the first format in which they look like it.
 
-    Halves look like float32, too; what is a unit or two of halves apart is not claimed to be more.
+    Halves look like float32, too: a difference of a unit or two of halves is not claimed to be one.
     """
     if len(reference) != len(candidate):
         return "apart"
@@ -268,15 +240,10 @@ def _look_like(given: Any, dtype: str) -> bool:
 
 
 def _are_near_halves(reference: bytes, candidate: bytes) -> bool:
-    for a, b in _as_halves(reference, candidate):
+    for dtype in _FORMATS[-2:] if not len(reference) % 2 else ():
+        a, b = (np.frombuffer(one, dtype).astype(np.float64) for one in (reference, candidate))
         with np.errstate(all="ignore"):
             near = np.abs(a - b) <= 4 * UNITS["float16"] * np.maximum(np.abs(a), np.abs(b))
         if near.all():
             return True
     return False
-
-
-def _as_halves(reference: bytes, candidate: bytes) -> Iterator[tuple[Array, Array]]:
-    for dtype in _FORMATS[-2:] if not len(reference) % 2 else ():
-        a, b = (np.frombuffer(one, dtype).astype(np.float64) for one in (reference, candidate))
-        yield a, b

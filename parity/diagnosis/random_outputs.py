@@ -24,11 +24,16 @@ def drawn_outputs(tape: Tape) -> frozenset[str]:
     if tape.lost_draws:
         return frozenset(tape.outputs)
     found: set[str] = set()
-    left = _reached(tape)
+    draws = [op for op in tape.ops if op.role == "random"]
+    drawn = {op.index for op in draws}
+    left = {
+        name
+        for name, value in tape.outputs.items()
+        if not drawn.isdisjoint(tape.graph.ancestors([value]))
+    }
     if not left:
         return frozenset()
-    recorded = Replay(tape, None, tape.recorded)
-    draws = [op for op in tape.ops if op.role == "random"]
+    recorded = Replay(tape, None, tape.recorded)  # keeps its arrays
     exact: dict[str, Array] | None = None
     for turn in range(len(_OTHERS) + limits.MIXED_TURNS + limits.USUAL_TURNS):
         if found == left:
@@ -52,15 +57,6 @@ def drawn_outputs(tape: Tape) -> frozenset[str]:
     return frozenset(found)
 
 
-def _reached(tape: Tape) -> set[str]:
-    """The outputs that draws lead to, as far as that can be followed."""
-    reached: set[int] = set()
-    for op in tape.ops:
-        if op.role == "random" or not reached.isdisjoint(op.inputs):
-            reached.update(op.outputs)
-    return {name for name, value in tape.outputs.items() if value in reached}
-
-
 def is_kernel_rounding(ran: Array, again: Array, exact: Array) -> bool:
     """Whether two replays differ by no more than rounding does, as one in float64 measures it."""
     if ran.shape != again.shape:
@@ -68,12 +64,10 @@ def is_kernel_rounding(ran: Array, again: Array, exact: Array) -> bool:
     if ran.dtype.kind not in "fc":
         differ = ran != again
         return bool((again[differ] != exact[differ]).all())  # rounding decides there
-    unit = float(np.finfo(again.dtype).eps)
     usual = at_least_usual(rounding(again, exact))
     size = np.abs(np.nan_to_num(again))
-    allowed = limits.RERUN_KERNELS * (
-        usual + unit * (size[..., None] if again.dtype.kind == "c" else size)
-    )
+    size = size[..., None] if again.dtype.kind == "c" else size
+    allowed = limits.RERUN_KERNELS * (usual + float(np.finfo(again.dtype).eps) * size)
     wide = np.complex128 if ran.dtype.kind == "c" else np.float64
     return excess(again.astype(wide), ran.astype(wide), allowed).ratio <= 1.0
 
@@ -121,7 +115,7 @@ _OTHERS: Sequence[Callable[[Array, float, float], Array]] = (
 
 
 def _ends(draw: Draw | None, array: Array) -> tuple[float, float]:
-    """Numbers as far out as any that are drawn, within what an operation takes."""
+    """As far out as any number that is drawn, within what an operation takes."""
     if array.dtype.kind == "b" or draw is not None and draw.name == "bernoulli":
         return 0.0, 1.0
     given = draw.parameters if draw is not None else {}
@@ -137,6 +131,5 @@ def _ends(draw: Draw | None, array: Array) -> tuple[float, float]:
 
 
 def _is_order(array: Array) -> bool:
-    if array.dtype.kind not in "iu" or array.ndim != 1 or array.size < 2:
-        return False
-    return np.array_equal(np.sort(array), np.arange(array.size))
+    places = array.dtype.kind in "iu" and array.ndim == 1 and array.size > 1
+    return places and np.array_equal(np.sort(array), np.arange(array.size))

@@ -33,14 +33,14 @@ class Redrawn:
     """What came of it.
 
     Attributes:
-        apart: the match on the first samples on which the outputs differ, or None.
+        differing: the match on the first samples on which the outputs differ, or None.
         decisions: how many were compared that nothing else shows to be the same.
         needed: whether there are such.
         unknown: draws that have no counterpart, and of which no fresh samples can be had.
         refused: whether the models take no fresh samples, as where draws decide a shape.
     """
 
-    apart: Match | None
+    differing: Match | None
     decisions: int
     needed: bool
     unknown: tuple[Unit, ...]
@@ -60,25 +60,26 @@ def redraw(found: Match, outputs: Sequence[OutputPair]) -> Redrawn | None:
     drawing = found.drawing
     if not drawing.reference and not drawing.candidate:
         return None
-    unknown = [unit for unit in (*drawing.unpaired, *drawing.free) if not can_be_had(unit.draw)]
     decided = _decided(found)
     trial = _RedrawTrial(found, outputs, _turns(found, decided))
-    at = trial.first_apart(drawing)
+    draws = (*drawing.unpaired, *drawing.free)
+    unknown = tuple(unit for unit in draws if not can_be_had(unit.draw))
+    agreed = Redrawn(None, decided * trial.turns, decided > 0, unknown)
+    at = trial.first_differing(drawing)
     if at is None:
-        refused = trial.refused >= limits.REFUSED_REDRAWS
-        return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown), refused)
+        return replace(agreed, refused=trial.refused >= limits.REFUSED_REDRAWS)
     for turn in range(at, min(at + limits.REPAIRING_REDRAWS, trial.turns + 1)):
         # few samples may pair draws wrongly: others pair them otherwise
         other = trial.paired_on(drawing, turn)
-        if other is not None and trial.first_apart(other) is None:
-            return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown))
+        if other is not None and trial.first_differing(other) is None:
+            return agreed
     while at is not None:
-        apart = trial.matched_on(drawing, at)
-        agree = all(output_matches(apart, pair) for pair in outputs)
-        if not agree or trial.are_far_apart(drawing, at):
-            return Redrawn(apart, decided * at, decided > 0, tuple(unknown))
-        at = trial.first_apart(drawing, after=at)  # here only rounding was amplified
-    return Redrawn(None, decided * trial.turns, decided > 0, tuple(unknown))
+        differing = trial.matched_on(drawing, at)
+        agree = all(output_matches(differing, pair) for pair in outputs)
+        if not agree or trial.differ_by_far(drawing, at):
+            return replace(agreed, differing=differing, decisions=decided * at)
+        at = trial.first_differing(drawing, after=at)  # here only rounding was amplified
+    return agreed
 
 
 @dataclass
@@ -93,7 +94,8 @@ class _RedrawTrial:
         self.refused = 0
         self.base = self.found.side.tape.replay("float64", self.found.given)
         run = self.found.reference.run
-        self.sizes = {pair.name: _sizes(run.array(pair.reference)) for pair in self.outputs}
+        arrays = {pair.name: run.array(pair.reference) for pair in self.outputs}
+        self.sizes = {name: [size for _, size in largest(a, a)] for name, a in arrays.items()}
         # more than constants leave on the recorded samples
         self.limits = {
             name: [
@@ -102,7 +104,7 @@ class _RedrawTrial:
             for name, parts in self._gaps(run, self.base)
         }
 
-    def first_apart(self, drawing: Drawing, after: int = 0) -> int | None:
+    def first_differing(self, drawing: Drawing, after: int = 0) -> int | None:
         """The first turn in which the outputs differ; None if they agree in all."""
         for turn in range(after + 1, self.turns + 1):
             try:
@@ -112,16 +114,34 @@ class _RedrawTrial:
                 if self.refused >= limits.REFUSED_REDRAWS:
                     return None
                 continue
-            if self.are_apart(reference, candidate) or not self._are_of_one_law(
-                drawing, reference, candidate
+            # what kernels draw by, as a rate that is drawn itself, is to be the same, too
+            if self.differ(reference, candidate) or not all(
+                stays_one(drawing.candidate[value], choice, reference, candidate)
+                for value, choice in drawing.chosen.items()
             ):
                 return turn
         return None
 
     def runs(self, drawing: Drawing, turn: int) -> tuple[Replay, Replay]:
-        return _runs(self._on(drawing, turn), self.base, turn)
+        """Both models on fresh samples."""
+        found = replace(self.found, drawing=replace(drawing, turn=turn))
+        random = generator(turn, 7)
+        reference, candidate = found.tapes
+        far = turn % limits.FAR_REDRAW == 0
+        given = fresh_samples(reference, drawing.reference, random, far)
+        given |= by_kernels(found, turn, random if far else None)
+        run = reference.replay("float64", given, found.reference.run)
+        substituted: dict[int, Array] = {}
+        for value, unit in drawing.candidate.items():
+            choice = drawing.chosen.get(value)
+            if choice is not None:
+                substituted[value] = samples(found, unit, choice, run)
+            elif unit.draw is not None and can_be_had(unit.draw):
+                drawn = fresh(unit.draw, unit.shape, random, far)
+                substituted[value] = as_drawn(candidate, unit, drawn)
+        return run, candidate.replay("float64", substituted, self.base)
 
-    def are_apart(self, reference: Replay, candidate: Replay) -> bool:
+    def differ(self, reference: Replay, candidate: Replay) -> bool:
         """Whether the outputs differ by more than constants leave, in any slice."""
         return any(
             not (part <= _of_shape(limit, part)).all()
@@ -129,7 +149,7 @@ class _RedrawTrial:
             for part, limit in zip(parts, self.limits.get(name, ()), strict=False)
         )
 
-    def are_far_apart(self, drawing: Drawing, turn: int) -> bool:
+    def differ_by_far(self, drawing: Drawing, turn: int) -> bool:
         """Whether they differ in a turn by more than rounding is ever amplified to."""
         return any(
             not part.max()
@@ -140,7 +160,7 @@ class _RedrawTrial:
         )
 
     def _gaps(self, reference: Replay, candidate: Replay) -> Iterator[tuple[str, list[Array]]]:
-        """By how much outputs differ, as a whole and in each slice of some numbers.
+        """By how much outputs differ, as a whole and in each slice of some values.
 
         A slice counts by what it is on the recorded samples, too: others may leave next to nothing.
         """
@@ -154,52 +174,46 @@ class _RedrawTrial:
                         found.append(gap / np.maximum(size, least))
                 yield pair.name, found
 
-    def _are_of_one_law(self, drawing: Drawing, reference: Replay, candidate: Replay) -> bool:
-        """Whether what kernels draw by, as a rate that is drawn itself, is the same in a turn."""
-        return all(
-            stays_one(drawing.candidate[value], choice, reference, candidate)
-            for value, choice in drawing.chosen.items()
-        )
-
     def paired_on(self, drawing: Drawing, turn: int) -> Drawing | None:
         """The draws as they are paired on the samples of a turn, if the outputs agree then."""
         try:
-            side = self._side(drawing, turn)
-            found = match(side, self.found.side.tape)
+            run, _ = self.runs(drawing, turn)
+            found = match(Indexed(run.tape, run), self.found.side.tape)
         except ReplayError:
             return None
         agree = all(output_matches(found, pair) for pair in self.outputs)
         return found.drawing if agree else None
 
     def matched_on(self, drawing: Drawing, turn: int) -> Match:
-        side = self._side(drawing, turn)
-        _, theirs = self.runs(drawing, turn)
-        samples = {unit.value: theirs.array(unit.value) for unit in drawing.unpaired}
+        reference, candidate = self.runs(drawing, turn)
+        samples = {unit.value: candidate.array(unit.value) for unit in drawing.unpaired}
         here = replace(drawing, turn=turn, fresh=samples)
+        side = Indexed(reference.tape, reference)
         return match(side, self.found.side.tape, drawing=here)
-
-    def _side(self, drawing: Drawing, turn: int) -> Indexed:
-        reference, _ = self.runs(drawing, turn)
-        return Indexed(self.found.reference.tape, reference)
-
-    def _on(self, drawing: Drawing, turn: int) -> Match:
-        return replace(self.found, drawing=replace(drawing, turn=turn))
 
 
 def _turns(found: Match, decided: int) -> int:
-    sizes = [size for side in _made_of_noise(found) for size in side]
-    numbers = sum(sizes)
-    if numbers > limits.LARGE_REDRAW:
+    drawing = found.drawing
+    sides = list(zip(found.tapes, drawing.origins, strict=True))
+    sizes = [
+        value.size
+        for tape, origins in sides
+        for value in tape.values
+        if value.op >= 0 and value.id in origins.noise
+    ]
+    work = sum(
+        not origins.noise.isdisjoint(op.inputs) for tape, origins in sides for op in tape.ops
+    )
+    if sum(sizes) > limits.LARGE_REDRAW:
         return 2
     most = min(
         limits.MOST_REDRAWS,
-        limits.REDRAWN_OPERATIONS // max(work_of(found), 1),
-        limits.REDRAWN_VALUES // max(numbers, 1),
+        limits.REDRAWN_OPERATIONS // max(work, 1),
+        limits.REDRAWN_VALUES // max(sum(sizes), 1),
     )
-    drawing = found.drawing
     drawn = [unit.size for unit in (*drawing.reference, *drawing.candidate.values())]
     # what many draws make together, as the length of a vector, may have ends of its own; a single
-    # number of all of them, as a loss, is counted where it decides
+    # one of all of them, as a loss, is counted where it decides
     together = [size for size in sizes if size > 1]
     # what cuts off the ends of a distribution shows in few samples of it
     least = (
@@ -211,26 +225,8 @@ def _turns(found: Match, decided: int) -> int:
     return min(max(2, most), max(limits.REDRAWS, wanted))
 
 
-def _made_of_noise(found: Match) -> Iterator[list[int]]:
-    """For each model how many numbers there are of each value that draws lead to."""
-    tapes = found.reference.tape, found.side.tape
-    for tape, origins in zip(tapes, found.drawing.origins, strict=True):
-        made = [value for value in tape.values if value.op >= 0 and value.id in origins.noise]
-        yield [value.size for value in made]
-
-
-def work_of(found: Match) -> int:
-    """How many operations of both models run again on other samples."""
-    tapes = found.reference.tape, found.side.tape
-    return sum(
-        not origins.noise.isdisjoint(op.inputs)
-        for tape, origins in zip(tapes, found.drawing.origins, strict=True)
-        for op in tape.ops
-    )
-
-
 def _decided(found: Match) -> int:
-    """How many numbers are decided by noise, and not shown to be so by what decides them.
+    """How many values are decided by noise, and not shown to be so by what decides them.
 
     A decision makes integers or booleans of real numbers, or whole ones, as a floor does; a
     discrete draw is one by itself.
@@ -259,11 +255,9 @@ def _rounds(op: Op) -> bool:
 
 
 def _unseen(found: Match) -> int:
-    """How many numbers are drawn for operations without an inside, which may decide anything."""
-    for tape, units in (
-        (found.reference.tape, found.drawing.reference),
-        (found.side.tape, list(found.drawing.candidate.values())),
-    ):
+    """How many values are drawn for operations without an inside, which may decide anything."""
+    drawn = found.drawing.reference, found.drawing.candidate.values()
+    for tape, units in zip(found.tapes, drawn, strict=True):
         if tape.framework == "numpy" and units:
             return min(unit.size for unit in units)
     return 0
@@ -272,37 +266,12 @@ def _unseen(found: Match) -> int:
 def _differs(drawing: Drawing, value: int) -> bool:
     """Whether a discrete draw stands for one of another distribution."""
     unit, choice = drawing.candidate.get(value), drawing.chosen.get(value)
-    if unit is None or unit.draw is None or unit.draw.name not in FAMILIES:
+    draw = unit.draw if unit is not None else None
+    if draw is None or draw.name not in FAMILIES or not FAMILIES[draw.name].discrete:
         return False
-    if not FAMILIES[unit.draw.name].discrete:
-        return False
-    return choice is None or not alike(unit.draw, choice.reference.draw)
-
-
-def _runs(found: Match, base: Replay, turn: int) -> tuple[Replay, Replay]:
-    """Both models on fresh samples."""
-    drawing = found.drawing
-    random = generator(turn, 7)
-    reference, candidate = found.reference.tape, found.side.tape
-    far = turn % limits.FAR_REDRAW == 0
-    ours = fresh_samples(reference, drawing.reference, random, far)
-    ours |= by_kernels(found, turn, random if far else None)
-    run = reference.replay("float64", ours, found.reference.run)
-    theirs: dict[int, Array] = {}
-    for value, unit in drawing.candidate.items():
-        choice = drawing.chosen.get(value)
-        if choice is not None:
-            theirs[value] = samples(found, unit, choice, run)
-        elif unit.draw is not None and can_be_had(unit.draw):
-            theirs[value] = as_drawn(candidate, unit, fresh(unit.draw, unit.shape, random, far))
-    return run, candidate.replay("float64", theirs, base)
-
-
-def _sizes(array: Array) -> list[Array]:
-    """Along each axis the largest number in each slice."""
-    return [size for _, size in largest(array, array)]
+    return choice is None or not alike(draw, choice.reference.draw)
 
 
 def _of_shape(slices: Array, other: Array) -> Array:
-    """Numbers by slice; where there are others, as of a list of another length, the largest."""
+    """Values by slice; where there are others, as of a list of another length, the largest."""
     return slices if slices.shape == other.shape else slices.max(keepdims=True, initial=0.0)

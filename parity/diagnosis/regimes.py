@@ -17,9 +17,9 @@ import numpy as np
 
 from parity.diagnosis import limits
 from parity.diagnosis.moved_outputs import lost_in_outputs, moved_outputs
-from parity.diagnosis.outputs import in_reference_layout
+from parity.diagnosis.outputs import laid_out
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replay_check import Outputs, PlainRun, as_ran, nudged_run, typed
+from parity.diagnosis.replay_check import Outputs, PlainRun, as_they_ran, nudged_run, typed
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import (
@@ -58,10 +58,10 @@ def precision_decides(
             models computes it; none if that is no news, as where both are in half precision.
         half: the same of all outputs that one of them, or both, compute in such a format.
     """
-    ran = as_ran(plain[0], {}), as_ran(plain[1], matched.draws)
+    ran = as_they_ran(matched, plain)
     found = []
     for pair in pairs:
-        arrays = _arrays_of(matched, pair, *ran)
+        arrays = laid_out(matched, pair, *ran)
         if arrays is None or pair.name not in half and _is_small(*arrays):
             continue
         runs = _comparable(*arrays)
@@ -138,7 +138,7 @@ def _of_float32(units: Sequence[Array], runs: Sequence[Array], wide: bool) -> Ar
 
 def _where(matched: Match) -> str:
     """The operation at which most digits are lost, in words; "" if there is none."""
-    tapes = matched.reference.tape, matched.side.tape
+    tapes = matched.tapes
     found = []
     for tape, given in zip(tapes, ({}, typed(tapes[1], matched.draws)), strict=True):
         try:
@@ -229,10 +229,8 @@ def _moved(
             nudged = [nudged_run(*one, seed, unit) for one in zip(plain, draws, strict=True)]
         except ParityError:  # outside what an operation takes
             continue
-        if nudged[0] is None or nudged[1] is None:
-            continue
-        laid_out = _laid_out(matched, pair, nudged[0], nudged[1])
-        for before, after, most in zip(runs, laid_out or (), largest, strict=False):
+        both = _numbers_of(matched, pair, *nudged)
+        for before, after, most in zip(runs, both or (), largest, strict=False):
             with np.errstate(all="ignore"):
                 step = np.abs(before.astype(np.float64) - after.astype(np.float64))
             np.maximum(most, np.where(np.isfinite(step), step, np.inf), out=most)
@@ -244,23 +242,24 @@ def _is_wide(matched: Match, pair: OutputPair, runs: tuple[Array, Array], exact:
 
     What it would lose in float32 is not known. So it is of a NumPy function without float64.
     """
-    tapes = matched.reference.tape, matched.side.tape
+    tapes = matched.tapes
     dtypes = [
         tape.values[tape.before_moves(value)].dtype  # a cast of the result alone computes nothing
         for tape, value in zip(tapes, (pair.reference, pair.candidate), strict=True)
     ]
     if "float64" in dtypes:
         return True
-    laid_out = _laid_out(matched, pair, _exact_of_the_reference(matched), exact)
-    return laid_out is not None and any(
+    both = _exactly(matched, pair, exact)
+    return both is not None and any(
         tape.framework == "numpy" and (rounding(ran, own) <= 2 * U32 * np.abs(own)).all()
-        for tape, ran, own in zip(tapes, runs, laid_out, strict=True)
+        for tape, ran, own in zip(tapes, runs, both, strict=True)
     )
 
 
-def _exact_of_the_reference(matched: Match) -> Outputs:
-    reference = matched.reference
-    return {name: reference.array(value) for name, value in reference.tape.outputs.items()}
+def _exactly(matched: Match, pair: OutputPair, exact: Outputs) -> tuple[Array, Array] | None:
+    """Both outputs in float64."""
+    reference = {pair.name: matched.reference.array(pair.reference)}
+    return _numbers_of(matched, pair, reference, exact)
 
 
 def _units(
@@ -272,11 +271,13 @@ def _units(
     operation does inside. None where a replay fails on moved numbers.
     """
     moved = moved_outputs(matched, pair, rounds)
-    laid_out = _laid_out(matched, pair, _exact_of_the_reference(matched), exact)
-    if moved is None or laid_out is None:
+    both = _exactly(matched, pair, exact)
+    if moved is None or both is None:
         return moved
-    errors = (rounding(*one) for one in zip(runs, laid_out, strict=True))
-    return np.maximum(moved[0], next(errors)), np.maximum(moved[1], next(errors))
+    return (
+        np.maximum(moved[0], rounding(runs[0], both[0])),
+        np.maximum(moved[1], rounding(runs[1], both[1])),
+    )
 
 
 def _of_narrow_places(matched: Match, pair: OutputPair) -> Array | float:
@@ -288,25 +289,12 @@ def _of_narrow_places(matched: Match, pair: OutputPair) -> Array | float:
     return np.inf if moved is None else limits.TIMES_MOVED * _usual(np.minimum(*moved), np.median)
 
 
-def _laid_out(
+def _numbers_of(
     matched: Match, pair: OutputPair, reference: Outputs, candidate: Outputs
 ) -> tuple[Array, Array] | None:
-    """A pair of outputs as `_arrays_of` and `_comparable` give them."""
-    arrays = _arrays_of(matched, pair, reference, candidate)
+    """A pair of outputs as `laid_out` and `_comparable` give them."""
+    arrays = laid_out(matched, pair, reference, candidate)
     return None if arrays is None else _comparable(*arrays)
-
-
-def _arrays_of(
-    matched: Match, pair: OutputPair, reference: Outputs, candidate: Outputs
-) -> tuple[Array, Array] | None:
-    """A pair of outputs in the reference's layout; None where they are of two shapes."""
-    tapes = matched.reference.tape, matched.side.tape
-    names = [{value: name for name, value in tape.outputs.items()} for tape in tapes]
-    name, other = names[0][pair.reference], names[1][pair.candidate]
-    if name not in reference or other not in candidate:
-        return None
-    a, b = reference[name], in_reference_layout(matched, pair, candidate[other])
-    return None if b is None or a.shape != b.shape else (a, b)
 
 
 def _comparable(a: Array, b: Array) -> tuple[Array, Array]:

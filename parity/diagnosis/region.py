@@ -112,11 +112,21 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class OutputPair:
-    """Two outputs that ought to be equal: name, and value id on both sides."""
+    """Two outputs that ought to be equal: value id on both sides, and the names there."""
 
     name: str
     reference: int
     candidate: int
+    candidate_name: str = ""
+
+    @property
+    def values(self) -> tuple[int, int]:
+        return self.reference, self.candidate
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """In the reference and in the candidate."""
+        return self.name, self.candidate_name
 
 
 @dataclass

@@ -10,7 +10,7 @@ from parity.code_owners import is_users_class
 from parity.diagnosis.class_checks import told_apart
 from parity.diagnosis.other_outputs import equal
 from parity.frameworks import FRAMEWORKS, aliases
-from parity.objects import Setting
+from parity.outputs.objects import Setting
 from parity.tape import Tape
 
 

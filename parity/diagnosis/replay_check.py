@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,69 +16,96 @@ from parity.diagnosis.graph_draws import graphs_draw_otherwise
 from parity.diagnosis.random_outputs import drawn_outputs, is_kernel_rounding
 from parity.errors import ParityError
 from parity.frameworks import in_use, load
+from parity.inputs.preprocessing import plain, record
 from parity.keeping import other_generators, was_built
+from parity.matching.match import Match
 from parity.model import Inputs, Model, flatten_inputs, map_arrays
 from parity.numerics.difference import residual, same_bits, same_numbers
 from parity.numerics.null_distribution import nudged
 from parity.numerics.reruns import Reruns
-from parity.preprocessing import plain, record
-from parity.tape import Array, Replay, Tape
+from parity.tape import Array, Tape
 
 Outputs = Mapping[str, Array]
 
 
 @dataclass(frozen=True)
 class PlainRun:
-    """A tape with the means to run its model as its user does.
+    """A tape with its model, run as its user runs it; each run once, whoever asks.
 
     Attributes:
-        run: on the inputs that were recorded.
-        nudged: on the inputs moved by one rounding, at random by a seed; given the unit roundoff,
-            or in units of the last place.
+        inputs: those that were recorded.
         orders: of the samples, each with half of them left out. A single one stands for others
             that differ from it by a few percent.
-        elsewhere: on the samples in one of these orders, by its place, and nudged by a seed.
         axis, count: the inputs' axis of samples, and how many there are; 1 for the steps of a
             single sequence, -1 for a single sample.
-        recorded: the tape of the model on the samples in one of these orders.
         moved: from which of the orders on the samples are others.
-        redrawn: on the same inputs and other random numbers, by a number; 0 gives those of `run`.
-        untraced: likewise, and without graphs, which are what their code was when they were traced.
-        inputs, on: those that were recorded; on others in the same structure.
+        changes: what was done to the tape, and is to be done to others and to outputs.
+        known: the outputs of the runs so far, before they are changed.
     """
 
     tape: Tape
-    run: Callable[[], Outputs]
-    nudged: Callable[[int, float | None], Outputs] | None = None
-    orders: Sequence[Array] = ()
-    elsewhere: Callable[[int, int | None], Outputs] | None = None
-    axis: int = 0
-    count: int = 0
-    recorded: Callable[[int], Tape] | None = None
-    moved: int = 0
-    redrawn: Callable[[int], Outputs] | None = None
-    built: Callable[[], bool] = lambda: False
-    untraced: Callable[[int], Outputs] | None = None
-    inputs: Inputs = None
-    on: Callable[[Inputs], Outputs] | None = None
+    model: Model
+    inputs: Inputs
+    axis: int
+    count: int
+    orders: Sequence[Array]
+    moved: int
+    changes: tuple[tuple[Callable[[Tape], Tape], Callable[[Outputs], Outputs]], ...] = ()
+    known: dict[tuple[Any, ...], Outputs] = field(default_factory=dict, repr=False)
 
     def made(
         self,
         change: Callable[[Tape], Tape],
-        outputs: Callable[[Outputs], Outputs] | None = None,
+        outputs: Callable[[Outputs], Outputs] = lambda outputs: outputs,
     ) -> PlainRun:
         """The same with its tapes changed, those of other samples as well, and its outputs."""
-        recorded = self.recorded
-        then = None if recorded is None else lambda order: change(recorded(order))
-        made = replace(self, tape=change(self.tape), recorded=then)
-        return made if outputs is None else made.giving(outputs)
+        changes = (*self.changes, (change, outputs))
+        return replace(self, tape=change(self.tape), changes=changes)
 
-    def giving(self, change: Callable[[Outputs], Outputs]) -> PlainRun:
-        """The same with its outputs changed, whatever it is run on."""
-        names = ("run", "nudged", "elsewhere", "redrawn", "untraced", "on")
-        runs = {name: getattr(self, name) for name in names}
-        changed: dict[str, Any] = {name: _then(run, change) for name, run in runs.items() if run}
-        return replace(self, **changed)
+    def run(self) -> Outputs:
+        """The outputs on the inputs that were recorded."""
+        return self.redrawn(0)
+
+    def redrawn(self, turn: int) -> Outputs:
+        """Likewise on other random numbers; turn 0 gives those of `run`."""
+        return self._once(("redrawn", turn), lambda: self._plain(self.inputs, turn))
+
+    def untraced(self, turn: int) -> Outputs:
+        """Likewise without graphs, which are what their code was when they were traced."""
+        return self._changed(self._plain(self.inputs, turn, as_called=False))
+
+    def on(self, inputs: Inputs) -> Outputs:
+        """The outputs on other inputs in the same structure."""
+        return self._changed(self._plain(inputs))
+
+    def nudged(self, seed: int, unit: float | None = None) -> Outputs:
+        """On inputs moved by one rounding: of the unit roundoff, or in units of the last place."""
+        random = np.random.default_rng(seed)
+        move = partial(nudged, random=random, unit=unit)
+        key = "nudged", seed, unit
+        return self._once(key, lambda: self._plain(map_arrays(move, self.inputs)))
+
+    def elsewhere(self, at: int, seed: int | None = None) -> Outputs:
+        """On the samples in one of the orders, nudged by a seed."""
+        random = np.random.default_rng(seed)
+        move = (lambda one: one) if seed is None else partial(nudged, random=random)
+
+        def moved(array: Array) -> Array:
+            return move(self._ordered(array, at))
+
+        key = "elsewhere", at, seed
+        return self._once(key, lambda: self._plain(map_arrays(moved, self.inputs)))
+
+    def recorded(self, at: int) -> Tape:
+        """The tape of the model on the samples in one of the orders."""
+        tape = record(self.model, map_arrays(partial(self._ordered, at=at), self.inputs))
+        for change, _ in self.changes:
+            tape = change(tape)
+        return tape
+
+    def built(self) -> bool:
+        """Whether the model was built by its first call."""
+        return was_built(self.model.obj)
 
     @cached_property
     def drawn(self) -> frozenset[str]:
@@ -90,71 +117,47 @@ class PlainRun:
         """Draws that no tape follows: seen while it was recorded, or by runs that differ."""
         if self.tape.lost_draws:
             return self.tape.lost_draws
-        told = self.tape.unseen or _wanders(self)
-        return [told] * bool(told)
+        reported = self.tape.unseen or _wanders(self)
+        return [reported] * bool(reported)
 
+    def _plain(self, inputs: Inputs, turn: int = 0, as_called: bool = True) -> dict[str, Array]:
+        # what a model draws is no part of what it is: another run draws other numbers
+        with _other_numbers(self.model, turn):
+            outputs = plain(self.model, as_called)(inputs)
+        if inputs is self.inputs and not turn:
+            _without_copies(self.tape, outputs)
+        return outputs
 
-def _then(run: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[..., Any]:
-    return lambda *given: change(run(*given))
+    def _once(self, key: tuple[Any, ...], make: Callable[[], Outputs]) -> Outputs:
+        if key not in self.known:
+            sizes = (self.tape.values[value].size for value in self.tape.outputs.values())
+            if key[0] != "redrawn" and sum(sizes) > limits.LARGE_RUN:
+                for other in [one for one in self.known if one[0] == key[0]]:
+                    del self.known[other]
+            self.known[key] = make()
+        return self._changed(self.known[key])
+
+    def _changed(self, outputs: Outputs) -> Outputs:
+        for _, change in self.changes:
+            outputs = change(outputs)
+        return outputs
+
+    def _ordered(self, array: Array, at: int) -> Array:
+        if at >= self.moved:
+            return _another(array, at)
+        is_batch = array.ndim > self.axis and array.shape[self.axis] == self.count
+        return array.take(self.orders[at], self.axis) if is_batch else array
 
 
 def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
-    """How a model is run as its user runs it; once, whoever asks."""
+    """How a model is run as its user runs it."""
     outputs = [tape.values[value].shape for value in tape.outputs.values()]
     arrays = list(flatten_inputs(inputs).values())
     axis, count, orders = _orders(arrays, outputs)
     moved = len(orders)  # from here on samples are others, in the same order
     if count == 1 and any((_another(one, 0) != one).any() for one in arrays):
         orders += [np.zeros(1, int)] * limits.OTHER_SAMPLES
-
-    def run(move: Callable[[Array], Array] = lambda array: array) -> dict[str, Array]:
-        return on(map_arrays(move, inputs))
-
-    def on(given: Inputs) -> dict[str, Array]:
-        # what a model draws is no part of what it is: another run draws other numbers
-        with _other_numbers(model, 0):
-            return plain(model, as_called=True)(given)
-
-    def nudge(seed: int, unit: float | None = None) -> dict[str, Array]:
-        random = np.random.default_rng(seed)
-        return run(lambda array: nudged(array, random, unit))
-
-    def ordered(array: Array, at: int) -> Array:
-        if at >= moved:
-            return _another(array, at)
-        is_batch = array.ndim > axis and array.shape[axis] == count
-        return array.take(orders[at], axis) if is_batch else array
-
-    def elsewhere(at: int, seed: int | None) -> dict[str, Array]:
-        random = np.random.default_rng(seed)
-        move = (lambda one: one) if seed is None else partial(nudged, random=random)
-        return run(lambda one: move(ordered(one, at)))
-
-    def recorded(at: int) -> Tape:
-        return record(model, map_arrays(lambda array: ordered(array, at), inputs))
-
-    def redrawn(turn: int) -> dict[str, Array]:
-        if not turn:
-            return once()
-        with _other_numbers(model, turn):
-            return plain(model, as_called=True)(inputs)
-
-    def untraced(turn: int) -> dict[str, Array]:
-        with _other_numbers(model, turn):
-            return plain(model)(inputs)
-
-    @cache
-    def once() -> dict[str, Array]:
-        outputs = run()
-        _without_copies(tape, outputs)
-        return outputs
-
-    large = sum(tape.values[value].size for value in tape.outputs.values()) > limits.LARGE_RUN
-    keep = lru_cache(1) if large else cache
-    kept = once, keep(nudge), orders, keep(elsewhere)
-    built = partial(was_built, model.obj)
-    others = cache(redrawn), built, untraced
-    return PlainRun(tape, *kept, axis, count, recorded, moved, *others, inputs, on)
+    return PlainRun(tape, model, inputs, axis, count, orders, moved)
 
 
 @contextlib.contextmanager
@@ -176,7 +179,7 @@ def _without_copies(tape: Tape, outputs: dict[str, Array]) -> None:
     for name, value in tape.outputs.items():
         own = outputs.get(name)
         if own is not None and own.size > limits.LARGE_RUN:
-            recorded = tape.adapter.to_numpy(tape.recorded[value])
+            recorded = tape.recorded_array(value)
             if same_bits(recorded, own):
                 outputs[name] = recorded
 
@@ -228,21 +231,21 @@ def same_samples(reference: Inputs, candidate: Inputs, axis: int) -> bool:
 
     The steps of a sequence are the same only where they lie alike.
     """
-    ours, theirs = (list(flatten_inputs(one).values()) for one in (reference, candidate))
-    if axis > 0 and [one.shape for one in ours] != [one.shape for one in theirs]:
+    first, second = (list(flatten_inputs(one).values()) for one in (reference, candidate))
+    if axis > 0 and [one.shape for one in first] != [one.shape for one in second]:
         return False
-    return len(ours) == len(theirs) and all(map(_hold_the_same, ours, theirs))
+    return len(first) == len(second) and all(map(_hold_the_same, first, second))
 
 
 def _hold_the_same(a: Array, b: Array) -> bool:
-    """Whether two arrays hold the same numbers in each sample, as images in two layouts do."""
+    """Whether two arrays hold the same values in each sample, as images in two layouts do."""
     if a.shape == b.shape or not a.ndim or not b.ndim or a.size != b.size or len(a) != len(b):
         if a.dtype.kind == b.dtype.kind == "f" and a.dtype != b.dtype:  # one may be rounded
             narrow = min(a.dtype, b.dtype, key=lambda dtype: dtype.itemsize)
             a, b = a.astype(narrow), b.astype(narrow)
         return same_numbers(a, b)
-    ours, theirs = (np.sort(one.reshape(len(one), -1), axis=1) for one in (a, b))
-    return np.array_equal(ours, theirs)
+    rows = [np.sort(one.reshape(len(one), -1), axis=1) for one in (a, b)]
+    return np.array_equal(rows[0], rows[1])
 
 
 def tape_doubts(plain: Sequence[PlainRun]) -> list[str]:
@@ -271,9 +274,8 @@ def tape_doubt(plain: PlainRun) -> str:
             )
         for name, array in expected.items():
             if not same_numbers(array, again[name]) and not reruns.agree(name, array, again[name]):
-                told = _wanders(plain)
-                return told or _not_the_model(tape, name, array, again[name], drew)
-        if tape.traced and drew and plain.redrawn and plain.untraced:
+                return _wanders(plain) or _not_the_model(tape, name, array, again[name], drew)
+        if tape.traced and drew:
             return graphs_draw_otherwise(tape, plain.redrawn, plain.untraced, plain.drawn)
     except ParityError as error:
         return f"{tape.model} could not be run again as its user calls it: {error}"
@@ -281,33 +283,22 @@ def tape_doubt(plain: PlainRun) -> str:
 
 
 def _wanders(plain: PlainRun) -> str:
-    """Says so where a model's own runs differ in an output that no recorded draw changes.
-
-    Whatever made the numbers: nothing was another of the model and its inputs.
-    """
+    """Says so where a model's own runs differ in an output that no recorded draw changes."""
     tape = plain.tape
-    if plain.redrawn is None:
-        return ""
     try:
         runs = plain.redrawn(0), plain.redrawn(1)
         reruns = Reruns(tape)
         for name in tape.outputs.keys() - plain.drawn:
             a, b = (one.get(name) for one in runs)
-            if a is None or b is None:
-                return _unseen(tape, name)
-            if not same_numbers(a, b) and not reruns.agree(name, a, b):
-                return _unseen(tape, name)
-    except ParityError:  # told where the tape is held against its model
+            if a is None or b is None or not (same_numbers(a, b) or reruns.agree(name, a, b)):
+                return (
+                    f"{tape.model} gives another output {name!r} whenever it runs: it draws random "
+                    "numbers that cannot be seen, or keeps state that cannot be put back. Draw in "
+                    "the framework, or pass the samples in as inputs."
+                )
+    except ParityError:  # reported where the tape is held against its model
         return ""
     return ""
-
-
-def _unseen(tape: Tape, name: str) -> str:
-    return (
-        f"{tape.model} gives another output {name!r} whenever it runs: it draws random numbers "
-        "that cannot be seen, or keeps state that cannot be put back. Draw in the framework, or "
-        "pass the samples in as inputs."
-    )
 
 
 def as_ran(plain: PlainRun, draws: Mapping[int, Array]) -> Outputs:
@@ -324,17 +315,21 @@ def _with_drawn(plain: PlainRun, outputs: Outputs) -> Outputs:
     return {**plain.run(), **{name: one for name, one in outputs.items() if name in plain.drawn}}
 
 
+def as_they_ran(matched: Match, plain: Sequence[PlainRun]) -> tuple[Outputs, Outputs]:
+    """The same of both models."""
+    return as_ran(plain[0], {}), as_ran(plain[1], matched.draws)
+
+
 def nudged_run(
     plain: PlainRun, draws: Mapping[int, Array], seed: int, unit: float | None
-) -> Outputs | None:
+) -> Outputs:
     """The same where the inputs, and all that is drawn, move by one rounding."""
     tape = plain.tape
     if not plain.drawn:
-        return None if plain.nudged is None else plain.nudged(seed, unit)
+        return plain.nudged(seed, unit)
     random = np.random.default_rng(seed)
-    recorded = Replay(tape, None, tape.recorded)
     drawn = (one for op in tape.ops if op.role == "random" for one in op.outputs)
-    given = {one: recorded.array(one) for one in (*tape.inputs.values(), *drawn)}
+    given = {one: tape.recorded_array(one) for one in (*tape.inputs.values(), *drawn)}
     given.update(typed(tape, draws))
     return tape.outputs_of(None, {v: nudged(array, random, unit) for v, array in given.items()})
 
@@ -345,13 +340,11 @@ def draws_numbers(tape: Tape) -> bool:
 
 def typed(tape: Tape, draws: Mapping[int, Array]) -> dict[int, Array]:
     """Draws in the precision in which the tape has them."""
-    recorded = Replay(tape, None, tape.recorded)
-    return {value: array.astype(recorded.array(value).dtype) for value, array in draws.items()}
+    return {value: array.astype(tape.recorded_array(value).dtype) for value, array in draws.items()}
 
 
 def recorded_outputs(tape: Tape) -> Outputs:
-    recorded = Replay(tape, None, tape.recorded)
-    return {name: recorded.array(value) for name, value in tape.outputs.items()}
+    return {name: tape.recorded_array(value) for name, value in tape.outputs.items()}
 
 
 def _not_the_model(tape: Tape, name: str, ran: Array, again: Array, drew: bool) -> str:
@@ -383,10 +376,9 @@ def _first_changed(tape: Tape) -> str:
     """The first operation whose recorded result is not what it gives when it runs again."""
     run = tape.replay()
     exact = tape.replay("float64")
-    recorded = Replay(tape, None, tape.recorded)
     for op in tape.ops:
         for value in op.outputs:
-            arrays = recorded.array(value), run.array(value), exact.array(value)
+            arrays = tape.recorded_array(value), run.array(value), exact.array(value)
             if np.array_equal(*arrays[:2], equal_nan=arrays[0].dtype.kind in "fc"):
                 continue
             if not is_kernel_rounding(*arrays):

@@ -93,14 +93,14 @@ def _distributed(matched: Match, outputs: Sequence[OutputPair]) -> Distributed |
     if not outputs:
         return None
     ends = [[pair.reference for pair in outputs], [pair.candidate for pair in outputs]]
-    tapes = matched.reference.tape, matched.side.tape
-    needed = [_needed(tape, values) for tape, values in zip(tapes, ends, strict=True)]
-    work = sum(map(_work, tapes, drawing.origins, needed))
-    numbers = sum(map(_numbers, tapes, drawing.origins, needed))
+    tapes = matched.tapes
+    needed = [tape.graph.ancestors(values) for tape, values in zip(tapes, ends, strict=True)]
+    costs = list(map(_costs, tapes, drawing.origins, needed))
+    work, values = (sum(one) for one in zip(*costs, strict=True))
     runs = min(
         limits.LAW_RUNS,
         limits.LAW_OPERATIONS // max(work, 1),
-        max(limits.LAW_VALUES // max(numbers, 1), limits.LAW_LEAST_RUNS),
+        max(limits.LAW_VALUES // max(values, 1), limits.LAW_LEAST_RUNS),
     )
     if runs < limits.LAW_LEAST_RUNS:
         return None
@@ -166,30 +166,11 @@ def _gives_samples(tape: Tape, unit: Unit, origins: Origins) -> bool:
     return len({one.tobytes() for one in drawn if one is not None}) > 1
 
 
-def _numbers(tape: Tape, origins: Origins, needed: Collection[int]) -> int:
-    """How many numbers are computed of draws, by operations that are needed."""
-    return sum(
-        tape.values[value].size
-        for op in tape.ops
-        if op.index in needed
-        for value in op.outputs
-        if value in origins.noise
-    )
-
-
-def _needed(tape: Tape, ends: Sequence[int]) -> frozenset[int]:
-    """The operations that values are computed by."""
-    found, wanted = set(), set(ends)
-    for op in reversed(tape.ops):
-        if not wanted.isdisjoint(op.outputs):
-            found.add(op.index)
-            wanted.update(op.inputs)
-    return frozenset(found)
-
-
-def _work(tape: Tape, origins: Origins, needed: Collection[int]) -> int:
-    """How many of them depend on draws."""
-    return sum(op.index in needed and not origins.noise.isdisjoint(op.inputs) for op in tape.ops)
+def _costs(tape: Tape, origins: Origins, needed: Collection[int]) -> tuple[int, int]:
+    """How many of the operations that are needed depend on draws, and what they make of these."""
+    noise, ops = origins.noise, [tape.ops[index] for index in needed]
+    made = (tape.values[one].size for op in ops for one in op.outputs if one in noise)
+    return sum(not noise.isdisjoint(op.inputs) for op in ops), sum(made)
 
 
 def _compared(reference: Array, candidate: Array, looks: int) -> Distributed | None:
@@ -211,7 +192,7 @@ def _compared(reference: Array, candidate: Array, looks: int) -> Distributed | N
 
 
 def _together(reference: Array, candidate: Array) -> tuple[float, int]:
-    """How far mean products of features are apart, over what signs at random leave of them.
+    """By how much mean products of features differ, over what signs at random leave of them.
 
     And their spread altogether: many samples, each by itself, show a little that each has more.
 
@@ -230,13 +211,13 @@ def _together(reference: Array, candidate: Array) -> tuple[float, int]:
     all_spread = np.square(both).mean(2)
     picks = np.linspace(0, both.shape[2] - 1, min(both.shape[2], limits.LAW_PRODUCTS)).astype(int)
     a, b = both[:, :, picks]
-    apart = np.abs(a.T @ a - b.T @ b) / len(a)
-    gaps = (a * a).T @ (a * a) + (b * b).T @ (b * b) - 2 * (a * b).T @ (a * b)
-    apart = np.append(apart, abs(np.subtract(*all_spread).mean()))
-    gaps = np.append(gaps, np.square(np.subtract(*all_spread)).sum())
-    shows = (apart > limits.LAW_NEGLIGIBLE) & (gaps > 0)
-    found = apart[shows] * len(a) / np.sqrt(gaps[shows])
-    return float(found.max(initial=0.0)), apart.size
+    gaps = np.abs(a.T @ a - b.T @ b) / len(a)
+    squares = (a * a).T @ (a * a) + (b * b).T @ (b * b) - 2 * (a * b).T @ (a * b)
+    gaps = np.append(gaps, abs(np.subtract(*all_spread).mean()))
+    squares = np.append(squares, np.square(np.subtract(*all_spread)).sum())
+    shows = (gaps > limits.LAW_NEGLIGIBLE) & (squares > 0)
+    found = gaps[shows] * len(a) / np.sqrt(squares[shows])
+    return float(found.max(initial=0.0)), gaps.size
 
 
 def _features(run: Replay, ends: Sequence[int]) -> Array:
@@ -273,7 +254,7 @@ def _signs(size: int) -> Array:
 
 
 def _distance(a: Array, b: Array) -> float:
-    """The Kolmogorov-Smirnov distance of numbers that count as one where they are nearly alike.
+    """The Kolmogorov-Smirnov distance of samples that count as one where they are nearly alike.
 
     What differs by next to nothing, as at the end of an iteration from a random start, is moved
     over: sup F(x) - G(x + s), either way round, which is never more than the distance itself.
@@ -283,11 +264,14 @@ def _distance(a: Array, b: Array) -> float:
         limits.LAW_NEGLIGIBLE * np.quantile(sizes, limits.LAW_LARGE_QUANTILE),
         limits.LAW_ROUNDING * sizes.max(),
     )
-    return max(_exceeds(np.sort(a), np.sort(b), slack), _exceeds(np.sort(b), np.sort(a), slack))
+    a, b = np.sort(a), np.sort(b)
+    return max(_exceeds(a, b, slack), _exceeds(b, a, slack))
 
 
 def _exceeds(a: Array, b: Array, slack: float) -> float:
     """By how much a larger share of `a` lies below some number than of `b` below that and more."""
-    below = np.searchsorted(a, a, "right") / a.size
-    candidate = np.searchsorted(b, a + slack, "right") / b.size
-    return float((below - candidate).max())
+    shares = (
+        np.searchsorted(a, a, "right") / a.size,
+        np.searchsorted(b, a + slack, "right") / b.size,
+    )
+    return float(np.subtract(*shares).max())

@@ -1,45 +1,40 @@
-"""Outputs of two shapes: is the one the other, reduced or laid out otherwise? Told in words."""
+"""Outputs of two shapes: is the one the other, reduced or laid out otherwise? Said in words."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
 from parity.diagnosis import limits
+from parity.matching.axis_order import without_ones
 from parity.numerics.difference import residual
 from parity.tape import Array
 
 
-def shape_reason(name: str, reference: str, ours: Array, candidate: str, theirs: Array) -> str:
+def shape_reason(name: str, models: Sequence[str], outputs: Sequence[Array]) -> str:
     """That an output has two shapes; and if one is the other, summed or averaged, over which axes.
 
     Args:
         name: of the output.
-        reference, candidate: names of the models.
-        ours, theirs: the output in float64.
+        models: their names.
+        outputs: the output of each in float64.
     """
-    told = (
-        f"output {name!r} has shape {ours.shape} in {reference} and {theirs.shape} in {candidate}"
-    )
-    if squeezed(ours.shape) == squeezed(theirs.shape) and _same(ours.ravel(), theirs.ravel()):
-        return f"{told}: the same numbers, but for axes of length 1"
-    for large, small, longer, shorter in (
-        (theirs, ours, candidate, reference),
-        (ours, theirs, reference, candidate),
-    ):
-        how = _reduced(large, small)
+    shapes = [one.shape for one in outputs]
+    reason = f"output {name!r} has shape {shapes[0]} in {models[0]} and {shapes[1]} in {models[1]}"
+    if without_ones(shapes[0]) == without_ones(shapes[1]) and _same(*(o.ravel() for o in outputs)):
+        return f"{reason}: the same numbers, but for axes of length 1"
+    for large, small in ((1, 0), (0, 1)):
+        how = _reduced(outputs[large], outputs[small])
         if how is not None:
             kind, axes = how
+            words = ["the batch (axis 0)" if axis == 0 else f"axis {axis}" for axis in axes]
+            over = f"over {' and '.join(words)}"
             if kind == "same":
-                return f"{told}: {longer} repeats it over {_told(axes)}, {shorter} does not"
-            return f"{told}: {shorter} has the {kind} over {_told(axes)}, {longer} does not"
-    return told
-
-
-def squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape without its axes of length 1."""
-    return tuple(length for length in shape if length != 1)
+                return f"{reason}: {models[large]} repeats it {over}, {models[small]} does not"
+            return f"{reason}: {models[small]} has the {kind} {over}, {models[large]} does not"
+    return reason
 
 
 def _reduced(large: Array, small: Array) -> tuple[str, tuple[int, ...]] | None:
@@ -61,11 +56,4 @@ def _reduced(large: Array, small: Array) -> tuple[str, tuple[int, ...]] | None:
 
 
 def _same(a: Array, b: Array) -> bool:
-    return (
-        residual(np.asarray(a, np.float64), np.asarray(b, np.float64)) <= limits.SAME_SHAPES_APART
-    )
-
-
-def _told(axes: tuple[int, ...]) -> str:
-    words = ["the batch (axis 0)" if axis == 0 else f"axis {axis}" for axis in axes]
-    return " and ".join(words)
+    return residual(a.astype(np.float64), b.astype(np.float64)) <= limits.SAME_SHAPES_APART

@@ -11,6 +11,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from typing import Any, cast
 
 from parity.diagnosis.output_pairs import pair_outputs
@@ -24,19 +25,17 @@ Change = Callable[[Any], Any]  # of an array, or of a framework's tensor
 
 def with_axes_of_states(reference: Tape, candidate: PlainRun) -> PlainRun:
     """The candidate, whose states have the axis of layers if the reference's have it."""
-    changes, told = _changes(reference, candidate.tape)
+    changes, reported = _changes(reference, candidate.tape)
     if not changes:
         return candidate
-    found = candidate.made(partial(_changed, changes=changes)).giving(
-        lambda outputs: _of_a_run(outputs, changes)
-    )
-    return replace(found, tape=replace(found.tape, caveats=[*found.tape.caveats, *told]))
+    found = candidate.made(partial(_changed, changes=changes), partial(_of_a_run, changes=changes))
+    return replace(found, tape=replace(found.tape, caveats=[*found.tape.caveats, *reported]))
 
 
 def _changes(reference: Tape, candidate: Tape) -> tuple[dict[str, Change], list[str]]:
     """What is to be done to outputs of the candidate, by name; and what the report says of it."""
     changes: dict[str, Change] = {}
-    told = []
+    reported = []
     pairs = {pair.candidate: pair for pair in pair_outputs(reference, candidate)[0]}
     for name, value in candidate.outputs.items():
         pair = pairs.get(value)
@@ -44,25 +43,17 @@ def _changes(reference: Tape, candidate: Tape) -> tuple[dict[str, Change], list[
             continue
         shapes = reference.values[pair.reference].shape, candidate.values[value].shape
         if shapes[0] == (1, *shapes[1]) and pair.reference in reference.states:
-            changes[name] = _with_axis
+            changes[name] = itemgetter(None)
         elif shapes[1] == (1, *shapes[0]) and value in candidate.states:
-            changes[name] = _without_axis
+            changes[name] = itemgetter(0)
         else:
             continue
-        told.append(
+        reported.append(
             f"output {pair.name!r} is a state of shape {shapes[0]} in {reference.model} and "
             f"{shapes[1]} in {candidate.model}: the first axis is the recurrent layer's own, of "
             "its layers and directions, and is no difference"
         )
-    return changes, told
-
-
-def _with_axis(array: Any) -> Any:
-    return array[None]
-
-
-def _without_axis(array: Any) -> Any:
-    return array[0]
+    return changes, reported
 
 
 def _of_a_run(outputs: Outputs, changes: Mapping[str, Change]) -> Outputs:

@@ -6,22 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from parity.diagnosis import limits
-from parity.diagnosis.other_samples import difference, names_of
+from parity.diagnosis.other_samples import difference
 from parity.diagnosis.precomputed import held_numbers, of_all_samples
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replay_check import (
-    Outputs,
-    PlainRun,
-    as_ran,
-    draws_numbers,
-    nudged_run,
-)
+from parity.diagnosis.replay_check import PlainRun, as_ran, draws_numbers, nudged_run
 from parity.diagnosis.stored_results import on_others, same_orders
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
-from parity.tape import Array, Replay, Tape
+from parity.tape import Array, Tape
 
 _Draws = Mapping[int, Array]
 
@@ -35,8 +29,19 @@ def stored_beside_draws(
     """
     if not all(draws_numbers(one.tape) and not one.tape.lost_draws for one in plain):
         return []
-    drawn = [pair for pair in pairs if _is_drawn(matched, pair, plain)]
-    draws = _drawn_by(plain[0].tape), matched.draws
+    tape = plain[0].tape
+    drawn_by_reference = {
+        value: tape.recorded_array(value)
+        for op in tape.ops
+        if op.role == "random"
+        for value in op.outputs
+    }
+    draws = drawn_by_reference, matched.draws
+    drawn = [
+        pair
+        for pair in pairs
+        if all(name in one.drawn for one, name in zip(plain, pair.names, strict=True))
+    ]
     if not drawn or not same_orders(plain):
         return []
     known = []
@@ -78,12 +83,12 @@ def _differ_there(
         runs = [replace(one, tape=tape) for one, tape in zip(plain, tapes, strict=True)]
         given = [one[1] for one in there if one is not None]
         ran = [as_ran(*both) for both in zip(runs, given, strict=True)]
-        for pair, *names in zip(drawn, *names_of(matched, drawn), strict=True):
+        for pair in drawn:
             # one output that rounding moves excuses no other
             gap = difference(matched, [pair], ran[0], ran[1])
             usual = difference(matched, [pair], here[0], here[1])
             if gap > limits.TIMES_ELSEWHERE * max(usual, U32):
-                moved = map(_moved, runs, given, ([name] for name in names))
+                moved = map(_moved, runs, given, pair.names)
                 if gap > limits.TIMES_ELSEWHERE * max(moved):
                     return True
     except ParityError:  # a model takes no samples in this order
@@ -91,20 +96,8 @@ def _differ_there(
     return False
 
 
-def _is_drawn(matched: Match, pair: OutputPair, plain: Sequence[PlainRun]) -> bool:
-    names = (name for [name] in names_of(matched, [pair]))
-    return all(name in one.drawn for one, name in zip(plain, names, strict=True))
-
-
-def _drawn_by(tape: Tape) -> _Draws:
-    recorded = Replay(tape, None, tape.recorded)
-    return {v: recorded.array(v) for op in tape.ops if op.role == "random" for v in op.outputs}
-
-
 def _there(plain: PlainRun, draws: _Draws, at: int) -> tuple[Tape, _Draws] | None:
     """The tape of other samples and its draws; None where it is another program, with others."""
-    if plain.recorded is None:
-        return None
     tape = plain.recorded(at)
     if [op.kind for op in tape.ops] != [op.kind for op in plain.tape.ops]:
         return None
@@ -131,11 +124,8 @@ def _cut(draw: Array, shape: tuple[int, ...], count: int) -> Array | None:
     return draw.take(range(shape[others[0]]), others[0])
 
 
-def _moved(plain: PlainRun, draws: _Draws, names: Sequence[str]) -> float:
-    """By how much of their size outputs move where the inputs and draws move by a rounding."""
-    found = [0.0]
-    reference = as_ran(plain, draws)
-    for seed in range(limits.NUDGES):
-        moved: Outputs = nudged_run(plain, draws, seed, None) or reference
-        found += [residual(reference[name], moved[name]) for name in names]
-    return max(found)
+def _moved(plain: PlainRun, draws: _Draws, name: str) -> float:
+    """By how much of its size an output moves where the inputs and draws move by a rounding."""
+    reference = as_ran(plain, draws)[name]
+    moved = (nudged_run(plain, draws, seed, None)[name] for seed in range(limits.NUDGES))
+    return max(0.0, *(residual(reference, one) for one in moved))

@@ -11,13 +11,11 @@ import numpy as np
 from parity.diagnosis import limits
 from parity.diagnosis.host_outputs import apart
 from parity.diagnosis.other_samples import (
-    Apart,
     Gap,
-    apart_elsewhere,
-    elsewhere,
+    OutputGap,
+    differing_elsewhere,
     is_by_sample,
     lay,
-    names_of,
     usual_gaps,
 )
 from parity.diagnosis.precomputed import (
@@ -31,7 +29,7 @@ from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import Outputs, PlainRun, recorded_outputs
 from parity.errors import ParityError
 from parity.matching.match import Match
-from parity.outputs import Outputs as Flat
+from parity.outputs.flatten import Outputs as Flat
 
 
 def stored_results(
@@ -54,7 +52,7 @@ def stored_results(
     """
     held = held_results(matched)
     found = [*_stored_outputs(matched, pairs), *(one.text for one in held)]
-    fixed = [pair for pair in every if not _drawn(matched, pair, plain)]
+    fixed = [pair for pair in every if not _is_drawn(pair, plain)]
     orders = plain[0].orders
     alone = plain[0].count == 1 and not orders and not plain[1].orders  # of whole numbers, say
     if not fixed or not same_orders(plain) and (found or not alone):
@@ -65,7 +63,7 @@ def stored_results(
     for at in range(len(orders)):
         try:
             seen = _as_they_lie(matched, fixed, plain, at)
-            differing = apart_elsewhere(matched, seen, plain, at, usual)
+            differing = differing_elsewhere(matched, seen, plain, at, usual)
             if not differing:
                 continue
             by_sample = [is_by_sample(matched, differing, plain, side, at) for side in (0, 1)]
@@ -107,9 +105,9 @@ def _a_few_percent_off(
     together = [] if held else of_all_samples(matched, plain)
     if not held and not together and not refused:
         return "parity", []
-    differing: list[Apart] = []
+    differing: list[OutputGap] = []
     with contextlib.suppress(ParityError):  # which a model may refuse
-        differing = apart_elsewhere(matched, pairs, plain, others, usual)
+        differing = differing_elsewhere(matched, pairs, plain, others, usual)
     if differing:
         where = _where(plain, others)
         told = [f"{one.text}; {where} they differ" for one in held]
@@ -136,7 +134,7 @@ def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
     found: dict[str, str] = {}
     for at in range(len(plain[0].orders)):
         try:
-            reference, candidate = (_others(elsewhere(one, at)) for one in plain)
+            reference, candidate = (_others(one.elsewhere(at)) for one in plain)
             for name in reference.keys() & candidate.keys():
                 if apart(reference[name], candidate[name]) and _is_steady(plain, name, at):
                     found[name] = f"output {name!r}: {on_others(plain, at)}"
@@ -149,9 +147,9 @@ def _is_steady(plain: tuple[PlainRun, PlainRun], name: str, at: int) -> bool:
     """Whether a leaf is what was recorded when a model runs again, and no rounding changes it."""
     return not any(
         apart(one.tape.other_outputs.get(name), _others(one.run()).get(name))
-        or apart(_others(elsewhere(one, at)).get(name), _others(moved).get(name))
+        or apart(_others(one.elsewhere(at)).get(name), _others(moved).get(name))
         for one in plain
-        for moved in (elsewhere(one, at, seed) for seed in range(limits.NUDGES))
+        for moved in (one.elsewhere(at, seed) for seed in range(limits.NUDGES))
     )
 
 
@@ -178,15 +176,16 @@ def on_others(plain: Sequence[PlainRun], at: int) -> str:
     )
 
 
-def not_finite(plain: Sequence[PlainRun], at: int, differing: Sequence[Apart]) -> list[str]:
+def not_finite(plain: Sequence[PlainRun], at: int, differing: Sequence[OutputGap]) -> list[str]:
     """That one model alone has no numbers somewhere in what it gives on other samples."""
     found = []
+    models = [one.tape.model for one in plain]
     for one in differing:
         if one.finite[0] != one.finite[1]:
             side = one.finite.index(False)
             found.append(
-                f"{_where(plain, at)} output {one.names[side]!r} of {plain[side].tape.model} is "
-                f"not finite throughout, that of {plain[1 - side].tape.model} is: a mean or a "
+                f"{_where(plain, at)} output {one.pair.names[side]!r} of {models[side]} is "
+                f"not finite throughout, that of {models[1 - side]} is: a mean or a "
                 "quotient of what is empty there may be NaN in the one and 0 in the other. Samples "
                 "of which each half leaves nothing empty would tell"
             )
@@ -202,32 +201,35 @@ def _as_they_lie(
     """
     if len(plain[0].orders[at]) == plain[0].count:
         return pairs
-    reference, candidate = (elsewhere(one, at) for one in plain)
-    found = []
-    for pair, name, other in zip(pairs, *names_of(matched, pairs), strict=True):
-        both = name in reference and other in candidate
-        shape = reference[name].shape if both else ()
-        if not both or lay(matched, pair, candidate[other], shape).shape == shape:
-            found.append(pair)
-    return found
+    reference, candidate = (one.elsewhere(at) for one in plain)
+
+    def is_of_one_shape(pair: OutputPair) -> bool:
+        shape = reference[pair.name].shape
+        return lay(matched, pair, candidate[pair.candidate_name], shape).shape == shape
+
+    return [
+        pair
+        for pair in pairs
+        if pair.name not in reference
+        or pair.candidate_name not in candidate
+        or is_of_one_shape(pair)
+    ]
 
 
-def _drawn(matched: Match, pair: OutputPair, plain: tuple[PlainRun, PlainRun]) -> bool:
+def _is_drawn(pair: OutputPair, plain: tuple[PlainRun, PlainRun]) -> bool:
     """Whether an output is another one in another run, as it is made of random draws."""
-    names = (name for [name] in names_of(matched, [pair]))
-    for one, name in zip(plain, names, strict=True):
-        recorded = recorded_outputs(one.tape)
-        if name in one.drawn:
-            return True
+    return any(
+        name in one.drawn
         # what the host made of draws is on no tape
-        if name in one.tape.by_value and not np.array_equal(recorded[name], one.run()[name]):
-            return True
-    return False
+        or name in one.tape.by_value
+        and not np.array_equal(recorded_outputs(one.tape)[name], one.run()[name])
+        for one, name in zip(plain, pair.names, strict=True)
+    )
 
 
 def _stored_outputs(matched: Match, pairs: Sequence[OutputPair]) -> list[str]:
     """Outputs that one model alone computes from its inputs."""
-    tapes = matched.reference.tape, matched.side.tape
+    tapes = matched.tapes
     found = []
     for pair in pairs:
         live = tapes[0].is_live(pair.reference), tapes[1].is_live(pair.candidate)

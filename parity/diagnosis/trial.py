@@ -52,6 +52,9 @@ class Trial:
         return residual(self.reference, self.candidate)
 
 
+Predict = Callable[[Trial], Array]  # what one side gives in a trial, by a formula
+
+
 def _jittered(array: Array, random: np.random.Generator) -> Array:
     """Every number by a factor of its own: signs, zeros and masks stay."""
     return array * random.uniform(0.5, 1.5, array.shape)

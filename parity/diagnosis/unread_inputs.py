@@ -1,4 +1,4 @@
-"""Inputs that one model alone reads: with other numbers there the models differ."""
+"""Inputs that one model alone reads: with other values there the models differ."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from parity.binding import FLAG
 from parity.diagnosis import limits
-from parity.diagnosis.replay_check import Outputs, PlainRun
+from parity.diagnosis.replay_check import PlainRun
 from parity.errors import ParityError
+from parity.inputs.binding import FLAG
 from parity.model import Inputs, as_it_is, flatten_given, map_given
 from parity.numerics.difference import residual
-from parity.tape import Array, Replay, Tape
+from parity.tape import Array, Tape
 
 
 def read_by_one(plain: tuple[PlainRun, PlainRun]) -> list[str]:
-    """Inputs whose numbers change the outputs of one model alone; what is said of each.
+    """Inputs whose values change the outputs of one model alone; what is said of each.
 
     As a mask of ones, or a temperature that a port holds as a constant.
     """
@@ -38,15 +38,14 @@ def read_by_one(plain: tuple[PlainRun, PlainRun]) -> list[str]:
 
 
 def _may_say_the_same(tape: Tape, name: str) -> bool:
-    """Whether another input that a model reads may tell it what this one does, as a mask lengths.
+    """Whether another input that a model reads may say what this one does, in whole numbers.
 
-    It then holds whole numbers.
+    As a mask says lengths.
     """
-    recorded = Replay(tape, None, tape.recorded)
     for other, value in tape.inputs.items():
-        array = recorded.array(value)
+        array = tape.recorded_array(value)
         whole = array.dtype.kind in "biu" or bool((array == np.round(array)).all() and array.any())
-        if other != name and whole and _reads(tape, value):
+        if other != name and whole and tape.graph.is_used(value):
             return True
     return False
 
@@ -57,12 +56,12 @@ def _may_be_unread(plain: tuple[PlainRun, PlainRun]) -> Iterator[str]:
     Of a NumPy function nothing is known, nor who reads a number of Python's.
     """
     tapes = reference, candidate = plain[0].tape, plain[1].tape
-    ours, theirs = (_numbers(one.inputs) for one in plain)
-    yield from (name for name in ours if name in theirs)
+    numbers = [_numbers(one.inputs) for one in plain]
+    yield from (name for name in numbers[0] if name in numbers[1])
     opaque = len(reference.inputs) > 1 and any(tape.framework == "numpy" for tape in tapes)
     for name in reference.inputs:
         if name in candidate.inputs:
-            read = [_reads(tape, tape.inputs[name]) for tape in tapes]
+            read = [tape.graph.is_used(tape.inputs[name]) for tape in tapes]
             if read[0] != read[1] or opaque:
                 yield name
 
@@ -85,26 +84,18 @@ def _changed(inputs: Inputs, name: str, way: Callable[[Array], Array]) -> Inputs
     return map_given(change, inputs)
 
 
-def _reads(tape: Tape, value: int) -> bool:
-    return not tape.used.isdisjoint(tape.consumers[value]) or value in tape.outputs.values()
-
-
 def _changes(plain: PlainRun, name: str, way: Callable[[Array], Array]) -> bool:
-    """Whether other numbers in an input change an output; the host may read what no operation does.
+    """Whether other values of an input change an output; the host may read what no operation does.
 
     A model that does not take them reads them.
     """
-    if plain.on is None:
-        return True
     try:
         with warnings.catch_warnings():  # of what nobody gave it
             warnings.simplefilter("ignore")
-            return _differ(plain.run(), plain.on(_changed(plain.inputs, name, way)))
+            before = plain.run()
+            after = plain.on(_changed(plain.inputs, name, way))
     except ParityError:
         return True
-
-
-def _differ(before: Outputs, after: Outputs) -> bool:
     return any(
         name not in after
         or after[name].shape != array.shape
@@ -121,5 +112,5 @@ def _turned_round(array: Array) -> Array:
     return np.ascontiguousarray(array.ravel()[::-1].reshape(array.shape))
 
 
-# Numbers to put in the place of an input's.
+# Values to put in the place of an input's.
 WAYS = (_less, _turned_round, np.zeros_like)

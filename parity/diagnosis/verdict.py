@@ -33,7 +33,6 @@ from parity.findings import Divergence, Note
 from parity.matching.match import Match
 from parity.numerics.difference import count_mask_differences, mask_sentinels
 from parity.result import Coverage
-from parity.tape import Tape
 
 
 @dataclass(frozen=True)
@@ -85,12 +84,11 @@ def judge(
     for mismatch, note in idle:
         found.note(mismatch, note)
     beside = beside or Beside()
-    tapes = matched.reference.tape, matched.side.tape
+    tapes = matched.tapes
     shapes = {**_shape_reasons(matched, repaired, outputs), **beside.apart}
-    masks = {pair.name: reason for pair in outputs if (reason := _masks(*tapes, pair))}
+    masks = {pair.name: reason for pair in outputs if (reason := _masks(matched, pair))}
     doubts = [*structure, *found.unverified, *beside.doubts]
-    doubts += [doubt for tape in tapes for doubt in tape.doubts]
-    doubts += [doubt for tape in tapes for doubt in tape.lost_draws]
+    doubts += [*tapes[0].doubts, *tapes[1].doubts, *tapes[0].lost_draws, *tapes[1].lost_draws]
     coverage = _coverage(matched, repaired, outputs, structure)
     unverified = [*dict.fromkeys(doubts), *vacuous(matched, outputs, coverage)]
     complete = budget.current().all_places
@@ -188,17 +186,15 @@ def _shape_reasons(
     matched: Match, repaired: Match, outputs: Sequence[OutputPair]
 ) -> dict[str, str]:
     """What is said of outputs of two shapes, by name."""
-    tapes = matched.reference.tape, matched.side.tape
+    reference, candidate = matched.tapes
     return {
         pair.name: shape_reason(
             pair.name,
-            tapes[0].model,
-            matched.reference.array(pair.reference),
-            tapes[1].model,
-            matched.side.run.array(pair.candidate),
+            (reference.model, candidate.model),
+            (matched.reference.array(pair.reference), matched.side.array(pair.candidate)),
         )
         for pair in outputs
-        if tapes[0].values[pair.reference].shape != tapes[1].values[pair.candidate].shape
+        if reference.values[pair.reference].shape != candidate.values[pair.candidate].shape
         and not output_matches(repaired, pair)
     }
 
@@ -224,20 +220,17 @@ def _unexplained(divergence: Divergence) -> str:
     )
 
 
-def _masks(reference: Tape, candidate: Tape, pair: OutputPair) -> str:
+def _masks(matched: Match, pair: OutputPair) -> str:
     """NaN or infinity in the working precision in one model only."""
-    a = reference.adapter.to_numpy(reference.recorded[pair.reference])
-    b = candidate.adapter.to_numpy(candidate.recorded[pair.candidate])
+    a, b = matched.recorded(pair.values)
     if a.shape != b.shape:
         return ""
     a, b = mask_sentinels(a), mask_sentinels(b)
     count = count_mask_differences(a, b)
     if not count:
         return ""
-    nan = (
-        (np.isnan(a) != np.isnan(b)).any() if a.dtype.kind == "f" and b.dtype.kind == "f" else False
-    )
-    what = "NaN" if nan else "infinite"
+    floats = a.dtype.kind == b.dtype.kind == "f"
+    what = "NaN" if floats and (np.isnan(a) != np.isnan(b)).any() else "infinite"
     return f"output {pair.name!r} is {what} in one model only, at {count} of {a.size} places"
 
 
@@ -246,27 +239,22 @@ def _coverage(
 ) -> Coverage:
     """Counts informative values that the inputs reach, moves left out."""
     taken = {matched.reference.print(pair.reference) for pair in repaired.pairs.values()}
-    ours = [
-        matched.reference.print(value)
-        for op in matched.reference.tape.ops
-        if not op.static and op.role != "move"
-        for value in op.outputs
-        if matched.reference.informative(value)
-    ]
-    theirs = [
-        value
-        for op in repaired.side.tape.ops
-        if not op.static and op.role != "move"
-        for value in op.outputs
-        if repaired.side.informative(value)
-    ]
+    reference, candidate = (
+        [
+            value
+            for op in side.tape.ops
+            if not op.static and op.role != "move"
+            for value in op.outputs
+            if side.informative(value)
+        ]
+        for side in (matched.reference, repaired.side)
+    )
+    known = repaired.pairs.keys() | repaired.injected.keys()
     return Coverage(
-        reference_values=len(ours),
-        reference_matched=sum(print_ in taken for print_ in ours),
-        candidate_values=len(theirs),
-        candidate_matched=sum(
-            value in repaired.pairs or value in repaired.injected for value in theirs
-        ),
+        reference_values=len(reference),
+        reference_matched=sum(matched.reference.print(value) in taken for value in reference),
+        candidate_values=len(candidate),
+        candidate_matched=sum(value in known for value in candidate),
         outputs_compared=len(outputs),
         outputs_total=len(outputs) + len(structure),
     )

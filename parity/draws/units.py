@@ -69,7 +69,7 @@ def _is_a_seed(tape: Tape, op: Op) -> bool:
         for index in tape.consumers[value]:
             reader = tape.ops[index]
             if reader.role == "random":
-                if not reader.kind.startswith("Stateless"):
+                if not tape.adapter.TRAITS.is_stateless(reader):
                     return False
             else:
                 read.add(reader.outputs)

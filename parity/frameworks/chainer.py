@@ -3,39 +3,44 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from parity import outputs as structure
-from parity.binding import bound
 from parity.code_owners import is_librarys
-from parity.draws.host import Host
-from parity.errors import ModelError, NoFloat64
+from parity.errors import ModelError
 from parity.frameworks import invoke
 from parity.frameworks.chainer_numpy import import_chainer
-from parity.frameworks.chainer_traits import TRAITS as TRAITS
-from parity.frameworks.chainer_watcher import (
-    Call,
-    Watch,
+from parity.frameworks.chainer_operations import SETTINGS, padding, product, window
+from parity.frameworks.chainer_operations import WORDS as WORDS
+from parity.frameworks.chainer_replay import cast as cast
+from parity.frameworks.chainer_replay import execute as execute
+from parity.frameworks.chainer_replay import from_numpy as from_numpy
+from parity.frameworks.chainer_replay import is_foreign as is_foreign
+from parity.frameworks.chainer_replay import to_bfloat16 as to_bfloat16
+from parity.frameworks.chainer_replay import to_numpy as to_numpy
+from parity.frameworks.chainer_watcher import Watch
+from parity.frameworks.chainer_weights import (
+    WEIGHTS,
     array_of,
-    copy_of,
     is_link,
-    is_of_users,
+    links_of,
     owner_of,
-    path_of,
-    state_of,
+    parameters,
 )
-from parity.frameworks.chainer_words import WORDS as WORDS
+from parity.frameworks.chainer_weights import tensors as tensors
 from parity.frameworks.invoke import no_tensors, run
+from parity.frameworks.traits import Traits
+from parity.inputs.binding import bound
 from parity.keeping import left_as_it_was
+from parity.keeping.leaf import Put, StateRules
 from parity.model import flatten_inputs, map_arrays
-from parity.recorder import Recorder, discover
-from parity.tape import Array, LeafKind, Native, Op, Precision, Tape
-from parity.weights.tensors import Tensor
+from parity.outputs import flatten as structure
+from parity.recorder import Recorder
+from parity.tape import Array, Tape
 
 if TYPE_CHECKING:
     from parity.model import Inputs, Model
@@ -88,7 +93,7 @@ def _either(run: Callable[[bool], T]) -> T:
 
 
 def _record(model: Model, inputs: Inputs, wrapped: bool) -> Tape:
-    links = _links(model.obj)
+    links = links_of(model.obj)
     _check_device(model, links.values())
     paths = {id(link): path for path, link in links.items()}
     recorder = Recorder(_ADAPTER, is_link, paths, links.get(""), separator="/")
@@ -141,7 +146,7 @@ class _States(chainer.LinkHook):  # type: ignore[name-defined]
 
 def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
     """Runs a link or a function as `record` does; see `Framework.plain`."""
-    links = _links(model.obj)
+    links = links_of(model.obj)
     dtype = _dtype_of(links.values())
 
     def outputs(inputs: Inputs, wrapped: bool) -> dict[str, Array]:
@@ -157,26 +162,6 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
 
 def _is_variable(obj: object) -> bool:
     return isinstance(obj, chainer.Variable)
-
-
-def _links(obj: object) -> dict[str, Any]:
-    """Links by path: `/l1` below a link that is the model, `/net/l1` where something holds it."""
-    found: dict[str, Any] = {}
-
-    def add(path: str, link: Any) -> None:
-        for below, child in link.namedlinks():
-            found.setdefault(path + below.rstrip("/"), child)
-
-    if is_link(owner_of(obj)):
-        add("", owner_of(obj))
-    else:
-        for held, link in discover(obj, is_link).items():
-            add(path_of(held), link)
-    for path, link in list(found.items()):  # links that are attributes and not children
-        for held, item in discover(dict(vars(link)), is_link).items():
-            if all(item is not known for known in found.values()):
-                add(path + path_of(held), item)
-    return found
 
 
 def _check_device(model: Model, links: Any) -> None:
@@ -232,94 +217,54 @@ def _updates(watch: Watch) -> Iterator[None]:
         watch.settle()
 
 
-# --- tensors -----------------------------------------------------------------------------------
+# --- how state is kept --------------------------------------------------------------------------
 
 
-def tensors(obj: object) -> list[Tensor]:
-    """What is not initialised yet has no shape and is left out: run the model first."""
-    names: dict[int, list[str]] = {}
-    held: dict[int, tuple[Array, LeafKind, bool, float | None]] = {}
-    for path, link in _links(obj).items():
-        for key in sorted(link._params) + sorted(link._persistent):
-            item = vars(link)[key]
-            array = item.array if isinstance(item, chainer.Variable) else item
-            if isinstance(array, np.ndarray):
-                kind: LeafKind = "parameter" if key in link._params else "buffer"
-                rule = getattr(item, "update_rule", None)  # None without an optimizer
-                trains = kind == "parameter" and (rule is None or rule.enabled)
-                kept = link.decay if key in ("avg_mean", "avg_var") else None
-                held.setdefault(id(array), (array, kind, trains, kept))
-                names.setdefault(id(array), []).append(f"{path}/{key}")
-    return [_tensor(tuple(names[key]), *held[key]) for key in held]
+def holders() -> tuple[type, ...]:
+    optimizers = chainer.Optimizer, chainer.optimizer.UpdateRule, chainer.optimizer.Hyperparameter
+    return (chainer.Link, chainer.Variable, chainer.Function, *optimizers)
 
 
-def _tensor(
-    names: tuple[str, ...], array: Array, kind: LeafKind, trains: bool, kept: float | None
-) -> Tensor:
-    def write(contents: Array) -> None:
-        array[...] = contents
-
-    name = array.dtype.name
-    return Tensor(names, array.shape, name, kind, trains, lambda: array, write, kept, array)
-
-
-# --- replay ------------------------------------------------------------------------------------
+def makes(owner: Any, name: Any, before: Any, now: Any) -> bool:
+    """What was not yet initialised stays as the first call made it."""
+    if isinstance(owner, chainer.Parameter) and before in (None, [None]):
+        return name in ("_data", 0)  # the array, and the place in the list that holds it
+    if isinstance(owner, chainer.Link) and name in owner._persistent:
+        return before is None
+    return isinstance(now, (chainer.Link, chainer.Parameter))
 
 
-def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
-    """Runs the forward pass of a copy of the node.
-
-    Raises:
-        NoFloat64: in float64 the function gave something narrower.
-    """
-    call: Call = op.call
-    node = copy_of(call.node)
-    count = len(arguments) - len(call.held) - call.draws
-    noise = arguments[len(arguments) - call.draws :]
-    for key, array in zip(call.held, arguments[count:], strict=False):
-        setattr(state_of(node), key, array.copy())
-    if precision and op.kind == "Cast" and np.dtype(node.type).kind == "f":
-        node.type = np.dtype(precision)
-    with ExitStack() as stack:
-        stack.enter_context(np.errstate(all="ignore"))  # the user's own run has warned
-        for key, item in call.settings.items():
-            if getattr(chainer.config, key) != item:
-                stack.enter_context(chainer.using_config(key, item))
-        if call.draws:
-            stack.enter_context(Host(noise).watching(node))
-        outputs = node.forward(tuple(arguments[:count]))
-    results = [array for array, kept in zip(outputs, call.kept, strict=True) if kept]
-    results += [getattr(state_of(node), key) for key in call.changed]
-    for result in results:
-        if precision and result.dtype.kind == "f" and result.dtype != precision:
-            raise NoFloat64(f"{op.kind} gives {result.dtype} for {precision}")
-    return results
+def fills(owner: Any) -> bool:
+    return isinstance(owner, chainer.Parameter)  # an LSTM's biases, with its weights
 
 
-def cast(array: Native, precision: Precision) -> Native:
-    if precision is not None and array.dtype.kind == "f":
-        return array.astype(precision)
-    return array
+def settings() -> list[Put]:
+    configs = vars(chainer.config._local), vars(chainer.global_config)
+    before = [(place, dict(place)) for place in (*configs, chainer.get_function_hooks())]
+
+    def put_back() -> None:
+        for place, held in before:
+            if place != held:
+                place.clear()
+                place.update(held)
+
+    return [put_back]
 
 
-def to_numpy(array: Native) -> Array:
-    return np.asarray(array)
+# --- what is particular to it --------------------------------------------------------------------
 
 
-def from_numpy(array: Array) -> Native:
-    return np.asarray(array)
+def readable(thing: Any) -> Any:
+    return thing.array if isinstance(thing, chainer.Variable) else thing
 
 
-# --- versions ----------------------------------------------------------------------------------
-
-
-def to_bfloat16(array: Native) -> Native:
-    return array  # Chainer has no bfloat16
-
-
-def is_foreign(op: Op) -> bool:
-    node = getattr(op.call, "node", None)
-    return node is not None and is_of_users(node)
+def switches() -> dict[str, str]:
+    names = {
+        "train": "train",
+        "cudnn deterministic": "cudnn_deterministic",
+        "autotune": "autotune",
+    }
+    return {name: "on" if getattr(chainer.config, key) else "off" for name, key in names.items()}
 
 
 def versions() -> dict[str, str]:
@@ -332,4 +277,16 @@ def versions() -> dict[str, str]:
     }
 
 
+TRAITS = Traits(
+    state=StateRules(holders=holders, settings=settings, makes=makes, fills=fills),
+    settings=SETTINGS,
+    weights=WEIGHTS,
+    window=window,
+    padding=padding,
+    product=product,
+    readable=readable,
+    parameters=parameters,
+    switches=switches,
+    divergences="chainer",
+)
 _ADAPTER = sys.modules[__name__]

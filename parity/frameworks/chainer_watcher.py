@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,8 @@ from parity.callstack import is_users
 from parity.draws.host import HostDraw
 from parity.errors import ModelError
 from parity.frameworks.chainer_numpy import import_chainer
-from parity.frameworks.chainer_plain import as_nodes, is_plain
+from parity.frameworks.chainer_replay import Call, as_nodes, copy_of, is_of_users, state_of
+from parity.frameworks.chainer_weights import array_of, is_link, owner_of, path_of
 from parity.frameworks.threads import followed
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Role
@@ -37,26 +36,6 @@ _DRAWS = frozenset(
 )
 # What a function's forward may read of `chainer.config`.
 _SETTINGS = ("train", "enable_backprop", "dtype", "use_ideep", "debug")
-
-
-@dataclass(frozen=True)
-class Call:
-    """A function as it was before it ran.
-
-    Attributes:
-        held: attributes of the node that are values of the tape: the last of the op's inputs.
-        kept: which of its outputs are arrays; the others are None.
-        draws: how often it drew with NumPy: what it drew are the last of the op's inputs.
-        changed: those of `held` that it changes in place, as running statistics: what they are
-            then are the last of the op's outputs.
-    """
-
-    node: Any
-    held: tuple[str, ...]
-    kept: tuple[bool, ...]
-    settings: dict[str, Any]
-    draws: int = 0
-    changed: tuple[str, ...] = ()
 
 
 class Watch:
@@ -320,49 +299,7 @@ def _may_draw(node: Any) -> bool:
     return node._impl_name in _DRAWS or is_of_users(state_of(node))
 
 
-def is_of_users(node: Any) -> bool:
-    """Whether a function is none of Chainer's own."""
-    return not (type(node).__module__.startswith("chainer.") or is_plain(node))
-
-
 def _random_state() -> tuple[Any, ...]:
     state: Any = np.random.get_state()
     _, key, *rest = state
     return (key.tobytes(), *rest)
-
-
-def copy_of(node: Any) -> Any:
-    """A node of the same settings; what its forward pass keeps stays its own."""
-    copied = object.__new__(type(node))
-    vars(copied).update(
-        (key, item.copy() if isinstance(item, np.ndarray) else item)
-        for key, item in vars(node).items()
-    )
-    if isinstance(node, chainer.FunctionAdapter):
-        copied._function = copy_of(node.function)
-        copied._function._node = weakref.ref(copied)
-        copied._function._owned_node = None
-        copied._weak_function = None
-    return copied
-
-
-def state_of(node: Any) -> Any:
-    """The object that has a node's settings: an old-style function's are its own."""
-    return node.function if isinstance(node, chainer.FunctionAdapter) else node
-
-
-def owner_of(obj: object) -> object:
-    """The object that a method belongs to; anything else itself."""
-    return getattr(obj, "__self__", obj)
-
-
-def is_link(obj: object) -> bool:
-    return isinstance(obj, chainer.Link)
-
-
-def path_of(dotted: str) -> str:
-    return "/" + dotted.replace(".", "/")
-
-
-def array_of(item: Any) -> Array:
-    return np.asarray(item.array if isinstance(item, chainer.Variable) else item)

@@ -1,15 +1,102 @@
-"""How Chainer names, lays out and stores the weights of its links."""
+"""The weights of Chainer's links: which they hold, how they are named, laid out and stored."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
+from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.traits import WeightRules
-from parity.tape import Array
+from parity.outputs.tensors import offers
+from parity.recorder import discover
+from parity.tape import Array, LeafKind
 from parity.weights.cell_weights import CellWeights, cells_by_name, weights_of_cell
+from parity.weights.tensors import Tensor
+
+chainer = import_chainer()
+
+# --- what a model holds --------------------------------------------------------------------------
+
+
+def owner_of(obj: object) -> object:
+    """The object that a method belongs to; anything else itself."""
+    return getattr(obj, "__self__", obj)
+
+
+def is_link(obj: object) -> bool:
+    return isinstance(obj, chainer.Link)
+
+
+def path_of(dotted: str) -> str:
+    return "/" + dotted.replace(".", "/")
+
+
+def array_of(item: Any) -> Array:
+    return np.asarray(item.array if isinstance(item, chainer.Variable) else item)
+
+
+def links_of(obj: object) -> dict[str, Any]:
+    """Links by path: `/l1` below a link that is the model, `/net/l1` where something holds it."""
+    found: dict[str, Any] = {}
+
+    def add(path: str, link: Any) -> None:
+        for below, child in link.namedlinks():
+            found.setdefault(path + below.rstrip("/"), child)
+
+    if is_link(owner_of(obj)):
+        add("", owner_of(obj))
+    else:
+        for held, link in discover(obj, is_link).items():
+            add(path_of(held), link)
+    for path, link in list(found.items()):  # links that are attributes and not children
+        for held, item in discover(dict(vars(link)), is_link).items():
+            if all(item is not known for known in found.values()):
+                add(path + path_of(held), item)
+    return found
+
+
+def tensors(obj: object) -> list[Tensor]:
+    """What is not initialised yet has no shape and is left out: run the model first."""
+    names: dict[int, list[str]] = {}
+    held: dict[int, tuple[Array, LeafKind, bool, float | None]] = {}
+    for path, link in links_of(obj).items():
+        for key in sorted(link._params) + sorted(link._persistent):
+            item = vars(link)[key]
+            array = item.array if isinstance(item, chainer.Variable) else item
+            if isinstance(array, np.ndarray):
+                kind: LeafKind = "parameter" if key in link._params else "buffer"
+                rule = getattr(item, "update_rule", None)  # None without an optimizer
+                trains = kind == "parameter" and (rule is None or rule.enabled)
+                kept = link.decay if key in ("avg_mean", "avg_var") else None
+                held.setdefault(id(array), (array, kind, trains, kept))
+                names.setdefault(id(array), []).append(f"{path}/{key}")
+    return [_tensor(tuple(names[key]), *held[key]) for key in held]
+
+
+def _tensor(
+    names: tuple[str, ...], array: Array, kind: LeafKind, trains: bool, kept: float | None
+) -> Tensor:
+    def write(contents: Array) -> None:
+        array[...] = contents
+
+    name = array.dtype.name
+    return Tensor(names, array.shape, name, kind, trains, lambda: array, write, kept, array)
+
+
+def parameters(thing: Any) -> dict[str, Any] | None:
+    if not offers(thing, "namedparams", "namedlinks"):
+        return None
+    found = {path.strip("/"): one for path, one in thing.namedparams()}
+    for path, link in thing.namedlinks():
+        for name in getattr(link, "_persistent", ()):
+            found[f"{path.strip('/')}/{name}".strip("/")] = getattr(link, name)
+    return found
+
+
+# --- how weights are laid out and stored ---------------------------------------------------------
 
 _CELL = re.compile(r"(?P<cell>.*/)(?P<role>[wb]\d+|(?:upward|lateral|[WU](?:_[rz])?)/[Wb])$")
 _GATES = (1, 2, 0, 3)  # an LSTM's are a, i, f, o, unit by unit

@@ -19,7 +19,7 @@ from parity.frameworks import framework_of
 from parity.frameworks.recognise import word_of
 from parity.keeping import once
 from parity.model import full_name, name_of
-from parity.outputs import flatten
+from parity.outputs.flatten import flatten
 
 if TYPE_CHECKING:
     from parity.model import Model

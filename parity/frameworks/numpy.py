@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from typing import cast as type_cast
 
 import numpy as np
 
-from parity import outputs as structure
-from parity.binding import bound
 from parity.draws.host import Host
 from parity.errors import NoFloat64
 from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run
-from parity.frameworks.numpy_keeping import STATE
 from parity.frameworks.traits import Traits
+from parity.inputs.binding import bound
 from parity.keeping import left_as_it_was, other_generators
+from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags
 from parity.model import flatten_inputs, map_arrays
 from parity.numerics.accounting import in_reals
+from parity.outputs import flatten as structure
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Op, Precision, Tape
 from parity.weights.tensors import Tensor
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
     from parity.frameworks.protocol import Framework
     from parity.model import Inputs, Model
 
+
 name = "numpy"
-TRAITS = Traits(state=STATE, switches=lambda: _blas())
 WORDS: dict[str, str] = {}  # a function is one operation, and none of these
 
 # --- recognise ---------------------------------------------------------------------------------
@@ -280,4 +282,84 @@ def _blas() -> dict[str, str]:
     return {"blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()}
 
 
+# --- keeping -----------------------------------------------------------------------------------
+
+# Larger arrays are not copied: a checksum tells whether they have changed.
+_LARGEST = 2**30
+
+
+def settings() -> list[Put]:
+    return [partial(np.random.set_state, np.random.get_state()), kept_flags(_FLAGS)]
+
+
+_FLAGS: tuple[Flag, ...] = (
+    (np.geterr, lambda found: np.seterr(**found)),
+    (np.get_printoptions, lambda found: np.set_printoptions(**found)),
+)
+
+
+def leaf(thing: Any) -> Leaf | None:
+    if isinstance(thing, np.ndarray):
+        masks = np.ma.getmask(thing)
+        inside = (("mask", masks),) if masks is not np.ma.nomask else ()
+        return Leaf(partial(_array, thing), inside) if not thing.dtype.hasobject else None
+    if isinstance(thing, np.random.Generator):
+        return leaf(thing.bit_generator)
+    if isinstance(thing, np.random.BitGenerator):
+        move = lambda seed: setattr(thing, "state", type(thing)(seed).state)  # noqa: E731
+        return Leaf(partial(_bit_generator, thing), move=move)
+    if isinstance(thing, np.random.RandomState):
+        move = lambda seed: thing.set_state(np.random.RandomState(seed).get_state())  # noqa: E731
+        return Leaf(lambda: partial(thing.set_state, thing.get_state()), move=move)
+    return None
+
+
+def same_bytes(a: Any, b: Any) -> bool:
+    """Whether two arrays hold the same bits: -0.0 is not 0.0, and NaN is itself."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    first, second = (np.ascontiguousarray(one).reshape(-1).view(np.uint8) for one in (a, b))
+    return bool(np.array_equal(first, second))
+
+
+def _array(thing: Any) -> Put:
+    if thing.nbytes > _LARGEST:
+        before = _checksum(thing)
+
+        def unchanged() -> None:
+            if _checksum(thing) != before:
+                raise CannotPutBack
+
+        return unchanged
+    contents, shape = np.array(thing, copy=True, subok=False), thing.shape
+
+    def put_back() -> None:
+        if same_bytes(np.asarray(thing), contents):
+            return
+        if thing.shape != shape or not thing.flags.writeable:
+            raise CannotPutBack
+        np.asarray(thing)[...] = contents
+
+    return put_back
+
+
+def _checksum(thing: Any) -> int:
+    return zlib.crc32(np.ascontiguousarray(thing).reshape(-1).view(np.uint8).data)
+
+
+def _bit_generator(thing: Any) -> Put:
+    state, seeds = thing.state, thing.seed_seq
+    spawned = getattr(seeds, "n_children_spawned", 0)
+
+    def put_back() -> None:
+        thing.state = state
+        if getattr(seeds, "n_children_spawned", 0) != spawned:
+            raise CannotPutBack
+
+    return put_back
+
+
+STATE = StateRules(leaf=leaf, settings=settings)
+
+TRAITS = Traits(state=STATE, switches=_blas)
 _ADAPTER = type_cast("Framework", sys.modules[__name__])

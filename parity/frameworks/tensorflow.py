@@ -9,38 +9,45 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.eager import context
-from tensorflow.python.eager.execute import quick_execute
 from tensorflow.python.framework import op_callbacks, ops
 from tensorflow.python.framework.config import is_op_determinism_enabled
 from tensorflow.python.util._pywrap_util_port import IsMklEnabled
 
-from parity import outputs as structure
-from parity.binding import Arguments, bound
-from parity.code_owners import is_without_object
-from parity.errors import InputError, ModelError, NoFloat64
-from parity.frameworks import tensorflow_ops as table
-from parity.frameworks import tensorflow_state as state
+from parity.code_owners import is_users_class, is_without_object
+from parity.errors import InputError, ModelError
+from parity.frameworks import owner_of
+from parity.frameworks import tensorflow_keeping as state
+from parity.frameworks import tensorflow_weights as weights
 from parity.frameworks.invoke import no_tensors, run, takes_as_given
 from parity.frameworks.invoke import other_random_state as other_state_of_numpy
-from parity.frameworks.keras_call import keras_arguments
-from parity.frameworks.tensorflow_call import Call
-from parity.frameworks.tensorflow_traits import TRAITS as TRAITS
+from parity.frameworks.tensorflow_operations import SETTINGS, channel_axis, padding, window
+from parity.frameworks.tensorflow_operations import WORDS as WORDS
+from parity.frameworks.tensorflow_replay import cast as cast
+from parity.frameworks.tensorflow_replay import execute as execute
+from parity.frameworks.tensorflow_replay import from_numpy as from_numpy
+from parity.frameworks.tensorflow_replay import is_foreign as is_foreign
+from parity.frameworks.tensorflow_replay import to_bfloat16 as to_bfloat16
+from parity.frameworks.tensorflow_replay import to_numpy as to_numpy
 from parity.frameworks.tensorflow_watcher import Watcher
-from parity.frameworks.tensorflow_words import WORDS as WORDS
+from parity.frameworks.tensorflow_weights import keras_layers
+from parity.frameworks.tensorflow_weights import tensors as tensors
 from parity.frameworks.threads import followed
+from parity.frameworks.traits import Traits
+from parity.inputs.binding import FLAG, Arguments, bound
 from parity.keeping import left_as_it_was
-from parity.model import flatten_inputs, map_arrays
+from parity.model import as_it_is, flatten_inputs, is_record, map_arrays
+from parity.outputs import flatten as structure
+from parity.outputs.tensors import DENSE, ITSELF, Items, Path
 from parity.recorder import Recorder
-from parity.tape import Array, Native, Op, Precision, Tape
-from parity.weights.tensors import Tensor
+from parity.tape import Array, Native, Tape
 
 if TYPE_CHECKING:
     from parity.model import Inputs, Model
@@ -53,7 +60,7 @@ name = "tensorflow"
 def recognises(obj: object) -> bool:
     """Keras models and layers, tf.Modules, tf.functions, and what `tf.saved_model.load` returns."""
     functions = (tf.types.experimental.PolymorphicFunction, tf.types.experimental.ConcreteFunction)
-    if isinstance(obj, (*state.keras_layers(), tf.Module, *functions)):
+    if isinstance(obj, (*keras_layers(), tf.Module, *functions)):
         return True
     return isinstance(obj, tf.__internal__.tracking.AutoTrackable) and (
         callable(obj) or hasattr(obj, "signatures")
@@ -62,7 +69,7 @@ def recognises(obj: object) -> bool:
 
 def signed(obj: Any) -> Any:
     """See `Framework.signed`."""
-    if isinstance(obj, state.keras_layers()):
+    if isinstance(obj, keras_layers()):
         return obj.call
     return obj if callable(obj) else getattr(obj, "signatures", {}).get("serving_default")
 
@@ -92,8 +99,8 @@ def record(model: Model, inputs: Inputs) -> Tape:
 def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
     """The tape of one run, and whether variables were made by it."""
     function = _callable(model)
-    layers = (*state.keras_layers(), tf.Module)
-    held = state.holdings(model.obj)
+    layers = (*keras_layers(), tf.Module)
+    held = weights.holdings(model.obj)
     root = model.obj if isinstance(model.obj, layers) else None
 
     def is_layer(thing: object) -> bool:
@@ -139,7 +146,7 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
 def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
     """Runs the model without callbacks; see `Framework.plain`."""
     function = _callable(model)
-    held = state.holdings(model.obj)
+    held = weights.holdings(model.obj)
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
         args, kwargs = _arguments(model, _given(model, held, inputs))
@@ -157,9 +164,9 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
     return outputs
 
 
-def _given(model: Model, held: state.Holdings, inputs: Inputs) -> Any:
+def _given(model: Model, held: weights.Holdings, inputs: Inputs) -> Any:
     """Inputs as tensors: in float32, or where the model takes none in the dtype of its weights."""
-    floating = state.float_dtype(model.obj, held)
+    floating = weights.float_dtype(model.obj, held)
 
     def tensors(floating: Any) -> Any:
         return map_arrays(lambda array: _input(array, floating), inputs)
@@ -170,7 +177,7 @@ def _given(model: Model, held: state.Holdings, inputs: Inputs) -> Any:
         with _shorter_messages(), left_as_it_was(model.obj), state.eagerly():
             function(*args, **kwargs)
 
-    layers = state.keras_layers()  # which cast their inputs themselves
+    layers = keras_layers()  # which cast their inputs themselves
     if floating != tf.float32 and not isinstance(model.obj, layers):
         floating = tf.float32 if takes_as_given(model, call) else floating
     return tensors(floating)
@@ -209,13 +216,13 @@ def _input(array: Array, floating: Any) -> Native:
 
 
 def _arguments(model: Model, tensors: Any) -> Arguments:
-    if isinstance(model.obj, state.keras_layers()):
+    if isinstance(model.obj, keras_layers()):
         return keras_arguments(model, tensors)
     return bound(model, tensors)
 
 
 def _is_tensor(thing: object) -> bool:
-    return isinstance(thing, (tf.Tensor, tf.Variable, *state.keras_variables()))
+    return isinstance(thing, (tf.Tensor, tf.Variable, *weights.keras_variables()))
 
 
 @contextlib.contextmanager
@@ -244,122 +251,90 @@ def _watched(watcher: Watcher) -> Iterator[None]:
         with followed(watcher.in_thread):
             yield
     finally:
-        watcher.done = True
+        watcher.recorder.done = True
         base._numpy = original
         op_callbacks.remove_op_callback(watcher)
 
 
-# --- tensors -------------------------------------------------------------------------------------
+def keras_arguments(model: Model, tensors: Any) -> Arguments:
+    """How the model takes its inputs; with its flag of training, unless the inputs have it."""
+    args, kwargs = bound(model, tensors, flagged=True)
+    taken = inspect.signature(model.obj.call).parameters.values()
+    places = [p.name for p in taken if p.kind is p.POSITIONAL_OR_KEYWORD]
+    before = places.index(FLAG) if FLAG in places else len(places)
+    if not any(p.kind in (p.VAR_POSITIONAL, p.POSITIONAL_ONLY) for p in taken):
+        first = next((at for at, arg in enumerate(args) if not _by_place(arg)), len(args))
+        if len(args) <= len(places):
+            kwargs = {**kwargs, **dict(zip(places[first:], args[first:], strict=False))}
+            args = args[:first]
+        if len(args) > before:
+            args = (list(args),)  # Keras's own way with several inputs: one list of them
+    return args, {FLAG: model.mode == "train", **kwargs}
 
 
-def tensors(obj: object) -> list[Tensor]:
-    """Variables of numbers; the states of random generators are none of a model's weights."""
-    found: dict[int, Tensor] = {}
-    for held in state.holdings(obj).variables:
-        numbers = held.variable.dtype.is_floating or held.variable.dtype.is_complex
-        if (numbers or held.trainable) and not held.state:
-            found.setdefault(id(held.variable.handle), _tensor(held))
-    return list(found.values())
+def _by_place(arg: Any) -> bool:
+    """Whether Keras takes an argument by position: tensors, and containers that it knows."""
+    if isinstance(arg, Mapping):
+        return all(map(_by_place, arg.values()))
+    if isinstance(arg, tuple):
+        return all(map(_by_place, arg))
+    return arg is None or not (as_it_is(arg) or is_record(arg))
 
 
-def _tensor(held: state.Held) -> Tensor:
-    variable = held.variable
+# --- what is particular to it --------------------------------------------------------------------
 
-    def write(array: Array) -> None:
-        variable.assign(tf.cast(from_numpy(array), variable.dtype))
 
-    return Tensor(
-        (held.name,),
-        tuple(variable.shape),
-        variable.dtype.name,
-        "parameter" if held.trainable else "buffer",
-        held.trainable,
-        lambda: to_numpy(variable.read_value()),
-        write,
-        held.kept,
-        variable.handle,
+def parts(thing: Any) -> Items | None:
+    """Ragged and sparse tensors, rows of gradients, and arrays of tensors."""
+    kind = type(thing)
+    if owner_of(kind.__module__) != "tensorflow" or is_users_class(kind):
+        return None
+    if kind.__name__ in ("RaggedTensor", "RaggedTensorValue"):
+        splits = enumerate(thing.nested_row_splits)
+        return [
+            ("values", thing.flat_values),
+            *((Path(("row_splits", depth)), split) for depth, split in splits),
+        ]
+    if kind.__name__ == "IndexedSlices":
+        return _rows(thing)
+    if kind.__name__ == "TensorArray" and callable(getattr(thing, "stack", None)):
+        return [(ITSELF, thing.stack())]
+    return _sparse(thing) if kind.__name__ == "SparseTensor" else None
+
+
+def _sparse(thing: Any) -> Items:
+    thing = tf.sparse.reorder(thing)
+    if int(np.prod(np.asarray(thing.dense_shape, np.float64))) > DENSE:
+        places = ("indices", tf.transpose(thing.indices))
+        return [("values", thing.values), places, ("shape", thing.dense_shape)]
+    return [(ITSELF, tf.sparse.to_dense(thing))]
+
+
+def _rows(thing: Any) -> Items:
+    """Rows of a gradient, as what they stand for: in any order, and some of them several times."""
+    shape = None if thing.dense_shape is None else np.asarray(thing.dense_shape, np.float64)
+    if shape is not None and int(np.prod(shape)) <= DENSE:
+        return [(ITSELF, tf.convert_to_tensor(thing))]
+    places = tf.unique(tf.sort(thing.indices))[0]
+    rows = tf.math.unsorted_segment_sum(
+        thing.values, tf.searchsorted(places, thing.indices), tf.size(places)
     )
+    found = [("values", rows), ("indices", places)]
+    return found if shape is None else [*found, ("shape", thing.dense_shape)]
 
 
-# --- replay --------------------------------------------------------------------------------------
+def switches() -> dict[str, str]:
+    import keras  # after the user's own settings of its backend
 
-
-def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
-    """Runs the kernel again; in float64 the double kernel, or a composition where there is none.
-
-    Raises:
-        NoFloat64: for a graph function, or a kernel that does not take it or rounds to less.
-    """
-    call: Call = op.call
-    if "Dequeue" in call.kind:
-        raise NoFloat64("what it takes from a queue is gone: it would wait for more")
-    known = table.facts(call.kind)
-    given: Iterator[Native]
-    if precision is None:
-        given = map(_as_recorded, arguments, call.dtypes)
-        inputs = [next(given) if fixed is None else fixed for fixed in call.arguments]
-        results = _run(call, inputs, call.attributes)
-    else:
-        if known is None or known.holds_graph:
-            raise NoFloat64(f"{op.attributes['function']} is a graph: it runs as recorded only")
-        given = (cast(argument, precision) for argument in arguments)
-        inputs = [next(given) if fixed is None else fixed for fixed in call.arguments]
-        compose = table.COMPOSITIONS.get(call.kind)
-        if compose:
-            results = compose(
-                inputs, dict(zip(call.attributes[::2], call.attributes[1::2], strict=True))
-            )
-        else:
-            if call.wide is None:
-                call.wide = table.widened(call.attributes, known.types)
-            try:
-                results = _run(call, inputs, call.wide)
-            except tf.errors.OpError as error:  # of a kernel, not of parity
-                raise NoFloat64(error.message.split("\n")[0]) from error
-        table.check_wide(results, op.kind)
-    return [results[index] for index in call.kept]
-
-
-def _run(call: Call, inputs: list[Native], attributes: tuple[Any, ...]) -> list[Native]:
-    given = call.kind, call.outputs, inputs, attributes, context.context()
-    if not call.variables:  # nearly always, and a replay is mostly this
-        return quick_execute(*given)  # type: ignore[no-any-return]
-    with state.contents(call.variables):
-        return quick_execute(*given)  # type: ignore[no-any-return]
-
-
-def _as_recorded(tensor: Native, dtype: int) -> Native:
-    return tensor if tensor._datatype_enum() == dtype else tf.cast(tensor, tf.as_dtype(dtype))
-
-
-def cast(array: Native, precision: Precision) -> Native:
-    wider = None if precision is None else table.WIDER.get(array._datatype_enum())
-    return array if wider is None else tf.cast(array, wider)
-
-
-def to_numpy(array: Native) -> Array:
-    """NumPy's view of a tensor; bfloat16 and float8, which NumPy has not, become float32."""
-    if array._datatype_enum() in _UNKNOWN_TO_NUMPY:
-        array = tf.cast(array, tf.float32)
-    return array._numpy()  # type: ignore[no-any-return]
-
-
-def from_numpy(array: Array) -> Native:
-    """A tensor on the array's own memory where it is laid out as TensorFlow needs it."""
-    array = np.ascontiguousarray(array) if array.ndim else array
-    code = tf.as_dtype(array.dtype).as_datatype_enum
-    return ops.EagerTensor(array, context.context().device_name, code)
-
-
-# --- versions ------------------------------------------------------------------------------------
-
-
-def to_bfloat16(array: Native) -> Native:
-    return tf.cast(array, tf.bfloat16)
-
-
-def is_foreign(op: Op) -> bool:
-    return False  # a user's kernel has no known types, and no float64
+    return {
+        "keras": keras.__version__,
+        "keras backend": keras.config.backend(),
+        "keras floatx": keras.config.floatx(),
+        "keras dtype policy": keras.config.dtype_policy().name,
+        "keras image data format": keras.config.image_data_format(),
+        # the logical ones, for asking after them starts TensorFlow, without which nothing runs
+        "devices": ", ".join(device.name for device in tf.config.list_logical_devices()),
+    }
 
 
 def versions() -> dict[str, str]:
@@ -378,5 +353,19 @@ def versions() -> dict[str, str]:
     }
 
 
-_UNKNOWN_TO_NUMPY = {int(dtype.as_datatype_enum) for dtype in (tf.bfloat16, *table.FLOAT8)}
+TRAITS = Traits(
+    state=state.STATE,
+    settings=SETTINGS,
+    weights=weights.WEIGHTS,
+    window=window,
+    padding=padding,
+    channel_axis=channel_axis,
+    parts=parts,
+    is_shape=lambda thing: isinstance(thing, tf.TensorShape),
+    is_stateless=lambda op: op.kind.startswith("Stateless"),
+    marks=("_keras_mask",),  # which Keras's layers and losses read of a tensor
+    parameters=weights.parameters,
+    is_traced=state.is_traced,
+    switches=switches,
+)
 _ADAPTER = sys.modules[__name__]

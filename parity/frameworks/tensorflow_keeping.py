@@ -1,22 +1,28 @@
-"""TensorFlow and Keras: variables, what graphs are made of, and seeds."""
+"""How state of TensorFlow and Keras is kept: variables, what graphs are made of, and seeds."""
 
 from __future__ import annotations
 
 import contextlib
+import gc
+import os
 import sys
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from types import FrameType
+from typing import Any, Protocol
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.python import pywrap_tfe
 from tensorflow.python.data.ops.iterator_ops import OwnedIterator
 from tensorflow.python.eager import context
-from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
+from tensorflow.python.eager.polymorphic_function import polymorphic_function
+from tensorflow.python.ops.gen_resource_variable_ops import assign_variable_op, read_variable_op
 from tensorflow.python.trackable.data_structures import TrackableDataStructure
 
 from parity.code_owners import body_of
+from parity.frameworks.tensorflow_weights import Holdings
+from parity.keeping.kept import other_generators
 from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags, nothing
 from parity.tape import Native
 
@@ -205,3 +211,130 @@ def address(tensor: Native) -> int:
 
 
 STATE = StateRules(holders=holders, leaf=leaf, settings=settings, streams=streams, makes=makes)
+
+
+# --- during a run --------------------------------------------------------------------------------
+
+
+def snapshot(held: Holdings) -> dict[int, Native]:
+    """What variables contain, by their handles' `id`; a later write does not reach it.
+
+    TensorFlow writes into a buffer only where nobody else holds it, so nothing is copied here.
+    """
+    variables = [one.variable for one in held.variables]
+    variables += [getattr(one, "_value", one) for one in global_seeds()]
+    found: dict[int, Native] = {}
+    for one in variables:
+        with contextlib.suppress(tf.errors.FailedPreconditionError):  # it has no contents yet
+            found[id(one.handle)] = read_variable_op(one.handle, one.dtype)
+    return found
+
+
+def give_own_memory(held: Holdings) -> None:
+    """Gives scalar variables memory of their own, by which what is read of them is known.
+
+    TensorFlow keeps one tensor for all that are 2.5, a constant and what a variable holds alike.
+    """
+    for one in held.variables:
+        handle, dtype = one.variable.handle, one.variable.dtype
+        if one.variable.shape.rank or not (dtype.is_floating or dtype.is_integer):
+            continue
+        with contextlib.suppress(tf.errors.FailedPreconditionError):  # it has no contents yet
+            number = read_variable_op(handle, dtype).numpy()
+            assign_variable_op(handle, tf.reshape(tf.constant(number.reshape(1)), ()))
+
+
+class Watched(Protocol):
+    """What a run did: the variables it wrote, by their handles' `id`; whether it drew numbers."""
+
+    written: set[int]
+    drew: bool
+    initial: dict[int, tuple[Native, Native]]  # the handles and contents of variables it made
+
+
+@contextlib.contextmanager
+def as_made(watched: Watched) -> Iterator[None]:
+    """Gives variables that a run makes what they contained at first, also after an error."""
+    try:
+        yield
+    finally:
+        for handle in watched.written & watched.initial.keys():
+            assign_variable_op(*watched.initial[handle])
+        if watched.drew:
+            forget_streams()
+
+
+@contextlib.contextmanager
+def other_seeds(turn: int) -> Iterator[None]:
+    """Lets operations draw by other seeds for a while, and by other global generators."""
+    eager = context.context()
+    seeds = getattr(eager, "_rng", None)
+    before = seeds.getstate() if seeds else None
+    with contextlib.ExitStack() as generators:
+        for number, one in enumerate(global_generators()):
+            generators.enter_context(other_generators(one, turn + 100 * number))
+        try:
+            if seeds:
+                seeds.seed(seeds.getrandbits(64) + turn)
+            yield
+        finally:
+            if seeds:
+                seeds.setstate(before)
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Holds the garbage collector off: a recording makes many objects and no garbage."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@contextlib.contextmanager
+def eagerly() -> Iterator[list[Any]]:
+    """Runs the bodies of `tf.function`s as they were written, and lets errors through as raised.
+
+    What is called within it is listed. TensorFlow itself runs a method's translation for graphs
+    once there is one, in a temporary file that is not the user's.
+    """
+    called: list[Any] = []
+    original = polymorphic_function.Function.__call__
+
+    def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+        called.append(function)
+        if not tf.config.functions_run_eagerly():  # as where TensorFlow vectorises a loop
+            return original(function, *args, **kwargs)
+        return body_of(function)(*args, **kwargs)
+
+    polymorphic_function.Function.__call__ = call
+    functions = tf.config.functions_run_eagerly()
+    keras: Any = sys.modules.get("keras")
+    filtered = keras is not None and keras.config.is_traceback_filtering_enabled()
+    try:
+        tf.config.run_functions_eagerly(True)
+        if filtered:  # Keras would put a page of arguments into every message
+            keras.config.disable_traceback_filtering()
+        yield called
+    finally:
+        polymorphic_function.Function.__call__ = original
+        tf.config.run_functions_eagerly(functions)
+        if filtered:
+            keras.config.enable_traceback_filtering()
+
+
+def is_traced() -> bool:
+    """Whether a `tf.function` has called what runs, and no `tf.numpy_function` in it."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = os.path.basename(frame.f_code.co_filename)
+        if name in (_EAGERLY, _IN_PYTHON):
+            return name == _EAGERLY
+        frame = frame.f_back
+    return False
+
+
+_EAGERLY, _IN_PYTHON = os.path.basename(__file__), "script_ops.py"  # of `eagerly`; TensorFlow's

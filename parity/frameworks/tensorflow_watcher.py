@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,10 +13,10 @@ from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
 
 from parity.errors import ModelError
 from parity.frameworks import tensorflow_draws as draws
-from parity.frameworks import tensorflow_ops as table
-from parity.frameworks.tensorflow_call import Call, Reads, called_by
+from parity.frameworks import tensorflow_operations as table
 from parity.frameworks.tensorflow_keeping import address
-from parity.frameworks.tensorflow_state import Holdings
+from parity.frameworks.tensorflow_replay import Call, Reads, called_by
+from parity.frameworks.tensorflow_weights import Holdings
 from parity.recorder import Recorder
 from parity.tape import LeafKind, Native
 
@@ -37,7 +36,7 @@ class Watcher:
     def __init__(self, recorder: Recorder, contents: dict[int, Native]) -> None:
         self.written: set[int] = set()
         self.drew = False
-        self._recorder = recorder
+        self.recorder = recorder
         self._contents = contents
         self._current: dict[int, int] = {}  # handle: the value that the variable has now
         self._leaves: dict[int, int] = {}  # value: handle
@@ -52,9 +51,6 @@ class Watcher:
             self._owners[id(tensor)] = handle
             self._keeps(tensor)
         self._busy = False
-        self._reading = False  # what is read now is read by the recording
-        self._lock = threading.RLock()  # a model may give work to several threads
-        self.done = False
 
     def __call__(
         self,
@@ -66,7 +62,7 @@ class Watcher:
         graph: object = None,
     ) -> None:
         if graph is None:
-            with self._lock:
+            with self.recorder.lock:
                 self._ran(kind, inputs, attributes, outputs)
 
     def _ran(
@@ -76,7 +72,7 @@ class Watcher:
         attributes: Sequence[Any],
         outputs: Sequence[Native],
     ) -> None:
-        if self._busy or self._reading or self.done:
+        if self._busy or not self.recorder.watches:
             return
         if isinstance(kind, bytes):
             kind = kind.decode()
@@ -105,7 +101,7 @@ class Watcher:
         known = table.facts(kind)
         given = dict(zip(attributes[::2], attributes[1::2], strict=True))
         shown = table.readable(given, known.hidden if known else table.NOISE)
-        names = table.settings(kind, len(inputs))
+        names = table.settings_of(kind, len(inputs))
         read = self._reads(kind, names, inputs, shown)
         meant = outputs[: table.kept(kind, given, len(outputs))]
         kept = tuple(i for i, one in enumerate(meant) if one._datatype_enum() in table.NUMERIC)
@@ -130,10 +126,10 @@ class Watcher:
             for one in (outputs[index] for index in kept)
         ]
         if role == "random":
-            with self._itself():  # it reads what the draw was given
+            with self.recorder.unwatched():  # it reads what the draw was given
                 self._add_draw(kind, inputs, read.ids, results, shown, call)
             return
-        self._recorder.op(
+        self.recorder.op(
             shown_as or kind, read.ids, results, role=role, attributes=shown, call=call
         )
 
@@ -143,7 +139,7 @@ class Watcher:
         """What an operation reads; inputs that are settings go to what is `shown` of it."""
         read = Reads()
         for setting, tensor in zip(names, inputs, strict=True):
-            value = self._recorder.find(tensor)
+            value = self.recorder.find(tensor)
             if value is None:
                 dtype = tensor._datatype_enum()
                 if setting and dtype in table.INTEGERS:
@@ -181,24 +177,24 @@ class Watcher:
         seed = draws.seed_of(kind, arrays)
         if draws.is_categorical(kind):
             logits = self.value(given["logits"])
-            draws.add_categorical(self._recorder, kind, logits, results, shown, seed)
+            draws.add_categorical(self.recorder, kind, logits, results, shown, seed)
             return
-        found = {name: self._recorder.find(tensor) for name, tensor in given.items()}
+        found = {name: self.recorder.find(tensor) for name, tensor in given.items()}
         values = {name: value for name, value in found.items() if value is not None}
         draw = draws.draw_of(kind, arrays, values)
         call.state = seed
-        self._recorder.op(kind, ids, results, role="random", attributes=shown, call=call, draw=draw)
+        self.recorder.op(kind, ids, results, role="random", attributes=shown, call=call, draw=draw)
 
     def _caveat(self, text: str) -> None:
-        if text not in self._recorder.caveats:
-            self._recorder.caveats.append(text)
+        if text not in self.recorder.caveats:
+            self.recorder.caveats.append(text)
 
     def leaf(self, tensor: Native, kind: LeafKind, name: str = "") -> int:
         dtype = table.NUMERIC.get(tensor._datatype_enum())
         if dtype is None:
             raise ModelError(f"a tensor of dtype {tensor.dtype.name} cannot be compared.")
-        with self._itself():
-            return self._recorder.leaf(tensor, kind, name, tensor._shape_tuple(), dtype)
+        with self.recorder.unwatched():
+            return self.recorder.leaf(tensor, kind, name, tensor._shape_tuple(), dtype)
 
     def value(self, output: Any) -> int:
         """The value id of something that the model returned."""
@@ -208,18 +204,19 @@ class Watcher:
             output = tf.convert_to_tensor(output)
         if not hasattr(output, "_datatype_enum"):
             raise ModelError(f"a symbolic tensor was returned ({output}); parity needs numbers.")
-        found = self._recorder.find(output)
+        found = self.recorder.find(output)
         return self.leaf(output, "constant") if found is None else found
 
     # -- what the host reads
 
     def host_reads(self, tensor: Native, contents: Any) -> None:
         """The contents of a tensor were asked for by somebody outside this recording."""
-        with self._lock:
-            value = None if self._reading or self._busy else self._recorder.find(tensor)
-            if value is not None and not self.done:
-                with self._itself():
-                    self._recorder.host_read(value, np.array(contents))
+        with self.recorder.lock:
+            watches = self.recorder.watches and not self._busy
+            value = self.recorder.find(tensor) if watches else None
+            if value is not None:
+                with self.recorder.unwatched():
+                    self.recorder.host_read(value, np.array(contents))
 
     @contextlib.contextmanager
     def in_thread(self) -> Iterator[None]:
@@ -232,18 +229,10 @@ class Watcher:
             eager.remove_op_callback(self)
 
     def _as_read(self, tensor: Native) -> int | None:
-        with self._itself():
+        with self.recorder.unwatched():
             # NumPy reads a tensor's memory without asking it
             dtype = table.NUMERIC[tensor._datatype_enum()]
-            return self._recorder.as_read(tensor, dtype, unseen=True)
-
-    @contextlib.contextmanager
-    def _itself(self) -> Iterator[None]:
-        reading, self._reading = self._reading, True
-        try:
-            yield
-        finally:
-            self._reading = reading
+            return self.recorder.as_read(tensor, dtype, unseen=True)
 
     # -- variables
 
@@ -257,7 +246,7 @@ class Watcher:
             self._handles[id(inputs[0])] = inputs[0]
             self._variable_leaf(id(inputs[0]), outputs[0])
         else:
-            self._recorder.alias(outputs[0], value)
+            self.recorder.alias(outputs[0], value)
 
     def _read_silently(self, tensor: Native) -> int | None:
         """The value of a variable whose memory this tensor is, if there is one."""
@@ -268,10 +257,10 @@ class Watcher:
             return None
         if held._shape_tuple() != tensor._shape_tuple():
             return None
-        value = self._recorder.find(held)
+        value = self.recorder.find(held)
         if value is None:
             value = self._variable_leaf(self._owners[id(held)], held)
-        self._recorder.alias(tensor, value)
+        self.recorder.alias(tensor, value)
         return value
 
     def _assign(self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]) -> None:
@@ -282,7 +271,7 @@ class Watcher:
             self.initial[id(handle)] = (handle, tensor)
             return
         self.written.add(id(handle))
-        value = self._recorder.find(tensor)
+        value = self.recorder.find(tensor)
         self._current[id(handle)] = self.leaf(tensor, "constant") if value is None else value
         self._keeps(tensor)
 
@@ -337,7 +326,7 @@ class Watcher:
         """The tensor that a variable held before this operation, if it was seen."""
         value = self._current.get(id(handle))
         if value is not None:
-            return self._recorder.recorded[value]
+            return self.recorder.recorded[value]
         contents = self._contents.get(id(handle))
         if contents is not None and id(handle) not in self.written:
             self._variable_leaf(id(handle), contents)
@@ -357,7 +346,7 @@ class Watcher:
             self._current[handle] = value
             held = self._contents.get(handle)
             if held is not None:
-                self._recorder.alias(held, value)
+                self.recorder.alias(held, value)
         self._keeps(tensor)
         return value
 
@@ -372,7 +361,7 @@ class Watcher:
         for value, handle in self._leaves.items():
             found = names.get(handle)
             if found is not None:
-                leaf = self._recorder.values[value]
+                leaf = self.recorder.values[value]
                 leaf.name = found.name
                 leaf.kind = "parameter" if found.trainable else "buffer"
                 leaf.written = handle in self.written

@@ -7,35 +7,43 @@ operators and layers of any library are all the same: `torch_watcher`.
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from typing import cast as type_cast
 
 import numpy as np
 import torch
+from torch.nn.modules.module import register_module_forward_hook
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from parity import outputs as structure
-from parity.binding import bound
+from parity.code_owners import is_librarys
 from parity.errors import InputError, ModelError
 from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run, takes_as_given
-from parity.frameworks.torch_call import name_of
-from parity.frameworks.torch_reads import seen
+from parity.frameworks.threads import followed
+from parity.frameworks.torch_keeping import STATE
+from parity.frameworks.torch_operations import SETTINGS, padding, product, window
+from parity.frameworks.torch_operations import WORDS as WORDS
 from parity.frameworks.torch_replay import cast as cast
 from parity.frameworks.torch_replay import execute as execute
 from parity.frameworks.torch_replay import from_numpy as from_numpy
 from parity.frameworks.torch_replay import is_foreign as is_foreign
+from parity.frameworks.torch_replay import name_of
 from parity.frameworks.torch_replay import to_bfloat16 as to_bfloat16
 from parity.frameworks.torch_replay import to_numpy as to_numpy
-from parity.frameworks.torch_traits import TRAITS as TRAITS
 from parity.frameworks.torch_watcher import Watcher
-from parity.frameworks.torch_words import WORDS as WORDS
+from parity.frameworks.torch_weights import WEIGHTS, held_by, is_layer, modules_of, parameters
+from parity.frameworks.torch_weights import tensors as tensors
+from parity.frameworks.traits import Traits
+from parity.inputs.binding import bound
 from parity.keeping import left_as_it_was, was_built
 from parity.model import flatten_inputs, map_arrays
+from parity.outputs import flatten as structure
+from parity.outputs.tensors import DENSE, ITSELF, Items
 from parity.recorder import Recorder, discover
-from parity.tape import Array, LeafKind, Tape
-from parity.weights.tensors import Tensor
+from parity.tape import Array, Tape
 
 if TYPE_CHECKING:
     from parity.frameworks.protocol import Framework
@@ -52,11 +60,7 @@ def recognises(obj: object) -> bool:
 
 def signed(obj: Any) -> Any:
     """See `Framework.signed`."""
-    return obj.forward if _is_layer(obj) else obj
-
-
-def _is_layer(obj: object) -> bool:
-    return isinstance(obj, torch.nn.Module)
+    return obj.forward if is_layer(obj) else obj
 
 
 # --- record ------------------------------------------------------------------------------------
@@ -73,7 +77,7 @@ def record(model: Model, inputs: Inputs) -> Tape:
 
 
 def _record(model: Model, inputs: Inputs) -> Tape:
-    modules = _modules(model.obj)
+    modules = modules_of(model.obj)
     for path, module in modules.items():
         if isinstance(module, torch.jit.ScriptModule):
             raise ModelError(
@@ -92,18 +96,18 @@ def _record(model: Model, inputs: Inputs) -> Tape:
             )
     if isinstance(model.obj, torch.jit.ScriptFunction):
         raise ModelError(f"{model.name} is scripted (torch.jit): hand in the Python function.")
-    root = model.obj if _is_layer(model.obj) else None
-    recorder = Recorder(_ADAPTER, _is_layer, {id(m): path for path, m in modules.items()}, root)
+    root = model.obj if is_layer(model.obj) else None
+    recorder = Recorder(_ADAPTER, is_layer, {id(m): path for path, m in modules.items()}, root)
     tensors = _given(model, modules, inputs)
     ids = {
         path: recorder.leaf(tensor, "input", path, tensor.shape, name_of(tensor.dtype))
         for path, tensor in flatten_inputs(tensors).items()
     }
     args, kwargs = bound(model, tensors)
-    mode = Watcher(recorder, _named_tensors(modules))
+    mode = Watcher(recorder, held_by(modules, attributes=True))
     host = recorder.host.watching(model.obj, *modules.values())
     with _set_up(model):
-        with host, seen(mode), mode:
+        with host, _seen(mode), mode:
             result = run(model, lambda: model.obj(*args, **kwargs))
             outputs = run(model, lambda: structure.flatten(result, _is_tensor))
         found = {
@@ -120,7 +124,7 @@ def _record(model: Model, inputs: Inputs) -> Tape:
 
 def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
     """Runs the model without a dispatch mode; see `Framework.plain`."""
-    modules = _modules(model.obj)
+    modules = modules_of(model.obj)
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
         args, kwargs = bound(model, _given(model, modules, inputs))
@@ -159,60 +163,30 @@ def _as_tensor(item: Any) -> torch.Tensor:
     return torch.as_tensor(array if shared else np.array(array, order="C"))
 
 
-def _modules(obj: Any) -> dict[str, torch.nn.Module]:
-    """Modules by path: those of the model, or those that a function or object holds."""
-    if _is_layer(obj):
-        return dict(obj.named_modules())
-    return {
-        f"{held}.{path}" if path else held: module
-        for held, root in discover(obj, _is_layer).items()
-        for path, module in root.named_modules()
-    }
-
-
-def _named_tensors(
-    modules: dict[str, torch.nn.Module],
-) -> dict[int, tuple[LeafKind, str, torch.Tensor]]:
-    """Parameters, buffers and plain tensor attributes by identity, with their names."""
-    found: dict[int, tuple[LeafKind, str, torch.Tensor]] = {}
-    for path, module in modules.items():
-        held: list[tuple[LeafKind, dict[str, Any]]] = [
-            ("parameter", module._parameters),
-            ("buffer", module._buffers),
-            ("constant", module.__dict__),
-        ]
-        for kind, tensors in held:
-            for own, tensor in tensors.items():
-                if isinstance(tensor, torch.Tensor):
-                    full = f"{path}.{own}" if path else own
-                    found.setdefault(id(tensor), (kind, full, tensor))
-    return found
-
-
 def _given(model: Model, modules: dict[str, torch.nn.Module], inputs: Inputs) -> Any:
     """Inputs as tensors: in float32, or where the model takes none in the dtype of its weights."""
-    dtype, device = _dtype_and_device(modules.values())
+    dtype, device = _dtype_and_device(modules)
 
-    def tensors(dtype: torch.dtype) -> Any:
+    def given(dtype: torch.dtype) -> Any:
         return map_arrays(lambda array: _to_input(array, dtype, device), inputs)
 
     def call() -> None:
-        args, kwargs = bound(model, tensors(torch.float32))
+        args, kwargs = bound(model, given(torch.float32))
         with _set_up(model):
             model.obj(*args, **kwargs)
 
     if dtype != torch.float32 and takes_as_given(model, call):
         dtype = torch.float32
-    return tensors(dtype)
+    return given(dtype)
 
 
-def _dtype_and_device(modules: Iterable[torch.nn.Module]) -> tuple[torch.dtype, torch.device]:
+def _dtype_and_device(modules: Mapping[str, torch.nn.Module]) -> tuple[torch.dtype, torch.device]:
     """Of the first floating parameter, or the first buffer."""
-    modules = list(modules)
-    for held in ([one._parameters for one in modules], [one._buffers for one in modules]):
-        for tensor in (tensor for tensors in held for tensor in tensors.values()):
-            if tensor is not None and tensor.is_floating_point():
-                return tensor.dtype, tensor.device
+    held = held_by(modules).values()
+    for kind in ("parameter", "buffer"):
+        for one in held:
+            if one.kind == kind and one.tensor.is_floating_point():
+                return one.tensor.dtype, one.tensor.device
     return torch.get_default_dtype(), torch.device("cpu")
 
 
@@ -235,59 +209,125 @@ def _set_up(model: Model, as_called: bool = False) -> Iterator[None]:
     if not as_called and "torch._dynamo" in sys.modules:
         eager = torch.compiler.set_stance("force_eager")
     with left_as_it_was(model.obj), eager:
-        roots = [model.obj] if _is_layer(model.obj) else discover(model.obj, _is_layer).values()
+        roots = [model.obj] if is_layer(model.obj) else discover(model.obj, is_layer).values()
         for root in roots:
             with contextlib.suppress(NotImplementedError):  # an exported graph has but one
                 root.train(model.mode == "train")  # a module's own may keep a norm frozen
         yield
 
 
-# --- tensors -----------------------------------------------------------------------------------
+# --- what no operation shows ---------------------------------------------------------------------
+
+# How the host reads a tensor without an operation; `.item()` is one.
+_READERS = ("numpy", "tolist")
 
 
-def tensors(obj: object) -> list[Tensor]:
-    names: dict[int, list[str]] = {}
-    held: dict[int, tuple[LeafKind, torch.Tensor, float | None]] = {}
-    for path, module in _modules(obj).items():
-        own: list[tuple[LeafKind, dict[str, Any]]] = [
-            ("parameter", module._parameters),
-            ("buffer", module._buffers),
+@contextlib.contextmanager
+def _seen(watcher: Watcher) -> Iterator[None]:
+    """Tells a watcher of what the host reads, of states, and of what other threads do."""
+    before = {name: vars(torch.Tensor).get(name) for name in _READERS}
+    for name in _READERS:
+        setattr(torch.Tensor, name, _told(getattr(torch.Tensor, name), watcher))
+    hook = register_module_forward_hook(functools.partial(_gave, watcher))
+    try:
+        with followed(lambda: _InThread(watcher)):
+            yield
+    finally:
+        hook.remove()
+        watcher.recorder.done = True
+        for name, method in before.items():
+            if method is None:
+                delattr(torch.Tensor, name)
+            else:
+                setattr(torch.Tensor, name, method)
+
+
+def _gave(watcher: Watcher, module: torch.nn.Module, given: Any, result: Any) -> None:
+    """A recurrent layer of torch's gives its states with an axis of layers and directions."""
+    if isinstance(module, torch.nn.RNNBase) and is_librarys(type(module), "forward"):
+        states = result[1]
+        watcher.recorder.gives_states([states] if isinstance(states, torch.Tensor) else states)
+
+
+def _told(method: Any, watcher: Watcher) -> Any:
+    @functools.wraps(method)
+    def read(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        result = method(tensor, *args, **kwargs)
+        watcher.host_reads(tensor)
+        return result
+
+    return read
+
+
+class _InThread(TorchDispatchMode):
+    """Hands the operations of another thread to a watcher, as long as that records."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__()
+        self._watcher = watcher
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        if self._watcher.recorder.done:
+            return func(*args, **(kwargs or {}))
+        return self._watcher.__torch_dispatch__(func, types, args, kwargs)
+
+
+# --- what is particular to it --------------------------------------------------------------------
+
+
+def parts(thing: Any) -> Items | None:
+    """Nested, quantised and masked tensors, subclasses made of several, and large sparse ones."""
+    if not isinstance(thing, torch.Tensor):
+        return None
+    if getattr(thing, "is_nested", False):
+        return list(enumerate(thing.unbind()))
+    if getattr(thing, "is_quantized", False):
+        return [(ITSELF, thing.dequantize())]
+    if callable(getattr(thing, "get_mask", None)):
+        mask = thing.get_mask()
+        return [("data", thing.get_data().where(mask, 0)), ("mask", mask)]
+    if callable(getattr(thing, "__tensor_flatten__", None)):
+        names, context = thing.__tensor_flatten__()
+        settings = context.items() if isinstance(context, dict) else ()
+        return [
+            *((name, getattr(thing, name)) for name in names),
+            *((name, item) for name, item in settings if type(item) in (int, float)),  # as a scale
         ]
-        for kind, found in own:
-            for key, tensor in found.items():
-                if tensor is not None:
-                    held.setdefault(id(tensor), (kind, tensor, _kept(module, key)))
-                    names.setdefault(id(tensor), []).append(f"{path}.{key}" if path else key)
-    return [_tensor(tuple(names[key]), *held[key]) for key in held]
+    if not str(thing.layout).startswith("torch.sparse"):
+        return None
+    if thing.numel() <= DENSE or thing.layout != torch.sparse_coo:
+        return [(ITSELF, thing.to_dense())]
+    thing = thing.coalesce()
+    shape = ("shape", np.array(thing.shape))
+    return [("values", thing.values()), ("indices", thing.indices()), shape]
 
 
-def _kept(module: torch.nn.Module, key: str) -> float | None:
-    """What is left of a running statistic; torch's momentum is the share of the new one."""
-    momentum = getattr(module, "momentum", None) if key.startswith("running_") else None
-    return None if momentum is None else 1.0 - float(momentum)
+def readable(thing: Any) -> Any:
+    if not isinstance(thing, torch.Tensor) or not is_librarys(type(thing), "detach"):
+        return thing
+    thing = thing.detach().cpu().resolve_conj().resolve_neg()
+    return thing.float() if thing.dtype == torch.bfloat16 else thing
 
 
-def _tensor(
-    names: tuple[str, ...], kind: LeafKind, tensor: torch.Tensor, kept: float | None
-) -> Tensor:
-    def write(array: Array) -> None:
-        with torch.no_grad():
-            tensor.copy_(from_numpy(array))
-
-    return Tensor(
-        names,
-        tuple(tensor.shape),
-        name_of(tensor.dtype),
-        kind,
-        tensor.requires_grad,
-        lambda: to_numpy(tensor),
-        write,
-        kept,
-        tensor,
-    )
-
-
-# --- versions ---------------------------------------------------------------------------------
+def switches() -> dict[str, str]:
+    cudnn = torch.backends.cudnn
+    return {
+        "threads between operations": str(torch.get_num_interop_threads()),
+        "float32 matmul precision": torch.get_float32_matmul_precision(),
+        "cudnn deterministic": "on" if cudnn.deterministic else "off",
+        "cudnn benchmark": "on" if cudnn.benchmark else "off",
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+    }
 
 
 def versions() -> dict[str, str]:
@@ -303,4 +343,20 @@ def versions() -> dict[str, str]:
     }
 
 
+TRAITS = Traits(
+    state=STATE,
+    settings=SETTINGS,
+    weights=WEIGHTS,
+    window=window,
+    padding=padding,
+    product=product,
+    parts=parts,
+    readable=readable,
+    is_shape=lambda thing: isinstance(thing, torch.Size),
+    parameters=parameters,
+    switches=switches,
+    keywords={"axis": "dim", "epsilon": "eps", "ddof": "correction"},
+    imported_as=("torch", "F", "nn"),
+    divergences="torch.distributions",
+)
 _ADAPTER = type_cast("Framework", sys.modules[__name__])

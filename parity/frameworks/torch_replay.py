@@ -2,17 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 from typing import cast as type_cast
 
 import numpy as np
 import torch
 
-from parity.errors import ModelError
-from parity.frameworks.torch_call import Ref, SharedMemory
-from parity.frameworks.torch_ops import in_float64
+from parity.errors import ModelError, NoFloat64
 from parity.tape import Array, Native, Op, Precision
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Stands for the n-th input of an operation in its recorded arguments.
+
+    It is given as a Python number where the host had read it with `.item()`, and quantised like
+    the tensor that was there where its kernel takes no other.
+    """
+
+    index: int
+    as_number: bool = False
+    like: torch.Tensor | None = None
+
+    def of(self, arguments: Sequence[Any]) -> Any:
+        """What is given where it stands."""
+        found = arguments[self.index]
+        if self.like is not None and not found.is_quantized:
+            return torch.empty_like(self.like).copy_(found)
+        return found.item() if self.as_number else found
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An ATen operator and its arguments, with a `Ref` for each tensor."""
+
+    func: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    written: tuple[int | str, ...]  # positions or names of the arguments that are written to
+    kept: tuple[int, ...]  # positions of the results that are tensors of their own
+    single: bool = False  # whether it compares float32 with a number, which it rounds to that
+    state: bytes = b""  # of the generator that it drew by
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    """A tensor read again after another tensor over the same memory was written."""
+
+    read: tuple[Any, ...]
+    written: tuple[Any, ...]
+
+    def __call__(self, old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+        reach = [
+            1 + offset + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+            for shape, strides, offset in (self.read, self.written)
+        ]
+        memory = old.new_empty(max(reach))
+        memory.as_strided(*self.read).copy_(old)
+        memory.as_strided(*self.written).copy_(new)
+        return memory.as_strided(*self.read).clone()
+
+
+def name_of(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
@@ -123,3 +178,113 @@ def to_bfloat16(array: Native) -> Native:
 
 def is_foreign(op: Op) -> bool:
     return getattr(getattr(op.call, "func", None), "namespace", "aten") not in _OWN
+
+
+# --- float64 -------------------------------------------------------------------------------------
+
+
+aten = torch.ops.aten
+
+
+def in_float64(func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Calls an operator whose tensors are float64 already, its own dtypes following suit.
+
+    Raises:
+        NoFloat64: its kernel does not take them.
+    """
+    if func in _FACTORIES:
+        whole = func is aten.full.default and not isinstance(args[1], float)  # integers or booleans
+        if kwargs.get("dtype") is None and not whole:
+            kwargs = {**kwargs, "dtype": torch.float64}
+    try:
+        func = _OTHERWISE_IN_FLOAT64.get(func, func)
+        # a quotient of integers is of the default dtype; setting it takes as long as a small kernel
+        for one in args:
+            if type(one) is torch.Tensor and one.dtype is torch.float64:
+                return func(*args, **kwargs)
+        with _default_float64():
+            return func(*args, **kwargs)
+    except (RuntimeError, NotImplementedError) as error:  # of a kernel, not of parity
+        raise NoFloat64(str(error).split("\n")[0]) from error
+
+
+@contextmanager
+def _default_float64() -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _bits(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The bits of what was recorded as another dtype: a float64 has others."""
+    found = aten.view.dtype(_of_width(tensor, dtype), dtype)
+    return found.double() if found.is_floating_point() else found
+
+
+def _of_width(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """A float64 tensor in the floating dtype that is as wide as the bits it is read as."""
+    narrow = {2: torch.float16, 4: torch.float32}.get(dtype.itemsize)
+    return tensor if tensor.dtype != torch.float64 or narrow is None else tensor.to(narrow)
+
+
+def _nan_to_num(
+    x: torch.Tensor,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> torch.Tensor:
+    """Infinities become the largest numbers of float32, as in the run, and not of float64."""
+    limits = torch.finfo(torch.float32)
+    most = limits.max if posinf is None else posinf
+    least = limits.min if neginf is None else neginf
+    found: torch.Tensor = aten.nan_to_num.default(x, nan, most, least)
+    return found
+
+
+def _mkldnn_rnn_layer(
+    x: torch.Tensor,
+    w_ih: torch.Tensor,
+    w_hh: torch.Tensor,
+    b_ih: torch.Tensor,
+    b_hh: torch.Tensor,
+    *states_and_settings: Any,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """One direction of one LSTM layer; the fused kernel is float32 only."""
+    h, c, reverse, *_ = states_and_settings  # one layer in one direction, whatever the others say
+    steps = x.flip(0) if reverse else x
+    outputs = []
+    for step in steps:
+        gates = torch.nn.functional.linear(step, w_ih, b_ih)
+        gates = gates + torch.nn.functional.linear(h.reshape(step.shape[0], -1), w_hh, b_hh)
+        i, f, g, o = gates.chunk(4, -1)
+        c = (f.sigmoid() * c.reshape(i.shape) + i.sigmoid() * g.tanh()).reshape(c.shape)
+        h = (o.sigmoid() * c.reshape(i.shape).tanh()).reshape(h.shape)
+        outputs.append(h.reshape(i.shape))
+    y = torch.stack(outputs[::-1] if reverse else outputs)
+    return y, h, c, x.new_empty(0)
+
+
+# Operators that have no float64, or mean something else in it.
+_OTHERWISE_IN_FLOAT64: dict[Any, Callable[..., Any]] = {
+    aten.mkldnn_rnn_layer.default: _mkldnn_rnn_layer,
+    aten.nan_to_num.default: _nan_to_num,
+    aten.view.dtype: _bits,
+}
+
+# Operators that make a tensor from no tensor, in the default dtype unless stated otherwise.
+_FACTORIES = frozenset(
+    [
+        aten.linspace.default,
+        aten.logspace.default,
+        aten.zeros.default,
+        aten.ones.default,
+        aten.empty.memory_format,
+        aten.full.default,
+        aten.eye.default,
+        aten.eye.m,
+        aten.hann_window.default,
+    ]
+)

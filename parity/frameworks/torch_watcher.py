@@ -7,8 +7,7 @@ next read.
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -20,28 +19,24 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from parity.draws.draw import Gave, Transform
 from parity.errors import ModelError
 from parity.frameworks import torch_draws as draws
-from parity.frameworks.torch_call import Call, Ref, SharedMemory, name_of
-from parity.frameworks.torch_signature import signature_of
+from parity.frameworks.torch_operations import signature_of
+from parity.frameworks.torch_replay import Call, Ref, SharedMemory, name_of
+from parity.frameworks.torch_weights import Held
 from parity.recorder import Recorder
-from parity.tape import Array, LeafKind
+from parity.tape import Array
 
 
 class Watcher(TorchDispatchMode):
     """Hands every operation to the recorder, with writes and views made plain."""
 
-    def __init__(
-        self, recorder: Recorder, named: dict[int, tuple[LeafKind, str, torch.Tensor]]
-    ) -> None:
+    def __init__(self, recorder: Recorder, named: Mapping[int, Held]) -> None:
         super().__init__()
         self.recorder = recorder
         self.named = named
-        self._state = {_storage(t) for _, _, t in named.values()} - {0}
+        self._state = {_storage(one.tensor) for one in named.values()} - {0}
         self._known: dict[int, torch.Tensor] = {}  # by value id, to find those that share memory
         self._writes: dict[int, list[_Write]] = {}  # by storage
         self._seen: dict[int, int] = {}  # value id: how many of its storage's writes it holds
-        self._busy = False  # what is read now is read by the recording
-        self._lock = threading.RLock()  # a model may give work to several threads
-        self.done = False
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -57,7 +52,7 @@ class Watcher(TorchDispatchMode):
     ) -> Any:
         if any(map(_dispatches_itself, types)):
             return NotImplemented  # what its class makes of it comes here next
-        with self._lock:
+        with self.recorder.lock:
             if torch.is_inference_mode_enabled() and _is_composite(func):
                 with self:  # what autograd takes apart, as a dropout, arrives whole without it
                     return func._op_dk(_COMPOSITE, *args, **(kwargs or {}))
@@ -156,19 +151,16 @@ class Watcher(TorchDispatchMode):
         if value is None and known is None:
             value = self._same_memory(tensor)
         if value is None and known is None:
-            value = self._as_read(tensor)
+            with self.recorder.unwatched():
+                value = self.recorder.as_read(tensor, name_of(tensor.dtype))
         if value is None:
-            kind, path, _ = known or ("constant", "", None)
-            busy, self._busy = self._busy, True
-            value = self.recorder.leaf(tensor, kind, path, tensor.shape, name_of(tensor.dtype))
-            self._busy = busy
-            self._note(value, tensor)
+            value = self._leaf(tensor, known)
         return self._up_to_date(value, tensor) if self._writes else value
 
     def host_reads(self, tensor: torch.Tensor) -> None:
         """The contents of a tensor were asked for, by an operation or without."""
-        with self._lock:
-            if not self._busy and not self.done:
+        with self.recorder.lock:
+            if self.recorder.watches:
                 self._reads(tensor)
 
     def _reads(self, tensor: torch.Tensor) -> None:
@@ -177,11 +169,8 @@ class Watcher(TorchDispatchMode):
         if value is None or not tensor.is_floating_point():
             return
         value = self._up_to_date(value, tensor) if self._writes else value
-        self._busy = True
-        try:
+        with self.recorder.unwatched():
             self.recorder.host_read(value, self.recorder.adapter.to_numpy(tensor))
-        finally:
-            self._busy = False
 
     def _template(self, thing: Any, inputs: list[int]) -> Any:
         """The arguments with every tensor replaced by a `Ref`; their values go to `inputs`."""
@@ -214,20 +203,19 @@ class Watcher(TorchDispatchMode):
             if known.dtype == tensor.dtype and _place(known) == place:
                 self.recorder.alias(tensor, value)
                 return value
-        for kind, path, known in self.named.values():
-            if known.dtype == tensor.dtype and _place(known) == place:
-                value = self.recorder.leaf(known, kind, path, known.shape, name_of(known.dtype))
-                self._note(value, known)
+        for held in self.named.values():
+            if held.tensor.dtype == tensor.dtype and _place(held.tensor) == place:
+                value = self._leaf(held.tensor, held)
                 self.recorder.alias(tensor, value)
                 return value
         return None
 
-    def _as_read(self, tensor: torch.Tensor) -> int | None:
-        busy, self._busy = self._busy, True
-        try:
-            return self.recorder.as_read(tensor, name_of(tensor.dtype))
-        finally:
-            self._busy = busy
+    def _leaf(self, tensor: torch.Tensor, held: Held | None) -> int:
+        kind, name = (held.kind, held.names[0]) if held else ("constant", "")
+        with self.recorder.unwatched():
+            value = self.recorder.leaf(tensor, kind, name, tensor.shape, name_of(tensor.dtype))
+        self._note(value, tensor)
+        return value
 
     def _before_write(self, tensor: torch.Tensor) -> None:
         """Saves what a write would destroy: recorded values."""

@@ -1,13 +1,95 @@
-"""How torch names, lays out and stores the weights of its layers."""
+"""The weights of torch's modules: which they hold, how they are named and laid out."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, NamedTuple
 
+import torch
+
+from parity.frameworks.torch_replay import from_numpy, name_of, to_numpy
 from parity.frameworks.traits import WeightRules
-from parity.tape import Array
+from parity.outputs.tensors import offers
+from parity.recorder import discover
+from parity.tape import Array, LeafKind
 from parity.weights.cell_weights import CellWeights, cells_by_name, weights_of_cell
+from parity.weights.tensors import Tensor
+
+
+def is_layer(obj: object) -> bool:
+    return isinstance(obj, torch.nn.Module)
+
+
+def modules_of(obj: Any) -> dict[str, torch.nn.Module]:
+    """Modules by path: those of the model, or those that a function or object holds."""
+    if is_layer(obj):
+        return dict(obj.named_modules())
+    return {
+        f"{held}.{path}" if path else held: module
+        for held, root in discover(obj, is_layer).items()
+        for path, module in root.named_modules()
+    }
+
+
+class Held(NamedTuple):
+    """A tensor that a module holds as a parameter, a buffer or a plain attribute."""
+
+    kind: LeafKind
+    names: list[str]
+    tensor: torch.Tensor
+    module: torch.nn.Module
+
+
+def held_by(modules: Mapping[str, torch.nn.Module], attributes: bool = False) -> dict[int, Held]:
+    """What modules hold, by identity, each once; plain `attributes` among them or not."""
+    found: dict[int, Held] = {}
+    for path, module in modules.items():
+        kinds: tuple[tuple[LeafKind, dict[str, Any]], ...] = (
+            ("parameter", module._parameters),
+            ("buffer", module._buffers),
+            ("constant", vars(module) if attributes else {}),
+        )
+        for kind, held in kinds:
+            for key, tensor in held.items():
+                if isinstance(tensor, torch.Tensor):
+                    one = found.setdefault(id(tensor), Held(kind, [], tensor, module))
+                    one.names.append(f"{path}.{key}" if path else key)
+    return found
+
+
+def tensors(obj: object) -> list[Tensor]:
+    return [_tensor(one) for one in held_by(modules_of(obj)).values()]
+
+
+def _tensor(held: Held) -> Tensor:
+    tensor = held.tensor
+
+    def write(array: Array) -> None:
+        with torch.no_grad():
+            tensor.copy_(from_numpy(array))
+
+    # torch's momentum is the share of the new statistic
+    running = held.names[0].rpartition(".")[2].startswith("running_")
+    momentum = getattr(held.module, "momentum", None) if running else None
+    return Tensor(
+        tuple(held.names),
+        tuple(tensor.shape),
+        name_of(tensor.dtype),
+        held.kind,
+        tensor.requires_grad,
+        lambda: to_numpy(tensor),
+        write,
+        None if momentum is None else 1.0 - float(momentum),
+        tensor,
+    )
+
+
+def parameters(thing: Any) -> dict[str, Any] | None:
+    if not offers(thing, "named_parameters", "named_buffers"):
+        return None
+    return {**dict(thing.named_parameters()), **dict(thing.named_buffers())}
+
 
 # a layer and a direction each have their own
 _CELL = re.compile(r"(?P<cell>.*?)(?P<role>(?:weight|bias)_(?:ih|hh))(?P<cell2>_l\d+)?"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from parity.keeping.leaf import StateRules
-from parity.products import Product, matrix_product
+from parity.products import Product, product_of
 
 if TYPE_CHECKING:
     from parity.arrays import Array
@@ -75,11 +75,12 @@ class Traits:
             else, and where its attributes do not state it.
         padding: what a padding puts around its input; None of all else, likewise.
         product: the factors of a product and how they meet; None of all else, likewise. The
-            default reads `matmul` and `dense` as they are, without an equation.
+            default reads words and settings.
         channel_axis: where the channels are in an image of so many axes that an operation reads or
             gives.
         parts: what a tensor that is no plain array is made of, as a sparse one; None for others.
         readable: of a tensor of this framework what `np.asarray` can read; others as they are.
+        is_stateless: whether an operation draws by what it reads alone, as by a key.
         is_shape: whether a thing is the framework's class of a tensor's shape, which is numbers.
         marks: attributes by which the framework passes something on with a tensor, as a mask.
         parameters: the weights of a model among outputs, by name; None for what is no model.
@@ -96,10 +97,11 @@ class Traits:
     weights: WeightRules = field(default_factory=WeightRules)
     window: Callable[[Op, Tape], Window | None] = _none
     padding: Callable[[Op, Tape], Padding | None] = _none
-    product: Callable[[Op, Tape], Product | None] = matrix_product
+    product: Callable[[Op, Tape], Product | None] = product_of
     channel_axis: Callable[[Op, int], int] = lambda op, rank: 1
     parts: Callable[[Any], Items | None] = _none
     readable: Callable[[Any], Any] = _itself
+    is_stateless: Callable[[Op], bool] = _never
     is_shape: Callable[[object], bool] = _never
     marks: tuple[str, ...] = ()
     parameters: Callable[[Any], dict[str, Any] | None] = _none

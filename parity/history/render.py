@@ -134,7 +134,7 @@ def _course(found: Course, layer: str) -> Iterator[RenderableType]:
             f"  {len(found.points)} runs, {first} to {last}: {_words(was.verdict, now.verdict)}"
         )
     for move in found.moves:
-        yield _text(f"  {_told(move)}", style="red" if move.lasts else "")
+        yield _text(f"  {_stated(move)}", style="red" if move.lasts else "")
     if found.environment:
         yield _text("  in another environment, so that rounding is not compared:")
     for fact in found.environment:
@@ -151,7 +151,7 @@ def _words(was: str, now: str) -> str:
     return now if was == now else f"{was}, now {now}"
 
 
-def _told(move: Move) -> str:
+def _stated(move: Move) -> str:
     where = f" at {move.first.where}" if move.first.where else ""
     over = "" if move.lasts else ", and no longer is"
     return (

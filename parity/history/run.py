@@ -9,8 +9,8 @@ from typing import Any
 
 from parity.baseline.entry import Entry, entries_of, merged
 from parity.errors import FileError, UsageError
-from parity.result import SCHEMA
-from parity.safe_json import parsed
+from parity.report.schema import MALFORMED, READ, SCHEMA, current
+from parity.report.schema import read as read_saved
 
 
 def read(path: Path) -> tuple[str, dict[str, Entry]]:
@@ -20,21 +20,17 @@ def read(path: Path) -> tuple[str, dict[str, Entry]]:
         FileError: there is no such file, or it is no report of a run.
         UsageError: no comparison was made in the run.
     """
-    try:
-        run = parsed(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"{path} is no JSON ({error}). {_WRITE}") from error
+    run = read_saved(path, _WRITE)
     if not isinstance(run, dict) or "reference" in run or "comparisons" not in run:
         raise FileError(f"{path} is no report of a run. {_WRITE}")
-    if run.get("schema") != SCHEMA:
+    if run.get("schema") not in READ:
         raise FileError(
-            f"{path}: its schema is {run.get('schema')!r}, and this parity reads {SCHEMA}. {_WRITE}"
+            f"{path}: its schema is {run.get('schema')!r}, and this parity reads up to {SCHEMA}. "
+            f"{_WRITE}"
         )
     try:
-        entries = _entries(run)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        entries = _entries(current(run))
+    except MALFORMED as error:
         raise FileError(
             f"{path} cannot be used ({type(error).__name__}: {error}). {_WRITE}"
         ) from error

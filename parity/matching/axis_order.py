@@ -1,4 +1,4 @@
-"""Axis orders: how the axes of one array lie in another that holds the same numbers."""
+"""Axis orders: how the axes of one array lie in another that holds the same values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from parity.errors import ReplayError
 from parity.matching import limits
 from parity.matching.fingerprint import Fingerprint
-from parity.numerics.difference import Extent, mask_sentinels, residual
+from parity.numerics.difference import Extent, mask_sentinels, residual, same_elements
 from parity.tape import Array
 
 
@@ -33,24 +33,24 @@ class Order:
     shape: tuple[int, ...]
 
     def apply(self, reference: Array) -> Array:
-        """The reference's numbers in the partner's shape and order; a view where possible."""
-        if self.split:
-            permuted = tuple(self.fine[axis] for axis in self.axes)
-            back = sorted(range(len(self.axes)), key=self.axes.__getitem__)
-            return _laid_out(reference, permuted, back, self.shape)
-        return _laid_out(reference, self.fine, self.axes, self.shape)
+        """The reference's values in the partner's shape and order; a view where possible."""
+        way = self._inverse if self.split else (self.fine, self.axes)
+        return _laid_out(reference, *way, self.shape)
 
     def takes(self, reference: Array) -> bool:
         """Whether it lays out an array: as it ran a list may be longer than in float64."""
         return reference.size == math.prod(self.fine)
 
     def revert(self, partner: Array, shape: tuple[int, ...]) -> Array:
-        """The partner's numbers in the reference's order, with the reference's shape."""
-        if self.split:
-            return _laid_out(partner, self.fine, self.axes, shape)
-        permuted = tuple(self.fine[axis] for axis in self.axes)
-        back = sorted(range(len(self.axes)), key=self.axes.__getitem__)
-        return _laid_out(partner, permuted, back, shape)
+        """The partner's values in the reference's order, with the reference's shape."""
+        way = (self.fine, self.axes) if self.split else self._inverse
+        return _laid_out(partner, *way, shape)
+
+    @property
+    def _inverse(self) -> tuple[Sequence[int], Sequence[int]]:
+        """The permuted shape, and the permutation back."""
+        permuted = [self.fine[axis] for axis in self.axes]
+        return permuted, sorted(range(len(self.axes)), key=self.axes.__getitem__)
 
     @property
     def groups(self) -> frozenset[frozenset[int]]:
@@ -72,12 +72,9 @@ class Order:
     @property
     def stable(self) -> bool:
         """Whether axes of one length keep their order; if not, a square was transposed."""
-        lengths = {self.fine[axis] for axis in self.axes}
-        return all(
-            [axis for axis in self.axes if self.fine[axis] == length]
-            == [axis for axis in range(len(self.fine)) if self.fine[axis] == length]
-            for length in lengths
-        )
+        lengths = [self.fine[axis] for axis in self.axes]
+        pairs = itertools.combinations(zip(self.axes, lengths, strict=True), 2)
+        return all(a < b for (a, length), (b, other) in pairs if length == other)
 
     @property
     def identity(self) -> bool:
@@ -98,7 +95,7 @@ def find_order(
     """The axis order in which two arrays agree, and their residual in it.
 
     Axes may be permuted; neighbouring axes may be merged (a flatten) or split, but a split that
-    gives the same lengths in another order is another arrangement of the numbers, not a layout.
+    gives the same lengths in another order is another arrangement of the values, not a layout.
 
     Args:
         reference, candidate: arrays of one size.
@@ -114,16 +111,16 @@ def find_order(
     extent = Extent(print_.norm, max(print_.high, -print_.low))
     picks = _sample(b.size)
     wanted = b.ravel()[picks]
-    # no single element can be farther off
+    # no single element can differ by more
     slack = 2 * tolerance * print_.norm if b.dtype.kind in "fc" else 0.0
     for order in _likely_orders(a, b, tolerance * print_.norm):
         laid_out = order.apply(a)
         found = laid_out[np.unravel_index(picks, b.shape)] if b.ndim else laid_out.reshape(1)
         if not _close(found, wanted, slack):
             continue
-        apart = residual(laid_out, b, extent)
-        if apart <= tolerance:
-            return order, apart
+        distance = residual(laid_out, b, extent)
+        if distance <= tolerance:
+            return order, distance
     return None
 
 
@@ -140,19 +137,19 @@ def _laid_out(
 
 def _close(a: Array, b: Array, slack: float) -> bool:
     with np.errstate(invalid="ignore"):
-        same = (a == b) | ((a != a) & (b != b))
+        same = same_elements(a, b)
         return bool(np.all(same | (np.abs(a - b) <= slack) if slack else same))
 
 
-def _likely_orders(a: Array, b: Array, apart: float) -> Iterator[Order]:
+def _likely_orders(a: Array, b: Array, allowed: float) -> Iterator[Order]:
     """The orders of `orders`, but those that the sums along each axis rule out.
 
     Args:
-        apart: the norm of the difference that is allowed.
+        allowed: the norm of the difference that may be.
     """
     every = orders(a.shape, b.shape)
-    lengths = tuple(length for length in a.shape if length != 1)
-    same = sorted(lengths) == sorted(length for length in b.shape if length != 1)
+    lengths = without_ones(a.shape)
+    same = sorted(lengths) == sorted(without_ones(b.shape))
     if not same or not limits.FEW_AXES < len(lengths) <= limits.MANY_AXES:
         yield from every
         return
@@ -167,7 +164,7 @@ def _likely_orders(a: Array, b: Array, apart: float) -> Iterator[Order]:
             axis
             for axis, one in enumerate(reference)
             if len(one) == len(other)
-            and _close(one, other, limits.SUMS_APART * apart * (a.size / len(one)) ** 0.5)
+            and _close(one, other, limits.SUMS_DIFFER * allowed * (a.size / len(one)) ** 0.5)
         ]
         for other in candidate
     ]
@@ -190,16 +187,20 @@ def _choices(
 
 def _sums(array: Array) -> list[Array]:
     """For each axis that is longer than 1 the sums over all others."""
-    array = array.reshape([length for length in array.shape if length != 1])
+    array = array.reshape(without_ones(array.shape))
     every = set(range(array.ndim))
     with np.errstate(all="ignore"):
         return [array.sum(axis=tuple(every - {axis})) for axis in range(array.ndim)]
 
 
+def without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape without its axes of length 1."""
+    return tuple(length for length in shape if length != 1)
+
+
 def orders(reference: tuple[int, ...], candidate: tuple[int, ...]) -> Iterator[Order]:
     """Every axis order that fits two shapes, the identity first."""
-    a = tuple(length for length in reference if length != 1)
-    b = tuple(length for length in candidate if length != 1)
+    a, b = without_ones(reference), without_ones(candidate)
     if sorted(a) == sorted(b):
         for axes in _permutations(a):
             if tuple(a[axis] for axis in axes) == b:

@@ -14,7 +14,7 @@ FEW_DISTINCT = 4  # fewer distinct values are no evidence
 SAMPLED_ELEMENTS = 64  # by which most orders are ruled out
 FEW_AXES = 4  # up to this there are no more than 24 orders
 MANY_AXES = 6  # beyond this not every permutation is tried
-SUMS_APART = 4.0  # times what the elements' difference may add up to in a sum along axes
+SUMS_DIFFER = 4.0  # times what the elements' difference may add up to in a sum along axes
 
 # --- partners -------------------------------------------------------------------------------------
 UNCHANGED = 1e-13  # below this a replacement would change nothing

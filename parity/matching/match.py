@@ -2,7 +2,7 @@
 
 The candidate is replayed with the reference at hand: a value is looked up as soon as it is
 computed, and where it has a partner it is replaced by it, in its own order of axes. So what an
-operation gets is always the reference's own numbers, and what a pair is apart is what *this*
+operation gets is always the reference's own values, and what a pair differs by is what *this*
 operation, or the few since the last partner, added. Errors do not travel, and a value far down a
 chaotic network is judged as sharply as one near the input.
 """
@@ -12,15 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+import numpy as np
+
 from parity.draws.pairing import Choice, Drawing, assignments, mirrors, substitute
 from parity.matching import limits
-from parity.matching.axis_order import orders
+from parity.matching.axis_order import Order, orders
 from parity.matching.look_alikes import leads_astray
 from parity.matching.matched import Indexed as Indexed
 from parity.matching.matched import Match as Match
 from parity.matching.matched import Pair as Pair
 from parity.matching.matched import Side as Side
-from parity.matching.rounded import rounded_alike
 from parity.numerics.difference import same_bits
 from parity.tape import Array, Op, Replay, Tape
 
@@ -132,7 +133,7 @@ def _inputs_in_full(found: Match) -> dict[int, Array]:
 
     Only where the one's are the other's, correctly rounded: inputs of the candidate's own count.
     """
-    reference, candidate = found.reference.tape, found.side.tape
+    reference, candidate = found.tapes
     full = {}
     for name, value in candidate.inputs.items():
         other = reference.inputs.get(name)
@@ -147,6 +148,33 @@ def _inputs_in_full(found: Match) -> dict[int, Array]:
             found.pairs[value] = Pair(other, value, order, 0.0)
             found.side.forget(value)
     return full
+
+
+def rounded_alike(reference: Tape, other: int, candidate: Tape, value: int, order: Order) -> bool:
+    """Whether two inputs as recorded are one, the narrower rounded as a cast rounds the wider.
+
+    Both may have been rounded from something wider still: what lies in the middle between two
+    numbers of the narrower format may then have gone either way.
+    """
+    dtypes = reference.values[other].dtype, candidate.values[value].dtype
+    bfloat16 = [dtype == "bfloat16" for dtype in dtypes]
+    wide = order.apply(reference.recorded_array(other))
+    narrow = candidate.recorded_array(value)
+    if wide.dtype.kind != "f" or narrow.dtype.kind != "f":
+        return False
+    adapter, to_bfloat16 = candidate.adapter, bfloat16[1]
+    if np.finfo(wide.dtype).nmant < np.finfo(narrow.dtype).nmant or bfloat16[0]:
+        wide, narrow, adapter, to_bfloat16 = narrow, wide, reference.adapter, bfloat16[0]
+
+    def cast(array: Array) -> Array:
+        if to_bfloat16:
+            return adapter.to_numpy(adapter.to_bfloat16(adapter.from_numpy(array)))
+        with np.errstate(over="ignore"):
+            return array.astype(narrow.dtype)
+
+    low, high = (np.nextafter(wide, np.array(end, wide.dtype)) for end in (-np.inf, np.inf))
+    same = [np.isnan(wide) & np.isnan(narrow), *(cast(one) == narrow for one in (wide, low, high))]
+    return bool(np.logical_or.reduce(same).all())
 
 
 def pair_up_leaves(found: Match, leaves: Iterable[int]) -> None:
@@ -166,16 +194,14 @@ def rematch(found: Match, injected: dict[int, Array], go_on: Callable[[Match, Op
     Returns:
         A new match; `found` stays as it is.
     """
-    fresh = Match(
-        found.reference,
-        Side(found.side.tape, found.side.run),
-        dict(found.pairs),
-        dict(found.arranged),
-        set(found.taken),
-        {**found.injected, **injected},
-        inputs=found.inputs,
+    fresh = replace(
+        found,
+        side=Side(found.side.tape, found.side.run),
+        pairs=dict(found.pairs),
+        arranged=dict(found.arranged),
+        taken=set(found.taken),
+        injected={**found.injected, **injected},
         draws=dict(found.draws),
-        drawing=found.drawing,
         alone=False,
     )
     fresh.side._prints = dict(found.side._prints)
@@ -184,9 +210,8 @@ def rematch(found: Match, injected: dict[int, Array], go_on: Callable[[Match, Op
         fresh.side.run = run
         for value in op.outputs:
             if value in found.injected and value not in injected:
-                run.replace(
-                    value, found.injected[value]
-                )  # what comes before it was substituted later
+                # what comes before it was substituted later
+                run.replace(value, found.injected[value])
             if value in fresh.injected:
                 continue
             fresh.pairs.pop(value, None)

@@ -1,4 +1,4 @@
-"""What matching knows: the values of both sides by their numbers, and which are pairs."""
+"""What matching knows: the values of both sides by their contents, and which are pairs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from parity.draws.pairing import Drawing
 from parity.matching import limits
-from parity.matching.axis_order import Order, find_order
+from parity.matching.axis_order import Order, find_order, without_ones
 from parity.matching.fingerprint import Fingerprint, Index, fingerprint
 from parity.numerics.accounting import elementwise, rounding
 from parity.numerics.difference import residual
@@ -31,6 +31,10 @@ class Pair:
     candidate: int
     order: Order
     residual: float
+
+    @property
+    def values(self) -> tuple[int, int]:
+        return self.reference, self.candidate
 
     @property
     def same(self) -> bool:
@@ -72,7 +76,7 @@ class Side:
 
 
 class Indexed(Side):
-    """A side whose values can be found by their numbers.
+    """A side whose values can be found by their contents.
 
     Attributes:
         sharp: whether each element has to agree by its own size and rounding. Else a difference is
@@ -125,14 +129,13 @@ class Indexed(Side):
         return arranged
 
     def distance(self, value: int, array: Array) -> float:
-        """How far an array, laid out as a value of this side, is from it; relative."""
+        """By how much an array, laid out as a value of this side, differs from it; relative."""
         own = self.array(value)
         if not self.sharp:
             return residual(own, array)
         error = self._errors.get(value)
         if error is None:
-            recorded = self.tape.adapter.to_numpy(self.tape.recorded[value])
-            error = self._errors[value] = rounding(recorded, own)
+            error = self._errors[value] = rounding(self.tape.recorded_array(value), own)
         return elementwise(own, array, error)
 
     def _sharpened(self, pair: Pair, array: Array, tolerance: float) -> Pair | None:
@@ -151,8 +154,8 @@ class Indexed(Side):
         """
         if tolerance == limits.NEAR:
             return self._nearest(array, alike)
-        lengths = _lengths(array.shape)
-        same = [value for value in alike if _lengths(self.array(value).shape) == lengths]
+        lengths = sorted(without_ones(array.shape))
+        same = [one for one in alike if sorted(without_ones(self.array(one).shape)) == lengths]
         for value in same:
             found = find_order(self.array(value), array, limits.SAME, self.print(value))
             if found is not None:
@@ -180,10 +183,6 @@ class Indexed(Side):
         """Whether the reference merged the same axes as the candidate, in whatever order."""
         own = find_order(self.array(fine), self.array(merged), limits.SAME, self.print(fine))
         return own is not None and own[0].groups == order.groups
-
-
-def _lengths(shape: tuple[int, ...]) -> list[int]:
-    return sorted(length for length in shape if length != 1)
 
 
 @dataclass
@@ -214,6 +213,15 @@ class Match:
     draws: dict[int, Array] = field(default_factory=dict)
     alone: bool = True
     drawing: Drawing = field(default_factory=lambda: Drawing.of_none())
+
+    @property
+    def tapes(self) -> tuple[Tape, Tape]:
+        """Of the reference and of the candidate."""
+        return self.reference.tape, self.side.tape
+
+    def recorded(self, values: tuple[int, int]) -> tuple[Array, Array]:
+        """Values of both models as they ran."""
+        return self.tapes[0].recorded_array(values[0]), self.tapes[1].recorded_array(values[1])
 
     @property
     def given(self) -> dict[int, Array]:

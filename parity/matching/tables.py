@@ -14,6 +14,7 @@ import numpy as np
 
 from parity.errors import ParityError
 from parity.matching import limits
+from parity.matching.axis_order import without_ones
 from parity.matching.match import Indexed
 from parity.numerics.accounting import allowance
 from parity.numerics.difference import squared_distance, squared_norm
@@ -22,22 +23,21 @@ from parity.tape import Array, Replay, Tape
 
 def with_tables(reference: Indexed, candidate: Tape) -> tuple[Indexed, Tape]:
     """Both models, each computing in float64 the tables that the other one made beforehand."""
-    ours, theirs = reference.tape, candidate
-    tables = _tables(ours, theirs), _tables(theirs, ours)
+    tables = _tables(reference.tape, candidate), _tables(candidate, reference.tape)
     if tables[0]:
-        ours = replace(ours, tables=tables[0])
-        reference = Indexed(ours, ours.replay("float64"), sharp=reference.sharp)
-    return reference, replace(theirs, tables=tables[1]) if tables[1] else theirs
+        tape = replace(reference.tape, tables=tables[0])
+        reference = Indexed(tape, tape.replay("float64"), sharp=reference.sharp)
+    return reference, replace(candidate, tables=tables[1]) if tables[1] else candidate
 
 
 def _tables(tape: Tape, other: Tape) -> dict[int, Array]:
     """By value what a model computes of no input and the other holds, as that one holds it."""
-    ran, others = (Replay(one, None, one.recorded) for one in (tape, other))
+    others = Replay(other, None, other.recorded)  # keeps its arrays
     made = _made_of_no_input(tape)
     held, known = (_by_lengths(other, of(other)) for of in (_held, _made_of_no_input))
     near: dict[int, list[Array]] = {}
     for value in made if held else ():
-        computed = ran.array(value)
+        computed = tape.recorded_array(value)
         tables = _near(computed, others, held) if computed.dtype.kind == "f" else []
         if tables and not _near(computed, others, known):  # which that one computes itself
             near[value] = tables
@@ -49,7 +49,7 @@ def _tables(tape: Tape, other: Tape) -> dict[int, Array]:
         return {}
     found: dict[int, Array] = {}
     for value, tables in near.items():
-        own, wide = ran.array(value).astype(np.float64), exact.array(value)
+        own, wide = tape.recorded_array(value).astype(np.float64), exact.array(value)
         if own.shape != wide.shape:  # a list of what rounding decides: as long as it ran
             found.update((value, held) for held in tables if _is_made_so(own, held, held))
         elif not any(_is_equal(wide, held) for held in tables):
@@ -60,14 +60,14 @@ def _tables(tape: Tape, other: Tape) -> dict[int, Array]:
 def _by_lengths(tape: Tape, values: list[int]) -> dict[tuple[int, ...], list[int]]:
     found: dict[tuple[int, ...], list[int]] = {}
     for value in values:
-        found.setdefault(_lengths(tape.values[value].shape), []).append(value)
+        found.setdefault(without_ones(tape.values[value].shape), []).append(value)
     return found
 
 
 def _near(computed: Array, others: Replay, values: dict[tuple[int, ...], list[int]]) -> list[Array]:
     """The other model's values that come near, in float64."""
     found = []
-    for value in values.get(_lengths(computed.shape), ()):
+    for value in values.get(without_ones(computed.shape), ()):
         other = others.array(value).reshape(computed.shape)
         with np.errstate(all="ignore"):
             if squared_distance(computed, other) <= limits.NEAR_TABLE * squared_norm(other):
@@ -119,7 +119,3 @@ def _held(tape: Tape) -> list[int]:
         for value in sorted(held & read)
         if tape.values[value].size >= limits.LEAST_TABLE and tape.values[value].dtype == "float32"
     ]
-
-
-def _lengths(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(length for length in shape if length != 1)

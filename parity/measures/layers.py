@@ -227,7 +227,7 @@ def _partners(repaired: Match, home: Collection[int]) -> dict[int, tuple[int, in
 
 
 def _affected(repaired: Match, ends: Iterable[int]) -> set[int]:
-    """Values of the candidate that depend on where it parts."""
+    """Values of the candidate that depend on where it diverges."""
     found = set(ends)
     for op in repaired.side.tape.ops:
         if not found.isdisjoint(op.inputs):

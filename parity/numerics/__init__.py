@@ -1,1 +1,1 @@
-"""How far two arrays are apart, and how much of that rounding can be."""
+"""By how much two arrays differ, and how much of that rounding can be."""

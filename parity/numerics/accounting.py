@@ -15,7 +15,7 @@ own size.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ import numpy as np
 
 from parity.arrays import Array
 from parity.numerics import limits
-from parity.numerics.difference import blocks, mask_sentinels
+from parity.numerics.difference import blocks, mask_sentinels, same_elements
 from parity.numerics.limits import U32
 
 
@@ -78,20 +78,17 @@ def allowance(
         own = U32 * np.maximum(*sizes)
         wide = all(ran.dtype == np.float64 for ran, _ in sides)
         if wide:
-            own = limits.FLOAT64_RUNS / limits.ACCOUNTED * sizes[
-                0
-            ] + limits.FLOAT64_FLOOR * at_least_usual(sizes[0])
+            own = limits.FLOAT64_RUNS / limits.ACCOUNTED * sizes[0]
+            own += limits.FLOAT64_FLOOR * at_least_usual(sizes[0])
         allowed: Array = own + errors[0] + errors[1]
+        moves: Array | float = np.inf
+        if moved is not None and (wide or not measured):  # replays measure nothing there
+            moves = sum(map(usually_moved, moved, sizes))
+            allowed = allowed + moves
         if not measured:
             unmeasured = np.maximum(*errors)
-            usual = at_least_usual(unmeasured)
-            if moved is not None:
-                usual = np.maximum(
-                    unmeasured, np.minimum(usual, sum(map(usually_moved, moved, sizes)))
-                )
-            allowed = allowed + limits.UNMEASURED * usual
-        if moved is not None and (wide or not measured):  # replays measure nothing there
-            allowed = allowed + sum(map(usually_moved, moved, sizes))
+            usual = np.minimum(at_least_usual(unmeasured), moves)
+            allowed = allowed + limits.UNMEASURED * np.maximum(unmeasured, usual)
         overflown = [np.isinf(rounding(*side)) for side in sides]
         return np.where(overflown[0] | overflown[1], np.inf, allowed)
 
@@ -108,24 +105,19 @@ def is_accounted(
         limit: how many times their rounding elements may differ by.
 
     Returns:
-        Whether that is so. It is not known where numbers may be a mask's, are NaN or infinite, or
+        Whether that is so. It is not known where values may be a mask's, are NaN or infinite, or
         where the models ran in float64.
     """
-    arrays = (*reference, *candidate)
-    if (
-        any(one.dtype.kind != "f" for one in arrays)
-        or reference[0].dtype == candidate[0].dtype == "f8"
-    ):
+    if not _show_rounding(reference, candidate):
         return False
     with np.errstate(all="ignore"):
-        for block in blocks(*arrays):
-            a, exact_a, b, exact_b = (one.astype(np.float64) for one in block)
+        for a, exact_a, b, exact_b in _float64_blocks(reference, candidate):
             error = np.abs(a - exact_a) + np.abs(b - exact_b)
             own = U32 * np.maximum(np.abs(exact_a), np.abs(exact_b))
             within = np.abs(exact_a - exact_b) <= limit * (own + error)
             if not (within & np.isfinite(error)).all():
                 return False
-            if min(one.min() for one in (a, exact_a, b, exact_b)) < -limits.SENTINEL:
+            if _may_be_masked(a, exact_a, b, exact_b):
                 return False
     return True
 
@@ -140,22 +132,35 @@ def share_beyond(
     Args:
         reference, candidate, limit: see `is_accounted`.
     """
-    arrays = (*reference, *candidate)
-    if any(one.dtype.kind != "f" for one in arrays) or not arrays[0].size:
-        return 0.0
-    if reference[0].dtype == candidate[0].dtype == np.float64:
+    if not reference[0].size or not _show_rounding(reference, candidate):
         return 0.0
     count = 0
     with np.errstate(all="ignore"):
-        for block in blocks(*arrays):
-            a, exact_a, b, exact_b = (one.astype(np.float64) for one in block)
-            if min(one.min() for one in (a, exact_a, b, exact_b)) < -limits.SENTINEL:
+        for a, exact_a, b, exact_b in _float64_blocks(reference, candidate):
+            if _may_be_masked(a, exact_a, b, exact_b):
                 return 0.0
             allowed = U32 * np.maximum(np.abs(exact_a), np.abs(exact_b))
             for ran, exact in ((a, exact_a), (b, exact_b)):
                 allowed += np.maximum(np.abs(ran - exact), limits.LUCK * U32 * np.abs(exact))
             count += np.count_nonzero(np.abs(exact_a - exact_b) > limit * allowed)
-    return count / arrays[0].size
+    return count / reference[0].size
+
+
+def _show_rounding(reference: tuple[Array, Array], candidate: tuple[Array, Array]) -> bool:
+    """Whether replays in float64 measure what the runs round: not if both ran in it."""
+    floats = all(one.dtype.kind == "f" for one in (*reference, *candidate))
+    return floats and not reference[0].dtype == candidate[0].dtype == np.float64
+
+
+def _float64_blocks(
+    reference: tuple[Array, Array], candidate: tuple[Array, Array]
+) -> Iterator[tuple[Array, ...]]:
+    for block in blocks(*reference, *candidate):
+        yield tuple(one.astype(np.float64) for one in block)
+
+
+def _may_be_masked(*arrays: Array) -> bool:
+    return bool(min(one.min() for one in arrays) < -limits.SENTINEL)
 
 
 def root_mean_square(
@@ -167,7 +172,7 @@ def root_mean_square(
 
 
 def lower_quartile(sizes: Array, **options: Any) -> Array:
-    """The same, of numbers of which most may be noisy and excuse no other."""
+    """The same, of values of which most may be noisy and excuse no other."""
     found: Array = np.quantile(sizes, 0.25, method="lower", **options)
     return found
 
@@ -188,16 +193,16 @@ def usually_moved(
 
 
 def lost_of_ones(reference: Array) -> float:
-    """What float32 loses of small numbers that 1 is added to, as in log(1 + exp(x)), a few times.
+    """What float32 loses of small values that 1 is added to, as in log(1 + exp(x)), a few times.
 
-    It is not supposed of numbers that are all small.
+    It is not supposed of values that are all small.
     """
     largest = np.abs(reference[np.isfinite(reference)]).max(initial=0.0)
     return 4 * U32 if largest >= limits.NEAR_ONE else 0.0
 
 
 def rounded_constants(reference: Array, candidate: Array) -> Array:
-    """How far elements of two constants may be apart because they were computed in float32.
+    """By how much elements of two constants may differ because they were computed in float32.
 
     A support from -10 to 10 has the rounding of its ends in the middle. That shows all over it:
     what a single element differs by is not excused by the others' size, but by their differences.
@@ -217,7 +222,7 @@ def rounded_constants(reference: Array, candidate: Array) -> Array:
 
 
 def is_progression(array: Array) -> bool:
-    """Whether numbers are equally far apart along an axis, as a support that was made of its ends.
+    """Whether values rise evenly along an axis, as a support that was made of its ends.
 
     Each is then off by a rounding of the ends, however small it is itself.
     """
@@ -255,24 +260,17 @@ def excess(
         reference, candidate = mask_sentinels(reference), mask_sentinels(candidate)
     a, b = in_reals(reference), in_reals(candidate)
     with np.errstate(all="ignore"):
-        same = (a == b) | ((a != a) & (b != b))
+        over: Array = np.full(a.shape, np.inf)  # integers are equal or not
         if a.dtype.kind == b.dtype.kind == "f":
-            over = np.where(same, 0.0, np.abs(a - b) / allowed)
+            over = np.abs(a - b) / allowed
             # where a replay overflows and the run does not, it measures nothing: the runs count
             over = np.where(np.isnan(over), np.where(np.isposinf(allowed), 0.0, np.inf), over)
-        else:  # integers are equal or not
-            over = np.where(same, 0.0, np.inf)
+        over = np.where(same_elements(a, b), 0.0, over)
     if not over.size:
         return Excess(0.0, (), 0.0, 0.0, 0, 0)
     index = tuple(int(i) for i in np.unravel_index(int(over.argmax()), over.shape))
-    return Excess(
-        float(over[index]),
-        index[: len(shape)],
-        float(a[index]),
-        float(b[index]),
-        int(np.count_nonzero(over > limit)),
-        over.size,
-    )
+    values = float(over[index]), index[: len(shape)], float(a[index]), float(b[index])
+    return Excess(*values, int(np.count_nonzero(over > limit)), over.size)
 
 
 def rounding(ran: Array, exact: Array) -> Array:
@@ -292,13 +290,13 @@ def _without_luck(error: Array, size: Array, moved: Array | None) -> Array:
 
 
 def at_least_usual(sizes: Array, usual_of: Callable[..., Array] = root_mean_square) -> Array:
-    """Each number, or if it is larger what is usual among its neighbours along some axis.
+    """Each value, or if it is larger what is usual among its neighbours along some axis.
 
     An element may be right by luck. The least of the axes' root mean squares counts, so that a
     column beside a larger one has its own.
 
     Args:
-        usual_of: gives that of numbers; of `np.median`, a few noisy ones excuse no other.
+        usual_of: gives that of values; of `np.median`, a few noisy ones excuse no other.
     """
     finite = np.where(np.isfinite(sizes), sizes, 0.0)
     usual: Array | None = None
@@ -311,7 +309,7 @@ def at_least_usual(sizes: Array, usual_of: Callable[..., Array] = root_mean_squa
 
 
 def largest_beside(sizes: Array) -> Array | float:
-    """The largest of an element's row or column, whichever is less; of few numbers, of them all."""
+    """The largest of an element's row or column, whichever is less; of few values, of them all."""
     found: Array | float = float(sizes.max(initial=0.0))
     for axis in range(sizes.ndim):
         if sizes.size >= limits.POOL * sizes.shape[axis] > 0:
@@ -335,21 +333,21 @@ def elementwise(
         is the rounding of, where terms cancelled.
     """
     if "c" in (reference.dtype.kind, candidate.dtype.kind):
-        ours, theirs = map(in_reals, of_one_kind(reference, candidate))
-        if error.shape != ours.shape:  # the reference is real, and has one for both parts
+        a, b = map(in_reals, of_one_kind(reference, candidate))
+        if error.shape != a.shape:  # the reference is real, and has one for both parts
             error, moved = error[..., None], None if moved is None else moved[..., None]
-        return elementwise(ours, theirs, np.broadcast_to(error, ours.shape), moved)
+        return elementwise(a, b, np.broadcast_to(error, a.shape), moved)
     if reference.dtype.kind != "f" or candidate.dtype.kind != "f":
         return 0.0 if np.array_equal(reference, candidate) else float("inf")
     reference, candidate = mask_sentinels(reference), mask_sentinels(candidate)
     with np.errstate(all="ignore"):
         gap = np.abs(reference - candidate)
-        same = (reference == candidate) | (np.isnan(reference) & np.isnan(candidate))
-        gap = np.maximum(gap - limits.FLOAT64_FLOOR * at_least_usual(np.abs(reference)), 0.0)
         size = np.abs(reference)
-        apart = np.where(same, 0.0, gap / (size + _without_luck(error, size, moved) / U32))
-        apart = np.where(np.isnan(apart) & ~same, np.inf, apart)
-    return float(apart.max(initial=0.0))
+        gap = np.maximum(gap - limits.FLOAT64_FLOOR * at_least_usual(size), 0.0)
+        relative = gap / (size + _without_luck(error, size, moved) / U32)
+        relative = np.where(np.isnan(relative), np.inf, relative)
+        relative = np.where(same_elements(reference, candidate), 0.0, relative)
+    return float(relative.max(initial=0.0))
 
 
 def of_one_kind(*arrays: Array) -> tuple[Array, ...]:

@@ -1,4 +1,4 @@
-"""How far apart two arrays of one shape are: NaN and infinity first, then numbers by scale."""
+"""By how much two arrays of one shape differ: NaN and infinity first, then values by scale."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Difference:
         relative: `largest` over the largest finite magnitude of the reference.
         cosine: between the two arrays as vectors, over elements finite in both; nan if one is zero.
         index: where the largest difference is.
-        reference, candidate: the two numbers there.
-        masks_differ: how many elements are NaN or infinite in one and not, or otherwise, in the
+        reference, candidate: the two values there.
+        nonfinite_differ: how many elements are NaN or infinite in one and not, or otherwise, in the
             other.
         unequal: how many elements differ at all.
         size: how many there are.
@@ -35,7 +35,7 @@ class Difference:
     index: tuple[int, ...]
     reference: float
     candidate: float
-    masks_differ: int
+    nonfinite_differ: int
     unequal: int
     size: int
 
@@ -67,8 +67,9 @@ def measure(reference: Array, candidate: Array) -> Difference:
     if not reference.size:
         return Difference(0.0, 0.0, float("nan"), (), 0.0, 0.0, 0, 0, 0)
     kind = np.result_type(reference, candidate, np.float32)
-    a = ours = as_real(np.ascontiguousarray(reference, kind).ravel())
-    b = theirs = as_real(np.ascontiguousarray(candidate, kind).ravel())
+    given = [as_real(np.ascontiguousarray(one, kind).ravel()) for one in (reference, candidate)]
+    a, b = given
+    size = a.size
     masks = unequal = flat = 0
     largest = scale = product = 0.0
     norms = [0.0, 0.0]
@@ -76,7 +77,7 @@ def measure(reference: Array, candidate: Array) -> Difference:
         if not np.isfinite(squared_norm(a) + squared_norm(b)):
             masks = count_mask_differences(a, b)
             if masks:
-                unequal = int(np.count_nonzero((a != b) & ~(np.isnan(a) & np.isnan(b))))
+                unequal = int(np.count_nonzero(~same_elements(a, b)))
             finite = np.isfinite(a) & np.isfinite(b)
             a, b = (np.where(finite, one, 0.0).astype(np.float64) for one in (a, b))
         for at, (x, y) in enumerate(blocks(a, b)):
@@ -92,19 +93,10 @@ def measure(reference: Array, candidate: Array) -> Difference:
         length = (norms[0] * norms[1]) ** 0.5
         cosine = product / length if length > 0 else float("nan")
         relative = largest / scale if scale > 0 else (0.0 if largest == 0 else float("inf"))
-    element = flat * reference.size // ours.size
+    element = flat * reference.size // size
     index = tuple(int(i) for i in np.unravel_index(element, reference.shape))
-    return Difference(
-        largest,
-        relative,
-        cosine,
-        index,
-        float(ours[flat]),
-        float(theirs[flat]),
-        masks,
-        unequal,
-        ours.size,
-    )
+    at_most = float(given[0][flat]), float(given[1][flat])
+    return Difference(largest, relative, cosine, index, *at_most, masks, unequal, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +126,8 @@ def residual(reference: Array, candidate: Array, extent: Extent | None = None) -
     if not high <= limits.SENTINEL:
         masked = mask_sentinels(a), mask_sentinels(b)
         if masked[0] is not a or masked[1] is not b:
-            return residual(*masked, Extent(_finite_norm(masked[0]), 0.0))
+            finite = masked[0][np.isfinite(masked[0])]
+            return residual(*masked, Extent(squared_norm(finite) ** 0.5, 0.0))
     if not np.isfinite(squares):
         if count_mask_differences(a, b):
             return float("inf")
@@ -166,22 +159,15 @@ def mask_sentinels(array: Array) -> Array:
         large = (array < -limits.SENTINEL) & np.isfinite(array)
         if not large.any():
             return array
-        found = array[large]
-        if float(found.min()) < limits.SENTINEL_SPREAD * float(found.max()):
+        low, high = array[large].min(), array[large].max()
+        if float(low) < limits.SENTINEL_SPREAD * float(high):
             return array
         rest = np.abs(array[(array != 0) & np.isfinite(array) & ~large])
-        if (
-            rest.size
-            and found.max() - found.min() > 2 * rest.max() - limits.SWALLOWED * found.min()
-        ):
+        if not rest.size or high - low > 2 * rest.max() - limits.SWALLOWED * low:
             return array
-        if not rest.size or -found.max() < limits.LARGE_RATIO * float(np.median(rest)):
+        if -high < limits.LARGE_RATIO * float(np.median(rest)):
             return array
         return np.where(large, -np.inf, array)
-
-
-def _finite_norm(array: Array) -> float:
-    return float(squared_norm(array[np.isfinite(array)]) ** 0.5)
 
 
 def _relative(gap: Array, reference: Array, least: float) -> float:
@@ -259,11 +245,15 @@ def same_bits(a: Array, b: Array) -> bool:
     return np.array_equal(a.view(f"u{a.dtype.itemsize}"), b.view(f"u{b.dtype.itemsize}"))
 
 
+def same_elements(a: Array, b: Array) -> Array:
+    """Which elements are equal, or NaN in both."""
+    found: Array = (a == b) | (a != a) & (b != b)
+    return found
+
+
 def same_numbers(a: Array, b: Array) -> bool:
     """Whether two arrays are equal element by element, and NaN in the same places."""
-    if a.shape != b.shape:
-        return False
-    return all(bool(((x == y) | (x != x) & (y != y)).all()) for x, y in blocks(a, b))
+    return a.shape == b.shape and all(same_elements(x, y).all() for x, y in blocks(a, b))
 
 
 def count_mask_differences(a: Array, b: Array) -> int:
@@ -272,11 +262,5 @@ def count_mask_differences(a: Array, b: Array) -> int:
         return 0
     if "c" in (a.dtype.kind, b.dtype.kind):
         a, b = _as_real_pair(a, b)
-    with np.errstate(all="ignore"):
-        return int(
-            np.count_nonzero(
-                (np.isnan(a) != np.isnan(b))
-                | (np.isposinf(a) != np.isposinf(b))
-                | (np.isneginf(a) != np.isneginf(b))
-            )
-        )
+    masks = (np.where(np.isfinite(one), 0, one) for one in (a, b))
+    return int(np.count_nonzero(~same_elements(*masks)))

@@ -50,8 +50,8 @@ def null_test(
     for number, arrays in enumerate(inputs):
         plain = reference(arrays)
         # results that are rounded once each are no further off than that
-        apart = max(residual(plain, candidate(arrays)) - 2 * U32, 0.0)
-        observed = apart / limits.ORDER_OF_SUMMATION
+        gap = max(residual(plain, candidate(arrays)) - 2 * U32, 0.0)
+        observed = gap / limits.ORDER_OF_SUMMATION
         by_rounding, known = [], own(arrays)
         last = candidate({value: nudged(array, random) for value, array in arrays.items()})
         for _ in range(limits.RANK_DRAWS):
@@ -68,7 +68,7 @@ def null_test(
 
 
 def nudged(array: Array, random: np.random.Generator, unit: float | None = None) -> Array:
-    """The numbers one unit in the last place up, down, or where they are; zero, a mask's, stays.
+    """The values one unit in the last place up, down, or where they are; zero, a mask's, stays.
 
     Args:
         unit: the roundoff of a narrower format, whose last place is meant.

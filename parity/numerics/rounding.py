@@ -39,22 +39,20 @@ def explained_by_constants(
         A relative root mean square; never below four float32 roundings of the value itself, which
         is what a constant inside a kernel leaves.
     """
-    floating = [
-        leaf for leaf in leaves if run.array(leaf).dtype.kind == "f" and run.array(leaf).size
-    ]
+    constants = {leaf: run.array(leaf) for leaf in leaves}
+    constants = {leaf: one for leaf, one in constants.items() if one.dtype.kind == "f" and one.size}
     floor = FACTOR * U32
-    if not floating or enough <= floor:
+    if not constants or enough <= floor:
         return floor
     indices = {op.index for op in ops} | tape.graph.static_before(ops)
     # run anew: what stands in `run` may have been replaced by the other side's value
-    leaves_as_they_are = {leaf: run.array(leaf) for leaf in floating}
-    plain = tape.replay("float64", leaves_as_they_are, run, only=indices).array(value)
+    plain = tape.replay("float64", constants, run, only=indices).array(value)
     random = np.random.default_rng(0)
     moved = []
     for _ in range(limits.CONSTANT_DRAWS):
         rounded = {
-            leaf: otherwise_rounded(run.array(leaf), tape.values[leaf].dtype, random)
-            for leaf in floating
+            leaf: otherwise_rounded(array, tape.values[leaf].dtype, random)
+            for leaf, array in constants.items()
         }
         again = tape.replay("float64", rounded, run, only=indices)
         moved.append(residual(plain, again.array(value)))
@@ -64,7 +62,7 @@ def explained_by_constants(
 
 
 def otherwise_rounded(array: Array, dtype: str, random: np.random.Generator) -> Array:
-    """Numbers as another rounding to their format would leave them; those that have none stay.
+    """Values as another rounding to their format would leave them; those that have none stay.
 
     An exponent of 3 or a factor of 0.5 is exact in any precision.
 

@@ -6,7 +6,7 @@ between is rounded otherwise too, and the luck is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from parity.errors import ReplayError
 from parity.numerics import limits
 from parity.numerics.accounting import in_reals, is_progression
-from parity.numerics.difference import mask_sentinels
+from parity.numerics.difference import mask_sentinels, same_elements
 from parity.numerics.limits import U32, UNITS
 from parity.operations import CONVOLUTIONS
 from parity.tape import Array, Op, Precision, Replay, Tape
@@ -55,12 +55,11 @@ def masks_are_constant(tape: Tape, value: int, given: Mapping[int, Array]) -> bo
 
 
 def _moved_inputs(tape: Tape, given: Mapping[int, Array], share: float) -> dict[int, Array]:
-    """A model's inputs, each number moved by up to a share of itself."""
-    recorded = Replay(tape, None, tape.recorded)
+    """A model's inputs, each value moved by up to a share of itself."""
     random = np.random.default_rng(0)
     moved = {}
     for one in tape.inputs.values():
-        array = np.asarray(given.get(one, recorded.array(one)))
+        array = np.asarray(given.get(one, tape.recorded_array(one)))
         if array.dtype.kind == "f" and not (array == np.round(array)).all():  # no mask, no index
             moved[one] = array * (1 + share * random.uniform(-1, 1, array.shape))
     return moved
@@ -80,21 +79,11 @@ def moved_by_rounding(
             arithmetic: Vignes, "A stochastic arithmetic for reliable scientific computation",
             1993).
     """
-    given = {} if given is None else given
-    recorded = Replay(tape, None, tape.recorded)
-    leaves = [one for one in tape.values if tape.producer(one.id) is None]
-    floating = [one for one in leaves if recorded.array(one.id).dtype.kind == "f"]
+    given = given or {}
     base = tape.replay(None, given)
-    random = np.random.default_rng(0)
     found = {value: np.zeros(in_reals(base.array(value)).shape) for value in values}
-    for turn in range(limits.NOISE_DRAWS):
-        steps = _steps(random, turn)
-        moved = {
-            one.id: _moved(recorded.array(one.id), _unit(one.dtype), steps, one.kind != "input")
-            for one in floating
-        }
-        after = partial(_move_results, computed, steps) if computed is not None else None
-        again = tape.replay(None, {**moved, **given}, after=after)
+    turns = [(turn, computed) for turn in range(limits.NOISE_DRAWS)]
+    for again in _moved_runs(tape, given, None, turns):
         for value, largest in found.items():
             np.fmax(largest, _step(base.array(value), again.array(value)), out=largest)
     return found
@@ -107,27 +96,39 @@ def moved_as_long(
     precision: Precision,
     shape: tuple[int, ...],
 ) -> Array:
-    """How far each number of a list moves at most by float32 roundings, where it is as long.
+    """How far each value of a list moves at most by float32 roundings, where it is as long.
 
     Nothing is known, and 0 given, where rounding makes it another length in all of the replays.
     """
-    recorded = Replay(tape, None, tape.recorded)
-    leaves = [one for one in tape.values if tape.producer(one.id) is None]
-    floating = [one for one in leaves if recorded.array(one.id).dtype.kind == "f"]
     base = in_reals(tape.replay(precision, given).array(value))
-    random = np.random.default_rng(0)
     found = np.zeros(shape)
-    for turn in range(2 * limits.NOISE_DRAWS):
-        steps = _steps(random, turn // 2)
-        moved = {
-            one.id: _moved(recorded.array(one.id), _unit(one.dtype), steps, one.kind != "input")
-            for one in floating
-        }
-        after = partial(_move_results, rounds, steps) if turn % 2 else None
-        again = in_reals(tape.replay(precision, {**moved, **given}, after=after).array(value))
+    turns = [(turn, computed) for turn in range(limits.NOISE_DRAWS) for computed in (None, rounds)]
+    for run in _moved_runs(tape, given, precision, turns):
+        again = in_reals(run.array(value))
         if again.shape == base.shape == shape:
             np.fmax(found, _step(base, again), out=found)
     return found
+
+
+def _moved_runs(
+    tape: Tape,
+    given: Mapping[int, Array],
+    precision: Precision,
+    turns: Iterable[tuple[int, Callable[[Tape, Op], bool] | None]],
+) -> Iterator[Replay]:
+    """Replays in each of which leaves move, and what operations compute that the turn names."""
+    leaves = [one for one in tape.values if tape.producer(one.id) is None]
+    recorded = {one.id: tape.recorded_array(one.id) for one in leaves}
+    random = np.random.default_rng(0)
+    for turn, computed in turns:
+        steps = _steps(random, turn)
+        moved = {
+            one.id: _moved(recorded[one.id], _unit(one.dtype), steps, one.kind != "input")
+            for one in leaves
+            if recorded[one.id].dtype.kind == "f"
+        }
+        after = None if computed is None else partial(_move_results, computed, steps)
+        yield tape.replay(precision, {**moved, **given}, after=after)
 
 
 def lost_in_kernels(
@@ -155,17 +156,13 @@ def lost_in_kernels(
             run.replace(value, (array + step).astype(array.dtype))
 
     runs = [tape.replay(None, given, after=lose) for _ in range(limits.NOISE_DRAWS)]
-    return {
-        value: np.maximum.reduce([_step(base.array(value), run.array(value)) for run in runs])
-        for value in values
-    }
+    return {value: _largest_step(value, base, runs) for value in values}
 
 
 def _is_kernel(tape: Tape, op: Op) -> bool:
     """Whether a framework's kernel computes more than plain arithmetic, in float32, place by place.
 
-    As a curve of each number, or a cell of its gates. What is lost among numbers of many places, as
-    distances by products are, is the formula's own.
+    What is lost among values of many places, as distances by products are, is the formula's own.
     """
     outputs, inputs = ([tape.values[one] for one in some] for some in (op.outputs, op.inputs))
     arithmetic = op.word in _ARITHMETIC
@@ -178,7 +175,7 @@ def _is_kernel(tape: Tape, op: Op) -> bool:
 
 
 def _is_by_places(entering: tuple[int, ...], leaving: tuple[int, ...]) -> bool:
-    """Whether there are as many numbers, or several for each along one axis."""
+    """Whether there are as many values, or several for each along one axis."""
     if len(entering) != len(leaving):
         return False
     other = [(a, b) for a, b in zip(entering, leaving, strict=True) if a != b]
@@ -199,11 +196,9 @@ def _lost(tape: Tape, op: Op, run: Replay) -> dict[int, Array]:
     for value in op.outputs:
         ran = run.array(value).astype(np.float64)
         error = _step(exact.array(value), ran)
-        error = np.where(
-            np.isfinite(error) & (error > limits.KERNEL_ROUNDINGS * U32 * np.abs(ran)), error, 0.0
-        )
-        if error.any():
-            found[value] = error
+        large = np.isfinite(error) & (error > limits.KERNEL_ROUNDINGS * U32 * np.abs(ran))
+        if large.any():
+            found[value] = np.where(large, error, 0.0)
     return found
 
 
@@ -247,25 +242,18 @@ def moved_in_float64(
     random = np.random.default_rng(0)
     base = tape.replay("float64", given)
     runs = [tape.replay("float64", given, after=move) for _ in range(limits.NOISE_DRAWS)]
-    return [
-        np.maximum.reduce([_step(base.array(value), run.array(value)) for run in runs])
-        for value in values
-    ]
+    return [_largest_step(value, base, runs) for value in values]
 
 
 def _inside(op: Op, run: Replay) -> Array | float:
-    """The size of the numbers that may cancel inside a kernel."""
-    if op.word in _ARITHMETIC:
-        return 0.0
-    if op.word in ("exp", "softmax"):
-        return 0.0  # however small they are, they are right to their last digits
+    """The size of the values that may cancel inside a kernel."""
+    if op.word in _ARITHMETIC or op.word in ("exp", "softmax"):
+        return 0.0  # however small these are, they are right to their last digits
     if not is_curve(run.tape, op):
         return 1.0
     entering = run.array(op.inputs[0])
-    if entering.shape != run.array(op.outputs[0]).shape:
-        return 1.0
-    found: Array = np.maximum(1, np.abs(entering))
-    return found
+    same = entering.shape == run.array(op.outputs[0]).shape
+    return np.maximum(1, np.abs(entering)) if same else 1.0
 
 
 def rounds(tape: Tape, op: Op) -> bool:
@@ -274,23 +262,22 @@ def rounds(tape: Tape, op: Op) -> bool:
 
 
 def gives_narrow(tape: Tape, op: Op) -> bool:
-    """Whether an operation gives numbers of a format narrower than float32, a cast included."""
+    """Whether an operation gives values of a format narrower than float32, a cast included."""
     return any(UNITS.get(tape.values[value].dtype, 0.0) > U32 for value in op.outputs)
 
 
 def is_curve(tape: Tape, op: Op) -> bool:
-    """Whether it computes each number from one other, as a tanh: frameworks have each their own.
+    """Whether it computes each value from one other, as a tanh: frameworks have each their own.
 
-    Sums are rounded alike everywhere: if one of them absorbs a number, that is no rounding.
+    Sums are rounded alike everywhere: if one of them absorbs a value, that is no rounding.
     """
     if op.role != "compute" or len(op.inputs) != 1 or len(op.outputs) != 1:
         return False
-    is_sum = op.word in _SUMS
     dtypes = {tape.values[value].dtype for value in (*op.inputs, *op.outputs)}
-    return not is_sum and dtypes == {"float32"}
+    return op.word not in _SUMS and dtypes == {"float32"}
 
 
-_Steps = Callable[[tuple[int, ...]], Array]  # by how many roundings numbers of a shape move
+_Steps = Callable[[tuple[int, ...]], Array]  # by how many roundings values of a shape move
 
 
 def _steps(random: np.random.Generator, turn: int) -> _Steps:
@@ -318,13 +305,9 @@ def _unit(dtype: str) -> float:
 
 
 def _moved(
-    array: Array,
-    unit: float,
-    steps: _Steps,
-    made: bool,
-    exact: Array | None = None,
+    array: Array, unit: float, steps: _Steps, made: bool, exact: Array | None = None
 ) -> Array:
-    """Numbers one rounding up, down, or where they are; what has few bits is exact.
+    """Values one rounding up, down, or where they are; what has few bits is exact.
 
     Args:
         made: whether a model may have made them of others: what both are given is what it is.
@@ -343,6 +326,11 @@ def _moved(
     return found
 
 
+def _largest_step(value: int, base: Replay, runs: Iterable[Replay]) -> Array:
+    found: Array = np.maximum.reduce([_step(base.array(value), run.array(value)) for run in runs])
+    return found
+
+
 def _step(before: Array, after: Array) -> Array:
     """The difference of each element; infinite where it alone is finite in one of them."""
     before, after = in_reals(before), in_reals(after)
@@ -350,8 +338,8 @@ def _step(before: Array, after: Array) -> Array:
         return np.full(before.shape, np.inf)
     with np.errstate(all="ignore"):
         step = np.abs(before.astype(np.float64) - after.astype(np.float64))
-        same = (before == after) | ((before != before) & (after != after))
-    found: Array = np.where(same, 0.0, np.where(np.isnan(step), np.inf, step))
+        step = np.where(np.isnan(step), np.inf, step)
+    found: Array = np.where(same_elements(before, after), 0.0, step)
     return found
 
 

@@ -1,4 +1,4 @@
-"""How far apart two arrays are in each of their rows and columns, each by its own size."""
+"""By how much two arrays differ in each of their rows and columns, each by its own size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from parity.numerics import limits
-from parity.numerics.difference import mask_sentinels, residual
+from parity.numerics.difference import mask_sentinels, residual, same_elements
 from parity.tape import Array
 
 
@@ -25,7 +25,7 @@ def by_slice(reference: Array, candidate: Array) -> list[Array]:
 
 
 def largest(reference: Array, candidate: Array) -> list[tuple[Array, Array]]:
-    """Along each axis the largest difference in each slice, and its largest number.
+    """Along each axis the largest difference in each slice, and its largest value.
 
     None of integers, and of what holds no numbers.
     """
@@ -50,11 +50,10 @@ def _parts(shape: Sequence[int]) -> list[slice]:
 
 
 def _largest(a: Array, b: Array) -> tuple[list[Array], list[Array]]:
-    """Along each axis the largest difference of each slice, and its largest number."""
+    """Along each axis the largest difference of each slice, and its largest value."""
     with np.errstate(all="ignore"):
         finite = np.isfinite(a) & np.isfinite(b)
-        same = (a == b) | np.isnan(a) & np.isnan(b)
-        gap = np.where(finite, np.abs(a - b), np.where(same, 0.0, np.inf))
+        gap = np.where(finite, np.abs(a - b), np.where(same_elements(a, b), 0.0, np.inf))
         size = np.where(finite, np.maximum(np.abs(a), np.abs(b)), 0.0)
     axes = range(a.ndim)
     others = [tuple(one for one in axes if one != axis) for axis in axes]

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from parity.cli_arguments import read_inputs
 from parity.errors import FileError, FrameworkMissing, UsageError
+from parity.inputs.arrays import read_inputs
 from parity.model import Inputs, map_arrays
 from parity.observations.rollout import needed, stacked
 from parity.safe_json import parsed

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.diagnosis.distribution_laws import are_in_one_law
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.diagnosis.region import OutputPair
-from parity.distribution_laws import are_told_alike
 from parity.errors import ParityError
-from parity.fitting import fitted
+from parity.inputs.fitting import fitted
+from parity.inputs.preprocessing import plain
 from parity.model import Inputs, Model, as_arrays, lay_out
 from parity.numerics.difference import as_real, count_mask_differences, mask_sentinels
 from parity.numerics.limits import U32
-from parity.preprocessing import plain
 from parity.tape import Array, Tape
 
 Outputs = dict[str, Array]
@@ -99,7 +99,7 @@ def plain_runs(models: Sequence[Model], inputs: Inputs) -> PlainRuns | None:
     for run, tape, exact in zip(runs[1:], tapes[1:], wide[1:], strict=True):
         paired, problems = pair_outputs(tapes[0], tape)
         differ = any(_shape_differs(tapes[0], tape, one) for one in paired)
-        if problems or not paired or differ or not are_told_alike(tapes[0], tape):
+        if problems or not paired or differ or not are_in_one_law(tapes[0], tape):
             return None
         outputs = {value: name for name, value in tape.outputs.items()}
         names = {}

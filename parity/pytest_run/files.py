@@ -11,12 +11,11 @@ import pytest
 from parity import __version__
 from parity.errors import ParityError
 from parity.escape import for_terminal
+from parity.report.schema import SCHEMA
 
 
 class RunReport:
     """Collects the comparisons of all tests, and writes the files that the options name."""
-
-    SCHEMA = 1
 
     def __init__(self, paths: dict[str, Path]) -> None:
         self.paths = paths
@@ -30,7 +29,7 @@ class RunReport:
         """Writes the files, whether the tests passed, failed or were interrupted."""
         # workers finish in any order; those of one test keep their order
         self.compared.sort(key=lambda found: found["test"])
-        run = {"schema": self.SCHEMA, "parity": __version__, "comparisons": self.compared}
+        run = {"schema": SCHEMA, "parity": __version__, "comparisons": self.compared}
         for option, path in self.paths.items():
             try:
                 self._write(option, path, run)

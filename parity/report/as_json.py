@@ -12,7 +12,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from parity.measures.histogram import Spread, spread
-from parity.result import SCHEMA, Comparison, Coverage, LayerRow, Result
+from parity.report.schema import SCHEMA
+from parity.result import Comparison, Coverage, LayerRow, Result
 from parity.tape import Site
 
 SPREADS = 12  # divergences of a comparison whose values are measured; a map has 4,096 at most

@@ -140,7 +140,7 @@ def _divergence(
         )
         lines.append(Padding(Text(f"{say.RANDOM} in {side}"), (0, 0, 0, 3)))
     lines.append(Padding(_cause(divergence), (0, 0, 0, 3)))
-    lines.append(Padding(Text(say.downstream(divergence.met), "dim"), (0, 0, 0, 3)))
+    lines.append(Padding(Text(say.downstream(divergence.reconverges), "dim"), (0, 0, 0, 3)))
     effect = _effect(comparison, divergence)
     if effect:
         lines.append(Padding(Text(effect, "dim"), (0, 0, 0, 3)))
@@ -162,7 +162,7 @@ def _cause(divergence: Divergence) -> Text:
         text.append(f"\n{name}: {reference} -> {candidate}")
     for fact in cause.evidence:
         text.append(f"\n{fact}")
-    for kind in cause.equally:
+    for kind in cause.alternatives:
         text.append(f"\n{say.as_likely(kind)}")
     if cause.residual_after < cause.residual_before:
         found = "proof" if cause.confirmed else "evidence"

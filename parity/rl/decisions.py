@@ -27,7 +27,7 @@ class Decisions:
         ties: rows in which they choose differently, and the two best are closer than rounding.
         margin: the smallest distance of the best from the second best, over the rounding of the
             reference's row; below 1 it is a tie. inf where nothing is rounded.
-        top: share of rows with the same set of the three best (fewer where there are fewer).
+        top3: share of rows with the same set of the three best (fewer where there are fewer).
         sampled: the share of uniform draws for which sampling gives another action: the outputs
             are taken as probabilities if they are, else as logits.
     """
@@ -35,7 +35,7 @@ class Decisions:
     greedy: float
     ties: int
     margin: float
-    top: float
+    top3: float
     sampled: float
 
 

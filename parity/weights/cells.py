@@ -1,17 +1,33 @@
-"""Recurrent cells of two models: a framework's own, or written by hand, and which is which."""
+"""Recurrent cells of two models: a framework's own, or written by hand, and which is which.
+
+A cell in small operations is read by what it computes, whatever its tensors are called and in
+whatever order its gates stand: a framework's own, rolled out, or one written by hand. The columns
+of each product are followed through sums and splits to the sigmoid or tanh that makes a gate of
+them.
+
+A product of several values joined into one row is a sum of products, one for each of them. In a
+loop the recurrent product is the one that multiplies what it helped to compute; in a single step,
+the one that reads the state.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from parity.architecture.program import Program
+from parity.architecture.step import Step
 from parity.frameworks import load
+from parity.tape import Array
 from parity.weights.cell_weights import Terms
-from parity.weights.element_index import Addresses
-from parity.weights.handwritten_cells import WrittenCell, written
+from parity.weights.element_index import Addresses, move
 from parity.weights.operands import Part
+from parity.weights.sums import Sums
+
+_ORDERS = {4: ("i", "f", "g", "o"), 3: ("r", "z", "n"), 1: ("n",)}
 
 
 @dataclass(eq=False)
@@ -19,19 +35,20 @@ class Cell:
     """One direction of one layer.
 
     Attributes:
-        roles: kernel, recurrent kernel, bias, recurrent bias.
+        roles: kernel, recurrent kernel, bias, recurrent bias; in the common arrangement.
         first: index of the first operation that reads it.
         step: number of the step that it is in, with others perhaps.
-        skips: whether its first step leaves out the recurrent biases, as Chainer's `L.GRU` does.
+        skips: whether its first step leaves out the recurrent products, and so their biases, as
+            Chainer's `L.GRU` does.
     """
 
     gates: int
     units: int
     roles: dict[str, Terms]
     tensors: frozenset[int]
-    first: int = -1
-    step: int = -1
-    skips: bool = False
+    first: int
+    step: int
+    skips: bool
     parts: dict[str, Part] = field(default_factory=dict)
 
     @property
@@ -44,15 +61,11 @@ def cells(program: Program, addresses: Addresses) -> list[Cell]:
     recurrent = [n for n, step in enumerate(program.steps) if step.kind == "recurrence"]
     if not recurrent:
         return []
-    numbers = {name: n for n, tensor in enumerate(addresses.tensors) for name in tensor.names}
-    adapter = load(program.graph.tape.framework)
-    found = [_from_written(addresses, one) for one in written(program, addresses)]
+    sums = Sums(program.graph, addresses)
+    read = (_written(sums, number, program.steps[number]) for number in recurrent)
+    found = [cell for cell in read if cell is not None]
     taken = {number for cell in found for number in cell.tensors}
-    for one in adapter.TRAITS.weights.cells(numbers, lambda name: addresses.own(numbers[name])):
-        tensors = frozenset(numbers[name] for name in one.tensors)
-        cell = Cell(one.gates, one.units, one.roles, tensors)
-        cell.first = _first(program, addresses, cell.tensors)
-        cell.skips = "recurrent bias" in cell.roles and not _recurs(cell, addresses)
+    for cell in _by_name(program, addresses):
         if cell.first >= 0 and not cell.tensors & taken:
             found.append(cell)
     for cell in found:
@@ -60,18 +73,24 @@ def cells(program: Program, addresses: Addresses) -> list[Cell]:
     return sorted(found, key=lambda cell: cell.first)
 
 
-def _from_written(addresses: Addresses, one: WrittenCell) -> Cell:
-    tensors = frozenset(
-        n for terms in one.roles.values() for _, own in terms for n in addresses.tensors_in(own)
-    )
-    return Cell(one.gates, one.units, one.roles, tensors, one.first, one.step, one.skips)
+def _by_name(program: Program, addresses: Addresses) -> Iterator[Cell]:
+    """The cells of the framework's own layers."""
+    numbers = {name: n for n, tensor in enumerate(addresses.tensors) for name in tensor.names}
+    adapter = load(program.graph.tape.framework)
+    for one in adapter.TRAITS.weights.cells(numbers, lambda name: addresses.own(numbers[name])):
+        tensors = frozenset(numbers[name] for name in one.tensors)
+        first = _first(program, addresses, tensors)
+        owner = program.graph.owner.get(first)
+        step = -1 if owner is None else program.steps.index(owner)
+        skips = "recurrent bias" in one.roles and not _recurs(one.roles, addresses)
+        yield Cell(one.gates, one.units, one.roles, tensors, first, step, skips)
 
 
-def _recurs(cell: Cell, addresses: Addresses) -> bool:
+def _recurs(roles: Mapping[str, Terms], addresses: Addresses) -> bool:
     """Whether any operation reads the recurrent weights: Chainer's GRU has none at its first."""
     read = set(addresses.leaves.values())
     return any(
-        not read.isdisjoint(addresses.tensors_in(own)) for _, own in cell.roles["recurrent kernel"]
+        not read.isdisjoint(addresses.tensors_in(own)) for _, own in roles["recurrent kernel"]
     )
 
 
@@ -85,9 +104,6 @@ def _first(program: Program, addresses: Addresses, tensors: frozenset[int]) -> i
 
 def _make_parts(program: Program, cell: Cell) -> None:
     graph = program.graph
-    owner = graph.owner.get(cell.first)
-    if cell.step < 0 and owner is not None:
-        cell.step = program.steps.index(owner)
     op = graph.tape.ops[cell.first]
     width = cell.key[2]
     shapes = graph.tape.values
@@ -95,6 +111,120 @@ def _make_parts(program: Program, cell: Cell) -> None:
     for role, terms in cell.roles.items():
         value = live[0] if role == "kernel" and live else None
         cell.parts[role] = Part(cell.step, role, lambda terms=terms: terms, value)  # type: ignore[misc]
+
+
+# --- cells in small operations --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Gate:
+    """Some columns of what goes into a sigmoid or a tanh, by the value that goes in."""
+
+    sums: int
+    columns: tuple[int, ...]
+
+
+def _written(sums: Sums, number: int, step: Step) -> Cell | None:
+    """The cell of a recurrence, if it can be read."""
+    gates, is_reversed = _gates(sums, step)
+    order = _ORDERS.get(len(gates))
+    if order is None or len({len(gate.columns) for gate in gates.values()}) != 1:
+        return None
+    units = len(gates[order[0]].columns)
+    terms = [term for gate in gates.values() for term in sums.of[gate.sums]]
+    products = {term.product for term in terms if not term.is_bias}
+    recurring = {n for n in products if sums.recurs(n)}
+    recurring = recurring or sums.reads_state(products, step, units)
+    rows: dict[str, list[Array]] = {}
+    for role in order:
+        own = _rows(sums, gates[role], recurring)
+        if own is None:
+            return None
+        for name, array in own.items():
+            rows.setdefault(name, []).append(array)
+    whole = all(len(own) == len(order) for own in rows.values())
+    if not whole or not {"kernel", "recurrent kernel"} <= set(rows):
+        return None  # of what only some gates have there is no telling
+    signs = np.repeat([1.0, -1.0, 1.0], units)
+    roles: dict[str, Terms] = {}
+    for name, arrays in rows.items():
+        sign = signs if arrays[0].ndim == 1 else signs[:, None]
+        roles[name] = [(sign if is_reversed else 1.0, np.concatenate(arrays))]
+    alike = {n: sums.alike(sums.products[n].op) for n in products}
+    turns = {back: {len(ops) for n, ops in alike.items() if (n in recurring) == back}
+             for back in (False, True)}  # fmt: skip
+    skips = "recurrent bias" in roles and max(turns[True]) < max(turns[False])
+    first = min(i for n in products - recurring for i in alike[n] if i in sums.graph.live)
+    own_tensors = (sums.addresses.tensors_in(own) for ((_, own),) in roles.values())
+    tensors = frozenset(n for some in own_tensors for n in some)
+    return Cell(len(order), units, roles, tensors, first, number, skips)
+
+
+def _rows(sums: Sums, gate: _Gate, recurring: Collection[int]) -> dict[str, Array] | None:
+    """What makes a gate, unit by unit; None where that is more than is known."""
+    found: dict[str, Array] = {}
+    # last a bias that is added to the sum of both products: it may be either's
+    for term in sorted(sums.of[gate.sums], key=lambda term: term.product < 0):
+        own = term.labels.reshape(-1, term.labels.shape[-1])[0][list(gate.columns)]
+        name = "bias" if term.is_bias else "kernel"
+        if not term.is_bias:
+            own = sums.products[term.product].kernel[own - 1]
+        if term.product in recurring:
+            name = f"recurrent {name}"
+        elif term.product < 0 and name in found:
+            name = "recurrent bias"
+        if name in found:
+            return None
+        found[name] = own
+    return found
+
+
+def _gates(sums: Sums, step: Step) -> tuple[dict[str, _Gate], bool]:
+    """The gates of a loop's last step, by their names, and whether z weighs the new state.
+
+    There are none where they make no cell that is known.
+    """
+    tape = sums.tape
+    ops = [tape.ops[index] for index in reversed(step.ops)]
+    for op in ops:
+        if op.word == "recurrence" and len(op.inputs) == 2 and sums.of.get(op.inputs[1]):
+            units = tape.values[op.outputs[0]].shape[-1]  # Chainer's: a, i, f, o of each unit
+            columns = {name: tuple(range(n, 4 * units, 4)) for n, name in enumerate("gifo")}
+            return {name: _Gate(op.inputs[1], own) for name, own in columns.items()}, False
+    made = [op for op in ops if op.word in ("sigmoid", "tanh") and sums.of.get(op.inputs[0])]
+    cells_read = (sums.gates.cell(op) for op in ops if op.word != "tanh")
+    last = next((cell for cell in cells_read if cell is not None), None)
+    if last is not None:
+        gates = {name: _gate(sums, value) for name, value in last.gates.items()}
+        return {name: gate for name, gate in gates.items() if gate}, last.is_reversed
+    if {op.word for op in made} != {"tanh"}:
+        return {}, False
+    plain = _gate(sums, made[0].outputs[0])
+    return {"n": plain} if plain else {}, False
+
+
+def _gate(sums: Sums, value: int) -> _Gate | None:
+    """The columns that a gate's value has of what goes into its sigmoid or tanh."""
+    op = sums.tape.producer(sums.graph.root(value))
+    labels = _columns(sums, value)
+    if op is None or labels is None or not labels.ndim or not labels.all():
+        return None
+    row = labels.reshape(-1, labels.shape[-1])[0] - 1
+    return _Gate(op.inputs[0], tuple(row.tolist())) if sums.of.get(op.inputs[0]) else None
+
+
+def _columns(sums: Sums, value: int) -> Array | None:
+    """The columns of a gate, from 1, that moves have brought where a value has them."""
+    tape, graph = sums.tape, sums.graph
+    shape, op = tape.values[value].shape, tape.producer(value)
+    if op is None or graph.root(value) == value:
+        return np.broadcast_to(np.arange(1, (1, *shape)[-1] + 1, dtype=np.int64), shape)
+    labels = [None if graph.is_static(one) else _columns(sums, one) for one in op.inputs]
+    moved = move(tape, op, labels)
+    return moved[op.outputs.index(value)] if moved else None
+
+
+# --- pairs ----------------------------------------------------------------------------------------
 
 
 def same_biases(source: Cell, target: Cell) -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from parity.frameworks import load
-from parity.layout_advice import record
+from parity.inputs.layout_advice import record
 from parity.measures.heads import heads_of
 from parity.model import Inputs, wrap
 from parity.report.text_table import inventory_text

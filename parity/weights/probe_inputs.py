@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from parity.errors import InputError, ModelError
-from parity.fitting import fitted
 from parity.frameworks import load
+from parity.inputs.fitting import fitted
 from parity.model import Inputs, Model, as_arrays, full_name, lay_out, wrap
 
 _BATCH = 4  # of example inputs

@@ -18,8 +18,6 @@ from parity.tape import Array, Op
 from parity.weights.element_index import Addresses, move
 from parity.weights.operands import Part, product
 
-GATES = ("sigmoid", "tanh")
-
 
 @dataclass(frozen=True)
 class Addend:
@@ -56,7 +54,7 @@ class Sums:
         self.graph, self.addresses, self.tape = graph, addresses, graph.tape
         self.products: list[KernelProduct] = []
         self.of: dict[int, list[Addend]] = {}
-        self._gates = Gates(graph)
+        self.gates = Gates(graph)
         self._readers: dict[int, set[int]] = defaultdict(set)
         for op in self.tape.ops:
             for value in op.inputs if op.word in DENSE else ():
@@ -144,8 +142,9 @@ class Sums:
         It is as wide as the cell. A GRU weighs it; else it is what an input of the model is, and of
         two the later: a state is given behind the input.
         """
-        sources = {number: self._source(self.products[number].input) for number in numbers}
-        wide = {one for one in sources.values() if one is not None and self._width(one) == units}
+        inputs = {number: self.products[number].input for number in numbers}
+        sources = {n: self.gates.source(one) for n, one in inputs.items() if one is not None}
+        wide = {one for one in sources.values() if self._width(one) == units}
         factors = {
             self.graph.root(value)
             for op in (self.tape.ops[index] for index in step.ops)
@@ -156,17 +155,6 @@ class Sums:
         state = max(wide & factors or wide, default=None,
                     key=lambda value: (values[value].kind == "input", value))  # fmt: skip
         return {number for number, source in sources.items() if source == state}
-
-    def _source(self, value: int | None) -> int | None:
-        """The input of a product, before moves and before a gate resets it."""
-        if value is None:
-            return None
-        root = self.graph.root(value)
-        maker = self.tape.producer(root)
-        if maker is not None and maker.word == "multiply":
-            others = self._gates.before_reset(maker.inputs)
-            return self.graph.root(others[0]) if others else root
-        return root
 
     def alike(self, op: Op) -> set[int]:
         """The operations that multiply by the same weights, of the first turn's zeros too."""

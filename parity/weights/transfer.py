@@ -16,8 +16,8 @@ from parity.diagnosis.output_pairs import pair_outputs
 from parity.errors import FileError, InputError
 from parity.frameworks import load
 from parity.frameworks.invoke import own_arithmetic
+from parity.inputs.layout_advice import record
 from parity.keeping import lost, reporting_losses
-from parity.layout_advice import record
 from parity.model import Inputs, Model, lay_out, wrap
 from parity.progress import say
 from parity.report.report import Report

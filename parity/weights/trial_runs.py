@@ -10,9 +10,9 @@ import numpy as np
 from parity.comparison import compare
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.diagnosis.unshared import after_a_transfer
+from parity.inputs.preprocessing import plain
 from parity.model import Inputs, Model
 from parity.numerics.difference import residual
-from parity.preprocessing import plain
 from parity.report.report import Report
 from parity.tape import Array
 from parity.weights.pairing import Pairing, Side

@@ -1,4 +1,4 @@
-"""The code of docs/observations-search.md passes, and fails where its models part."""
+"""The code of docs/observations-search.md passes, and fails where its models diverge."""
 
 import re
 from pathlib import Path

@@ -47,7 +47,7 @@ def diverging_report():
 
 def test_every_key_of_a_report_is_documented():
     keys = set(keys_of(diverging_report().to_dict()))
-    assert {"divergences", "frames", "leaves", "relation", "masks_differ"} <= keys
+    assert {"divergences", "frames", "leaves", "relation", "nonfinite_differ"} <= keys
     assert keys <= DOCUMENTED
 
 

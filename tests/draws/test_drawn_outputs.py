@@ -8,7 +8,7 @@ import torch
 
 import parity
 from parity.diagnosis.random_outputs import drawn_outputs
-from parity.preprocessing import record
+from parity.inputs.preprocessing import record
 
 tf = pytest.importorskip("tensorflow")
 

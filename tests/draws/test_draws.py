@@ -10,8 +10,8 @@ import tensorflow as tf
 import torch
 
 import parity
-from parity import layout_advice
 from parity.diagnosis import redraw_check
+from parity.inputs import layout_advice
 from parity.matching.match import Indexed, match
 from parity.model import wrap
 
@@ -151,7 +151,7 @@ def test_decisions_that_agree_by_chance_are_drawn_again(monkeypatch):
     found = compared(greedy_unless(0.05), greedy_unless(0.15), x=one)
     assert found.verdict == "diverged"
     assert compared(greedy_unless(0.05), greedy_unless(0.05), x=one).verdict == "parity"
-    monkeypatch.setattr(redraw_check._RedrawTrial, "first_apart", lambda trial, drawing: None)
+    monkeypatch.setattr(redraw_check._RedrawTrial, "first_differing", lambda trial, drawing: None)
     assert compared(greedy_unless(0.05), greedy_unless(0.15), x=one).verdict == "parity"
 
 

@@ -8,8 +8,8 @@ import torch
 from numpy.random import default_rng
 
 import parity
-from parity import layout_advice
 from parity.draws.host import Host
+from parity.inputs import layout_advice
 from parity.model import wrap
 
 rng = np.random.default_rng(0)

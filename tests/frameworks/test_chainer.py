@@ -481,7 +481,7 @@ def test_chainerrls_networks_and_action_values() -> None:
 def test_action_values_have_the_names_that_pfrls_have() -> None:
     torch = pytest.importorskip("torch")
     pfrl = pytest.importorskip("pfrl.action_value")
-    from parity.outputs import flatten
+    from parity.outputs.flatten import flatten
 
     from .chainerrl_stub import import_chainerrl
 

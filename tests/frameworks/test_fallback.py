@@ -8,7 +8,7 @@ import torch
 
 import parity
 from parity.frameworks import torch_replay as adapter
-from parity.frameworks.torch_ops import in_float64
+from parity.frameworks.torch_replay import in_float64
 
 X = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import parity
+from parity.inputs.preprocessing import plain
 from parity.keeping.kept import Kept
-from parity.preprocessing import plain
 
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parity.frameworks.import_logs import silence
+from parity.frameworks.import_hooks import silence
 
 silence()
 tf = pytest.importorskip("tensorflow")
@@ -509,7 +509,7 @@ def test_numpy_is_shared_not_copied(draw: np.random.Generator) -> None:
 
 def test_silence_leaves_what_the_user_set() -> None:
     code = (
-        "import os; from parity.frameworks.import_logs import silence; silence(); "
+        "import os; from parity.frameworks.import_hooks import silence; silence(); "
         "print(os.environ['TF_CPP_MIN_LOG_LEVEL'])"
     )
     for given, expected in (({}, "3"), ({"TF_CPP_MIN_LOG_LEVEL": "0"}, "0")):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from parity.frameworks.import_logs import silence
+from parity.frameworks.import_hooks import silence
 
 silence()
 tf = pytest.importorskip("tensorflow")

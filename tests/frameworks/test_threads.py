@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import parity
-from parity.frameworks import torch_reads
+from parity.frameworks import torch as adapter
 from parity.frameworks.chainer_numpy import import_chainer
 
 tf = pytest.importorskip("tensorflow")
@@ -115,6 +115,6 @@ def test_a_thread_that_goes_on_is_left_alone_afterwards() -> None:
 
 
 def test_threads_that_nobody_follows_would_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_reads, "followed", lambda entering: contextlib.nullcontext())
+    monkeypatch.setattr(adapter, "followed", lambda entering: contextlib.nullcontext())
     pair = ensemble("torch", one_by_one, layers=40), ensemble("torch", in_a_pool, layers=40)
     assert parity.compare(*pair, inputs=X).verdict != "parity"

@@ -160,15 +160,15 @@ class Dense(Layer):
 
 # --- the adapter ---------------------------------------------------------------------------------
 
-from parity import outputs as structure  # noqa: E402
-from parity.binding import bound  # noqa: E402
 from parity.frameworks import invoke  # noqa: E402
 from parity.frameworks.invoke import no_tensors, run  # noqa: E402
 from parity.frameworks.traits import Traits  # noqa: E402
+from parity.inputs.binding import bound  # noqa: E402
 from parity.keeping import left_as_it_was  # noqa: E402
 from parity.keeping.leaf import Leaf, Put, StateRules  # noqa: E402
 from parity.model import flatten_inputs, map_arrays  # noqa: E402
 from parity.operations import table  # noqa: E402
+from parity.outputs import flatten as structure  # noqa: E402
 from parity.recorder import Recorder, discover  # noqa: E402
 from parity.tape import Op, Precision, Tape  # noqa: E402
 from parity.weights.tensors import Tensor  # noqa: E402

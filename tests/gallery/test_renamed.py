@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import parity.preprocessing
+import parity.inputs.preprocessing
 from benchmarks.corpus.gallery.__main__ import load
 from benchmarks.corpus.gallery.check import check
 from benchmarks.corpus.gallery.entry import ENTRIES
@@ -41,11 +41,11 @@ def test_other_names_change_nothing(name, monkeypatch):
     before = check(ENTRIES[name], SEED)
     adapters = []
 
-    def renaming(framework, load=parity.preprocessing.load):
+    def renaming(framework, load=parity.inputs.preprocessing.load):
         adapters.append(Renaming(load(framework), np.random.default_rng(len(adapters))))
         return adapters[-1]
 
-    monkeypatch.setattr(parity.preprocessing, "load", renaming)
+    monkeypatch.setattr(parity.inputs.preprocessing, "load", renaming)
     after = check(ENTRIES[name], SEED)
 
     assert any(adapter.given for adapter in adapters)

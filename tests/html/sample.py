@@ -29,7 +29,7 @@ def difference(relative: Any = 3e-7, largest: Any = 1e-6) -> dict[str, Any]:
         "index": [0, 2],
         "reference": 1.5,
         "candidate": 1.25,
-        "masks_differ": 0,
+        "nonfinite_differ": 0,
         "unequal": 3,
         "size": 15,
     }
@@ -75,7 +75,7 @@ def divergence(name: str = "", **changed: Any) -> dict[str, Any]:
         "shapes": [[5, 3], [5, 3]],
         "order": "same",
         "leaves": [{"reference": "w", "candidate": "kernel", "relation": "arranged"}],
-        "met": True,
+        "reconverges": True,
         "random": [False, True],
         "detail": "",
         "cause": cause(),
@@ -99,13 +99,13 @@ def cause() -> dict[str, Any]:
         "inputs": 4,
         "evidence": ["the sums are not 1"],
         "edit": ["f(x, axis=1)", "f(x, axis=-1)"],
-        "equally": [],
+        "alternatives": [],
         "unproved": "",
     }
 
 
 def output(name: str = "output", found: Any = ..., decisions: bool = True) -> dict[str, Any]:
-    choices = {"greedy": 0.4, "ties": 1, "margin": None, "top": 0.6, "sampled": None}
+    choices = {"greedy": 0.4, "ties": 1, "margin": None, "top3": 0.6, "sampled": None}
     return {
         "name": name,
         "verdict": "parity",
@@ -174,7 +174,7 @@ def diverged(name: str = "Port") -> dict[str, Any]:
 def report(*comparisons: dict[str, Any], odd: str | None = None) -> dict[str, Any]:
     verdicts = [one["verdict"] for one in comparisons]
     return {
-        "schema": 1,
+        "schema": 2,
         "verdict": min(verdicts, key=["diverged", "unverified", "parity"].index),
         "odd_one_out": odd,
         "reference": {"name": "Net", "framework": "torch", "operations": 8},
@@ -194,7 +194,7 @@ def run(*reports: dict[str, Any] | str) -> dict[str, Any]:
         }
         for at, one in enumerate(reports)
     ]
-    return {"schema": 1, "parity": "0.1.0", "comparisons": found}
+    return {"schema": 2, "parity": "0.1.0", "comparisons": found}
 
 
 def renamed(data: Any, text: str) -> Any:

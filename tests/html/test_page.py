@@ -161,7 +161,7 @@ def test_a_policy_lets_only_the_pages_own_script_and_style_run() -> None:
         assert f"{tag}-src 'sha256-{digest}'" in policy
 
 
-def test_deep_links_are_of_the_layers_names_and_told_apart() -> None:
+def test_deep_links_are_of_the_layers_names_and_distinct() -> None:
     names = ["encoder.0", "encoder.0", "encoder.0-2", "a/b", "a b", "🔥", "", "x" * 300, "x" * 301]
     rows = [sample.layer(name, reference="") for name in names]
     page = check(render(sample.report(sample.comparison(layers=rows))))
@@ -231,7 +231,7 @@ def test_a_note_has_the_reason_that_the_terminal_gives() -> None:
     assert f"; {WHY_NO_FAULT['constant-precision']}" in notes
 
 
-def test_what_differs_alike_in_many_places_is_told_once() -> None:
+def test_what_differs_alike_in_many_places_is_reported_once() -> None:
     step = {"kind": "parameter", "step": "batch norm", "name": "epsilon", "text": "epsilon: 1 -> 2"}
     found = sample.diverged()
     found["structure"] = [
@@ -268,7 +268,7 @@ def test_the_layout_of_a_shape_is_said_where_it_is_another() -> None:
         ([[0.5, 0.1, 0.3]] * 4, ""),
     ],
 )
-def test_a_map_of_one_tone_is_told_in_words(cells: list[Any], words: str) -> None:
+def test_a_map_of_one_tone_is_reported_in_words(cells: list[Any], words: str) -> None:
     found = sample.diverged()
     measured = found["divergences"][0]["spread"]
     measured["map"]["largest"] = cells
@@ -309,7 +309,7 @@ def test_what_is_unexplained_says_so() -> None:
     closest = {"kind": "epsilon", "summary": "another epsilon", "share": 0.4}
     found = sample.diverged()
     found["divergences"] = [
-        sample.divergence(cause=None, closest=closest, spread=None, met=False, shapes=None),
+        sample.divergence(cause=None, closest=closest, spread=None, reconverges=False, shapes=None),
         sample.divergence(cause=None, output_after=3.0),
     ]
     first, second = check(render(sample.report(found))).all("article")
@@ -399,10 +399,10 @@ def test_each_divergence_leads_to_the_row_where_it_ends() -> None:
     ("data", "why"),
     [
         ([], "no parity report"),
-        ({"schema": 1}, "no parity report"),
-        ({"schema": 2, "comparisons": []}, "schema is 2; this parity reads 1"),
-        ({"schema": 1, "comparisons": [{}]}, "cannot be read .KeyError"),
-        ({"schema": 1, "comparisons": [7]}, "cannot be read .TypeError"),
+        ({"schema": 2}, "no parity report"),
+        ({"schema": 3, "comparisons": []}, "schema is 3; this parity reads up to 2"),
+        ({"schema": 2, "comparisons": [{}]}, "cannot be read .KeyError"),
+        ({"schema": 2, "comparisons": [7]}, "cannot be read .TypeError"),
         (sample.report({**sample.diverged(), "layers": [{}]}), "cannot be read .KeyError"),
         (sample.report({**sample.diverged(), "notes": 7}), "cannot be read .TypeError"),
     ],

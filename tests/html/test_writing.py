@@ -85,7 +85,7 @@ def test_the_command_renders_a_saved_report_and_a_saved_run(
         ('{"schema": 9, "comparisons": []}', "schema is 9"),
     ],
 )
-def test_what_is_no_report_is_told_and_nothing_written(
+def test_what_is_no_report_is_reported_and_nothing_written(
     saved: Path, capsys: pytest.CaptureFixture[str], text: str, why: str
 ) -> None:
     saved.write_text(text)
@@ -132,7 +132,7 @@ def test_the_page_alone_can_be_asked_for(pytester: pytest.Pytester) -> None:
     assert not list(pytester.path.glob("*.json"))
 
 
-def test_a_page_that_cannot_be_written_is_told(pytester: pytest.Pytester) -> None:
+def test_a_page_that_cannot_be_written_is_reported(pytester: pytest.Pytester) -> None:
     pytester.mkdir("folder")
     result = pytester.runpytest("--parity-html", "folder")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

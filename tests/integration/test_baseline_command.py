@@ -163,7 +163,7 @@ def test_accept_writes_why_and_until_when(capsys, folder, name):
         (("diff", "a.json", "a.json", "--factor", "0"), 2, "--factor: 0 is no factor"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_told_and_changes_nothing(capsys, folder, words, code, says):
+def test_what_cannot_be_is_reported_and_changes_nothing(capsys, folder, words, code, says):
     (folder / "empty.json").write_text('{"comparisons": []}')
     report({"test": PARITY.source, "entries": [PORT], "report": {}})
     (folder / "run.json").rename(folder / "good.json")

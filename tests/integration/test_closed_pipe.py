@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
     x = np.random.default_rng(0).normal(size=(5, 7)).astype("f")
     report = parity.compare(parity.wrap(np.tanh), parity.wrap(lambda x: 2 * np.tanh(x)), inputs=x)
     found = {"test": "t", "error": None, "entries": ["t: tanh -> lambda"]}
-    run = {"schema": 1, "parity": parity.__version__,
+    run = {"schema": 2, "parity": parity.__version__,
            "comparisons": [{**found, "report": report.to_dict()}]}  # fmt: skip
     (tmp_path / "run.json").write_text(json.dumps(run))
     assert _call(tmp_path, "history", "add", "run.json", "--commit", "a") == (0, "")
@@ -70,7 +70,7 @@ def test_the_exit_code_is_as_ever_and_nothing_is_said(folder: Path, words: str, 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device is full here")
 @pytest.mark.parametrize("words", ["doctor", "history show", "compare nets:one nets:other"])
-def test_a_full_disk_is_told_in_words(folder: Path, words: str) -> None:
+def test_a_full_disk_is_reported_in_words(folder: Path, words: str) -> None:
     more = ["--random", "5,7"] if words.startswith("compare") else []
     with open("/dev/full", "w") as full:
         done = subprocess.run(

@@ -176,7 +176,7 @@ def test_arrays_of_a_file(run, arrays, models, code):
 
 
 def test_positional_arrays_keep_their_order_beyond_ten(folder):
-    from parity.cli_arguments import read_inputs
+    from parity.inputs.arrays import read_inputs
 
     np.savez("x.npz", *[np.full(2, number) for number in range(12)])
     assert [array[0] for array in read_inputs("x.npz")] == list(range(12))
@@ -188,7 +188,7 @@ def test_an_npy_file(run, folder):
 
 
 def test_random_inputs_are_signed_distinct_and_repeatable():
-    from parity.cli_arguments import random_inputs
+    from parity.inputs.arrays import random_inputs
 
     drawn = random_inputs(["5,7"], seed=3)
     assert drawn.dtype == np.float32

@@ -47,7 +47,7 @@ def run_of(*factors, name="run.json", test=TEST):
         )
         entry = f"{test}: net -> port" + (f" ({at + 1})" if at else "")
         found.append({"test": test, "error": None, "entries": [entry], "report": report.to_dict()})
-    run = {"schema": 1, "parity": parity.__version__, "comparisons": found}
+    run = {"schema": 2, "parity": parity.__version__, "comparisons": found}
     Path(name).write_text(json.dumps(run))
     return run
 
@@ -72,7 +72,7 @@ def test_runs_are_added_and_shown_with_the_first_that_moved(capsys):
     assert said.endswith("v4 (run 4) against v1 (run 1): 1 of 1 comparison moved\n")
 
 
-def test_what_did_not_move_is_0_and_what_came_back_is_told(capsys):
+def test_what_did_not_move_is_0_and_what_came_back_is_reported(capsys):
     for at, factor in enumerate((1, 1.5, 1), 1):
         add(capsys, factor, commit=f"v{at}")
     code, said = call(capsys, "show")
@@ -186,14 +186,14 @@ def test_a_test_that_broke_is_not_in_the_run(capsys):
         ("{", "run.json is no JSON"),
         ("[" * 100_000, "run.json is no JSON"),
         ("[]", "run.json is no report of a run"),
-        ('{"schema": 1, "reference": {}, "comparisons": []}', "run.json is no report of a run"),
-        ('{"schema": 9, "comparisons": []}', "its schema is 9, and this parity reads 1"),
-        ('{"schema": 1, "comparisons": [7]}', "run.json cannot be used (TypeError"),
-        ('{"schema": 1, "comparisons": [{"report": {}}]}', "run.json cannot be used (KeyError"),
-        ('{"schema": 1, "comparisons": []}', "run.json has no comparisons: nothing is added"),
+        ('{"schema": 2, "reference": {}, "comparisons": []}', "run.json is no report of a run"),
+        ('{"schema": 9, "comparisons": []}', "its schema is 9, and this parity reads up to 2"),
+        ('{"schema": 2, "comparisons": [7]}', "run.json cannot be used (TypeError"),
+        ('{"schema": 2, "comparisons": [{"report": {}}]}', "run.json cannot be used (KeyError"),
+        ('{"schema": 2, "comparisons": []}', "run.json has no comparisons: nothing is added"),
     ],
 )
-def test_what_is_no_run_is_told_and_nothing_is_added(capsys, text, why):
+def test_what_is_no_run_is_reported_and_nothing_is_added(capsys, text, why):
     if text is not None:
         Path("run.json").write_text(text)
     code, said = call(capsys, "add", "run.json", "--commit", "v1")
@@ -201,7 +201,7 @@ def test_what_is_no_run_is_told_and_nothing_is_added(capsys, text, why):
     assert not Path(FILE).exists()
 
 
-def test_a_history_that_cannot_be_used_is_told(capsys):
+def test_a_history_that_cannot_be_used_is_reported(capsys):
     assert call(capsys, "show") == (
         125,
         f"parity: There is no history {FILE}. `parity history add RUN.json` makes it, of what "
@@ -216,7 +216,7 @@ def test_a_history_that_cannot_be_used_is_told(capsys):
     assert code == 125 and "--factor: 0.5 is no factor" in said
 
 
-def test_runs_or_comparisons_that_are_gone_are_told(capsys):
+def test_runs_or_comparisons_that_are_gone_are_reported(capsys):
     add(capsys, 1.0, commit="one")
     with sqlite3.connect(FILE) as database:
         database.execute("DELETE FROM comparisons")

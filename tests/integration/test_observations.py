@@ -196,7 +196,7 @@ def test_under_given_it_says_what_to_do(searched):
         ),
     ],
 )
-def test_what_does_not_fit_is_told(searched, arguments, message):
+def test_what_does_not_fit_is_reported(searched, arguments, message):
     code = "import parity\ndef test_port(assert_parity):\n"
     result = searched(f"{code}    assert_parity(nets.reference, {arguments})\n")
     result.assert_outcomes(failed=1)

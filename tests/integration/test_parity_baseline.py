@@ -257,7 +257,7 @@ def test_a_fixture_of_a_conftest_is_missing_only_where_it_ran_without_it(gated):
     expect(gated.runpytest_subprocess(*GATE), 2, *(line for name in shared for line in (name, why)))
 
 
-def test_entries_of_tests_that_skip_or_fail_before_are_told(gated):
+def test_entries_of_tests_that_skip_or_fail_before_are_reported(gated):
     (gated.path / "test_a.py").write_text(
         TESTS.replace("def test_agrees", "@pytest.mark.skip\ndef test_agrees").replace(
             "        assert_parity(nets.ref",
@@ -303,7 +303,7 @@ def pytest_runtest_protocol(item, nextitem):
     expect(gated.runpytest_subprocess(*GATE), 0)
 
 
-def test_another_environment_is_told_and_differences_are_not_compared(gated):
+def test_another_environment_is_reported_and_differences_are_not_compared(gated):
     edit(gated, '"numpy": "', '"numpy": "1.')
     result = gated.runpytest(*GATE)
     expect(
@@ -417,10 +417,10 @@ def test_mismatch_at_another_layer_than_was_accepted_fails(diverging):
     change(diverging, FAULT, accepted=accepted, layers={layer: {**facts, "verdict": "same"}})
     result = diverging.runpytest(*GATE)
     result.assert_outcomes(passed=1)
-    expect(result, 1, f"  the models part at {layer}: was same, now diverged")
+    expect(result, 1, f"  the models diverge at {layer}: was same, now diverged")
 
 
-def test_an_acceptance_that_is_needed_no_more_is_told(diverging):
+def test_an_acceptance_that_is_needed_no_more_is_reported(diverging):
     change(diverging, FAULT, accepted={"reason": "upstream bug", "until": "2020-02-29"})
     source = (diverging.path / "nets.py").read_text()
     (diverging.path / "nets.py").write_text(source.replace("float32(1.5)", "float32(1)"))
@@ -502,7 +502,7 @@ def test_where_nothing_is_worse_the_junit_file_is_pytests_own(gated):
         ((*UPDATE, "-o", "parity_baseline_factor=nan"), "parity_baseline_factor: 'nan' is no *"),
     ],
 )
-def test_what_cannot_be_is_told_before_the_run(nets, words, says):
+def test_what_cannot_be_is_reported_before_the_run(nets, words, says):
     nets.makepyfile(test_a=TESTS)
     result = nets.runpytest(*words)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -510,7 +510,7 @@ def test_what_cannot_be_is_told_before_the_run(nets, words, says):
     assert not (nets.path / "baseline.json").exists()
 
 
-def test_a_damaged_baseline_is_told_before_the_run(gated):
+def test_a_damaged_baseline_is_reported_before_the_run(gated):
     edit(gated, '"schema": 1,', '"schema": 1')
     for words in (GATE, UPDATE):
         result = gated.runpytest(*words)
@@ -527,7 +527,7 @@ def test_a_factor_of_the_ini_file_is_used(diverging):
     expect(diverging.runpytest_subprocess(*GATE), 1, "*grown*", "*1.5 times the larger*")
 
 
-def test_a_disk_that_fails_in_the_end_is_told_and_is_no_success(nets):
+def test_a_disk_that_fails_in_the_end_is_reported_and_is_no_success(nets):
     nets.makepyfile(
         """
         import shutil

@@ -14,7 +14,7 @@ each_way = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one proce
 
 def compared(path):
     run = json.loads(path.read_text())
-    assert run["schema"] == 1
+    assert run["schema"] == 2
     return run["comparisons"]
 
 
@@ -134,7 +134,7 @@ def test_an_interrupted_run_writes_what_was_compared(nets, workers):
     assert not [name for name in os.listdir(nets.path) if name.startswith(".run.json")]
 
 
-def test_a_path_that_cannot_be_written_is_told_before_the_run(nets):
+def test_a_path_that_cannot_be_written_is_reported_before_the_run(nets):
     nets.makepyfile("def test_nothing(): pass")
     (nets.path / "folder").mkdir()
     (nets.path / "file").write_text("")
@@ -145,7 +145,7 @@ def test_a_path_that_cannot_be_written_is_told_before_the_run(nets):
         result.stdout.no_fnmatch_line("*passed*")
 
 
-def test_a_disk_that_fails_in_the_end_is_told_and_is_no_success(nets):
+def test_a_disk_that_fails_in_the_end_is_reported_and_is_no_success(nets):
     nets.makepyfile(
         """
         import os, shutil

@@ -63,7 +63,7 @@ def test_a_required_one_that_is_there_changes_nothing(nets):
     nets.runpytest("--parity-require", "numpy").assert_outcomes(passed=1)
 
 
-def test_one_that_cannot_be_imported_is_told(nets):
+def test_one_that_cannot_be_imported_is_reported(nets):
     nets.makepyfile("def test_nothing(): pass")
     nets.makepyfile(not_torch="", broken_adapter="raise ImportError('libfast.so: not found')")
     nets.makeconftest(

@@ -113,7 +113,7 @@ def test_a_run_that_compares_nothing_says_nothing(on_github, workers):
     assert not (on_github.path / "step.md").exists()
 
 
-def test_the_slowest_are_told(nets):
+def test_the_slowest_are_reported(nets):
     nets.makepyfile(
         test_a="""
         import time, nets, numpy as np
@@ -149,7 +149,7 @@ def test_examples_of_a_search_are_counted(nets):
     assert "hypothesis: 9 examples run" in section(nets.runpytest())
 
 
-def test_a_divergence_that_the_baseline_accepts_is_told_as_such(on_github):
+def test_a_divergence_that_the_baseline_accepts_is_reported_as_such(on_github):
     on_github.makepyfile(
         test_a="""
         import nets
@@ -296,7 +296,7 @@ def test_the_summary_is_appended_to_what_other_steps_wrote(on_github, tests):
     assert (on_github.path / "step.md").read_text().startswith("before\n## parity\n")
 
 
-def test_a_summary_that_cannot_be_written_is_told(on_github, tests, monkeypatch):
+def test_a_summary_that_cannot_be_written_is_reported(on_github, tests, monkeypatch):
     on_github.makepyfile(test_a=tests)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(on_github.path))
     result = on_github.runpytest()

@@ -72,7 +72,7 @@ def test_a_tape_with_one_operation_changed_is_no_parity(monkeypatch: pytest.Monk
 
 
 def edit_tapes(monkeypatch: pytest.MonkeyPatch, which: Callable[[Any], bool], func: Any) -> None:
-    from parity import layout_advice
+    from parity.inputs import layout_advice
 
     record = layout_advice.record
 
@@ -82,7 +82,7 @@ def edit_tapes(monkeypatch: pytest.MonkeyPatch, which: Callable[[Any], bool], fu
             op.call = dataclasses.replace(op.call, func=func)
         return model, tape
 
-    monkeypatch.setattr("parity.layout_advice.record", edited)
+    monkeypatch.setattr("parity.inputs.layout_advice.record", edited)
 
 
 def test_a_traced_function_counts_as_it_was_traced() -> None:

@@ -14,8 +14,8 @@ import torch
 import parity
 from parity.errors import ReplayError
 from parity.frameworks.chainer import chainer
+from parity.inputs.preprocessing import record
 from parity.matching.counts import with_counts_as_ran
-from parity.preprocessing import record
 from parity.tape import Adapter
 
 F = chainer.functions

@@ -13,9 +13,9 @@ import parity
 from parity.draws.draw import Draw, generator
 from parity.draws.families import fresh
 from parity.frameworks import load
+from parity.inputs.preprocessing import record
 from parity.model import as_arrays
 from parity.numerics.difference import by_column, residual
-from parity.preprocessing import record
 from tests.rules.pairs import FIRST, X, compare, draw
 
 

@@ -14,9 +14,9 @@ import pytest
 import torch
 
 import parity
-from parity import outputs
 from parity.frameworks.chainer_numpy import import_chainer
-from parity.preprocessing import plain
+from parity.inputs.preprocessing import plain
+from parity.outputs import flatten as outputs
 from parity.result import Comparison
 
 tf = pytest.importorskip("tensorflow")

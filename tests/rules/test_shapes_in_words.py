@@ -20,4 +20,4 @@ ROWS = np.random.default_rng(0).normal(size=(5, 2))
     ],
 )
 def test_how_the_one_comes_of_the_other(ours: np.ndarray, theirs: np.ndarray, told: str) -> None:
-    assert shape_reason("0", "A", ours, "B", theirs).endswith(told)
+    assert shape_reason("0", ("A", "B"), (ours, theirs)).endswith(told)

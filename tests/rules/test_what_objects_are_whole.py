@@ -15,7 +15,7 @@ import torch
 from torch.distributions.utils import lazy_property
 
 from parity.code_owners import is_users_class, known_by_name
-from parity.objects import is_device
+from parity.outputs.objects import is_device
 from tests.rules.test_outputs_are_all_compared import (
     Build,
     compared,

@@ -12,7 +12,8 @@ import scipy.sparse
 import torch
 
 import parity
-from parity import outputs, tensors
+from parity.outputs import flatten as outputs
+from parity.outputs import tensors
 from tests.rules.test_outputs_are_all_compared import Build, X, compared, in_tensorflow, in_torch
 
 

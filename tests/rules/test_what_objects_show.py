@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from parity.objects import shown_beside
+from parity.outputs.objects import shown_beside
 from tests.rules.test_outputs_are_all_compared import (
     CROSS,
     Build,

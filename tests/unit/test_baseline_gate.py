@@ -54,7 +54,7 @@ BROKEN = {
     ),
     "another layer parts": (
         with_layer(WAS, "l1 | dense", verdict="diverged"),
-        "the models part at l1 | dense: was same, now diverged",
+        "the models diverge at l1 | dense: was same, now diverged",
     ),
     "a layer vanishes": (
         replace(WAS, layers={"l1 | dense": WAS.layers["l1 | dense"]}),
@@ -195,7 +195,7 @@ def test_an_update_keeps_an_acceptance_only_of_what_is_no_worse():
 
 
 def row(reference, candidate):
-    difference = {"relative": 1.234e-7, "masks_differ": 0}
+    difference = {"relative": 1.234e-7, "nonfinite_differ": 0}
     return {
         "reference": reference,
         "candidate": candidate,

@@ -142,7 +142,7 @@ def test_measure_is_what_numpy_says(shape: tuple[int, ...]) -> None:
     assert gap[found.index] == gap.max()
     assert (found.reference, found.candidate) == (a[found.index], b[found.index])
     assert found.unequal == np.count_nonzero(a != b) and found.size == a.size
-    assert found.masks_differ == 0
+    assert found.nonfinite_differ == 0
     cosine = np.sum(a * b) / np.sqrt(np.sum(a**2) * np.sum(b**2))
     assert found.cosine == pytest.approx(cosine)
 
@@ -172,7 +172,7 @@ def test_measure_counts_masks_and_measures_the_rest() -> None:
     a[2, 2], b[3, 3], a[4, 4], b[4, 4] = np.nan, np.inf, np.inf, -np.inf
     found = measure(a, b)
     finite = np.isfinite(a) & np.isfinite(b)
-    assert found.masks_differ == 3
+    assert found.nonfinite_differ == 3
     assert found.unequal == finite.sum() + 3
     assert found.largest == np.abs(a[finite] - b[finite]).max()
 

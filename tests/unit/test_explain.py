@@ -99,7 +99,7 @@ def test_a_later_tier_is_asked_only_where_an_earlier_explains_nothing(case, monk
     causes_of(monkeypatch, (1, right), (0, explanation(lambda x: x**3, np.square, "early")))
     found = explain(case)
     assert found.explanation.kind == "early"
-    assert found.equally == ()
+    assert found.alternatives == ()
 
 
 def test_two_that_hold_alike_are_both_told(case, monkeypatch):
@@ -109,7 +109,7 @@ def test_two_that_hold_alike_are_both_told(case, monkeypatch):
         (0, explanation(lambda x: x * x * x, np.square, "other")),
     )
     found = explain(case)
-    assert {found.explanation.kind, *found.equally} == {"one", "other"}
+    assert {found.explanation.kind, *found.alternatives} == {"one", "other"}
 
 
 def test_the_one_that_assumes_less_is_preferred(case, monkeypatch):
@@ -120,7 +120,7 @@ def test_the_one_that_assumes_less_is_preferred(case, monkeypatch):
     )
     found = explain(case)
     assert found.explanation.kind == "cheap"
-    assert found.equally == ()
+    assert found.alternatives == ()
 
 
 def test_a_cause_that_raises_costs_its_explanation_alone(case, monkeypatch):

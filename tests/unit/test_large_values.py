@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import parity
-from parity import layout_advice
 from parity.diagnosis import limits as diagnosis_limits
 from parity.diagnosis import replay_check
+from parity.inputs import layout_advice
 from parity.matching import limits as matching_limits
 from parity.matching.match import Indexed, match
 from parity.rl import decisions

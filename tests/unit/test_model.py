@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parity.binding import bind
 from parity.errors import FrameworkMissing, InputError, ModelError, UsageError
+from parity.inputs.binding import bind
 from parity.model import as_arrays, flatten_inputs, lay_out, map_arrays, name_of, wrap
 
 draw = np.random.default_rng(10)

@@ -21,7 +21,7 @@ NAMES = re.compile(
 
 # By file the names that its code still says, and why.
 ALLOWED: dict[str, tuple[str, tuple[str, ...]]] = {
-    "demo.py": (
+    "commands/demo.py": (
         "the demo compares the networks of one example, which is written in these",
         (
             *("torch", "tensorflow", "Keras", "Chainer"),

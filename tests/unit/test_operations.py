@@ -12,8 +12,8 @@ from torch.nn import functional
 
 import parity
 from parity.frameworks.chainer_numpy import import_chainer
+from parity.inputs.preprocessing import record
 from parity.operations import WORDS, table
-from parity.preprocessing import record
 
 chainer = import_chainer()
 F = chainer.functions

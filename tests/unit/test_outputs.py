@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parity.outputs import flatten
+from parity.outputs.flatten import flatten
 
 A, B, C = (np.full(2, float(n)) for n in range(3))
 ONE = np.asarray(2.5)  # stands for a Python number, which becomes an array

@@ -116,7 +116,7 @@ def registered(monkeypatch, *explanations):
 def test_a_fix_that_makes_all_reconverge_confirms_the_cause(monkeypatch):
     registered(monkeypatch, explanation(lambda x: x**3, np.square))
     (found,) = compared(net(2), net(3)).divergences
-    assert found.cause.confirmed and found.cause.unproved == "" and found.met
+    assert found.cause.confirmed and found.cause.unproved == "" and found.reconverges
 
 
 def test_a_fix_that_leaves_a_difference_confirms_nothing(monkeypatch):

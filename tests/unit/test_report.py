@@ -68,7 +68,7 @@ each_verdict = pytest.mark.parametrize("verdict", ["parity", "diverged", "unveri
 @each_verdict
 def test_json_has_no_nan_and_comes_back_whole(reports: dict[str, Report], verdict: str) -> None:
     data = reports[verdict].to_dict()
-    assert data["schema"] == 1 and data["verdict"] == reports[verdict].verdict == verdict
+    assert data["schema"] == 2 and data["verdict"] == reports[verdict].verdict == verdict
     assert json.loads(json.dumps(data, allow_nan=False)) == data
 
 

@@ -9,8 +9,8 @@ import parity
 from parity.diagnosis import sample_order
 from parity.diagnosis.locate import locate
 from parity.diagnosis.output_pairs import pair_outputs
+from parity.inputs.preprocessing import record
 from parity.matching.match import Indexed, match
-from parity.preprocessing import record
 
 X = np.random.default_rng(3).standard_normal((6, 5)).astype(np.float32)
 W = torch.from_numpy(np.random.default_rng(4).standard_normal((5, 4)).astype(np.float32))

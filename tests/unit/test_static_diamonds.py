@@ -7,7 +7,7 @@ import torch
 
 import parity
 from parity.diagnosis.causes._gates import is_read_by_steps
-from parity.preprocessing import record
+from parity.inputs.preprocessing import record
 from parity.walk_once import Once
 
 X = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)

@@ -119,7 +119,7 @@ def test_a_failing_test_shows_escapes():
 
 def test_a_baseline_and_a_history_show_escapes(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    run = {"schema": 1, "parity": parity.__version__, "comparisons": []}
+    run = {"schema": 2, "parity": parity.__version__, "comparisons": []}
     found = hostile_report().to_dict()
     found["reference"]["name"] = "net"
     run["comparisons"].append(

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 import parity
 from parity.frameworks.chainer_numpy import import_chainer
-from parity.preprocessing import record
+from parity.inputs.preprocessing import record
 from parity.tape import Op, Tape
 
 chainer = import_chainer()

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from parity.errors import FileError, FrameworkMissing, ParityError
-from parity.frameworks.import_logs import silence
+from parity.frameworks.import_hooks import silence
 from parity.weights.files import (
     FORMATS,
     WeightFile,

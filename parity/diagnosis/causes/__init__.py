@@ -20,46 +20,18 @@ from functools import cache
 from typing import Any
 
 from parity.diagnosis.case import Case
+from parity.diagnosis.trial import Predict as Predict
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
-
-Predict = Callable[[Trial], Array]
 
 # The families that are asked first, in this order: of explanations that hold alike the first one is
 # reported. Any other module of this package comes after them, by name.
 _ORDER = (
-    "softmax",
-    "reduction",
-    "dueling",
-    "distributional",
-    "weight_layout",
-    "layout",
-    "reshape",
-    "shifts",
-    "input_order",
-    "spatial",
-    "crops",
-    "norm",
-    "spread",
-    "batch_statistics",
-    "activation",
-    "biases",
-    "weights",
-    "recurrent",
-    "recurrent_steps",
-    "unrolled_rnn",
-    "fused_rnn",
-    "attention",
-    "fused_attention",
-    "positions",
-    "resize",
-    "dropout",
-    "inputs",
-    "distribution",
-    "logits",
-    "precision",
-    "operations",
-    "wiring",
+    *("softmax", "reduction", "dueling", "distributional", "weight_layout", "layout"),
+    *("shifts", "input_order", "spatial", "crops", "norm", "spread", "batch_statistics"),
+    *("activation", "biases", "weights", "recurrent", "recurrent_steps", "unrolled_rnn"),
+    *("fused_rnn", "attention", "fused_attention", "positions", "resize", "dropout", "inputs"),
+    *("distribution", "logits", "precision", "operations", "wiring"),
 )
 
 
@@ -169,16 +141,16 @@ def cause(*kinds: str, tier: int = 0, enclosures: bool = False) -> Callable[[Pro
 def causes() -> tuple[RegisteredCause, ...]:
     """All causes, the families in their order."""
     _load()
-    return tuple(sorted(_REGISTERED, key=lambda one: _place(one.family)))
+
+    def place(one: RegisteredCause) -> tuple[int, str]:
+        return (*_ORDER, one.family).index(one.family), one.family
+
+    return tuple(sorted(_REGISTERED, key=place))
 
 
 def families() -> tuple[str, ...]:
     """The modules that register causes, in the order in which they are asked."""
     return tuple(dict.fromkeys(one.family for one in causes()))
-
-
-def _place(family: str) -> tuple[int, str]:
-    return (_ORDER.index(family), "") if family in _ORDER else (len(_ORDER), family)
 
 
 @cache

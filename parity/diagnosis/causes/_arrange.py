@@ -113,12 +113,7 @@ def alike(a: Array, b: Array) -> bool:
 
 
 def index_of(source: Array, target: Array) -> tuple[Array, Array] | None:
-    """For each number of `target` where it is in `source`, both flattened; and which of it is sure.
-
-    Returns:
-        int64 indices, and booleans that are False where other numbers are equal; None where the
-        arrays do not hold the same numbers, or half of them are no evidence.
-    """
+    """Where each value of the target is in the flat source, and whether no other equals it."""
     if source.size != target.size or source.size < 2:
         return None
     if not same_bag_at_a_glance(source, target):
@@ -160,11 +155,7 @@ def _of_one_axis(source: Array, target: Array, axis: int) -> AxisOrder | None:
 
 
 def of_index(index: Array, shape: tuple[int, ...], sure: Array | None = None) -> Arrangement | None:
-    """The splits and permutations that give an index; None if it is none such.
-
-    Args:
-        sure: which of its entries count; all where None.
-    """
+    """The splits and permutations that give an index where it is `sure`; None if none do."""
     digits: list[tuple[int, int]] = []  # (length, stride) of the result's axes, the last first
     at = index.ravel()
     known = np.ones(at.size, bool) if sure is None else sure.ravel()
@@ -214,21 +205,6 @@ def _from_digits(digits: Sequence[tuple[int, int]], shape: tuple[int, ...]) -> A
     )
 
 
-def index_along(shape: Sequence[int], axis: int) -> Array:
-    """At every place of a shape its index along one axis."""
-    index = np.arange(shape[axis], dtype=np.float64)
-    lengths = [-1 if i == axis else 1 for i in range(len(shape))]
-    return np.broadcast_to(index.reshape(lengths), shape)
-
-
-def varying_axes(array: Array) -> list[int]:
-    """The axes along which an array is not the same everywhere."""
-    return [axis for axis in range(array.ndim) if (np.diff(array, axis=axis) != 0).any()]
-
-
 def holds_two_numbers(array: Array) -> bool:
-    """Whether an array holds too little to prove an order or a reduction of it.
-
-    One-hot vectors in another order are those of another index, and zeros are their least.
-    """
+    """Whether it holds too little to prove an order: one-hot vectors may be of another index."""
     return len(np.unique(array)) <= 2

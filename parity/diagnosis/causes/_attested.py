@@ -20,10 +20,7 @@ _ROOTS = frozenset(("sqrt", "rsqrt", "standard_deviation"))
 
 
 def is_standardised(case: Case) -> bool:
-    """Whether the input was normalised: its mean square is 1 over some axes, wherever one looks.
-
-    That alone is so of any standard normal values.
-    """
+    """Whether the input was normalised: other standard normal values have mean square 1 as well."""
     x = case.first.x
     return any(
         np.allclose(np.square(x).mean(axis=axes), 1.0, atol=0.05)
@@ -34,10 +31,7 @@ def is_standardised(case: Case) -> bool:
 
 
 def is_normalised(tape: Tape, value: int) -> bool:
-    """Whether a value is what an operation named after a norm gives, or is divided by a root.
-
-    A root of one number that no input reaches is a mere factor.
-    """
+    """Whether a norm gives a value, or it is divided by a root; one of a constant is a factor."""
     seen, stack = set(), [(value, 0)]
     while stack:
         at, steps = stack.pop(0)
@@ -92,11 +86,7 @@ def adds(op: Op) -> bool:
 
 
 def is_added(view: RegionView, leaf: LeafView) -> bool:
-    """Whether a leaf is a bias: moved alone it is added to what the region computes.
-
-    Or to what no input reaches, such as a first state's product. What is subtracted is a centre,
-    and 1 + w is a scale.
-    """
+    """Whether a leaf is a bias: moved alone it is added; a centre is subtracted, 1 + w scales."""
     readers = _readers(view, leaf) if is_itself(view.tape, leaf.id) else ()
     return any(_adds_it(view.tape, op, value) for op, value in readers)
 

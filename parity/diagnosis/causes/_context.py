@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from parity.diagnosis.case import Case
-from parity.diagnosis.causes._arrange import index_along, varying_axes
+from parity.diagnosis.case import Case, axes_along
 from parity.diagnosis.causes._limits import OPS_BEFORE_A_REGION, OPS_TO_A_CONVOLUTION
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.view import RegionView
@@ -18,8 +17,6 @@ from parity.tape import Array, Op, Replay, Tape
 _ATTENDING = PRODUCTS - {"dense"} | {"attention"}
 _IMAGES = CONVOLUTIONS | POOLS | RESIZES
 _EXCHANGED = ([1, 3, 2], [2, 1, 3], [3, 2, 1])  # places of the axes behind the first
-
-Reorder = Callable[[Array], Array]
 
 
 def maps_elementwise(case: Case) -> bool:
@@ -125,11 +122,7 @@ def makers(side: CaseSide) -> list[Op]:
 
 
 def role_of_axis(case: Case, value: int, axis: int) -> str:
-    """What the convolution that reads a value of the reference takes one of its axes for.
-
-    Returns:
-        "channels" or "places"; "" where none reads it, or what comes between makes other axes.
-    """
+    """What the convolution behind it takes an axis for: "channels", "places", or "" for neither."""
     tape, run = case.reference.tape, case.repaired.reference.run
     stack = [(value, axis % max(1, len(tape.values[value].shape)))]
     seen: set[int] = set()
@@ -157,13 +150,15 @@ def role_of_axis(case: Case, value: int, axis: int) -> str:
 
 def _followed(tape: Tape, op: Op, value: int, axis: int, run: Replay) -> int | None:
     """Where a move puts an axis; None where it is one no more."""
-    given = {value: index_along(tape.values[value].shape, axis)}
+
+    def move(array: Array) -> Array:
+        return tape.replay("float64", {value: array}, run, only={op.index}).array(op.outputs[0])
+
     try:
-        moved = tape.replay("float64", given, run, only={op.index}).array(op.outputs[0])
+        found = axes_along(move, tape.values[value].shape, axis)
     except ReplayError:
         return None
-    varying = varying_axes(moved)
-    return varying[0] if len(varying) == 1 else None
+    return found[0] if len(found) == 1 else None
 
 
 def exchanges_places(case: Case) -> bool:

@@ -31,23 +31,8 @@ def softplus(x: Array) -> Array:
     return result
 
 
-def _gelu_tanh(x: Array) -> Array:
-    result: Array = 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    return result
-
-
-def _elu(x: Array) -> Array:
-    result: Array = np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
-    return result
-
-
-_SELU = (1.0507009873554805, 1.6732632423543772)  # Klambauer et al. 2017
-
-
-def _selu(x: Array) -> Array:
-    scale, alpha = _SELU
-    result: Array = scale * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
-    return result
+def _elu(x: Array, alpha: float = 1.0) -> Array:
+    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
 
 
 # x -> y, all in float64; the simplest first.
@@ -57,11 +42,12 @@ _FIXED: Mapping[str, Callable[[Array], Array]] = {
     "sigmoid": sigmoid,
     "relu6": lambda x: np.clip(x, 0.0, 6.0),
     "elu": _elu,
-    "selu": _selu,
+    # Klambauer et al. 2017
+    "selu": lambda x: 1.0507009873554805 * _elu(x, 1.6732632423543772),
     "softplus": softplus,
     "silu": lambda x: x * sigmoid(x),
     "gelu erf": lambda x: 0.5 * x * (1 + _erf(x / math.sqrt(2))),
-    "gelu tanh": _gelu_tanh,
+    "gelu tanh": lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
     "gelu sigmoid": lambda x: x * sigmoid(1.702 * x),
     "exp": np.exp,
     "softsign": lambda x: x / (1 + np.abs(x)),
@@ -100,13 +86,11 @@ class Curve:
         if self.slope is None:
             return _FIXED[self.name](x)
         if self.name == "leaky_relu":
-            result: Array = np.where(x >= 0, x, self.slope * x)
-        elif self.name == "elu":
-            result = np.where(x > 0, x, self.slope * np.expm1(np.minimum(x, 0)))
-        else:
-            result = np.clip(self.slope * x + 0.5, *self.within)
-            result = x * result if self.name == "hard_swish" else result
-        return result
+            return np.where(x >= 0, x, self.slope * x)
+        if self.name == "elu":
+            return _elu(x, self.slope)
+        gate: Array = np.clip(self.slope * x + 0.5, *self.within)
+        return x * gate if self.name == "hard_swish" else gate
 
 
 def recognise(x: Array, y: Array) -> Curve | None:

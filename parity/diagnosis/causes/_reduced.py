@@ -5,19 +5,20 @@ Not a family: the families that name them differ only in what is reduced.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Edit, Predict
-from parity.diagnosis.causes._limits import ELEMENTS_OF_A_SUM, SLICES_RUN
+from parity.diagnosis.causes import Edit, Explanation, Predict
+from parity.diagnosis.causes._limits import SLICES_RUN
 from parity.diagnosis.causes._substitution import (
     Axes,
     Inside,
+    alone,
     close,
     fits,
     in_candidate_layout,
@@ -26,7 +27,6 @@ from parity.diagnosis.causes._substitution import (
     laid_like,
     spell,
     subsets,
-    varies,
     with_value,
 )
 from parity.diagnosis.trial import Trial
@@ -62,16 +62,26 @@ class OtherReduction:
     """A reduction of the reference, and another one that makes it the candidate.
 
     Attributes:
-        kind, axes: what the candidate does; "none" where it keeps what should be reduced.
+        kind: what the candidate does; "none" where it keeps what should be reduced.
         named: the two sides' axes as one writes them, each in its own layout.
         predict: the candidate's value.
     """
 
     reduction: Reduction
     kind: str
-    axes: Axes
     named: tuple[int | Axes, int | Axes]
     predict: Predict
+
+    @property
+    def is_of_axes(self) -> bool:
+        """Whether it is of the same kind, over other axes."""
+        return self.kind == self.reduction.kind
+
+    def explained(self, cause: str, summary: str, **fields: Any) -> Explanation:
+        """Explains the candidate by it."""
+        kinds = self.reduction.kind, self.kind
+        parameters = {"axis": self.named} if self.is_of_axes else {"kind": kinds}
+        return Explanation(cause, summary, self.predict, parameters=parameters, **fields)
 
 
 def reductions(inside: Inside) -> Iterator[Reduction]:
@@ -153,13 +163,12 @@ def _changes(case: Case) -> Iterator[OtherReduction]:
                     continue
                 if other is None and kind != one.kind and not _may_take(case, one, kind):
                     continue
-                yield OtherReduction(one, kind, axes, _named(case, one, axes, other), predict)
+                yield OtherReduction(one, kind, _named(case, one, axes, other), predict)
                 break
         else:
-            for predict in (_left_out(case, one), _unreduced(case, one)):
+            for predict in (_in_its_place(case, one, alone), _unreduced(case, one)):
                 if predict is not None:
-                    named = _named(case, one, one.axes, None)
-                    yield OtherReduction(one, "none", (), (named[0], ()), predict)
+                    yield OtherReduction(one, "none", (_spelt(case.reference, one), ()), predict)
                     break
 
 
@@ -168,22 +177,6 @@ def axis_edit(case: Case, one: Reduction, adds: bool = True) -> Edit:
     wanted = in_candidate_layout(case, one.source, one.axes)
     names = (one.kind, f"reduce_{one.kind}", f"a{one.kind}")
     return Edit(names, ("axis", "dim"), repr(wanted), position=1, adds=adds)
-
-
-def without(case: Case) -> Iterator[tuple[Reduction, Predict]]:
-    """Reductions of the reference with nothing in their place: a mean that is not taken off."""
-    reference = inside_reference(case)
-    found = list(reductions(reference))
-    candidate = [other.kind for other in reductions(inside_candidate(case))] if found else []
-    end = case.reference.tape.before_moves(case.reference.end)
-    for one in found:
-        if one.value == end:
-            continue  # zeros for the whole result leave nothing of the reference
-        if candidate.count(one.kind) >= sum(one.kind == another.kind for another in found):
-            continue
-        predict = with_value(case, one.value, np.zeros_like)
-        if fits(predict, case.first, case.first.candidate):
-            yield one, predict
 
 
 def reduce(x: Array, kind: str, axes: Axes, keeps: bool) -> Array:
@@ -201,26 +194,23 @@ def _alternatives(one: Reduction, rank: int) -> Iterator[tuple[str, Axes]]:
 
 
 def _predicting(case: Case, one: Reduction, kind: str, axes: Axes) -> Predict | None:
-    for keeps in (one.keeps, True) if not one.keeps else (True,):
-        form = partial(reduce, kind=kind, axes=axes, keeps=keeps)
-        predict = _laid(case, with_value(case, one.value, form, one.source))
-        if fits(predict, case.first, case.first.candidate):
-            return predict
-    return None
+    kept = (one.keeps, True) if not one.keeps else (True,)
+    forms = (partial(reduce, kind=kind, axes=axes, keeps=keeps) for keeps in kept)
+    return next(filter(None, (_in_its_place(case, one, form) for form in forms)), None)
 
 
-def _laid(case: Case, predict: Predict) -> Predict:
-    return lambda trial: laid_like(case, predict(trial))
+def _in_its_place(case: Case, one: Reduction, form: Callable[[Array], Array]) -> Predict | None:
+    """The rest of the region runs on another form of what is reduced, if that fits."""
+    substituted = with_value(case, one.value, form, one.source)
 
+    def predict(trial: Trial) -> Array:
+        return laid_like(case, substituted(trial))
 
-def _left_out(case: Case, one: Reduction) -> Predict | None:
-    """The rest of the region runs on what should have been reduced."""
-    predict = _laid(case, with_value(case, one.value, lambda x: x, one.source))
     return predict if fits(predict, case.first, case.first.candidate) else None
 
 
 def _unreduced(case: Case, one: Reduction) -> Predict | None:
-    """The same where the rest takes no further axis: it runs for each slice by itself."""
+    """The rest runs for each slice of what is not reduced by itself: it takes no further axis."""
     if len(one.axes) != 1 or case.order is not None:
         return None
     axis = one.axes[0]
@@ -284,10 +274,11 @@ def _named(
     case: Case, one: Reduction, axes: Axes, other: Reduction | None
 ) -> tuple[int | Axes, int | Axes]:
     """The axes on both sides; the candidate's as it has them itself, if its reduction is seen."""
-    mine = _spelt(case.reference, one)
     if other is None:
-        return mine, in_candidate_layout(case, one.source, axes)
-    return mine, _spelt(case.candidate, other)
+        candidate = in_candidate_layout(case, one.source, axes)
+    else:
+        candidate = _spelt(case.candidate, other)
+    return _spelt(case.reference, one), candidate
 
 
 def _spelt(view: RegionView, one: Reduction) -> int | Axes:
@@ -296,33 +287,3 @@ def _spelt(view: RegionView, one: Reduction) -> int | Axes:
     single = {axis for axis, length in enumerate(x) if length == 1} - set(one.axes)
     whole = tuple(sorted({*one.axes, *single}))
     return spell(whole if len(x) - len(made) == len(whole) else one.axes, len(x))
-
-
-def mixed(case: Case) -> Iterator[tuple[Reduction, Axes, Predict]]:
-    """Sums of which the candidate takes the mean over some of the axes, or the other way round."""
-    reference = inside_reference(case)
-    for one in reductions(reference):
-        if one.kind not in ("mean", "sum") or len(one.axes) < 2:
-            continue
-        shape = reference.array(one.source).shape
-        for count in range(1, len(one.axes)):
-            for some in itertools.combinations(one.axes, count):
-                size = float(np.prod([shape[axis] for axis in some]))
-                factor = 1 / size if one.kind == "sum" else size
-                predict = with_value(case, one.value, partial(np.multiply, factor))
-                if fits(predict, case.first, case.first.candidate):
-                    yield one, some, predict
-
-
-def by_count(case: Case) -> tuple[str, str] | None:
-    """Sum and mean where the loss is one operation: their ratio is the number of elements."""
-    first = case.first
-    if first.reference.shape != first.candidate.shape or not varies(first.x):
-        return None
-    count = first.x.size // max(first.reference.size, 1)
-    if count < ELEMENTS_OF_A_SUM or any(reductions(inside_reference(case))):
-        return None
-    for kinds, factor in ((("sum", "mean"), 1 / count), (("mean", "sum"), float(count))):
-        if close(first.reference * factor, first.candidate):
-            return kinds
-    return None

@@ -22,10 +22,7 @@ from parity.tape import Op, Tape
 
 
 def twins(case: Case) -> str:
-    """Why it is uncertain what the candidate reads: other values are equal to it.
-
-    Half of a value that was doubled is that value, and (mu + s) - mu is s.
-    """
+    """Why other values may be read: equal ones, as (mu + s) - mu and s, or half of one doubled."""
     idle = _idle(case)
     if idle:
         return idle
@@ -57,10 +54,7 @@ def _depends_on(tape: Tape, value: int) -> set[int]:
 
 
 def _reads_more(case: Case, value: int, partner: int) -> str:
-    """Which inputs the candidate's value depends on and its partner does not; "" if none.
-
-    A product with a mask in which nothing is masked is as large as what is masked.
-    """
+    """Which inputs it depends on and its partner does not, as through a mask that masks nothing."""
     tapes, pairs = (case.reference.tape, case.candidate.tape), case.repaired.pairs
     known = _depends_on(tapes[0], partner)
     more = [
@@ -72,10 +66,7 @@ def _reads_more(case: Case, value: int, partner: int) -> str:
 
 
 def _idle(case: Case) -> str:
-    """Why it is uncertain what the candidate reads: an operation on the way changes nothing.
-
-    A product with weights that are all 1 looks like a product that is missing.
-    """
+    """Why another value may be read: an operation on the way, as a product with ones, is idle."""
     said = next(unchanging(inside_candidate(case), case.candidate.ops, least=2), "")
     if said:
         return said

@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from parity.diagnosis.case import Case
+from parity.diagnosis.case import Case, axes_along
 from parity.diagnosis.causes import Predict, as_it_is
 from parity.diagnosis.causes._limits import (
     CLOSE,
@@ -22,6 +22,7 @@ from parity.diagnosis.causes._limits import (
     OPS_BEFORE_A_VALUE,
     VALUES_TRIED,
 )
+from parity.diagnosis.causes._sides import CaseSide
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.errors import ReplayError
@@ -83,29 +84,15 @@ def makers(tape: Tape, values: Iterable[int], through: Callable[[int, Op], bool]
 
 
 def inside_reference(case: Case) -> Inside:
-    base = case.repaired.reference.run
-    return _inside(case, case.reference, base, case.entering, case.reference_values)
+    return _inside(CaseSide(case, False))
 
 
 def inside_candidate(case: Case) -> Inside:
-    base = case.repaired.side.run
-    return _inside(case, case.candidate, base, case.candidate_entering, case.candidate_values)
+    return _inside(CaseSide(case, True))
 
 
-def _inside(
-    case: Case,
-    view: RegionView,
-    base: Replay,
-    read: Sequence[int],
-    values: Callable[[Mapping[int, Array], Sequence[int]], list[Array]],
-) -> Inside:
-    entering, computed = _values(view, read)
-    ids = tuple(dict.fromkeys((*entering, *computed)))
-    arrays = dict(zip(ids, values(case.first.given, ids), strict=True))
-    return Inside(view, base, entering, computed, arrays)
-
-
-def _values(view: RegionView, entering: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _inside(side: CaseSide) -> Inside:
+    view, entering = side.view, side.entering
     computed = [
         value
         for op in view.ops
@@ -115,7 +102,10 @@ def _values(view: RegionView, entering: Sequence[int]) -> tuple[tuple[int, ...],
     ]
     if not entering and not computed:
         entering = (view.end,)  # a region without operations: what ends it is what enters
-    return tuple(entering), tuple(computed[:VALUES_TRIED])
+    computed = computed[:VALUES_TRIED]
+    ids = tuple(dict.fromkeys((*entering, *computed)))
+    arrays = dict(zip(ids, side.values(side.case.first.given, ids), strict=True))
+    return Inside(view, side.model.run, entering, tuple(computed), arrays)
 
 
 @dataclass(frozen=True)
@@ -177,10 +167,7 @@ def with_value(case: Case, value: int, form: Form, *sources: int) -> Substituted
 
 
 def in_candidate(case: Case, value: int, form: Form, *sources: int) -> Substituted:
-    """The candidate's region with form(*sources) in the place of one of its values.
-
-    It predicts the reference: the candidate is fixed.
-    """
+    """Predicts the reference by the candidate's region with form(*sources) for one value."""
 
     def run(trial: Trial, change: Form) -> Array:
         arrays = case.candidate_values(trial.given, sources or (value,))
@@ -195,10 +182,7 @@ def alone(x: Array) -> Array:
 
 
 def on_side(predict: Predict, of_candidate: bool) -> tuple[Predict, Predict | None]:
-    """What an explanation says of the candidate and of the reference, by which of them is changed.
-
-    The reference changed gives the candidate's value; the candidate fixed gives the reference's.
-    """
+    """The predictions of the candidate and of the reference, by the one that is changed."""
     return (as_it_is, predict) if of_candidate else (predict, None)
 
 
@@ -265,14 +249,7 @@ def in_candidate_layout(case: Case, value: int, axes: Axes) -> int | Axes:
     for candidate in case.partners:
         pair = case.repaired.pairs[candidate]
         if case.reference.tape.values[pair.reference].shape == shape:
-            found = []
-            for axis in axes:
-                steps = np.arange(shape[axis]).reshape(
-                    [-1 if i == axis else 1 for i in range(len(shape))]
-                )
-                laid = pair.order.apply(np.broadcast_to(steps, shape))
-                vary = [i for i in range(laid.ndim) if (np.diff(laid, axis=i) != 0).any()]
-                found.append(vary[-1] if vary else axis)
+            found = [[axis, *axes_along(pair.order.apply, shape, axis)][-1] for axis in axes]
             return spell(tuple(sorted(found)), len(case.candidate.tape.values[candidate].shape))
     return spell(axes, len(shape))
 

@@ -7,7 +7,6 @@ them. Which layout is the right one is not assumed: it is the one that gives the
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from parity.budget import check
-from parity.diagnosis.case import Case
+from parity.diagnosis.case import Case, axes_along
 from parity.diagnosis.causes import Predict
 from parity.diagnosis.causes._attested import part_of, times_added
 from parity.diagnosis.causes._limits import CHANGES_TRIED, LAYOUTS_TRIED, WEIGHTS_CHANGED
@@ -51,6 +50,10 @@ class Change:
     @property
     def name(self) -> str:
         return self.leaf.name or self.candidate.name or f"constant of {self.leaf.array.shape}"
+
+    def made(self, case: Case) -> tuple[Made, Made]:
+        """Of what both are made."""
+        return made(case.reference, self.leaf.id), made(case.candidate, self.candidate.id)
 
     @property
     def is_an_order(self) -> bool:
@@ -166,10 +169,7 @@ def is_looked_up(view: RegionView, value: int) -> bool:
 
 
 def kernel_layout(view: RegionView, value: int) -> tuple[int, ...]:
-    """Which axes of a convolution's kernel are (out, in, *space); () where a value is no kernel.
-
-    The value may be what the kernel is made of.
-    """
+    """Which axes of a kernel, or what it is made of, are (out, in, *space); () of no kernel."""
     tape = view.tape
     for op in view.ops:
         window = tape.window(op) if op.word in CONVOLUTIONS else None
@@ -197,25 +197,17 @@ def changes_in_words(case: Case, found: Sequence[Change]) -> list[str]:
 
 
 def _change_in_words(case: Case, change: Change) -> str:
-    """What is so of a changed weight; "" where the weights are equal and are computed with.
-
-    Then what differs is how: no weight holds other numbers.
-    """
-    reference, candidate = (
-        made(case.reference, change.leaf.id),
-        made(case.candidate, change.candidate.id),
-    )
+    """What is so of a changed weight; "" where weights are equal and computed with otherwise."""
+    reference, candidate = change.made(case)
     share = _shares(change)
     name = described(case, change)
     zeros = "" if change.now.any() else f"zeros are read in place of {name}"
-    if not is_moved_alone(case.reference.tape, change.leaf.id):
-        if reference.ops and candidate.holds(reference.without_biases(case.reference.tape)):
-            return ""
-        if change.is_an_order:
-            return f"the numbers of {name} in another order"
-        return zeros or f"other numbers in {name} ({share})"
     tape, read = case.candidate.tape, change.candidate.id
-    if is_moved_alone(tape, read):
+    computed = not is_moved_alone(case.reference.tape, change.leaf.id)
+    if computed and reference.ops:
+        if candidate.holds(reference.without_biases(case.reference.tape)):
+            return ""
+    if computed or is_moved_alone(tape, read):
         if change.is_an_order:
             return f"the numbers of {name} in another order"
         return zeros or f"other numbers in {name} ({share})"
@@ -245,24 +237,17 @@ def is_moved_alone(tape: Tape, value: int) -> bool:
 
 
 def axis_of(tape: Tape, value: int, axis: int) -> int:
-    """The axis of a leaf that lies along an axis of what moves alone make of it.
-
-    The same where it is no leaf, or several of its axes lie there.
-    """
+    """The leaf's axis along an axis of what moves make of it; that one if several are there."""
     root = tape.before_moves(value)
     shape = tape.values[root].shape
     if root == value or tape.producer(root) is not None:
         return axis
-    chain, at = [], value
-    while at != root:
-        op = tape.ops[tape.values[at].op]
-        chain.append(op.index)
-        at = op.inputs[0]
-    places = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)
-    moved = tape.replay("float64", {root: places}, only=chain).array(value)
-    line = np.moveaxis(moved, axis, 0).reshape(moved.shape[axis], -1)[:, 0]
-    along = np.unravel_index(line.astype(np.int64), shape)
-    found = [i for i, one in enumerate(along) if (one != one[0]).any()]
+    moves = tape.graph.ancestors([value])
+
+    def move(array: Array) -> Array:
+        return tape.replay("float64", {root: array}, only=moves).array(value)
+
+    found = [i for i in range(len(shape)) if axis in axes_along(move, shape, i)]
     return found[0] if len(found) == 1 else axis
 
 
@@ -274,10 +259,7 @@ def _shares(change: Change) -> str:
 
 
 def read_elsewhere(case: Case, change: Change) -> str:
-    """Why it is not sure that a weight is another one; "" where the candidate has it nowhere else.
-
-    Of two layers of one shape that differ alike, either may have been taken for the other.
-    """
+    """Why a weight may not be another: it is read elsewhere, as by another layer of its shape."""
     reference, candidate = (_reads_outside(side, change.leaf.array) for side in sides(case))
     if reference or not candidate:
         return ""
@@ -346,10 +328,7 @@ def _combinations(
 def _free_for(
     leaf: LeafView, others: Sequence[LeafView], candidate: Sequence[LeafView]
 ) -> Sequence[LeafView]:
-    """The candidate's weights without those that are another one of the reference's.
-
-    Running statistics that were not copied are rather like a scale than like themselves.
-    """
+    """The candidate's weights but others of the reference's: a variance may be like a scale."""
     alike = [other for other in candidate if other.array.size == leaf.array.size]
     if len(alike) < 2:
         return alike

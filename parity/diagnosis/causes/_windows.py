@@ -27,6 +27,7 @@ from parity.diagnosis.causes._limits import (
 from parity.numerics.limits import ALIKE
 from parity.tape import Array
 
+Places = tuple[int, ...]  # for each axis of space
 Pads = tuple[tuple[int, int], ...]  # before and after, for each axis of space
 Fill = float | str  # a number, or a mode of numpy.pad
 
@@ -54,51 +55,48 @@ class Slide:
     groups: int = 1
     fill: Fill = 0.0
     counted: str = "all"
-    border: Pads = ()
 
     @property
     def span(self) -> tuple[int, ...]:
         """How many places the window reaches over."""
         return tuple((k - 1) * d + 1 for k, d in zip(self.size, self.dilation, strict=True))
 
+    def places(self, space: Sequence[int]) -> Places:
+        """How many windows there are along each axis; of a transposed convolution results."""
+        axes = zip(space, self.stride, self.span, self.pads, strict=True)
+        if self.kind == "transposed":
+            return tuple((n - 1) * s + span - b - a for n, s, span, (b, a) in axes)
+        # a window larger than what it slides over has no place
+        return tuple(max(0, (n + b + a - span) // s + 1) for n, s, span, (b, a) in axes)
+
 
 def slid(x: Array, slide: Slide, kernel: Array | None = None) -> Array:
     """What a window gives, (batch, out, *places)."""
     if slide.kind == "transposed":
         assert kernel is not None
-        return crop(spread(x, slide, kernel), slide.pads)
+        return pad(spread(x, slide, kernel), tuple((-b, -a) for b, a in slide.pads))
     padded = pad(x, slide.pads, slide.fill)
     if slide.kind == "pad":
         return padded
+    taps = _taps(padded, slide, slide.places(x.shape[2:]))
     if slide.kind == "conv":
         assert kernel is not None
-        return _correlate(padded, slide, kernel)
-    taps = _taps(padded, slide)
+        return _correlate(taps, slide.groups, kernel)
     if slide.kind == "max":
         return functools.reduce(np.maximum, taps)
-    total = functools.reduce(np.add, taps)
-    mean: Array = total / _counts(x.shape[2:], slide)
+    mean: Array = functools.reduce(np.add, taps) / _counts(x.shape[2:], slide)
     return mean
 
 
-def pad(x: Array, pads: Pads, fill: Fill) -> Array:
+def pad(x: Array, pads: Pads, fill: Fill = 0.0) -> Array:
     """Pads the axes of space; what is negative is cut off."""
     wide = [(0, 0), (0, 0), *((max(b, 0), max(a, 0)) for b, a in pads)]
     if isinstance(fill, str):
         x = np.pad(x, wide, fill)  # type: ignore[call-overload]
     else:
         x = np.pad(x, wide, constant_values=fill)
-    return crop(x, tuple((max(-b, 0), max(-a, 0)) for b, a in pads))
-
-
-def crop(x: Array, sides: Pads) -> Array:
-    """Cuts off what is positive, adds zeros where it is negative."""
-    add = [(0, 0), (0, 0), *((max(-b, 0), max(-a, 0)) for b, a in sides)]
-    if any(n for pair in add for n in pair):
-        x = np.pad(x, add)
-    ends = [n - max(a, 0) for n, (_, a) in zip(x.shape[2:], sides, strict=True)]
-    cut = tuple(slice(max(b, 0), end) for (b, _), end in zip(sides, ends, strict=True))
-    return x[_at(cut)]
+    lengths = zip(x.shape[2:], pads, strict=True)
+    return x[_at(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in lengths)]
 
 
 def _at(places: Iterable[slice | int]) -> tuple[slice | int, ...]:
@@ -106,34 +104,26 @@ def _at(places: Iterable[slice | int]) -> tuple[slice | int, ...]:
     return (slice(None), slice(None), *places)
 
 
-def _taps(padded: Array, slide: Slide) -> Iterator[Array]:
+def _taps(padded: Array, slide: Slide, places: Places) -> Iterator[Array]:
     """For each place of the window, what lies under it at every step."""
-    counts = [
-        max(0, (n - span) // s + 1)  # a window larger than what it slides over has no place
-        for n, span, s in zip(padded.shape[2:], slide.span, slide.stride, strict=True)
-    ]
     for tap in itertools.product(*map(range, slide.size)):
         yield padded[
             _at(
                 slice(t * d, t * d + max(0, (count - 1) * s + 1), s)
-                for t, d, s, count in zip(tap, slide.dilation, slide.stride, counts, strict=True)
+                for t, d, s, count in zip(tap, slide.dilation, slide.stride, places, strict=True)
             )
         ]
 
 
-def _correlate(padded: Array, slide: Slide, kernel: Array) -> Array:
+def _correlate(taps: Iterable[Array], groups: int, kernel: Array) -> Array:
     out, inner = kernel.shape[:2]
-    groups = slide.groups
     weights = kernel.reshape(groups, out // groups, inner, -1)
-    result: Array | None = None
-    for i, under in enumerate(_taps(padded, slide)):
+    result = np.zeros(())
+    for i, under in enumerate(taps):
         batch, _, *places = under.shape
-        columns = under.reshape(batch, groups, inner, -1)
-        product = np.matmul(weights[None, ..., i], columns)
-        result = product if result is None else np.add(result, product, out=result)
-        shape = (batch, out, *places)
-    assert result is not None
-    return result.reshape(shape)
+        product = np.matmul(weights[None, ..., i], under.reshape(batch, groups, inner, -1))
+        result = np.add(result, product, out=result) if i else product
+    return result.reshape(batch, out, *places)
 
 
 def spread(x: Array, slide: Slide, kernel: Array) -> Array:
@@ -160,17 +150,14 @@ def spread(x: Array, slide: Slide, kernel: Array) -> Array:
 def _counts(space: Sequence[int], slide: Slide) -> Array | float:
     if slide.counted == "all":
         return float(np.prod(slide.size))
-    border = slide.border if slide.counted == "padded" else tuple((0, 0) for _ in space)
-    counts: Array | float = 1.0
-    for axis, n in enumerate(space):
-        (before, after), (more, most) = slide.pads[axis], border[axis]
-        span, step, dilation = slide.span[axis], slide.stride[axis], slide.dilation[axis]
-        starts = np.arange((n + before + after - span) // step + 1) * step - before
-        taps = starts[:, None] + dilation * np.arange(slide.size[axis])
-        inside = ((taps >= -more) & (taps < n + most)).sum(1)
-        shape = [-1 if i == axis else 1 for i in range(len(space))]
-        counts = counts * inside.reshape(shape)
-    return np.maximum(counts, 1.0)
+    counts = []
+    for axis, (n, places) in enumerate(zip(space, slide.places(space), strict=True)):
+        before = slide.pads[axis][0]
+        border = max(before, 0) if slide.counted == "padded" else 0
+        starts = np.arange(places) * slide.stride[axis] - before
+        taps = starts[:, None] + slide.dilation[axis] * np.arange(slide.size[axis])
+        counts.append(((taps >= -border) & (taps < n + border)).sum(1))
+    return np.asarray(np.maximum(functools.reduce(np.multiply, np.ix_(*counts)), 1.0))
 
 
 # --- reading a window off a value -----------------------------------------------------------------
@@ -248,30 +235,16 @@ def _look_up(
     values = made[ample]
     wanted = value[_at(slice(n) for n in corner)]
     inner_only = tried.counted == "padded"
-    for start, stride in _places(values, wanted, tried.stride, inner_only):
-        pads = _pads(start, stride, beyond, places, space, tried.span)
-        border = tuple((max(b, 0), max(b, 0)) for b, _ in pads)
-        yield replace(tried, pads=pads, stride=stride, border=border)
+    for start, stride in _where(values, wanted, tried.stride, inner_only):
+        before = [beyond[axis] - at for axis, at in enumerate(start)]
+        ends = zip(before, places, stride, tried.span, space, strict=True)
+        pads = tuple((b, (count - 1) * step + span - n - b) for b, count, step, span, n in ends)
+        yield replace(tried, pads=pads, stride=stride)
 
 
-def _pads(
-    start: Sequence[int],
-    stride: Sequence[int],
-    offsets: Sequence[int],
-    places: Sequence[int],
-    space: Sequence[int],
-    span: Sequence[int],
-) -> Pads:
-    pads = []
-    for axis, n in enumerate(space):
-        before = offsets[axis] - start[axis]
-        pads.append((before, (places[axis] - 1) * stride[axis] + span[axis] - n - before))
-    return tuple(pads)
-
-
-def _places(
+def _where(
     values: Array, wanted: Array, guess: Sequence[int], inner_only: bool = False
-) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+) -> Iterator[tuple[Places, Places]]:
     """(start, stride) at which `wanted` is found in `values`.
 
     Args:
@@ -340,15 +313,11 @@ def _read_transposed(value: Array, x: Array, guess: Slide, kernel: Array | None)
     for stride in dict.fromkeys([guess.stride, *((s,) * rank for s in (2, 1, 3, 4))]):
         tried = replace(guess, stride=stride)
         whole = spread(x, tried, kernel)
-        ample = crop(whole, tuple((-PADDING_BEYOND - s,) * 2 for s in stride))
-        for start, _ in _places(ample, value, (1,) * rank):
-            pads = tuple(
-                (b - PADDING_BEYOND - s, n - (b - PADDING_BEYOND - s) - count)
-                for b, s, n, count in zip(
-                    start, stride, whole.shape[2:], value.shape[2:], strict=True
-                )
-            )
-            return replace(tried, pads=pads)
+        ample = pad(whole, tuple((PADDING_BEYOND + s,) * 2 for s in stride))
+        for start, _ in _where(ample, value, (1,) * rank):
+            before = [at - PADDING_BEYOND - s for at, s in zip(start, stride, strict=True)]
+            ends = zip(before, whole.shape[2:], value.shape[2:], strict=True)
+            return replace(tried, pads=tuple((b, n - b - count) for b, n, count in ends))
     return None
 
 

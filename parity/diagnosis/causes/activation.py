@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from parity.diagnosis.causes._limits import (
     OPS_OF_AN_ACTIVATION,
     PAIRS_OF_VALUES,
 )
+from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import is_bound, near, unchanging
 from parity.diagnosis.causes._substitution import (
     Inside,
@@ -88,13 +89,13 @@ def sample_of(case: Case) -> tuple[Array, Array, Array] | None:
         return None
     if inputs[0].size != first.reference.size or first.candidate.shape != first.reference.shape:
         return None
-    trials = [first, case.wide]
     some = _some(first.x.size)
-    return (
-        np.concatenate([_input(trial).ravel()[some] for trial in trials]),
-        np.concatenate([trial.reference.ravel()[some] for trial in trials]),
-        np.concatenate([trial.candidate.ravel()[some] for trial in trials]),
+    trials = [(_input(one), one.reference, one.candidate) for one in (first, case.wide)]
+    x, reference, candidate = (
+        np.concatenate([array.ravel()[some] for array in arrays])
+        for arrays in zip(*trials, strict=True)
     )
+    return x, reference, candidate
 
 
 def _input(trial: Trial) -> Array:
@@ -113,7 +114,7 @@ def activation_missing(case: Case) -> Iterator[Explanation]:
     Looks like: values below zero where there should be none, or unbounded ones.
     Proof: the reference's own operations without the activation give the candidate's value.
     """
-    return _left_out(case, of_candidate=True)
+    return _left_out(case, missing=True)
 
 
 @cause("activation-extra", tier=0, enclosures=True)
@@ -123,38 +124,37 @@ def activation_extra(case: Case) -> Iterator[Explanation]:
     Looks like: no values below zero, or none beyond 1, where the reference has some.
     Proof: the candidate's own operations without the activation give the reference's value.
     """
-    return _left_out(case, of_candidate=False)
+    return _left_out(case, missing=False)
 
 
-def _left_out(case: Case, of_candidate: bool) -> Iterator[Explanation]:
+def _left_out(case: Case, missing: bool) -> Iterator[Explanation]:
     """An activation that one side applies and the other lacks.
 
     Args:
-        of_candidate: whether it is the candidate that lacks it.
+        missing: whether it is the candidate that lacks it.
     """
-    side = case.reference if of_candidate else case.candidate
-    if len(side.ops) > OPS_OF_A_LAYER:
+    having, lacking = sides(case) if missing else sides(case)[::-1]
+    if len(having.view.ops) > OPS_OF_A_LAYER:
         return
-    other = inside_candidate(case) if of_candidate else inside_reference(case)
-    values = case.reference_values if of_candidate else case.candidate_values
-    replaced = with_value if of_candidate else in_candidate
-    wanted = case.first.candidate if of_candidate else case.first.reference
-    for curve, before, after in _curves(case, side, values):
+    other = inside_candidate(case) if missing else inside_reference(case)
+    replaced = with_value if missing else in_candidate
+    for curve, before, after in _curves(case, having.view, having.values):
         predict = replaced(case, after, alone, before)
-        if fits(predict, case.first, wanted):
-            further = _is_as_often(case, curve, of_candidate)
-            near_it = not further and _is_near(other, curve)
-            text = _in_words(curve, of_candidate, further, near_it)
-            if not further and not near_it:
-                text += _of_no_effect(curve, other)
-            yield Explanation(
-                "activation-missing" if of_candidate else "activation-extra",
-                text,
-                *on_side(predict, not of_candidate),
-                {"activation": (curve.name, None) if of_candidate else (None, curve.name)},
-                unproved=_as_many(case, curve, before, of_candidate) if near_it else "",
-            )
-            return
+        if not fits(predict, case.first, lacking.end(case.first)):
+            continue
+        further = _is_as_often(curve, having, lacking)
+        near_it = not further and _is_near(other, curve)
+        text = _in_words(curve, missing, further, near_it)
+        if not further and not near_it:
+            text += _of_no_effect(curve, other)
+        yield Explanation(
+            "activation-missing" if missing else "activation-extra",
+            text,
+            *on_side(predict, not missing),
+            {"activation": (curve.name, None) if missing else (None, curve.name)},
+            unproved=_as_many(case, curve, before, missing) if near_it else "",
+        )
+        return
 
 
 def _in_words(curve: Curve, missing: bool, further: bool, near_it: bool) -> str:
@@ -170,7 +170,7 @@ def _in_words(curve: Curve, missing: bool, further: bool, near_it: bool) -> str:
     return f"{name} is applied, the reference has no activation here"
 
 
-def _as_many(case: Case, curve: Curve, value: int, of_candidate: bool) -> str:
+def _as_many(case: Case, curve: Curve, value: int, missing: bool) -> str:
     """Why a curve may not be one too few, or too many: both models apply it as often in all.
 
     What is read may be another value then: the square root of a deviation, whose square is what
@@ -178,13 +178,12 @@ def _as_many(case: Case, curve: Curve, value: int, of_candidate: bool) -> str:
 
     Args:
         value: what it is applied to, by the side that does so; its shape is asked for.
-        of_candidate: whether it is the candidate that lacks it.
     """
     tape = case.repaired.side.tape  # in the run itself what differs is repaired
     runs = case.repaired.reference.run, tape.replay("float64", case.repaired.given)
-    shape = runs[not of_candidate].array(value).shape
-    counts = [sum(_apply(curve, run, shape)) for run in runs]
-    if counts[of_candidate] < counts[not of_candidate]:
+    having, lacking = runs if missing else runs[::-1]
+    shape = having.array(value).shape
+    if sum(_apply(curve, lacking, shape)) < sum(_apply(curve, having, shape)):
         return ""
     return f"both models apply {curve.name} as often: what it is applied to may be another value"
 
@@ -220,50 +219,41 @@ def _of_no_effect(curve: Curve, other: Inside) -> str:
 def _is_near(other: Inside, curve: Curve) -> bool:
     """Whether the other side applies a curve next to the place as well."""
     tape = other.view.tape
-    for op in (*near(other), *other.view.readers()):
-        for made, used in itertools.product(op.outputs[:1], op.inputs):
-            if not all("float" in tape.values[one].dtype for one in (made, used)):
-                continue
-            before, after = (other.base.array(one) for one in (used, made))
-            if (
-                before.shape == after.shape
-                and tape.is_live(used)
-                and _is_curve(curve, before, after)
-            ):
-                return True
-    return False
+    return any(
+        _is_curve(curve, *(other.base.array(one) for one in (used, made)))
+        for op in (*near(other), *other.view.readers())
+        for made, used in itertools.product(op.outputs[:1], op.inputs)
+        if all("float" in tape.values[one].dtype for one in (made, used))
+        and tape.values[made].shape == tape.values[used].shape
+        and tape.is_live(used)
+    )
 
 
-def _is_as_often(case: Case, curve: Curve, of_candidate: bool) -> bool:
+def _is_as_often(curve: Curve, having: CaseSide, lacking: CaseSide) -> bool:
     """Whether a side that lacks a curve has it further on, before the next kernel, as often.
 
     Others may read the inputs too: what they make of them is not on the way.
     """
-    counts = []
-    sides = (
-        (case.repaired.reference.run, case.entering, case.reference.end),
-        (case.repaired.side.run, case.candidate_entering, case.candidate.end),
-    )
-    for run, entering, end in sides if of_candidate else sides[::-1]:
-        made = run.tape.graph.descendants(end)
-        leading = run.tape.graph.ancestors([end])
-        ops = {
-            op.index: op
-            for op in before_kernels(run.tape, entering)
-            if op.index in leading or not made.isdisjoint(op.outputs)
+    return 0 < _times_further_on(curve, having) <= _times_further_on(curve, lacking)
+
+
+def _times_further_on(curve: Curve, side: CaseSide) -> int:
+    run, end = side.model.run, side.view.end
+    made, leading = run.tape.graph.descendants(end), run.tape.graph.ancestors([end])
+    ops = {
+        op.index: op
+        for op in before_kernels(run.tape, side.entering)
+        if op.index in leading or not made.isdisjoint(op.outputs)
+    }
+    fed = {value: run.array(value) for value in side.entering}
+    run = run.tape.replay("float64", fed, run, only=ops)  # in the run itself much is repaired
+    return len(
+        {
+            after
+            for before, after in _pairs(run.tape, ops)
+            if _is_curve(curve, run.array(before), run.array(after))
         }
-        fed = {value: run.array(value) for value in entering}
-        run = run.tape.replay("float64", fed, run, only=ops)  # in the run itself much is repaired
-        pairs: dict[int, list[int]] = {}
-        for before, after in _pairs(run.tape, ops):
-            pairs.setdefault(after, []).append(before)
-        counts.append(
-            sum(
-                any(_is_curve(curve, run.array(one), run.array(after)) for one in before)
-                for after, before in pairs.items()
-            )
-        )
-    return 0 < counts[0] <= counts[1]
+    )
 
 
 def _is_curve(curve: Curve, x: Array, y: Array) -> bool:
@@ -305,7 +295,7 @@ def _pairs(tape: Tape, inside: Mapping[int, Op]) -> Iterator[tuple[int, int]]:
         if op.role == "move" or op.static:
             continue
         for after in op.outputs[:1]:
-            for before in _behind(op, inside):
+            for before in _behind(tape, op, inside):
                 value = tape.values[before]
                 if not value.dtype.startswith(("float", "bfloat")):
                     continue
@@ -315,13 +305,15 @@ def _pairs(tape: Tape, inside: Mapping[int, Op]) -> Iterator[tuple[int, int]]:
                     yield before, after
 
 
-def _behind(op: Op, inside: Mapping[int, Op]) -> Iterator[int]:
+def _behind(tape: Tape, op: Op, inside: Collection[int]) -> Iterator[int]:
     """Values that an operation is computed from, within a few operations."""
-    made = {value: other for other in inside.values() for value in other.outputs}
     seen: dict[int, None] = {}
     level: dict[int, None] = dict.fromkeys(op.inputs)
     for _ in range(OPS_OF_AN_ACTIVATION):
         seen.update(level)
-        behind = (one for value in level if value in made for one in made[value].inputs)
+        makers = (tape.producer(value) for value in level)
+        behind = (
+            one for op in makers if op is not None and op.index in inside for one in op.inputs
+        )
         level = {value: None for value in behind if value not in seen}
     yield from seen

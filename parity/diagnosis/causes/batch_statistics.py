@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,16 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
 from parity.diagnosis.causes._attested import other_scale, repeats
-from parity.diagnosis.causes._limits import SAME_VARIANCE, SIMILAR_VARIANCE
-from parity.diagnosis.causes._norm_changes import edit_of, in_words
+from parity.diagnosis.causes._limits import SAME_VARIANCE, SIMILAR_VARIANCE, VECTORS_OF_A_NORM
 from parity.diagnosis.causes._weights import held
-from parity.diagnosis.causes.norm import forms_of, vectors_of
+from parity.diagnosis.causes.norm import edit_of, forms_of, in_words, is_vector
 from parity.diagnosis.normalisation import (
     AffineMap,
-    Form,
     Normalisation,
     of_form,
     plain,
     same,
+    same_affine,
 )
 from parity.tape import Array
 
@@ -49,18 +47,29 @@ def batch_normalisation(case: Case) -> Iterator[Explanation]:
     if forms is None:
         return
     reference, candidate = forms
-    leaves = vectors_of(case)
+    vectors = _vectors(case)
     if isinstance(reference, AffineMap):
-        for roles in _roles(reference, leaves):
+        for roles in _roles(reference, vectors):
             if isinstance(candidate, AffineMap):
                 yield from _by_running_statistics(case, reference, roles, candidate)
             else:
-                yield from _statistics_of_the_batch(
-                    case, roles, reference, candidate, swapped=False
-                )
+                yield from _statistics_of_the_batch(case, roles, reference, candidate, False)
     elif isinstance(candidate, AffineMap):
-        for roles in _roles(candidate, leaves):
+        for roles in _roles(candidate, vectors):
             yield from _statistics_of_the_batch(case, roles, candidate, reference, True)
+
+
+def _vectors(case: Case) -> list[Array]:
+    """The parameters and constants of both sides with one axis, none twice.
+
+    And what is made of them before an operation reads it: a variance may be kept as its logarithm.
+    """
+    found: list[Array] = []
+    for leaf in (*held(case, as_candidate=False), *held(case, as_candidate=True)):
+        flat = leaf.array.ravel()
+        if is_vector(leaf.array) and not any(np.array_equal(flat, other) for other in found):
+            found.append(flat)
+    return found[:VECTORS_OF_A_NORM]
 
 
 @dataclass(frozen=True)
@@ -74,14 +83,13 @@ class _Roles:
     epsilon: float
     axis: int
 
-    def affine(self, divisor: Array, scale: Array | None = None) -> AffineMap:
-        factor = (self.scale if scale is None else scale) / divisor
+    def divided_by(self, divisor: Array) -> AffineMap:
+        factor = self.scale / divisor
         return AffineMap(factor, self.offset - self.mean * factor)
 
-    @cached_property
-    def divisor(self) -> Array:
-        found: Array = np.sqrt(self.variance + self.epsilon)
-        return found
+    @property
+    def affine(self) -> AffineMap:
+        return self.divided_by(np.sqrt(self.variance + self.epsilon))
 
 
 def _by_running_statistics(
@@ -102,7 +110,7 @@ def _by_running_statistics(
             of_form(case, found),
             of_form(case, reference),
             stated,
-            edit_of([kind], stated) if kind == "norm-epsilon" else None,
+            edit_of(stated),
             cost=len(stated) - 1,
             unproved=_no_other_epsilon(case, roles, stated),
         )
@@ -153,54 +161,43 @@ def _changes_of_running(
     divisor = roles.scale / candidate.scale
     epsilon = _constant_epsilon(divisor**2 - roles.variance, roles.variance)
     if epsilon is not None and epsilon != roles.epsilon:
-        yield (
-            "norm-epsilon",
-            roles.affine(np.sqrt(roles.variance + epsilon)),
-            {"epsilon": (roles.epsilon, epsilon)},
-        )
+        changed = replace(roles, epsilon=epsilon).affine
+        yield "norm-epsilon", changed, {"epsilon": (roles.epsilon, epsilon)}
     spread = np.sqrt(roles.variance)
     epsilon = _constant_epsilon(divisor - spread, spread)
     if epsilon:
         stated: dict[str, tuple[Any, Any]] = {"placement": ("inside", "outside")}
         if epsilon != roles.epsilon:
             stated["epsilon"] = (roles.epsilon, epsilon)
-        yield "norm-epsilon-placement", roles.affine(spread + epsilon), stated
-    whole, bare = roles.affine(roles.divisor), roles.affine(roles.divisor, np.ones_like(spread))
-    flat = np.zeros_like(spread)
-    for made, stated in (
-        (bare, {"scale": (True, False)}),
-        (AffineMap(whole.scale, whole.offset - roles.offset), {"offset": (True, False)}),
-        (
-            AffineMap(bare.scale, bare.offset - roles.offset),
-            {"scale": (True, False), "offset": (True, False)},
-        ),
+        yield "norm-epsilon-placement", roles.divided_by(spread + epsilon), stated
+    ones, zeros = np.ones_like(spread), np.zeros_like(spread)
+    for missing, bare in (
+        (("scale",), replace(roles, scale=ones)),
+        (("offset",), replace(roles, offset=zeros)),
+        (("scale", "offset"), replace(roles, scale=ones, offset=zeros)),
     ):
-        if same(made.scale, candidate.scale) and np.allclose(
-            made.offset, candidate.offset, 1e-6, 1e-7
-        ):
-            if not same(made.scale, whole.scale) or not np.allclose(roles.offset, flat):
-                yield "norm-affine-missing", made, stated
+        if same_affine(bare.affine, candidate) and not same_affine(bare.affine, roles.affine):
+            yield "norm-affine-missing", bare.affine, dict.fromkeys(missing, (True, False))
 
 
 def _statistics_of_the_batch(
-    case: Case, roles: _Roles, fixed: AffineMap, other: Form, swapped: bool
+    case: Case, roles: _Roles, fixed: AffineMap, other: Normalisation, swapped: bool
 ) -> Iterator[Explanation]:
-    """One side by running statistics, the other by those of the batch."""
-    assert isinstance(other, Normalisation)
-    batch = tuple(axis for axis in range(fixed.scale.ndim) if axis != roles.axis)
+    """One side by running statistics, the other by those of the batch.
+
+    Args:
+        swapped: whether it is the reference that takes those of the batch.
+    """
     shape = fixed.scale.shape
-    long = tuple(axis for axis in batch if shape[axis] > 1)
+    long = tuple(axis for axis, n in enumerate(shape) if n > 1 and axis != roles.axis)
     if tuple(axis for axis in other.statistics.axes if shape[axis] > 1) != long:
         return
-    if not same(other.scale, roles.scale) or not np.allclose(
-        other.offset, roles.offset, 1e-6, 1e-7
-    ):
+    if not same_affine(other, AffineMap(roles.scale, roles.offset)):
         return
-    used = ("batch", "running") if swapped else ("running", "batch")
-    forms = (other, fixed) if swapped else (fixed, other)
+    running, batch = ("running", fixed, roles.epsilon), ("batch", other, other.epsilon)
+    used, forms, epsilons = zip(*((batch, running) if swapped else (running, batch)), strict=True)
     stated: dict[str, tuple[Any, Any]] = {"statistics": used}
-    epsilons = (other.epsilon, roles.epsilon) if swapped else (roles.epsilon, other.epsilon)
-    if not same(np.array(epsilons[0]), np.array(epsilons[1])):
+    if not same(*epsilons):
         stated["epsilon"] = epsilons
     yield Explanation(
         "norm-batch-statistics",
@@ -208,7 +205,7 @@ def _statistics_of_the_batch(
         of_form(case, forms[1]),
         of_form(case, forms[0]),
         stated,
-        Edit((), ("training",), "False" if not swapped else "True"),
+        Edit((), ("training",), repr(swapped)),
         cost=len(stated) - 1,
     )
 

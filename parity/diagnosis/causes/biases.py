@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._attested import (
     adds,
     computes,
@@ -17,6 +18,7 @@ from parity.diagnosis.causes._attested import (
     times_added,
 )
 from parity.diagnosis.causes._limits import OPS_BESIDE_A_BIAS
+from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._weights import gives, held, same, with_leaves
 from parity.diagnosis.causes.combinators import first_that_fits, fix
 from parity.diagnosis.trial import Trial
@@ -41,7 +43,7 @@ def bias(case: Case) -> Iterator[Explanation]:
     """
     if any(op.word in NORMS for op in case.reference.computing):
         return
-    tape = case.reference.tape
+    tape, (reference, candidate) = case.reference.tape, sides(case)
     for leaf in held(case, as_candidate=False):
         if not is_bias(leaf) or not leaf.array.any() or not is_added(case.reference, leaf):
             continue
@@ -49,23 +51,21 @@ def bias(case: Case) -> Iterator[Explanation]:
             predict = with_leaves(case, {leaf.id: factor * leaf.array})
             if not gives(case, predict):
                 continue
-            if not factor and _adds_zeros(case, leaf, as_candidate=True):
+            if not factor and _adds_zeros(candidate, reference, leaf):
                 zeros = f"zeros are read in place of {_named(case.reference, leaf)}"
                 yield Explanation("weight-values", zeros, predict)
                 continue
             named = _named(case.reference, leaf, "the bias ")
-            summary = text.format(named)
-            before = (
-                0 if factor else times_added(tape, leaf.id, tape.graph.ancestors(case.entering))
-            )
+            summary, before = text.format(named), 0
+            if not factor:
+                before = times_added(tape, leaf.id, tape.graph.ancestors(case.entering))
             if before and _goes_on(case):
                 summary = f"{named} is not added at this step"
             elif before:
                 whole = before + times_added(tape, leaf.id, {op.index for op in case.reference.ops})
                 kind, times = "bias-doubled", (whole, before)
-                summary = (
-                    f"{named} is added {_often(before)}; the reference adds it {_often(whole)}"
-                )
+                often = [{1: "once", 2: "twice"}.get(n, f"{n} times") for n in times]
+                summary = f"{named} is added {often[1]}; the reference adds it {often[0]}"
             yield Explanation(kind, summary, predict, parameters={"bias": times})
 
 
@@ -79,28 +79,19 @@ def _goes_on(case: Case) -> bool:
     )
 
 
-def _often(count: int) -> str:
-    return {1: "once", 2: "twice"}.get(count, f"{count} times")
-
-
 def _named(view: RegionView, leaf: LeafView, before: str = "") -> str:
     unnamed = f"{before or 'a bias '}of {leaf.array.shape}"
     return part_of(view, leaf) + (before + leaf.name if leaf.name else unnamed)
 
 
-def _adds_zeros(case: Case, bias: LeafView, as_candidate: bool) -> bool:
+def _adds_zeros(side: CaseSide, other: CaseSide, bias: LeafView) -> bool:
     """Whether a side adds zeros where the other adds a bias: there, or next before or behind it."""
-    other, view = case.reference, case.candidate
-    run, entering = case.repaired.side.run, case.candidate_entering
-    if not as_candidate:
-        view, other = other, view
-        run, entering = case.repaired.reference.run, case.entering
-    most = numbers_added(other, bias)
-    before = (computes(view.tape, value) for value in entering)
+    view, most = side.view, numbers_added(other.view, bias)
+    before = (computes(view.tape, value) for value in side.entering)
     return any(
         not view.tape.is_live(value)
         and 1 < view.tape.values[value].size <= most
-        and not run.array(value).any()
+        and not side.model.array(value).any()
         for op in (*before, *view.ops, *view.readers())
         if op is not None and adds(op)
         for value in op.inputs
@@ -132,9 +123,9 @@ def bias_in_addition(case: Case) -> Iterator[Explanation]:
 def _superfluous(case: Case, leaf: LeafView) -> Explanation:
     zeros = {leaf.id: 0.0 * leaf.array}
     name = _named(case.candidate, leaf, "the bias ")
-    kind, text, pair = "bias-missing", f"{name} is added; the reference adds none", (0, 1)
-    parameters = {"bias": pair}
-    if _adds_zeros(case, leaf, as_candidate=False):
+    kind, text = "bias-missing", f"{name} is added; the reference adds none"
+    parameters = {"bias": (0, 1)}
+    if _adds_zeros(*sides(case), leaf):
         kind, text, parameters = "weight-values", f"{name} is read in place of zeros", {}
     return fix(
         lambda trial: case.run_candidate(trial.given, zeros), kind, text, parameters=parameters
@@ -143,14 +134,10 @@ def _superfluous(case: Case, leaf: LeafView) -> Explanation:
 
 def _holds(whole: Array, part: Array) -> bool:
     """Whether all numbers of a vector are among others: biases may be kept as one."""
-    numbers = np.sort(whole.astype(np.float32).ravel())
+    values = np.concatenate([[-np.inf], np.sort(whole.astype(np.float32), axis=None), [np.inf]])
     wanted = part.astype(np.float32).ravel()
-    if not numbers.size:
-        return False
-    at = np.searchsorted(numbers, wanted).clip(1, max(numbers.size - 1, 1))
-    nearest = np.minimum(
-        np.abs(numbers[at - 1] - wanted), np.abs(numbers[at.clip(max=numbers.size - 1)] - wanted)
-    )
+    at = np.searchsorted(values, wanted).clip(1)
+    nearest = np.minimum(np.abs(values[at - 1] - wanted), np.abs(values[at] - wanted))
     return bool((nearest <= 1e-7 * np.abs(wanted).max()).all())
 
 
@@ -162,11 +149,9 @@ def bias_added_again(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on its input plus the candidate's bias give the candidate's
         value, and that bias is one of the reference's.
     """
-    entering = [v for v in case.first.given if case.first.given[v].dtype.kind == "f"]
-    if len(entering) != 1:
-        return
-    root = entering[0]
-    yield from first_that_fits(case, _added_again(case, root))
+    entering = [root for root, x in case.first.given.items() if x.dtype.kind == "f"]
+    if len(entering) == 1:
+        yield from first_that_fits(case, _added_again(case, entering[0]))
 
 
 def _added_again(case: Case, root: int) -> Iterator[Explanation]:
@@ -177,13 +162,16 @@ def _added_again(case: Case, root: int) -> Iterator[Explanation]:
         if not any(same(leaf.array.ravel(), one.ravel()) for one in known):
             continue
         name = _named(case.candidate, leaf, "the bias ")
-        for axis in _axes_of_length(case.first.given[root], leaf.array.size):
-            yield Explanation(
-                "bias-doubled",
-                f"{name} is added once more than the reference adds it",
-                _plus(case, root, axis, leaf.array.ravel()),
-                parameters={"bias": (1, 2)},
-            )
+        x = case.first.given[root]
+        for axis in range(x.ndim - 1, -1, -1):
+            if x.shape[axis] == leaf.array.size:
+                shape = [-1 if i == axis else 1 for i in range(x.ndim)]
+                yield Explanation(
+                    "bias-doubled",
+                    f"{name} is added once more than the reference adds it",
+                    partial(_plus, case, root, leaf.array.reshape(shape)),
+                    parameters={"bias": (1, 2)},
+                )
 
 
 def is_bias(leaf: LeafView) -> bool:
@@ -203,14 +191,5 @@ def _held(case: Case) -> list[Array]:
     return [array for array in arrays if array.dtype.kind == "f"]
 
 
-def _axes_of_length(array: Array, length: int) -> list[int]:
-    return [axis for axis in range(array.ndim - 1, -1, -1) if array.shape[axis] == length]
-
-
-def _plus(case: Case, root: int, axis: int, bias: Array) -> Predict:
-    def predict(trial: Trial) -> Array:
-        x = trial.given[root]
-        shape = [-1 if i == axis else 1 for i in range(x.ndim)]
-        return case.run_reference({**trial.given, root: x + bias.reshape(shape)})
-
-    return predict
+def _plus(case: Case, root: int, bias: Array, trial: Trial) -> Array:
+    return case.run_reference({**trial.given, root: trial.given[root] + bias})

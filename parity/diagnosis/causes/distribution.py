@@ -271,10 +271,7 @@ _STRETCHES: tuple[Callable[[Array], Array], ...] = (
 
 
 def _corrections(inside: Inside) -> Iterator[int]:
-    """Values in proportion to log(1 - tanh(u)^2) or log(1 - y^2), but for a small epsilon.
-
-    Only of what takes a logarithm: a few zeros and one other number are in proportion to anything.
-    """
+    """Values in proportion to log(1 - tanh(u)^2) or log(1 - y^2), if logarithms are taken."""
     # 2 (log 2 - u - softplus(-2 u)) is the correction too
     if not any(op.word in LOGARITHMS | {"softplus"} for op in inside.view.computing):
         return

@@ -56,18 +56,14 @@ def expectation_axis(case: Case) -> Iterator[Explanation]:
     Proof: the reference's weighted atoms, summed over the other axis, give the candidate's value.
     """
     for change in changes(case):
-        one = change.reduction
-        if change.kind != one.kind or not is_weighted(case, one):
-            continue
-        reference, candidate = change.named
-        yield Explanation(
-            "expectation-axis",
-            f"the expectation is summed over axis {candidate}; the reference sums over the atoms, "
-            f"axis {reference}",
-            change.predict,
-            parameters={"axis": (reference, candidate)},
-            edit=axis_edit(case, one),
-        )
+        one, (reference, candidate) = change.reduction, change.named
+        if change.is_of_axes and is_weighted(case, one):
+            yield change.explained(
+                "expectation-axis",
+                f"the expectation is summed over axis {candidate}; the reference sums over the "
+                f"atoms, axis {reference}",
+                edit=axis_edit(case, one),
+            )
 
 
 @cause("expectation-axis")

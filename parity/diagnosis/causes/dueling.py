@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import OPS_TO_THE_SUM, SAME_ADVANTAGE
-from parity.diagnosis.causes._reduced import (
-    Reduction,
-    axis_edit,
-    changes,
-    reduce,
-    reductions,
-    without,
-)
+from parity.diagnosis.causes._reduced import Reduction, axis_edit, changes, reduce, reductions
+from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._substitution import (
-    Axes,
+    Form,
     Inside,
     fits,
+    in_candidate,
     inside_candidate,
     inside_reference,
     on_side,
     subsets,
+    with_value,
 )
-from parity.diagnosis.causes.combinators import first_that_fits
+from parity.diagnosis.causes.combinators import all_that_fit, first_that_fits
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array, Replay, Tape
@@ -99,26 +94,21 @@ def dueling_mean(case: Case) -> Iterator[Explanation]:
         centre, gives the candidate's Q-values.
     """
     for change in changes(case):
-        one = change.reduction
+        one, (reference, candidate) = change.reduction, change.named
         if change.kind == "none" or not centres_advantages(case, one):
             continue
-        reference, candidate = change.named
-        if change.kind == one.kind:
-            yield Explanation(
+        if change.is_of_axes:
+            yield change.explained(
                 "dueling-mean-axis",
                 f"the advantages are centred over axis {candidate}; the reference centres them "
                 f"over axis {reference}",
-                change.predict,
-                parameters={"axis": (reference, candidate)},
                 edit=axis_edit(case, one),
             )
         else:
-            yield Explanation(
+            yield change.explained(
                 "dueling-max-centered",
                 f"the advantages are centred by their {change.kind}; the reference centres them "
                 f"by their {one.kind}",
-                change.predict,
-                parameters={"kind": (one.kind, change.kind)},
             )
 
 
@@ -130,17 +120,27 @@ def dueling_not_centred(case: Case) -> Iterator[Explanation]:
         action is the same.
     Proof: the reference's head with zeros in the place of the mean gives the candidate's Q-values.
     """
-    for one, predict in without(case):
-        if not centres_advantages(case, one):
+    yield from all_that_fit(case, _without_centre(case))
+
+
+def _without_centre(case: Case) -> Iterator[Explanation]:
+    found = list(reductions(inside_reference(case)))
+    candidate = [other.kind for other in reductions(inside_candidate(case))] if found else []
+    end = case.reference.tape.before_moves(case.reference.end)
+    for one in found:
+        if one.value == end:
+            continue  # zeros for the whole result leave nothing of the reference
+        if candidate.count(one.kind) >= sum(one.kind == another.kind for another in found):
             continue
-        size = case.reference.tape.values[one.source].size
-        yield Explanation(
-            "dueling-not-centered",
-            f"the {one.kind} of the advantages is not taken off; the reference takes it off",
-            predict,
-            parameters={"centred": (True, False)},
-            unproved=_takes_a_mean(case.candidate, size),
-        )
+        if centres_advantages(case, one):
+            size = case.reference.tape.values[one.source].size
+            yield Explanation(
+                "dueling-not-centered",
+                f"the {one.kind} of the advantages is not taken off; the reference takes it off",
+                with_value(case, one.value, np.zeros_like),
+                parameters={"centred": (True, False)},
+                unproved=_takes_a_mean(case.candidate, size),
+            )
 
 
 def _takes_a_mean(view: RegionView, size: int) -> str:
@@ -168,94 +168,71 @@ def dueling_wrong_tensor(case: Case) -> Iterator[Explanation]:
     Proof: the reference's head with the mean of the other tensor gives the candidate's Q-values;
         or with the value centred, and the advantages as they are.
     """
-    reference, candidate = inside_reference(case), inside_candidate(case)
-    heads = (
-        _Head(case, False, reference, case.reference_values, case.run_reference),
-        _Head(case, True, candidate, case.candidate_values, case.run_candidate),
-    )
-    others = tuple(dict.fromkeys((*reference.entering, *case.partners.values())))
-    for head in heads:
-        for one in reductions(head.inside):
-            if not _centres(head.inside.view, head.inside.base, one) or head.is_idle(one):
-                continue
-            made_of = head.inside.sources(one.source) | {one.source}
-            for other in candidate.entering if head.of_candidate else others:
-                if other not in made_of:
-                    x = head.inside.view.tape.values[other].shape
-                    found = _mean_of(head, one, other, x, head.values)
-                    yield from first_that_fits(case, found)
-            if head.of_candidate:  # a value that the reference alone reads
-                actions = candidate.view.tape.values[one.source].size
-                for other in reference.entering:
-                    value = case.reference.tape.values[other]
-                    # as many may be the advantages, whose own mean is over another axis, say
-                    if value.size < actions:
-                        found = _mean_of(head, one, other, value.shape, case.reference_values)
-                        yield from first_that_fits(case, found)
+    insides = inside_reference(case), inside_candidate(case)
+    for side, inside in zip(sides(case), insides, strict=True):
+        for one in reductions(inside):
+            if _centres(side.view, side.model.run, one) and not _is_idle(side, one):
+                for read, other in _other_tensors(side, insides, one):
+                    yield from first_that_fits(case, _mean_of(side, one, read, other))
 
 
-Values = Callable[[Mapping[int, Array], Collection[int]], list[Array]]
+def _is_idle(side: CaseSide, one: Reduction) -> bool:
+    """Whether a side without its centre gives the same as the other: it was centred before."""
+    case, first = side.case, side.case.first
+    if side.is_candidate:
+        return fits(in_candidate(case, one.value, np.zeros_like), first, first.reference)
+    return fits(with_value(case, one.value, np.zeros_like), first, first.candidate)
 
 
-@dataclass(frozen=True)
-class _Head:
-    """The side that centres the advantages."""
-
-    case: Case
-    of_candidate: bool
-    inside: Inside
-    values: Values
-    run: Callable[[Mapping[int, Array], Mapping[int, Array]], Array]
-
-    def is_idle(self, one: Reduction) -> bool:
-        """Whether without the centre it gives the same as the other side: it was centred before."""
-        first = self.case.first
-        wanted = first.reference if self.of_candidate else first.candidate
-
-        def without(trial: Trial) -> Array:
-            (centre,) = self.values(trial.given, [one.value])
-            return self.run(trial.given, {one.value: np.zeros_like(centre)})
-
-        return fits(without, first, wanted)
-
-    def with_mean(
-        self, one: Reduction, other: int, axes: Axes, values: Values, trial: Trial
-    ) -> Array:
-        """With the mean of another tensor in the place of that of the advantages."""
-        (x,) = values(trial.given, [other])
-        return self.run(trial.given, {one.value: reduce(x, one.kind, axes, True)})
-
-    def with_centred(self, one: Reduction, other: int, axes: Axes, trial: Trial) -> Array:
-        """With the other tensor centred, and the advantages as they are."""
-        x, centre = self.values(trial.given, [other, one.value])
-        centred = x - reduce(x, one.kind, axes, True)
-        return self.run(trial.given, {one.value: np.zeros_like(centre), other: centred})
-
-    def claim(self, predict: Predict, parameter: str, text: str) -> Explanation:
-        """The explanation that the other side does something else than centre the advantages."""
-        right = "the advantages are centred by their own"
-        texts, pair = (text, right), ("advantages", "value")
-        if self.of_candidate:
-            texts, pair = (right, text), ("value", "advantages")
-        return Explanation(
-            "dueling-wrong-tensor",
-            f"{texts[0]}; in the reference {texts[1]}",
-            *on_side(predict, self.of_candidate),
-            {parameter: pair},
-        )
+def _other_tensors(
+    side: CaseSide, insides: tuple[Inside, Inside], one: Reduction
+) -> Iterator[tuple[CaseSide, int]]:
+    """What else may be centred, or have its mean taken off, and the side that reads it."""
+    case = side.case
+    inside, (reference, candidate) = insides[side.is_candidate], insides
+    others = candidate.entering
+    if not side.is_candidate:
+        others = tuple(dict.fromkeys((*reference.entering, *case.partners.values())))
+    made_of = inside.sources(one.source) | {one.source}
+    yield from ((side, other) for other in others if other not in made_of)
+    if side.is_candidate:  # a value that the reference alone reads
+        # as many may be the advantages, whose own mean is over another axis, say
+        actions = side.view.tape.values[one.source].size
+        values = case.reference.tape.values
+        few = (other for other in reference.entering if values[other].size < actions)
+        yield from ((sides(case)[0], other) for other in few)
 
 
-def _mean_of(
-    head: _Head, one: Reduction, other: int, shape: tuple[int, ...], values: Values
-) -> Iterator[Explanation]:
+def _mean_of(side: CaseSide, one: Reduction, read: CaseSide, other: int) -> Iterator[Explanation]:
     """The mean of another tensor taken off, or taken off that tensor, over whichever axes fit.
 
     Args:
-        values: reads the other tensor: on the side of the head, or else on the reference's.
+        read: the side that the other tensor is read on.
     """
+    shape = read.view.tape.values[other].shape
+    right = "the advantages are centred by their own"
     for axes in subsets(len(shape)):
+        centre = partial(reduce, kind=one.kind, axes=axes, keeps=True)
+
+        def with_mean(trial: Trial, centre: Form = centre) -> Array:
+            (x,) = read.values(trial.given, [other])
+            return side.run(trial.given, {one.value: centre(x)})
+
+        def with_centred(trial: Trial, centre: Form = centre) -> Array:
+            x, mean = side.values(trial.given, [other, one.value])
+            return side.run(trial.given, {one.value: np.zeros_like(mean), other: x - centre(x)})
+
         mean = f"the {one.kind} of another tensor {shape} is taken off"
-        yield head.claim(partial(head.with_mean, one, other, axes, values), "centre of", mean)
-        if values == head.values:
-            centred = partial(head.with_centred, one, other, axes)
-            yield head.claim(centred, "centred", "the value is centred")
+        tried = [("centre of", mean, with_mean)]
+        if read.is_candidate == side.is_candidate:
+            tried.append(("centred", "the value is centred", with_centred))
+        for parameter, text, predict in tried:
+            texts, pair = (text, right), ("advantages", "value")
+            if side.is_candidate:
+                texts, pair = (right, text), ("value", "advantages")
+            yield Explanation(
+                "dueling-wrong-tensor",
+                f"{texts[0]}; in the reference {texts[1]}",
+                *on_side(predict, side.is_candidate),
+                {parameter: pair},
+            )

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._arrange import AxisOrder
 from parity.diagnosis.causes._context import (
-    Reorder,
     attends,
     channel_axis,
     exchanges_places,
+    moves_only,
     near_images,
     spatial_axes,
 )
 from parity.diagnosis.causes._limits import SPLITS_TRIED
-from parity.diagnosis.causes._weights import changes, gives, kernel_layout, same
+from parity.diagnosis.causes._weights import changes, kernel_layout, same, with_leaves
+from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.tape import Array
+
+Reorder = Callable[[Array], Array]
 
 
 @cause("head-split-order", "weight-not-transposed", "rope-pairing", "spatial-swap", "channel-order")
@@ -35,57 +39,62 @@ def entering_arranged(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on their inputs with the last axis (or the places) in the
         other order give the candidate's value.
     """
-    if all(op.role == "move" for op in case.reference.ops):
+    if not case.reference.computing:
         return
     given = case.first.given
     floating = [root for root in given if given[root].dtype.kind == "f" and given[root].ndim > 1]
     if not floating:
         return
     groups = [tuple(floating)] + [(root,) for root in floating if len(floating) > 1]
-    for roots in groups:
-        for kind, text, reorder in _reorders(case, [given[root] for root in roots]):
-            predict = _reordered(case, roots, reorder)
-            if gives(case, predict):
-                yield Explanation(kind, text, predict, cost=1.0)
-                return
+    yield from first_that_fits(
+        case,
+        (
+            Explanation(kind, text, partial(_reordered, case, roots, reorder), cost=1.0)
+            for roots in groups
+            for kind, text, reorder in _reorders(case, [given[root] for root in roots])
+        ),
+    )
 
 
 def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reorder]]:
     """Orders in which the inputs may have been read instead."""
     widths = {array.shape[-1] for array in arrays}
-    if len(widths) == 1 and (attends(case) or arrays[0].ndim > 2):
-        for rows, columns in _tables(case, widths.pop()):
-            kind = "head-split-order"
-            text = _split(case, arrays[0].shape[-1], rows, columns)
-            if rows == columns:
+    x = arrays[0]
+    if len(widths) == 1 and (attends(case) or x.ndim > 2):
+        whole = widths.pop()
+        for rows, columns in _tables(case, whole):
+            kind, text = "head-split-order", _split(case, whole, rows, columns)
+            if rows == columns and x.ndim == 2:  # each sample's, as a transform that is predicted
+                kind = "weight-not-transposed"
+                text = f"the matrix of {(rows, rows)} that each sample has is applied transposed"
+            elif rows == columns:
                 text = f"the last axis is split as {(rows, rows)}, with rows and columns exchanged"
-                if arrays[0].ndim == 2:  # for each sample one, as a transform that is predicted
-                    kind = "weight-not-transposed"
-                    text = (
-                        f"the matrix of {(rows, rows)} that each sample has is applied transposed"
-                    )
             yield kind, text, _by_columns(rows, columns)
-        for width, half in _halves(case, arrays[0].shape[-1]):
+        for width, half in _halves(case, whole):
             text = f"halves of {width} are taken for every other entry"
             yield "rope-pairing", text, _by_columns(half, 2)
             yield "rope-pairing", text, _by_columns(2, half)
-    if len(arrays) > 1 or arrays[0].ndim < 4 or not near_images(case):
+    if len(arrays) > 1 or x.ndim < 4 or not near_images(case):
         return
-    x = arrays[0]
     for first, second in itertools.combinations(spatial_axes(case.reference, x.ndim), 2):
         if x.shape[first] == x.shape[second]:
             kernels = exchanged_kernels(case)
             if kernels:  # the same, but for the layout of what comes out
-                text = f"height and width of {', '.join(kernels.values())} are exchanged"
+                text = kernels_in_words(kernels)
             elif exchanges_places(case):
                 text = f"axes {first} and {second} of {x.shape} are exchanged"
             else:
                 continue
-            yield "spatial-swap", text, _exchange(first, second)
+            yield "spatial-swap", text, partial(np.swapaxes, axis1=first, axis2=second)
     if changes(case):
         return  # the channels of a weight
-    channels = channel_axis(case.reference, x.ndim)
-    yield "channel-order", f"axis {channels} of {x.shape} runs backwards", _backwards(channels)
+    axis = channel_axis(case.reference, x.ndim)
+    backwards = AxisOrder(axis, tuple(reversed(range(x.shape[axis]))))
+    yield "channel-order", f"axis {axis} of {x.shape} runs backwards", backwards
+
+
+def kernels_in_words(kernels: Mapping[int, str]) -> str:
+    return f"height and width of {', '.join(kernels.values())} are exchanged"
 
 
 def exchanged_kernels(case: Case) -> dict[int, str]:
@@ -124,25 +133,19 @@ def kernels_exchanged(case: Case) -> Iterator[Explanation]:
     if not kernels or len(case.reference.value.shape) != 4:
         return
     leaves = {
-        leaf.id: np.ascontiguousarray(
-            leaf.array.swapaxes(*kernel_layout(case.reference, leaf.id)[2:])
-        )
+        leaf.id: leaf.array.swapaxes(*kernel_layout(case.reference, leaf.id)[2:])
         for leaf in case.reference.leaves
         if leaf.id in kernels
     }
-    for laid in (None, spatial_axes(case.reference, 4)):
-        predict = partial(_with_kernels, case, leaves, laid)
-        if gives(case, predict):
-            text = f"height and width of {', '.join(kernels.values())} are exchanged"
-            yield Explanation("spatial-swap", text, predict, cost=-0.5)
-            return
-
-
-def _with_kernels(
-    case: Case, leaves: dict[int, Array], laid: tuple[int, ...] | None, trial: Trial
-) -> Array:
-    found = case.run_reference(trial.given, leaves)
-    return found if laid is None else np.ascontiguousarray(found.swapaxes(*laid))
+    predict = with_leaves(case, leaves)
+    places = spatial_axes(case.reference, 4)
+    yield from first_that_fits(
+        case,
+        (
+            Explanation("spatial-swap", kernels_in_words(kernels), one, cost=-0.5)
+            for one in (predict, lambda trial: predict(trial).swapaxes(*places))
+        ),
+    )
 
 
 def _split(case: Case, width: int, rows: int, columns: int) -> str:
@@ -215,16 +218,8 @@ def _by_columns(rows: int, columns: int) -> Reorder:
     return reorder
 
 
-def _exchange(first: int, second: int) -> Reorder:
-    return lambda array: np.ascontiguousarray(array.swapaxes(first, second))
-
-
-def _backwards(axis: int) -> Reorder:
-    return lambda array: np.ascontiguousarray(np.flip(array, axis))
-
-
-def _reordered(case: Case, roots: tuple[int, ...], reorder: Reorder) -> Predict:
-    return lambda trial: case.run_reference(
+def _reordered(case: Case, roots: tuple[int, ...], reorder: Reorder, trial: Trial) -> Array:
+    return case.run_reference(
         {**trial.given, **{root: reorder(trial.given[root]) for root in roots}}
     )
 
@@ -238,45 +233,32 @@ def halves_for_neighbours(case: Case) -> Iterator[Explanation]:
         half, from the same values.
     """
     roots = list(case.first.given)
-    if len(roots) != 1 or any(
-        op.role != "move" for view in (case.reference, case.candidate) for op in view.ops
-    ):
+    if len(roots) != 1 or not moves_only(case):
         return
-    x = case.first.given[roots[0]]
-    taken = case.probe({roots[0]: np.arange(x.size, dtype=np.float64).reshape(x.shape)})
-    reference, candidate = (_taken(one, x.size) for one in (taken.reference, taken.candidate))
-    if reference is None or candidate is None or reference == candidate:
-        return
-    (start, step, width), (start_now, step_now, width_now) = reference, candidate
-    if {step, step_now} != {1, 2} or width != width_now:
+    (root,) = roots
+    x = case.first.given[root]
+    taken = case.probe({root: np.arange(x.size, dtype=np.float64).reshape(x.shape)})
+    reference, candidate = (one.astype(np.int64) for one in (taken.reference, taken.candidate))
+    steps = _step(reference, x.size), _step(candidate, x.size)
+    if set(steps) != {1, 2} or reference.shape[-1] != candidate.shape[-1]:
         return
     names = {1: "a half", 2: "every other entry"}
     yield Explanation(
         "rope-pairing",
-        f"{names[step_now]} of the last axis of {width} is taken; "
-        f"the reference takes {names[step]}",
-        _every(roots[0], start_now, step_now, width),
-        _every(roots[0], start, step, width),
-        {"step": (step, step_now)},
+        f"{names[steps[1]]} of the last axis of {2 * reference.shape[-1]} is taken; "
+        f"the reference takes {names[steps[0]]}",
+        lambda trial: trial.given[root].ravel()[candidate],
+        lambda trial: trial.given[root].ravel()[reference],
+        {"step": steps},
     )
 
 
-def _taken(index: Array, size: int) -> tuple[int, int, int] | None:
-    """(start, step, width) if each row takes every `step`th entry, half of `width`."""
+def _step(index: Array, size: int) -> int:
+    """The step in which each row takes the entries of half an axis; 0 where it does not."""
     if index.ndim < 2 or index.shape[-1] < 2 or index.size * 2 != size:
-        return None
-    count = index.shape[-1]
-    rows = index.reshape(-1, count).astype(np.int64)
-    width = 2 * count
-    start, step = int(rows[0, 0]) % width, int(rows[0, 1] - rows[0, 0])
-    wanted = width * np.arange(len(rows))[:, None] + start + step * np.arange(count)
-    return (start, step, width) if np.array_equal(rows, wanted) else None
-
-
-def _every(root: int, start: int, step: int, width: int) -> Predict:
-    def predict(trial: Trial) -> Array:
-        rows = trial.given[root].reshape(-1, width)
-        taken = rows[:, start : start + step * (width // 2) : step]
-        return taken.reshape(trial.reference.shape)
-
-    return predict
+        return 0
+    rows = index.reshape(-1, index.shape[-1])
+    step = int(rows[0, 1] - rows[0, 0])
+    starts = rows[0, 0] + 2 * rows.shape[1] * np.arange(len(rows))
+    wanted = starts[:, None] + step * np.arange(rows.shape[1])
+    return step if np.array_equal(rows, wanted) else 0

@@ -1,12 +1,13 @@
-"""Values in another order: of axes, of channels, of pixels, of parts, of heads."""
+"""Values in another order: of axes, of channels, of pixels, of parts, of heads; given or read."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from parity.diagnosis.case import Case
+from parity.diagnosis.case import Case, index_along
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._arrange import (
     Arrangement,
@@ -14,7 +15,6 @@ from parity.diagnosis.causes._arrange import (
     alike,
     arrangement,
     holds_two_numbers,
-    index_along,
     of_index,
     same_bag_at_a_glance,
 )
@@ -33,8 +33,12 @@ from parity.diagnosis.causes._context import (
 )
 from parity.diagnosis.causes._limits import CHANNELS_COST, PARTS_JOINED
 from parity.diagnosis.causes._sides import sides
-from parity.diagnosis.causes.input_order import exchanged_kernels
+from parity.diagnosis.causes._substitution import with_value
+from parity.diagnosis.causes.combinators import first_that_fits
+from parity.diagnosis.causes.input_order import exchanged_kernels, kernels_in_words
 from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import RegionView
+from parity.matching.axis_order import Order
 from parity.operations import CONVOLUTIONS, PADS, SOFTMAXES
 from parity.tape import Array
 
@@ -176,7 +180,7 @@ def _swap_named(case: Case, order: Arrangement) -> tuple[str, str] | None:
     """Of places of an image that are exchanged: by kernels, or by an operation."""
     kernels = exchanged_kernels(case)
     if kernels:
-        return "spatial-swap", f"height and width of {', '.join(kernels.values())} are exchanged"
+        return "spatial-swap", kernels_in_words(kernels)
     if exchanges_places(case):
         return "spatial-swap", f"height and width are exchanged: {order}"
     return None
@@ -255,10 +259,7 @@ def _starts_of_parts(shapes: list[tuple[int, ...]], length: int) -> Iterator[set
 
 
 def _channel_axes(case: Case, shape: tuple[int, ...]) -> set[int]:
-    """The axes that may be channels: the last, and after the batch where images are near.
-
-    What a convolution reads has the framework's own layout: its other axes are places.
-    """
+    """The axes that may be channels; what a convolution reads has them where its framework has."""
     last = len(shape) - 1
     if last < 2 or not near_images(case):
         return {last}
@@ -284,3 +285,93 @@ def _axes_exchanged(order: Arrangement, shape: tuple[int, ...]) -> set[int]:
         if np.array_equal(index.transpose(axes), wanted):
             return {axis for i, axis in enumerate(axes) if axis != i}
     return set(range(len(shape)))
+
+
+# --- values that a region reads -------------------------------------------------------------------
+
+
+@cause("flatten-order", "head-split-order")
+def moved_otherwise(case: Case) -> Iterator[Explanation]:
+    """What a region computes with is reshaped or transposed otherwise before.
+
+    Looks like: tokens that hold numbers of several channels, where they should hold one place's.
+    Proof: the reference's operations on their inputs, moved as the candidate moves it, give the
+        candidate's value.
+    """
+    return first_that_fits(case, _moved_otherwise(case))
+
+
+def _moved_otherwise(case: Case) -> Iterator[Explanation]:
+    given, shapes = case.first.given, case.candidate.tape.values
+    for value in _moved(case.reference):
+        root = case.reference.tape.before_moves(value)
+        if root not in given or given[root].size < 2:
+            continue
+        shape = given[root].shape
+        places = {**given, root: np.arange(given[root].size, dtype=np.float64).reshape(shape)}
+        (own,) = case.reference_values(places, [value])
+        flat = own.ndim < len(shape)
+        for other in _moved(case.candidate):
+            if shapes[other].shape != own.shape:
+                continue
+            order = arrangement(own, *case.candidate_values(places, [other]))
+            if order is None or (isinstance(order, AxisOrder) and not flat):
+                continue  # no axis is split
+            yield Explanation(
+                "flatten-order" if flat else "head-split-order",
+                f"{shape} is made {own.shape} in another order: {order}",
+                with_value(case, value, order),
+            )
+
+
+def _moved(view: RegionView) -> list[int]:
+    """What mere moves in a region make for its computing operations."""
+    made = {value for op in view.ops if op.role == "move" for value in op.outputs}
+    read = dict.fromkeys(value for op in view.computing for value in op.inputs)
+    return [value for value in read if value in made]
+
+
+@cause("flatten-order", "head-split-order")
+def read_as_it_lies(case: Case) -> Iterator[Explanation]:
+    """An input lies in another order on the candidate's side, and is read as if it did not.
+
+    Looks like: a dense layer after a flatten whose result has nothing in common with the
+        reference's, from equal weights and equal images.
+    Proof: the reference's operations on its own input, laid out as the candidate's, give the
+        candidate's value.
+    """
+    return first_that_fits(case, _read_as_it_lies(case))
+
+
+def _read_as_it_lies(case: Case) -> Iterator[Explanation]:
+    tape = case.reference.tape
+    for value, entering in itertools.product(case.candidate_entering, case.entering):
+        pair, shape = case.repaired.pairs.get(value), tape.values[entering].shape
+        if pair is None or pair.order.identity or len(pair.order.fine) == len(shape):
+            continue  # transposed, and not flattened
+        if shape != case.candidate.tape.values[value].shape:
+            continue
+        if tape.before_moves(entering) != tape.before_moves(pair.reference):
+            continue  # another value altogether
+        rows = tape.values[pair.reference].shape
+        letters = _letters(pair.order, True), _letters(pair.order, False)
+        yield Explanation(
+            "flatten-order" if len(shape) == 2 else "head-split-order",
+            f"{rows} is flattened in another order than the weights expect: {letters[1]}",
+            with_value(case, entering, pair.order.apply, pair.reference),
+            parameters={"order": letters},
+        )
+
+
+def _letters(order: Order, straight: bool) -> str:
+    """The axes as they lie in the reference, or in the candidate in the same letters."""
+    rank = len(order.fine)
+    places, inner = "DHW"[5 - rank :], tuple(range(1, rank - 1))
+    names = "abcdefghij"[:rank]
+    if not 3 <= rank <= 5:
+        pass  # no images
+    elif order.axes == (0, rank - 1, *inner):
+        names = f"N{places}C"
+    elif order.axes == (0, *(axis + 1 for axis in inner), 1):
+        names = f"NC{places}"
+    return names if straight else "".join(names[axis] for axis in order.axes)

@@ -9,6 +9,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause, of_x
+from parity.diagnosis.causes._curves import sigmoid
 from parity.diagnosis.causes._substitution import (
     Axes,
     inside_reference,
@@ -96,11 +97,6 @@ def _of_sigmoid(case: Case) -> Iterator[Explanation]:
             yield Explanation(
                 "logits-vs-probabilities",
                 "probabilities are taken for logits: their sigmoid is taken once more",
-                with_value(case, value, _sigmoid),
+                with_value(case, value, sigmoid),
                 parameters={"taken for": ("probabilities", "logits")},
             )
-
-
-def _sigmoid(x: Array) -> Array:
-    result: Array = np.exp(-np.logaddexp(0.0, -x))
-    return result

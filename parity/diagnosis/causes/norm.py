@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes import Edit, Explanation, cause
 from parity.diagnosis.causes._attested import (
+    holds_repeated,
     is_added,
     is_factor,
     is_factor_less_one,
@@ -18,9 +21,8 @@ from parity.diagnosis.causes._attested import (
     of_no_effect,
     other_scale,
 )
-from parity.diagnosis.causes._limits import VECTORS_OF_A_NORM
-from parity.diagnosis.causes._norm_changes import Changes, edit_of, without_scale_or_one
-from parity.diagnosis.causes._weights import held, with_leaves
+from parity.diagnosis.causes._substitution import Axes, spell
+from parity.diagnosis.causes._weights import with_leaves
 from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.normalisation import (
     AffineMap,
@@ -30,11 +32,15 @@ from parity.diagnosis.normalisation import (
     describe,
     describe_local,
     of_form,
+    plain,
     same,
+    same_affine,
 )
 from parity.diagnosis.view import LeafView, RegionView
 from parity.operations import DIVISIONS, NORMS
 from parity.tape import Array
+
+Parameters = Mapping[str, tuple[Any, Any]]  # the reference's and the candidate's
 
 # Only to save time: without one of these nothing takes a mean or a root.
 _STATISTICAL = (
@@ -85,40 +91,39 @@ def affine_missing(case: Case) -> Iterator[Explanation]:
     """
     if len(case.first.inputs) != 1 or not is_standardised(case):
         return
+    view = case.reference
     vectors = [
         leaf
-        for leaf in case.reference.leaves
-        if _is_vector(leaf.array) and not _is_bias_of_product(case.reference, leaf)
+        for leaf in view.leaves
+        if is_vector(leaf.array) and not _is_bias_of_product(view, leaf)
     ][:6]
-    ones = [
-        (leaf, np.ones_like(leaf.array), "scale")
-        for leaf in vectors
-        if is_factor(case.reference, leaf)
-    ]
+    ones = [("scale", leaf, 1.0) for leaf in vectors if is_factor(view, leaf)]
     zeros = [
-        (leaf, np.zeros_like(leaf.array), "offset" if added else "scale")
+        ("offset" if added else "scale", leaf, 0.0)
         for leaf in vectors
-        if (added := is_added(case.reference, leaf)) or is_factor_less_one(case.reference, leaf)
+        if (added := is_added(view, leaf)) or is_factor_less_one(view, leaf)
     ]
-    single = [(one,) for one in (*ones, *zeros)]
-    double = [pair for pair in itertools.product(ones, zeros) if pair[0][0].id != pair[1][0].id]
+    pairs = (pair for pair in itertools.product(ones, zeros) if pair[0][1] is not pair[1][1])
+    tried = (*((one,) for one in (*ones, *zeros)), *pairs)
     yield from first_that_fits(
         case,
         (
             _without_affine(case, chosen)
-            for chosen in (*single, *double)
-            if not any(np.array_equal(leaf.array, array) for leaf, array, _ in chosen)
+            for chosen in tried
+            if not any((leaf.array == number).all() for _, leaf, number in chosen)
         ),
     )
 
 
-def _without_affine(case: Case, chosen: Sequence[tuple[LeafView, Array, str]]) -> Explanation:
-    missing = [what for _, _, what in chosen]
+def _without_affine(case: Case, chosen: tuple[tuple[str, LeafView, float], ...]) -> Explanation:
+    missing = [part for part, _, _ in chosen]
     return Explanation(
         "norm-affine-missing",
         f"what is normalised is used without the {' and '.join(missing)} that the reference "
         "applies",
-        with_leaves(case, {leaf.id: array for leaf, array, _ in chosen}),
+        with_leaves(
+            case, {leaf.id: np.full_like(leaf.array, number) for _, leaf, number in chosen}
+        ),
         parameters=dict.fromkeys(missing, (True, False)),
         cost=len(chosen) - 1,
         unproved=of_no_effect(case),
@@ -145,8 +150,11 @@ def local_response(case: Case) -> Iterator[Explanation]:
     length = case.first.x.shape[reference.axis]
     if min(reference.size, candidate.size) >= 2 * length - 1:
         return  # each takes in all: that is no local norm
-    pairs = zip(reference.parameters.items(), candidate.parameters.values(), strict=True)
-    stated = {name: (a, b) for (name, a), b in pairs if not np.isclose(a, b, 1e-9)}
+    pairs = {
+        name: (getattr(reference, name), getattr(candidate, name))
+        for name in ("size", "alpha", "beta", "bias")
+    }
+    stated = {name: pair for name, pair in pairs.items() if not np.isclose(*pair, 1e-9)}
     words = "; ".join(f"{name} {b:.6g}, the reference {a:.6g}" for name, (a, b) in stated.items())
     yield Explanation(
         "lrn-parameters",
@@ -160,23 +168,24 @@ def local_response(case: Case) -> Iterator[Explanation]:
 def _between_normalisations(
     case: Case, reference: Normalisation, candidate: Normalisation
 ) -> Iterator[Explanation]:
-    found = Changes(case, reference, candidate, reference)
-    if not (found.statistics() and found.scale() and found.offset()):
-        return
-    found.placement_and_epsilon()
-    kinds, parameters = found.kinds, found.parameters
-    if not kinds:
-        return
-    unproved = of_no_effect(case) if "norm-affine-missing" in kinds else ""
+    made, changes = reference, list[_Change]()
+    for step in (_statistics, _scale_and_offset, _epsilon):
+        changes += step(case, reference, made, candidate)
+        made = changes[-1].made if changes else reference
+    if not changes or not same_affine(made, candidate):
+        return  # the same, or something unknown differs
+    parameters = {name: pair for change in changes for name, pair in change.parameters.items()}
+    missing = any(change.kind == "norm-affine-missing" for change in changes)
+    unproved = of_no_effect(case) if missing else ""
     if not unproved and "epsilon" in parameters:
         unproved = other_scale(case.candidate, parameters["epsilon"][1])
     yield Explanation(
-        kinds[0],
-        f"normalisation with {'; '.join(found.words)}",
-        of_form(case, found.made),
+        changes[0].kind,
+        f"normalisation with {'; '.join(one.words or in_words(one.parameters) for one in changes)}",
+        of_form(case, made),
         of_form(case, reference),
         parameters,
-        edit_of(kinds, parameters),
+        edit_of(parameters),
         cost=len(parameters) - 1,
         unproved=unproved,
     )
@@ -188,19 +197,161 @@ def _between_scales(
     """The scale after an RMS norm, when only it is in view."""
     if not is_standardised(case) or not same(reference.offset, candidate.offset):
         return
-    changed = without_scale_or_one(case, reference.scale, candidate.scale)
-    if changed is None or changed[0] != "rmsnorm-offset":
+    kept = _scaled_by_one_more(case, reference.scale, candidate.scale)
+    if kept is None:
         return
-    kept = changed[1]["scale"]
     added = 1.0 if kept[0] == "w" else -1.0
     yield Explanation(
         "rmsnorm-offset",
         f"what is normalised is scaled by {kept[1]}, the reference scales by {kept[0]}",
         of_form(case, AffineMap(reference.scale + added, reference.offset)),
         of_form(case, reference),
-        changed[1],
+        {"scale": kept},
         evidence=("the candidate's scale less the reference's is the same 1 in every channel",),
     )
+
+
+# --- what has to be changed in the reference's norm -----------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Change:
+    """One thing that is changed; `made` is the reference's norm with it and all before it."""
+
+    kind: str
+    parameters: Parameters
+    made: Normalisation
+    words: str = ""
+
+
+def in_words(parameters: Parameters) -> str:
+    """Parameters of the candidate with the reference's."""
+    return "; ".join(f"{name} {b}, the reference {a}" for name, (a, b) in parameters.items())
+
+
+def edit_of(parameters: Parameters) -> Edit | None:
+    """The argument to change, where one does it."""
+    name = next(iter(parameters))
+    names = {"epsilon": ("epsilon", "eps"), "ddof": ("ddof", "correction")}.get(name)
+    if names is None or len(parameters) > 1:
+        return None
+    return Edit((), names, repr(parameters[name][0]))
+
+
+def _statistics(
+    case: Case, reference: Normalisation, made: Normalisation, candidate: Normalisation
+) -> Iterator[_Change]:
+    """What is averaged."""
+    a, b = reference.statistics, candidate.statistics
+    if a == b:
+        return
+    scale, least = reference.scale, reference.least
+    if reference.to_unit_length:  # the sum over other axes has another number of terms
+        scale = np.full_like(scale, b.count(scale.shape) ** -0.5)
+        least = candidate.least if least else least
+    made = replace(reference, statistics=b, scale=scale, least=least)
+    if a.centred != b.centred and a.axes == b.axes and a.groups == b.groups:
+        yield _Change("norm-not-centered", {"centred": (a.centred, b.centred)}, made)
+        return
+    if a.axes == b.axes:
+        yield _Change("norm-axis", {"groups": (a.groups, b.groups)}, made)
+        return
+    rank = reference.scale.ndim
+    was = spell(a.axes, rank)
+    if rank > case.first.reference.ndim:  # flattened in the reference: named as in the candidate
+        yield _Change("norm-axis", {"axis": (was, spell(b.axes, rank))}, made)
+        return
+    axes = {"axis": (was, _named(case, b.axes))}
+    here = _named(case, a.axes)
+    words = in_words(axes) + (f", which is {here} here" if here != was else "")
+    yield _Change("norm-axis", axes, made, words)
+
+
+def _named(case: Case, axes: Axes) -> int | Axes:
+    """Axes as a reader of the candidate's line counts them."""
+    named = sorted(map(case.candidate_axis, axes), key=lambda axis: (axis < 0, axis))
+    return named[0] if len(named) == 1 else tuple(named)
+
+
+def _scale_and_offset(
+    case: Case, reference: Normalisation, made: Normalisation, candidate: Normalisation
+) -> Iterator[_Change]:
+    if not same(made.scale, candidate.scale):
+        change = _scale(case, made, candidate)
+        if change is None:
+            return
+        yield change
+        made = change.made
+    bare = replace(made, offset=np.zeros_like(made.offset))
+    if not same_affine(made, candidate) and same_affine(bare, candidate):
+        words = "no offset, the reference has one"
+        yield _Change("norm-affine-missing", {"offset": (True, False)}, bare, words)
+
+
+def _scale(case: Case, made: Normalisation, candidate: Normalisation) -> _Change | None:
+    count = candidate.statistics.count(made.scale.shape)
+    bessel = float(np.sqrt((count - 1) / count)) if count > 1 else 1.0
+    for factor, ddof in ((bessel, (0, 1)), (1 / bessel, (1, 0))):
+        if bessel < 1 and same(made.scale * factor, candidate.scale):
+            scaled = replace(made, scale=made.scale * factor, least=made.least * factor)
+            return _Change("variance-ddof", {"ddof": ddof}, scaled)
+    whole = replace(made, scale=candidate.scale)
+    root = float(count) ** (0.5 if made.to_unit_length else -0.5)
+    if made.to_unit_length != candidate.to_unit_length and same(made.scale * root, candidate.scale):
+        kinds = ("sum", "mean") if made.to_unit_length else ("mean", "sum")
+        return _Change("reduction-kind", {"kind": kinds}, whole)
+    if same(candidate.scale, 1.0):
+        return _Change("norm-affine-missing", {"scale": (True, False)}, whole)
+    kept = _scaled_by_one_more(case, made.scale, candidate.scale)
+    return _Change("rmsnorm-offset", {"scale": kept}, whole) if kept else None
+
+
+def _scaled_by_one_more(case: Case, reference: Array, candidate: Array) -> tuple[str, str] | None:
+    """By what both sides scale, if by a weight and by 1 more."""
+    gap = candidate - reference
+    if not _constant(gap) or _constant(reference) or not same(np.abs(gap), 1.0):
+        return None
+    if gap.flat[0] < 0:
+        return "1 + w", "w"
+    # a weight of other numbers: 1 is added nowhere
+    return None if holds_repeated(case.candidate, candidate) else ("w", "1 + w")
+
+
+def _constant(array: Array) -> bool:
+    low, high = float(array.min()), float(array.max())
+    return high - low <= 1e-6 * max(abs(low), abs(high))
+
+
+def _epsilon(
+    case: Case, reference: Normalisation, made: Normalisation, candidate: Normalisation
+) -> Iterator[_Change]:
+    """The epsilon, and where it is added."""
+    both_show = made.least > 0 and candidate.least > 0
+    where = reference.where_epsilon_is, candidate.where_epsilon_is
+    if made.placement != candidate.placement:
+        made = replace(made, placement=candidate.placement).with_epsilon(made.epsilon)
+        if both_show:
+            words = f"epsilon {where[1]}, the reference {where[0]}"
+            places = {"placement": (reference.placement, candidate.placement)}
+            yield _Change("norm-epsilon-placement", places, made, words)
+    if same(made.least, candidate.least):
+        return
+    ratio = reference.epsilon / made.epsilon if made.epsilon else 1.0
+    epsilons = reference.epsilon, plain(candidate.epsilon * ratio)
+    # where one side's is too small to show, the place of the other's is given
+    was, now = (
+        (f"{epsilon:g}" if both_show else f"{epsilon:g} {place}")
+        if epsilon or both_show
+        else "none that shows"
+        for epsilon, place in zip(epsilons, where, strict=True)
+    )
+    made = made.with_epsilon(candidate.epsilon)
+    yield _Change(
+        "norm-epsilon", {"epsilon": epsilons}, made, f"epsilon {now}, the reference {was}"
+    )
+
+
+# --- what both sides compute ----------------------------------------------------------------------
 
 
 @lru_cache(maxsize=4)
@@ -225,22 +376,9 @@ def _has_single_input(case: Case) -> bool:
     return floating and len(first.given) == len(first.inputs) == len(shapes) == 1
 
 
-def vectors_of(case: Case) -> list[Array]:
-    """The parameters and constants of both sides with one axis, none twice.
-
-    And what is made of them before an operation reads it: a variance may be kept as its logarithm.
-    """
-    found: list[Array] = []
-    for leaf in (*held(case, as_candidate=False), *held(case, as_candidate=True)):
-        flat = leaf.array.ravel()
-        if _is_vector(leaf.array) and not any(np.array_equal(flat, other) for other in found):
-            found.append(flat)
-    return found[:VECTORS_OF_A_NORM]
-
-
 def _is_bias_of_product(view: RegionView, leaf: LeafView) -> bool:
     """Whether the operation that reads a vector has a kernel, or adds it to what has one."""
-    kernels = {one.id for one in view.leaves if one.array.ndim > 1 and not _is_vector(one.array)}
+    kernels = {one.id for one in view.leaves if one.array.ndim > 1 and not is_vector(one.array)}
     products = {
         value
         for op in view.ops
@@ -254,5 +392,5 @@ def _is_bias_of_product(view: RegionView, leaf: LeafView) -> bool:
     )
 
 
-def _is_vector(array: Array) -> bool:
+def is_vector(array: Array) -> bool:
     return array.dtype.kind == "f" and 1 < array.size == max(array.shape, default=0)

@@ -110,11 +110,7 @@ def extra(case: Case) -> Iterator[Explanation]:
 
 
 def _is_told(left_out: list[Op]) -> str:
-    """Why operations may be right whose last ones give a distribution's parameters.
-
-    A distribution takes the softmax of logits itself; by which other parameters it is given is
-    parity's own affair.
-    """
+    """Why operations that make a distribution's parameters may be right: it may take others."""
     told = [op for op in left_out if isinstance(op.call, Told) and "softmax" not in op.kind]
     if told and len(told) < len(left_out):
         return f"what is compared there is the {told[0].kind}, which the other model gives itself"
@@ -122,11 +118,7 @@ def _is_told(left_out: list[Op]) -> str:
 
 
 def _is_of_shared_weights(case: Case, left_out: list[Op]) -> str:
-    """Why what the candidate adds may be amiss, and not that it is added.
-
-    It is made, before any input, of matrices that the reference has as well, as the first step of
-    a recurrence makes it of its state.
-    """
+    """Why what the candidate adds may be amiss, as a first state: it is made of shared matrices."""
     known = matrices(case.repaired.reference)
     for op in left_out:
         for value in op.inputs:
@@ -166,11 +158,7 @@ def _brought_in(inside: Inside, source: int, left_out: list[Op]) -> str:
 
 
 def _has_it(other: Inside, own: Inside, left_out: list[Op]) -> str:
-    """Why an operation may not be what one side has and the other has not; "" if it is.
-
-    The other side computes the same kind elsewhere, may have it inside a kernel of its own, or has
-    it with bounds that nothing reaches on these inputs.
-    """
+    """Why an operation may not be one side's alone: the other has it, or a kernel with it."""
     empty = not other.view.computing  # what it computes there may lie behind its end
     candidate, reference = (
         Counter(op.word for op in (*near(inside), *(inside.view.readers() if empty else ())))
@@ -217,11 +205,7 @@ def _gives_constants(inside: Inside, left_out: list[Op]) -> str:
 
 
 def _bypasses(inside: Inside) -> Iterator[tuple[int, int, list[Op]]]:
-    """Values, others of their shape that they are made of, and what lies between; the least first.
-
-    Yields:
-        The id of a value, of the one that may stand in its place, and the operations between.
-    """
+    """Values, what may stand in their place, and what lies between, the least of it first."""
     found = []
     for value, source in inside.derived():
         made = inside.array(value)

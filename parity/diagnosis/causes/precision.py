@@ -16,6 +16,8 @@ from parity.diagnosis.causes._limits import ROUNDED_CONSTANT, SAME_CONSTANT
 from parity.diagnosis.normalisation import plain
 from parity.tape import Array
 
+_BITS = {"float16": 11, "bfloat16": 8}
+
 
 def _plus(x: Array, shape: tuple[int, ...], constant: float) -> Array:
     return x.reshape(shape) + constant
@@ -84,14 +86,9 @@ def _factor(x: Array, y: Array) -> float | None:
 
 def _rounded_to(constant: float, other: float) -> str | None:
     """In what way the second is the first, rounded."""
-    half = np.float32(other)
-    with np.errstate(over="ignore"):
-        if half == np.float16(constant):
-            return "the 11 bits of float16"
-    bits = int(np.float32(constant).view(np.uint32))
-    nearest = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) << 16
-    if half == np.uint32(nearest).view(np.float32):
-        return "the 8 bits of bfloat16"
+    for name, narrow in to_half_precision(np.array([constant])):
+        if narrow[0] == np.float32(other):
+            return f"the {_BITS[name]} bits of {name}"
     for digits in range(2, 7):
         # cut off or rounded: either way within one unit of the last digit
         unit = 10.0 ** (np.floor(np.log10(abs(constant))) - digits + 1)
@@ -104,6 +101,16 @@ def _rounded_to(constant: float, other: float) -> str | None:
         # two digits may be alike by chance, as of 3 and 3.01: more of them have to be left out
         return f"{digits} digits" if digits > 3 or _digits(constant) > digits + 1 else None
     return None
+
+
+def to_half_precision(array: Array) -> Iterator[tuple[str, Array]]:
+    """An array rounded to either format of half precision, in float32, and the format's name."""
+    single = array.astype(np.float32)
+    with np.errstate(over="ignore"):
+        yield "float16", single.astype(np.float16).astype(np.float32)
+    bits = single.view(np.uint32).astype(np.uint64)
+    nearest = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) << 16
+    yield "bfloat16", nearest.astype(np.uint32).view(np.float32)
 
 
 def _digits(number: float) -> int:

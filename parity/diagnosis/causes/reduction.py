@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
+
+import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._arrange import holds_two_numbers
-from parity.diagnosis.causes._limits import PLAIN_REDUCTION
-from parity.diagnosis.causes._reduced import OtherReduction, axis_edit, by_count, changes, mixed
-from parity.diagnosis.causes._substitution import spell
+from parity.diagnosis.causes._limits import ELEMENTS_OF_A_SUM, PLAIN_REDUCTION
+from parity.diagnosis.causes._reduced import OtherReduction, axis_edit, changes, reductions
+from parity.diagnosis.causes._substitution import inside_reference, spell, varies, with_value
+from parity.diagnosis.causes.combinators import all_that_fit, first_that_fits
 from parity.diagnosis.causes.distribution import is_log_probability
 from parity.diagnosis.causes.distributional import is_weighted
 from parity.diagnosis.causes.dueling import centres_advantages
+from parity.diagnosis.trial import Trial
+from parity.tape import Array
 
 
 @cause("reduction-axis", "reduction-kind", "reduction-missing")
@@ -29,31 +35,53 @@ def reduction(case: Case) -> Iterator[Explanation]:
         one = change.reduction
         if centres_advantages(case, one) or is_log_probability(case, one.source):
             continue
-        if is_weighted(case, one) and change.kind == one.kind:
+        if change.is_of_axes and is_weighted(case, one):
             continue
-        yield replace(_explanation(case, change), unproved=_of_two_numbers(case, one.source))
-    for one, some, predict in mixed(case):
-        rank = len(case.reference.tape.values[one.source].shape)
-        other = "mean" if one.kind == "sum" else "sum"
-        mixture = f"{other} over axis {spell(some, rank)}, {one.kind} over the rest"
-        yield Explanation(
-            "reduction-kind",
-            f"{mixture}; the reference takes the {one.kind} over axis {spell(one.axes, rank)}",
-            predict,
-            parameters={"kind": (one.kind, mixture)},
-            cost=PLAIN_REDUCTION,
-        )
-    kinds = by_count(case)
-    if kinds is not None:
-        ratio = float(case.first.x.size // case.first.reference.size)
-        factor = ratio if kinds[1] == "sum" else 1 / ratio
-        yield Explanation(
-            "reduction-kind",
-            f"the {kinds[1]} is taken; the reference takes the {kinds[0]}",
-            lambda trial: trial.reference * factor,
-            parameters={"kind": kinds},
-            cost=PLAIN_REDUCTION,
-        )
+        yield _explanation(case, change)
+    yield from all_that_fit(case, _mixed(case))
+    yield from first_that_fits(case, _by_count(case))
+
+
+def _mixed(case: Case) -> Iterator[Explanation]:
+    """Sums of which the candidate takes the mean over some of the axes, or the other way round."""
+    tape = case.reference.tape
+    for one in reductions(inside_reference(case)):
+        shape = tape.values[one.source].shape
+        other = {"mean": "sum", "sum": "mean"}.get(one.kind)
+        counts = range(1, len(one.axes)) if other else ()
+        for some in (some for n in counts for some in itertools.combinations(one.axes, n)):
+            size = float(np.prod([shape[axis] for axis in some]))
+            factor = 1 / size if one.kind == "sum" else size
+            mixture = f"{other} over axis {spell(some, len(shape))}, {one.kind} over the rest"
+            yield _of_kind(
+                f"{mixture}; the reference takes the {one.kind} over axis "
+                f"{spell(one.axes, len(shape))}",
+                with_value(case, one.value, partial(np.multiply, factor)),
+                (one.kind, mixture),
+            )
+
+
+def _by_count(case: Case) -> Iterator[Explanation]:
+    """Sum and mean where the loss is one operation: their ratio is the number of elements."""
+    first = case.first
+    if first.reference.shape != first.candidate.shape or not varies(first.x):
+        return
+    count = first.x.size // max(first.reference.size, 1)
+    if count < ELEMENTS_OF_A_SUM or any(reductions(inside_reference(case))):
+        return
+    for kinds, factor in ((("sum", "mean"), 1 / count), (("mean", "sum"), float(count))):
+        text = f"the {kinds[1]} is taken; the reference takes the {kinds[0]}"
+        yield _of_kind(text, partial(_multiplied, factor), kinds)
+
+
+def _multiplied(factor: float, trial: Trial) -> Array:
+    return trial.reference * factor
+
+
+def _of_kind(summary: str, predict: Predict, kinds: tuple[str, str]) -> Explanation:
+    return Explanation(
+        "reduction-kind", summary, predict, parameters={"kind": kinds}, cost=PLAIN_REDUCTION
+    )
 
 
 def _of_two_numbers(case: Case, source: int) -> str:
@@ -65,26 +93,16 @@ def _of_two_numbers(case: Case, source: int) -> str:
 def _explanation(case: Case, change: OtherReduction) -> Explanation:
     one, (reference, candidate) = change.reduction, change.named
     over = "" if reference == () else f" over axis {reference}"
-    if change.kind == one.kind:
-        return Explanation(
-            "reduction-axis",
-            f"{one.kind} over axis {candidate}; the reference takes it over axis {reference}",
-            change.predict,
-            parameters={"axis": (reference, candidate)},
-            edit=axis_edit(case, one, adds=False),
-            cost=PLAIN_REDUCTION,
-        )
-    missing = change.kind == "none"
-    if missing:
+    kind, edit = "reduction-kind", None
+    if change.is_of_axes:
+        kind, edit = "reduction-axis", axis_edit(case, one, adds=False)
+        text = f"{one.kind} over axis {candidate}; the reference takes it over axis {reference}"
+    elif change.kind == "none":
+        kind = "reduction-missing"
         text = f"what the reference takes the {one.kind} of{over} is not reduced"
     elif reference in ((), candidate):
         text = f"the {change.kind}{over}; the reference takes the {one.kind}"
     else:
         text = f"the {change.kind} over axis {candidate}; the reference takes the {one.kind}{over}"
-    return Explanation(
-        "reduction-missing" if missing else "reduction-kind",
-        text,
-        change.predict,
-        parameters={"kind": (one.kind, change.kind)},
-        cost=PLAIN_REDUCTION,
-    )
+    unproved = _of_two_numbers(case, one.source)
+    return change.explained(kind, text, edit=edit, cost=PLAIN_REDUCTION, unproved=unproved)

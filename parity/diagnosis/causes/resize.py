@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -17,9 +18,34 @@ from parity.diagnosis.trial import Trial
 from parity.operations import POOLS, RESIZES
 from parity.tape import Array
 
-_CUBIC = {"cubic": -0.75, "cubic (a = -0.5)": -0.5}
-_COORDINATES = ("half-pixel", "asymmetric", "align-corners")
-_ROUNDINGS = ("floor", "half down", "half up", "ceil")
+_ROUNDINGS: Mapping[str, Callable[[Array], Array]] = {
+    "floor": np.floor,
+    "half down": lambda at: np.ceil(at - 0.5),
+    "half up": lambda at: np.floor(at + 0.5),
+    "ceil": np.ceil,
+}
+
+
+def _linear(distance: Array) -> Array:
+    return np.asarray(np.maximum(1 - np.abs(distance), 0.0))
+
+
+def _cubic(distance: Array, a: float = -0.5) -> Array:
+    """Keys' cubic kernel."""
+    d = np.abs(distance)
+    near = (a + 2) * d**3 - (a + 3) * d**2 + 1
+    far = a * (d**3 - 5 * d**2 + 8 * d - 4)
+    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
+
+
+# what a pixel counts in a sample, by its distance
+_KERNELS: Mapping[str, Callable[[Array], Array]] = {
+    "linear": _linear,
+    "cubic": partial(_cubic, a=-0.75),
+    "cubic (a = -0.5)": _cubic,
+    "antialiased linear": _linear,
+    "antialiased cubic": _cubic,
+}
 _TO_THE_NEAREST = "to the nearest"  # where no sample lies half way
 _USUAL = {  # of nearest neighbours
     "half-pixel": ("half down", "half up", "floor"),
@@ -70,8 +96,7 @@ def resized(case: Case) -> Iterator[Explanation]:
     if not (all(x.shape[axis] <= end.shape[axis] for axis in axes) or _resizes(case)):
         return  # a mean over all pixels, or one of them that was chosen
     reference, candidate = (
-        [one for one in _all() if _fits(one, x, value, axes)]
-        for value in (end, case.first.candidate)
+        [one for one in _ALL if _fits(one, x, value, axes)] for value in (end, case.first.candidate)
     )
     if not reference or not candidate:
         return
@@ -79,34 +104,37 @@ def resized(case: Case) -> Iterator[Explanation]:
     a, b = (_as_far_as_seen(one, x, end, axes) for one in min(pairs, key=lambda p: _unlike(*p)))
     if a == b:
         return
-    named = {"coordinates": (a.coordinates, b.coordinates)}
-    if a.rounding != b.rounding:
-        named["rounding"] = a.rounding, b.rounding
+    kind = "resize-rounding" if a.rounding != b.rounding else "resize-coordinates"
+    text, parameters = f"{b}; the reference is {a}", _differing(a, b, ("coordinates", "rounding"))
     if a.method != b.method:
-        kind, named["method"] = "resize-method", (a.method, b.method)
-        named.pop("rounding", None)
-    else:
-        kind = "resize-rounding" if a.rounding != b.rounding else "resize-coordinates"
-    alike = [_of_one_method(a, reference), _of_one_method(b, candidate)]
-    if kind == "resize-method":  # of formulas that give the same, none is stated
-        named = {
-            name: pair
-            for name, pair in named.items()
-            if all(len({getattr(one, name) for one in side}) == 1 for side in alike)
-        }
-    parameters = {name: pair for name, pair in named.items() if pair[0] != pair[1]}
-    corners = "align-corners" in named.get("coordinates", ())
+        sides = (
+            [one for one in fitting if one.method == chosen.method]
+            for chosen, fitting in ((a, reference), (b, candidate))
+        )
+        was, now = sides
+        kind, text = "resize-method", f"{_in_words(now)}; the reference is {_in_words(was)}"
+        # of formulas that give the same, none is stated
+        sure = (
+            name
+            for name in ("coordinates", "method")
+            if all(len({getattr(one, name) for one in side}) == 1 for side in (was, now))
+        )
+        parameters = _differing(a, b, sure)
+    corners = "align-corners" in parameters.get("coordinates", ())
     yield Explanation(
         kind,
-        f"{b}; the reference is {a}"
-        if kind != "resize-method"
-        else f"{_in_words(alike[1])}; the reference is {_in_words(alike[0])}",
+        text,
         _predict(b, axes),
         _predict(a, axes),
         parameters,
         Edit((), ("align_corners",), repr(a.coordinates == "align-corners")) if corners else None,
         unproved=_pooled(case),
     )
+
+
+def _differing(a: Resize, b: Resize, names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    pairs = {name: (getattr(a, name), getattr(b, name)) for name in names}
+    return {name: (was, now) for name, (was, now) in pairs.items() if was != now}
 
 
 def _resizes(case: Case) -> bool:
@@ -116,10 +144,6 @@ def _resizes(case: Case) -> bool:
         return True
     tables = [one for view in (case.reference, case.candidate) for one in view.leaves]
     return any(one.array.ndim > 1 and one.array.dtype.kind == "f" for one in tables)
-
-
-def _of_one_method(one: Resize, fitting: Sequence[Resize]) -> list[Resize]:
-    return [other for other in fitting if other.method == one.method]
 
 
 def _in_words(alike: Sequence[Resize]) -> str:
@@ -147,16 +171,18 @@ def _pooled(case: Case) -> str:
     return f"{pools[0]} is computed there, which gives the same at some sizes" if pools else ""
 
 
-def _all() -> Iterator[Resize]:
-    for coordinates in _COORDINATES:
-        yield Resize("linear", coordinates)
-        for rounding in _ROUNDINGS:
-            yield Resize("nearest", coordinates, rounding)
-        for method in _CUBIC:
-            yield Resize(method, coordinates)
-    yield Resize("area", "half-pixel")
-    yield Resize("antialiased linear", "half-pixel")
-    yield Resize("antialiased cubic", "half-pixel")
+_ALL = (
+    *(
+        one
+        for coordinates in ("half-pixel", "asymmetric", "align-corners")
+        for one in (
+            Resize("linear", coordinates),
+            *(Resize("nearest", coordinates, rounding) for rounding in _ROUNDINGS),
+            *(Resize(method, coordinates) for method in ("cubic", "cubic (a = -0.5)")),
+        )
+    ),
+    *(Resize(one, "half-pixel") for one in ("area", "antialiased linear", "antialiased cubic")),
+)
 
 
 def _unlike(a: Resize, b: Resize) -> int:
@@ -209,38 +235,15 @@ def samples(pixels: int, count: int, one: Resize) -> Array:
     else:
         at = i * ((pixels - 1) / max(count - 1, 1))
     if one.method == "nearest":
-        at = np.round(at, 9)  # what is a whole number is one
-        rounded = {
-            "floor": np.floor(at),
-            "half down": np.ceil(at - 0.5),
-            "half up": np.floor(at + 0.5),
-            _TO_THE_NEAREST: np.floor(at + 0.5),
-            "ceil": np.ceil(at),
-        }[one.rounding]
-        return _taps(pixels, [(rounded, np.ones(count))])
+        rounded = _ROUNDINGS.get(one.rounding, _ROUNDINGS["half up"])
+        # what is a whole number is one
+        return _taps(pixels, [(rounded(np.round(at, 9)), np.ones(count))])
+    kernel = _KERNELS[one.method]
     if one.method.startswith("antialiased"):
-        distance = (np.arange(pixels) - at[:, None]) / max(scale, 1.0)
-        weights = (
-            np.maximum(1 - np.abs(distance), 0)
-            if "linear" in one.method
-            else _cubic(distance, -0.5)
-        )
-        result: Array = weights / weights.sum(1, keepdims=True)
-        return result
-    low = np.floor(np.clip(at, 0, pixels - 1) if one.method == "linear" else at)
-    part = (np.clip(at, 0, pixels - 1) if one.method == "linear" else at) - low
-    if one.method == "linear":
-        return _taps(pixels, [(low, 1 - part), (low + 1, part)])
-    a = _CUBIC[one.method]
-    return _taps(pixels, [(low + k, _cubic(part - k, a)) for k in (-1, 0, 1, 2)])
-
-
-def _cubic(distance: Array, a: float) -> Array:
-    """Keys' cubic kernel."""
-    d = np.abs(distance)
-    near = (a + 2) * d**3 - (a + 3) * d**2 + 1
-    far = a * (d**3 - 5 * d**2 + 8 * d - 4)
-    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
+        weights = kernel((np.arange(pixels) - at[:, None]) / max(scale, 1.0))
+        return np.asarray(weights / weights.sum(1, keepdims=True))
+    low = np.floor(at)
+    return _taps(pixels, [(low + k, kernel(at - low - k)) for k in (-1, 0, 1, 2)])
 
 
 def _taps(pixels: int, taps: list[tuple[Array, Array]]) -> Array:

@@ -32,18 +32,16 @@ from parity.operations import EXPONENTIALS, SOFTMAXES
 from parity.tape import Array
 
 
-def softmax(x: Array, axes: Axes) -> Array:
-    """exp(x) / sum(exp(x)) over `axes`, in float64."""
-    e = np.exp(x - x.max(axis=axes, keepdims=True))
-    result: Array = e / e.sum(axis=axes, keepdims=True)
-    return result
-
-
 def log_softmax(x: Array, axes: Axes) -> Array:
     """Logarithm of softmax, x - log(sum(exp(x))) over `axes`, in float64."""
     shifted = x - x.max(axis=axes, keepdims=True)
     result: Array = shifted - np.log(np.exp(shifted).sum(axis=axes, keepdims=True))
     return result
+
+
+def softmax(x: Array, axes: Axes) -> Array:
+    """exp(x) / sum(exp(x)) over `axes`, in float64."""
+    return np.asarray(np.exp(log_softmax(x, axes)))
 
 
 _COMPUTING = SOFTMAXES | EXPONENTIALS | {"cross_entropy"}  # the operations that compute a softmax
@@ -62,7 +60,8 @@ def softmax_axis(case: Case) -> Iterator[Explanation]:
     x = case.first.x
     if x.shape != case.first.reference.shape or x.ndim < 2:
         return
-    yield from itertools.islice(_flattened_on_one_side(case), 1)
+    flattened = (found for name in FORMS for found in _flattened_on_one_side(case, name))
+    yield from itertools.islice(flattened, 1)
     for name, form in FORMS.items():
         yield from other_parameter(
             case, form, partial(_axes, case, name), partial(_over_other_axes, case, name)
@@ -96,35 +95,30 @@ def _over_other_axes(case: Case, name: str, reference: Axes, candidate: Axes) ->
     )
 
 
-def _flattened_on_one_side(case: Case) -> Iterator[Explanation]:
+def _flattened_on_one_side(case: Case, name: str) -> Iterator[Explanation]:
     """The softmax of what only one side has flattened, both in the shape of more axes."""
-    order, first = case.order, case.first
-    if order is None or len(order.fine) == sum(n > 1 for n in first.x.shape):
+    order = case.order
+    if order is None or not order.identity:
         return
     shape = order.fine
-    for name in FORMS if order.identity else ():
-        split = partial(_split, name, shape)
-        solve = partial(_over_split, name, shape)
-        for found in other_parameter(case, split, solve, partial(_claim_split, name, shape)):
-            axes = found.parameters["axis"]
-            if isinstance(axes[0], tuple) != isinstance(axes[1], tuple):
-                yield found
+    if len(shape) == sum(n > 1 for n in case.first.x.shape):
+        return
 
+    def form(x: Array, axes: Axes) -> Array:
+        return FORMS[name](x.reshape(shape), axes).reshape(x.shape)
 
-def _split(name: str, shape: tuple[int, ...], x: Array, axes: Axes) -> Array:
-    return FORMS[name](x.reshape(shape), axes).reshape(x.shape)
+    def claim(*both: Axes) -> Explanation:
+        axes = spell(both[0], len(shape)), spell(both[1], len(shape))
+        text = f"{name} over axis {axes[1]} of {shape}; the reference takes axis {axes[0]}"
+        return Explanation("softmax-flattened", text, parameters={"axis": axes})
 
+    def solve(x: Array, y: Array) -> Axes | None:
+        return _over(x.reshape(shape), y.reshape(shape), name)
 
-def _over_split(name: str, shape: tuple[int, ...], x: Array, y: Array) -> Axes | None:
-    return _over(x.reshape(shape), y.reshape(shape), name)
-
-
-def _claim_split(
-    name: str, shape: tuple[int, ...], reference: Axes, candidate: Axes
-) -> Explanation:
-    axes = spell(reference, len(shape)), spell(candidate, len(shape))
-    text = f"{name} over axis {axes[1]} of {shape}; the reference takes axis {axes[0]}"
-    return Explanation("softmax-flattened", text, parameters={"axis": axes})
+    for found in other_parameter(case, form, solve, claim):
+        axes = found.parameters["axis"]
+        if isinstance(axes[0], tuple) != isinstance(axes[1], tuple):
+            yield found
 
 
 def _over(x: Array, y: Array, name: str) -> Axes | None:
@@ -200,14 +194,7 @@ def softmax_temperature(case: Case) -> Iterator[Explanation]:
         return
     for name in FORMS:
         for axes in sums(case.first.reference, name):
-            found = list(
-                other_parameter(
-                    case,
-                    partial(_tempered, name=name, axes=axes),
-                    partial(_temperature, name=name, axes=axes),
-                    partial(_at_another_temperature, name),
-                )
-            )
+            found = list(_at_another_temperature(case, name, axes))
             yield from found
             if found:
                 return
@@ -215,12 +202,31 @@ def softmax_temperature(case: Case) -> Iterator[Explanation]:
         yield from other_parameter(case, np.divide, _divisor, partial(_divided, case))
 
 
-def _at_another_temperature(name: str, reference: float, candidate: float) -> Explanation:
-    return Explanation(
-        "softmax-temperature",
-        f"{name} of the logits over {candidate:g}; the reference divides them by {reference:g}",
-        parameters={"temperature": (reference, candidate)},
-    )
+def _at_another_temperature(case: Case, name: str, axes: Axes) -> Iterator[Explanation]:
+    def form(x: Array, temperature: float) -> Array:
+        return FORMS[name](x / temperature, axes)
+
+    def solve(x: Array, y: Array) -> float | None:
+        """Both logarithms are in proportion."""
+        with np.errstate(all="ignore"):
+            logs = np.log(y) if name == "softmax" else y
+        if not np.isfinite(logs).all():
+            return None
+        centred = x - x.mean(axis=axes, keepdims=True)
+        slope = float(np.vdot(centred, logs - logs.mean(axis=axes, keepdims=True)))
+        square = float(np.vdot(centred, centred))
+        if slope <= 0 or not square or not close(form(x, square / slope), y):
+            return None
+        return _written(square / slope)
+
+    def claim(reference: float, candidate: float) -> Explanation:
+        return Explanation(
+            "softmax-temperature",
+            f"{name} of the logits over {candidate:g}; the reference divides them by {reference:g}",
+            parameters={"temperature": (reference, candidate)},
+        )
+
+    return other_parameter(case, form, solve, claim)
 
 
 def _divided(case: Case, reference: float, candidate: float) -> Explanation:
@@ -276,24 +282,6 @@ def _is_softmax_of(logits: Array, array: Array) -> bool:
             if not even.all() and close(np.where(hidden, 0.0, found), np.where(hidden, 0.0, array)):
                 return True
     return False
-
-
-def _tempered(x: Array, temperature: float, name: str, axes: Axes) -> Array:
-    return FORMS[name](x / temperature, axes)
-
-
-def _temperature(x: Array, y: Array, name: str, axes: Axes) -> float | None:
-    """The temperature at which a softmax of x is y: both logarithms are in proportion."""
-    with np.errstate(all="ignore"):
-        logs = np.log(y) if name == "softmax" else y
-    if not np.isfinite(logs).all():
-        return None
-    centred = x - x.mean(axis=axes, keepdims=True)
-    slope = float(np.vdot(centred, logs - logs.mean(axis=axes, keepdims=True)))
-    square = float(np.vdot(centred, centred))
-    if slope <= 0 or not square or not close(_tempered(x, square / slope, name, axes), y):
-        return None
-    return _written(square / slope)
 
 
 def _written(exact: float) -> float:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -74,17 +74,12 @@ def groups(case: Case) -> Iterator[Explanation]:
         repeated (or cut) to fit them, gives the candidate's value.
     """
     reference, candidate = (site_of(side) for side in sides(case))
-    if (
-        reference is None
-        or candidate is None
-        or reference.kernel is None
-        or candidate.kernel is None
-    ):
+    if reference is None or candidate is None:
         return
     numbers = reference.slide.groups, candidate.slide.groups
     if numbers[0] == numbers[1] or {reference.slide.kind, candidate.slide.kind} != {"conv"}:
         return
-    if not _is_repeated(reference.kernel, candidate.kernel):
+    if not _begins_alike(reference.kernel, candidate.kernel):
         return
     x = _base(reference, case.first)
     slide = _slide_of(reference.side, reference, reference, x)
@@ -102,21 +97,23 @@ def groups(case: Case) -> Iterator[Explanation]:
     )
 
 
-def _is_repeated(one: Array, other: Array) -> bool:
+def _begins_alike(one: Array | None, other: Array | None) -> bool:
     """Whether of two kernels one is the other repeated along its input channels, or begins so."""
-    wide, narrow = sorted((one, other), key=lambda kernel: -kernel.shape[1])
-    repeats, rest = divmod(wide.shape[1], narrow.shape[1])
-    repeated = np.concatenate([narrow] * repeats, 1)
-    if rest or repeated.shape != wide.shape:
+    if one is None or other is None:
         return False
-    begins = wide[:, : narrow.shape[1]]
-    return same(repeated, wide) or same(narrow, begins)
+    wide, narrow = sorted((one, other), key=lambda kernel: -kernel.shape[1])
+    channels = narrow.shape[1]
+    return wide.shape[1] % channels == 0 and same(narrow, wide[:, :channels])
 
 
 # --- what differs ---------------------------------------------------------------------------------
 
 Pads = tuple[tuple[int, int], ...]
 BothSides = tuple[Any, Any]  # the reference's, the candidate's
+_STEPS = {
+    "dilation": ("dilations", "dilation_rate", "dilate", "dilation"),
+    "stride": ("strides", "stride"),
+}
 _COUNTED = {
     "all": "all places of the window",
     "inside": "those inside the image",
@@ -130,24 +127,28 @@ def _difference(
     """What differs between two slides: the cause that says most, with all that goes with it."""
     both = reference, candidate
     shown = [i for i, n in enumerate(space) if n > 1 or reference.size[i] > 1] or [0]
-    stated = (_stated(one, site, space) for one, site in zip(both, sites, strict=True))
-    padding = _pair(tuple(one[i] for i in shown) for one in stated)
+
+    def pair(one: Sequence[Any], other: Sequence[Any]) -> BothSides:
+        return tuple(one[i] for i in shown), tuple(other[i] for i in shown)
+
     steps = {
-        name: _pair(tuple(getattr(one, name)[i] for i in shown) for one in both)
-        for name in ("dilation", "stride")
+        "dilation": pair(reference.dilation, candidate.dilation),
+        "stride": pair(reference.stride, candidate.stride),
+        "padding": pair(*(_stated(*one, space) for one in zip(both, sites, strict=True))),
     }
-    parameters = {name: pair for name, pair in steps.items() if pair[0] != pair[1]}
-    if parameters:
-        kind = next(iter(parameters))
-        if padding[0] != padding[1]:
-            parameters["padding"] = padding
-        return _explanation(kind, parameters, edit=_edit(kind, parameters[kind][0]))
-    places = [_places(one, space) for one in both]
+    parameters = {name: (was, now) for name, (was, now) in steps.items() if was != now}
+    kind = next(iter(parameters), "")
+    if kind in _STEPS:
+        was = parameters[kind][0]
+        edit = Edit((), _STEPS[kind], repr(was[0] if len(set(was)) == 1 else was))
+        return _explanation(kind, parameters, edit=edit)
+    places = [one.places(space) for one in both]
     before = [[b for b, _ in one.pads] for one in both]
     if before[0] != before[1] or places[0] != places[1]:
-        return _difference_of_pads(reference.kind, before, places, padding)
+        return _difference_of_pads(reference.kind, before, places, steps["padding"])
     if reference.fill != candidate.fill:
-        return _explanation("padding-value", {"value": _pair(_written(one.fill) for one in both)})
+        values = _written(reference.fill), _written(candidate.fill)
+        return _explanation("padding-value", {"value": values})
     if reference.counted != candidate.counted:
         return _explanation(
             "count-include-pad",
@@ -178,11 +179,6 @@ def _difference_of_pads(
     return _explanation("padding-asymmetry" if asymmetric else "padding-size", {"padding": padding})
 
 
-def _pair(numbers: Iterable[Any]) -> BothSides:
-    first, second = numbers
-    return first, second
-
-
 def _explanation(
     kind: str, parameters: Mapping[str, BothSides], summary: str = "", edit: Edit | None = None
 ) -> Explanation:
@@ -191,46 +187,21 @@ def _explanation(
     return Explanation(kind, summary or "; ".join(lines), parameters=parameters, edit=edit)
 
 
-def _edit(kind: str, reference: tuple[int, ...]) -> Edit:
-    names = {
-        "stride": ("strides", "stride"),
-        "dilation": ("dilations", "dilation_rate", "dilate", "dilation"),
-    }
-    return Edit((), names[kind], repr(reference[0] if len(set(reference)) == 1 else reference))
-
-
 def _written(fill: float | str) -> float | str:
     return fill if isinstance(fill, str) or np.isfinite(fill) else str(fill)
-
-
-def _places(window: Slide, space: Sequence[int]) -> tuple[int, ...]:
-    """How many windows there are, along each axis."""
-    if window.kind == "transposed":
-        return tuple(
-            (n - 1) * s + span - b - a
-            for n, s, span, (b, a) in zip(
-                space, window.stride, window.span, window.pads, strict=True
-            )
-        )
-    return tuple(
-        (n + b + a - span) // s + 1
-        for n, s, span, (b, a) in zip(space, window.stride, window.span, window.pads, strict=True)
-    )
 
 
 def _stated(slide: Slide, site: WindowSite | None, space: Sequence[int]) -> Pads:
     """Padding as it was written: what no window reaches is still padding if it is written so."""
     if slide.kind == "transposed":
         return slide.pads
-    found = []
-    for axis, (before, after) in enumerate(slide.pads):
-        both = slide.pads[:axis] + ((before, before),) + slide.pads[axis + 1 :]
-        same_count = _places(replace(slide, pads=both), space) == _places(slide, space)
-        if site is not None and site.pads and before > 0 and same_count:
-            found.append((before, before))
-        else:
-            found.append((before, max(after, 0)))
-    return tuple(found)
+    both = tuple((before, before) for before, _ in slide.pads)
+    counts = zip(replace(slide, pads=both).places(space), slide.places(space), strict=True)
+    stated = site is not None and site.pads
+    return tuple(
+        (before, before if stated and before > 0 and count == own else max(after, 0))
+        for (before, after), (count, own) in zip(slide.pads, counts, strict=True)
+    )
 
 
 # --- what it gives --------------------------------------------------------------------------------
@@ -250,8 +221,7 @@ def _slide_of(
     found = read_off([one for one in fitting if one is not None], x, guess, source.kernel)
     if found is not None or source.kernel is None or not _is_hidden(site):
         return found
-    hidden = [one.array for one in _hidden(side, source)]
-    return read_off(hidden, x, guess, source.kernel)
+    return read_off([array for _, array in _hidden(side, source)], x, guess, source.kernel)
 
 
 def _is_hidden(site: WindowSite | None) -> bool:
@@ -259,18 +229,11 @@ def _is_hidden(site: WindowSite | None) -> bool:
     return site is None or site.op.word == "columns"
 
 
-@dataclass(frozen=True)
-class _Result:
-    """A value that may be a convolution's result; its array has channels first and no bias."""
+def _hidden(side: CaseSide, source: WindowSite) -> Iterator[tuple[WindowSite, Array]]:
+    """The values of a side's region that may be a convolution's result: channels first, no bias.
 
-    at: int
-    channels_last: bool
-    bias: Array | None
-    array: Array
-
-
-def _hidden(side: CaseSide, source: WindowSite) -> Iterator[_Result]:
-    """The values of a side's region with as many channels as the kernel gives."""
+    Those with as many channels as the kernel gives.
+    """
     assert source.kernel is not None
     inside = (inside_candidate if side.is_candidate else inside_reference)(side.case)
     out, rank = len(source.kernel), len(source.slide.size) + 2
@@ -281,9 +244,9 @@ def _hidden(side: CaseSide, source: WindowSite) -> Iterator[_Result]:
             if array.ndim != rank or array.shape[-1 if last else 1] != out:
                 continue
             result = _channels_first(array, last)
-            yield _Result(value, last, None, result)
-            for bias in biases:
-                yield _Result(value, last, bias, result - _along_channels(bias, result))
+            for bias in (None, *biases):
+                site = replace(source, side=side, at=value, channels_last=last, bias=bias)
+                yield site, _without_bias(result, bias)
 
 
 def _target(
@@ -294,13 +257,9 @@ def _target(
         return site if site.slide.kind == source.slide.kind else None
     if source.kernel is None:
         return None
-    made, reference = slid(x, slide, source.kernel), sides(case)[0]
-    for one in _hidden(reference, source):
-        if alike(one.array, made):
-            return replace(
-                source, side=reference, at=one.at, channels_last=one.channels_last, bias=one.bias
-            )
-    return None
+    made = slid(x, slide, source.kernel)
+    hidden = _hidden(sides(case)[0], source)
+    return next((one for one, array in hidden if alike(array, made)), None)
 
 
 def _observed(side: CaseSide, site: WindowSite | None, source: WindowSite) -> Iterator[Array]:
@@ -309,8 +268,7 @@ def _observed(side: CaseSide, site: WindowSite | None, source: WindowSite) -> It
     if site is not None:
         (result,) = side.values(case.first.given, [site.at])
         if result.ndim == len(site.slide.size) + 2:
-            result = _channels_first(result, site.channels_last)
-            yield result if site.bias is None else result - _along_channels(site.bias, result)
+            yield _without_bias(_channels_first(result, site.channels_last), site.bias)
     end = side.end(case.first)
     last = channel_axis(case.reference, end.ndim) == end.ndim - 1
     if source.side.is_candidate and not side.is_candidate and case.order is not None:
@@ -318,10 +276,10 @@ def _observed(side: CaseSide, site: WindowSite | None, source: WindowSite) -> It
     if end.ndim < 3:
         return
     end = _channels_first(end, last)
-    yield end
-    for leaf in side.view.leaves:
-        if leaf.array.dtype.kind == "f" and leaf.array.shape == (end.shape[1],):
-            yield end - _along_channels(leaf.array, end)
+    leaves = (leaf.array for leaf in side.view.leaves if leaf.array.dtype.kind == "f")
+    for bias in (None, *leaves):
+        if bias is None or bias.shape == (end.shape[1],):
+            yield _without_bias(end, bias)
 
 
 def _predicted(
@@ -345,7 +303,7 @@ def _predicted(
     if fitting is None:
         return _NO_RESULT
     if target.bias is not None:
-        fitting = fitting + _along_channels(target.bias, fitting)
+        fitting = _without_bias(fitting, -target.bias)
     if target.channels_last:
         fitting = np.moveaxis(fitting, 1, -1)
     return with_leaves(case, {target.at: np.ascontiguousarray(fitting)})(trial)
@@ -370,8 +328,8 @@ def _channels_first(array: Array, last: bool) -> Array:
     return np.moveaxis(array, -1, 1) if last else array
 
 
-def _along_channels(bias: Array, array: Array) -> Array:
-    return bias.reshape(-1, *(1 for _ in array.shape[2:]))
+def _without_bias(array: Array, bias: Array | None) -> Array:
+    return array if bias is None else array - bias.reshape(-1, *(1 for _ in array.shape[2:]))
 
 
 def _with_rank(array: Array, rank: int) -> Array | None:

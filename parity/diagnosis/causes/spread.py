@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, cause
+from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._attested import other_scale
 from parity.diagnosis.causes._limits import HUGE_INPUT, TINY_INPUT
-from parity.diagnosis.causes._norm_changes import edit_of, in_words
+from parity.diagnosis.causes._substitution import Axes, subsets
+from parity.diagnosis.causes.norm import edit_of, in_words
 from parity.diagnosis.normalisation import plain, same
+from parity.diagnosis.trial import Trial
 from parity.tape import Array
 
 _POWERS = (-0.5, 0.5, 1.0, -1.0)
@@ -24,24 +26,24 @@ _POWERS = (-0.5, 0.5, 1.0, -1.0)
 class _Spread:
     """(factor * variance + epsilon) ** power, over axes that are left out or kept with length 1."""
 
-    axes: tuple[int, ...]
+    axes: Axes
     centred: bool
     power: float
-    factor: float
-    epsilon: float
+    factor: float = 1.0
+    epsilon: float = 0.0
 
-    def of(self, x: Array) -> Array:
-        found: Array = (self.factor * self.variance(x) + self.epsilon) ** self.power
-        return found
+    def __call__(self, trial: Trial) -> Array:
+        whole: Array = (self.factor * self.variance(trial.x) + self.epsilon) ** self.power
+        return whole.reshape(trial.reference.shape)
 
     def variance(self, x: Array) -> Array:
-        centred = x - x.mean(axis=self.axes, keepdims=True) if self.centred else x
-        found: Array = np.square(centred).mean(axis=self.axes, keepdims=True)
-        return found
+        return np.asarray(x.var(self.axes) if self.centred else np.square(x).mean(self.axes))
 
-    @property
-    def predict(self) -> Predict:
-        return lambda trial: self.of(trial.x).reshape(trial.reference.shape)
+    def ddof(self, count: int) -> int | None:
+        """0 of a mean over all, 1 of one over all but one."""
+        if same(self.factor, 1.0):
+            return 0
+        return 1 if count > 1 and same(self.factor, count / (count - 1)) else None
 
 
 @cause("norm-epsilon", "variance-ddof")
@@ -54,88 +56,67 @@ def spread(case: Case) -> Iterator[Explanation]:
         value, and unchanged the reference's.
     """
     first = case.first
+    whole, left = first.x.shape, first.reference.shape
     if len(first.given) != 1 or len(first.inputs) != 1 or first.x.dtype.kind != "f":
         return
-    if first.reference.shape != first.candidate.shape:
+    if left != first.candidate.shape:
         return
-    for axes in _reduced(first.x.shape, first.reference.shape):
-        reference, candidate = (_spread(case, side, axes) for side in (0, 1))
-        if reference is None or candidate is None or reference.power != candidate.power:
+    for axes in subsets(len(whole)):
+        kept = tuple(1 if axis in axes else n for axis, n in enumerate(whole))
+        bare = tuple(n for axis, n in enumerate(whole) if axis not in axes)
+        count = math.prod(whole[axis] for axis in axes)
+        if left not in (kept, bare) or count < 2:
             continue
-        found = _between(case, reference, candidate)
-        if found is not None:
+        reference, candidate = (_spread(case, side, axes) for side in (0, 1))
+        found = reference and candidate and _between(case, reference, candidate, count)
+        if found:
             yield found
             return
 
 
-def _between(case: Case, reference: _Spread, candidate: _Spread) -> Explanation | None:
-    if reference.centred != candidate.centred:
+def _between(case: Case, reference: _Spread, candidate: _Spread, count: int) -> Explanation | None:
+    if (reference.power, reference.centred) != (candidate.power, candidate.centred):
         return None
-    kinds: list[str] = []
-    parameters: dict[str, tuple[Any, Any]] = {}
-    if not _alike(reference.factor, candidate.factor):
-        count = int(np.prod([case.first.x.shape[axis] for axis in reference.axes]))
-        ddof = _ddof(reference.factor, count), _ddof(candidate.factor, count)
-        if None in ddof:
-            return None
-        kinds.append("variance-ddof")
-        parameters["ddof"] = ddof
-    if not _alike(reference.epsilon, candidate.epsilon):
-        kinds.append("norm-epsilon")
-        parameters["epsilon"] = (reference.epsilon, candidate.epsilon)
-    if not kinds:
+    parameters = {
+        "ddof": (reference.ddof(count), candidate.ddof(count)),
+        "epsilon": (reference.epsilon, candidate.epsilon),
+    }
+    if same(reference.factor, candidate.factor):
+        del parameters["ddof"]
+    elif None in parameters["ddof"]:
+        return None
+    if same(reference.epsilon, candidate.epsilon):
+        del parameters["epsilon"]
+    if not parameters:
         return None
     return Explanation(
-        kinds[0],
+        "variance-ddof" if "ddof" in parameters else "norm-epsilon",
         f"a variance with {in_words(parameters)}",
-        candidate.predict,
-        reference.predict,
+        candidate,
+        reference,
         parameters,
-        edit_of(kinds, parameters),
+        edit_of(parameters),
         cost=len(parameters) - 1,
         unproved=other_scale(case.candidate, candidate.epsilon) if "epsilon" in parameters else "",
     )
 
 
-def _alike(a: float, b: float) -> bool:
-    return same(np.array(a), np.array(b))
-
-
-def _ddof(factor: float, count: int) -> int | None:
-    """0 of a mean over all, 1 of one over all but one."""
-    if _alike(factor, 1.0):
-        return 0
-    return 1 if count > 1 and _alike(factor, count / (count - 1)) else None
-
-
-def _reduced(whole: tuple[int, ...], left: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The axes over which one shape may be another reduced."""
-    for count in range(1, len(whole) + 1):
-        for axes in itertools.combinations(range(len(whole)), count):
-            kept = tuple(1 if axis in axes else n for axis, n in enumerate(whole))
-            bare = tuple(n for axis, n in enumerate(whole) if axis not in axes)
-            if left in (kept, bare) and np.prod([whole[axis] for axis in axes]) > 1:
-                yield axes
-
-
-def _spread(case: Case, side: int, axes: tuple[int, ...]) -> _Spread | None:
-    huge, tiny = (_response(case, side, factor) for factor in (HUGE_INPUT, TINY_INPUT))
+def _spread(case: Case, side: int, axes: Axes) -> _Spread | None:
+    """What one side computes of its input, as its responses to huge and to tiny inputs show."""
+    responses = []
+    normal = case.redrawn(lambda one: np.random.default_rng(0).standard_normal(one.shape))
+    for factor in (HUGE_INPUT, TINY_INPUT):
+        trial = case.probe({root: factor * x for root, x in normal.items()})
+        responses.append((trial.x, (trial.reference, trial.candidate)[side]))
     for centred, power in itertools.product((True, False), _POWERS):
-        found = _Spread(axes, centred, power, 1.0, 0.0)
+        found = _Spread(axes, centred, power)
         with np.errstate(all="ignore"):
             far, near = (
-                (y ** (1 / power), found.variance(x).reshape(y.shape)) for x, y in (huge, tiny)
+                (y ** (1 / power), found.variance(x).reshape(y.shape)) for x, y in responses
             )
             ratios = far[0] / far[1]
             epsilons = near[0] - ratios.mean() * near[1]
-        if np.isfinite([ratios, epsilons]).all() and same(ratios, np.array(ratios.mean())):
+        if np.isfinite([ratios, epsilons]).all() and same(ratios, ratios.mean()):
             epsilon = plain(max(0.0, float(epsilons.mean())))
             return replace(found, factor=float(ratios.mean()), epsilon=epsilon)
     return None
-
-
-def _response(case: Case, side: int, factor: float) -> tuple[Array, Array]:
-    random = np.random.default_rng(0)
-    fed = case.redrawn(lambda array: factor * random.standard_normal(array.shape))
-    trial = case.probe(fed)
-    return trial.x, (trial.reference, trial.candidate)[side]

@@ -29,12 +29,9 @@ from parity.diagnosis.causes._weights import (
     changes,
     is_looked_up,
     kernel_layout,
-    made,
     same,
     with_changes,
 )
-
-# --- weights --------------------------------------------------------------------------------------
 
 
 @cause(
@@ -86,8 +83,8 @@ def _may_be_other(case: Case, change: Change) -> str:
 def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
     """What was done to a weight, and in words."""
     weight, now = change.leaf.array, change.now
-    computed = made(case.reference, change.leaf.id)
-    if computed.ops and computed.holds(made(case.candidate, change.candidate.id)):
+    computed, candidate = change.made(case)
+    if computed.ops and computed.holds(candidate):
         return _computed_order(case, change)
     space = kernel_layout(case.reference, change.leaf.id)[2:]
     for count in range(1, len(space) + 1):

@@ -13,7 +13,7 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._arrange import holds_two_numbers
 from parity.diagnosis.causes._attested import is_added
-from parity.diagnosis.causes._limits import OPERANDS_EXCHANGED, WEIGHT_SCALE
+from parity.diagnosis.causes._limits import LAYOUTS_TRIED, OPERANDS_EXCHANGED, WEIGHT_SCALE
 from parity.diagnosis.causes._substitution import shortest
 from parity.diagnosis.causes._weights import (
     Change,
@@ -22,12 +22,12 @@ from parity.diagnosis.causes._weights import (
     described,
     gives,
     holders,
-    made,
     read_elsewhere,
     same,
     with_changes,
 )
 from parity.diagnosis.causes.biases import is_bias
+from parity.diagnosis.causes.precision import to_half_precision
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView
 from parity.matching.axis_order import orders
@@ -122,12 +122,8 @@ def _is_a_bias_twice(case: Case, found: Sequence[Change]) -> bool:
 
 def _read(case: Case, change: Change) -> str:
     """A changed weight in words; equal ones may be computed with before they are read."""
-    reference, candidate = (
-        made(case.reference, change.leaf.id),
-        made(case.candidate, change.candidate.id),
-    )
-    computed = (reference.ops or candidate.ops) and candidate.holds(reference)
-    if computed:
+    reference, candidate = change.made(case)
+    if (reference.ops or candidate.ops) and candidate.holds(reference):
         return f"what is computed of {change.name} and read"
     return described(case, change)
 
@@ -154,7 +150,7 @@ def _relation(case: Case, change: Change) -> Relation | None:
         (weight, now, "is rounded to {}", True),
         (now, weight, "is not rounded; the reference's is rounded to {}", False),
     ):
-        for name, rounded in _rounded(array):
+        for name, rounded in to_half_precision(array):
             if np.array_equal(rounded, other.astype(np.float32)):
                 dtypes = ("float32", name) if wide_first else (name, "float32")
                 words = f"{_read(case, change)} {summary.format(name)}"
@@ -170,16 +166,6 @@ def _relation(case: Case, change: Change) -> Relation | None:
     return None
 
 
-def _rounded(array: Array) -> Iterator[tuple[str, Array]]:
-    narrow = array.astype(np.float32)
-    with np.errstate(over="ignore"):
-        half = narrow.astype(np.float16).astype(np.float32)
-    yield "float16", half
-    bits = narrow.view(np.uint32).astype(np.uint64)
-    nearest = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) << 16
-    yield "bfloat16", nearest.astype(np.uint32).view(np.float32)
-
-
 def _elsewhere(case: Case, change: Change) -> LeafView | None:
     """Another of the reference's weights that holds the candidate's numbers."""
     model = case.repaired.reference
@@ -192,10 +178,7 @@ def _elsewhere(case: Case, change: Change) -> LeafView | None:
 
 
 def _is_another_layer(case: Case, change: Change, other: LeafView) -> bool:
-    """Whether the candidate reads both weights, the other one more often than the reference.
-
-    Then that weight's layer is an additional one, and the changed weight is where it was.
-    """
+    """Whether the candidate reads both weights: the other one's layer is an additional one."""
     reference, candidate = case.repaired.reference, case.repaired.side
     if not _readers(candidate, change.leaf.array):
         return False
@@ -210,7 +193,7 @@ def _readers(model: Side, array: Array) -> int:
 def _in_some_layout(array: Array, other: Array) -> bool:
     return any(
         same(order.apply(array), other)
-        for order in itertools.islice(orders(array.shape, other.shape), 24)
+        for order in itertools.islice(orders(array.shape, other.shape), LAYOUTS_TRIED)
     )
 
 

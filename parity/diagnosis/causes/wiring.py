@@ -52,10 +52,7 @@ def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _put_there(case: Case, other: int) -> str:
-    """Why a value may be read as it should be: a repair before put the reference's other one there.
-
-    What one of several readers lacks is then substituted for all of them.
-    """
+    """Why a value may be read as it should be: a repair for another reader put it there."""
     for value, partner in case.partners.items():
         if partner == other and value in case.repaired.injected:
             return f"the repair of what comes before put {_name(case, other)} there"
@@ -99,10 +96,7 @@ def _exchanged(case: Case, reference: Inside) -> Iterator[Explanation]:
 
 
 def _substituted_apart(case: Case, first: int, second: int) -> bool:
-    """Whether two values are what two earlier repairs substituted, each its own.
-
-    Which of them is whose was settled there: a swap of both may be one of those repairs.
-    """
+    """Whether two earlier repairs substituted the values: a swap may be one of those."""
     made = [
         _substituted_before(case, value)
         for value, partner in case.partners.items()

@@ -12,7 +12,6 @@ import os
 import re
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, TemplateError
@@ -24,8 +23,7 @@ from parity.errors import FileError
 from parity.escape import visible
 from parity.report import sentences as say
 from parity.report.html.view import page
-from parity.result import SCHEMA
-from parity.safe_json import parsed
+from parity.report.schema import MALFORMED, READ, SCHEMA, current
 
 # After / :: _ [ and a point, but for that of net.py
 _BREAKS = re.compile(r"(?:(?<=[/_\[.])|(?<=::))(?![/_\[.:]|py\b|$)")
@@ -44,18 +42,12 @@ def render(data: Any) -> str:
     style, script = _asset("style.css"), _asset("page.js")
     policy = f"default-src 'none'; style-src {_allow(style)}; script-src {_allow(script)}"
     try:
-        return (
-            _templates()
-            .get_template("page.html.jinja")
-            .render(
-                page=page(data),
-                version=__version__,
-                style=style,
-                script=script,
-                policy=policy,
-            )
+        template = _templates().get_template("page.html.jinja")
+        shown = page(current(data))
+        return template.render(
+            page=shown, version=__version__, style=style, script=script, policy=policy
         )
-    except (LookupError, TypeError, ValueError, AttributeError, TemplateError) as error:
+    except (*MALFORMED, TemplateError) as error:
         reason = f"{type(error).__name__}: {error}"[:200]
         raise FileError(
             f"The report cannot be read ({reason}). Write it again, with the version of parity "
@@ -68,31 +60,16 @@ def save(path: str | os.PathLike[str], data: Any) -> None:
     write_whole(path, render(data).encode())
 
 
-def read(path: str | os.PathLike[str]) -> Any:
-    """The data of a saved report.
-
-    Raises:
-        FileError: there is no such file, or it is no JSON.
-    """
-    try:
-        return parsed(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except (ValueError, RecursionError) as error:
-        raise FileError(
-            f"{path} is no JSON ({error}). Name a file that report.save or --parity-report wrote."
-        ) from error
-
-
 def _check(data: Any) -> None:
     if not isinstance(data, dict) or not isinstance(data.get("comparisons"), list):
         raise FileError(
             "This is no parity report: it has no comparisons. Name a file that report.save, "
             "--json or --parity-report wrote."
         )
-    if data.get("schema") != SCHEMA:
+    if data.get("schema") not in READ:
         raise FileError(
-            f"The report's schema is {data.get('schema')!r}; this parity reads {SCHEMA}. Render it "
+            f"The report's schema is {data.get('schema')!r}; this parity reads up to "
+            f"{SCHEMA}. Render it "
             "with the version of parity that wrote it."
         )
 

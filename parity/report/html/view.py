@@ -167,7 +167,7 @@ def _divergence(found: Data, count: int, ids: Ids) -> dict[str, Any]:
         "order": "" if found.get("order") == "same" else found.get("order", ""),
         "sides": [_side(found, side, at) for at, side in enumerate(("reference", "candidate"))],
         "leaves": [str(LeafDifference(**leaf)) for leaf in found["leaves"]],
-        "downstream": say.sentence(say.downstream(found["met"])),
+        "downstream": say.sentence(say.downstream(found["reconverges"])),
         "cause": _cause(found["cause"]) if found.get("cause") else None,
         "closest": _closest(found["closest"]) if found.get("closest") else "",
         "row": None,
@@ -229,7 +229,7 @@ def _cause(cause: Data) -> dict[str, Any]:
         "proof": drawing.fall(before, after),
         "inputs": count(cause["inputs"], "input"),
         "heading": f"{say.proof(cause['confirmed'])}: {cause['summary']}",
-        "facts": [*cause["evidence"], *map(say.as_likely, cause["equally"])],
+        "facts": [*cause["evidence"], *map(say.as_likely, cause["alternatives"])],
     }
 
 
@@ -259,7 +259,7 @@ def _layer(row: Data, ids: Ids) -> dict[str, Any]:
         "rounding": short(row.get("rounding")) if found else "",
         "local": short(row["local"]) if row.get("local") is not None else "",
         "cosine": _cosine(found),
-        "masks": found.get("masks_differ", 0),
+        "masks": found.get("nonfinite_differ", 0),
         "divergence": None,
         "depth": (relative_difference, number(row.get("rounding")), row["verdict"], bool(found)),
     }
@@ -328,8 +328,8 @@ def _output(row: Data) -> dict[str, Any]:
     found, decisions = row["difference"], row["decisions"]
     shapes = size(row["reference_shape"]), size(row["candidate_shape"])
     largest = short(found["largest"]) if found else "not comparable"
-    if found and found["masks_differ"]:
-        largest += f" ({found['masks_differ']} NaN or infinite on one side)"
+    if found and found["nonfinite_differ"]:
+        largest += f" ({found['nonfinite_differ']} NaN or infinite on one side)"
     return {
         "name": row["name"],
         "cells": [
@@ -375,7 +375,7 @@ def _decisions(found: Data) -> list[str]:
         _percent(found["greedy"]),
         str(found["ties"]),
         short(found["margin"]),
-        _percent(found["top"]),
+        _percent(found["top3"]),
         _percent(found["sampled"]),
     ]
 

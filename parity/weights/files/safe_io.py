@@ -19,7 +19,7 @@ import numpy as np
 from parity.errors import FileError, FrameworkMissing, ParityError
 from parity.format import listed
 from parity.frameworks import extra
-from parity.frameworks.import_logs import silence
+from parity.frameworks.import_hooks import silence
 from parity.tape import Array
 
 if TYPE_CHECKING:

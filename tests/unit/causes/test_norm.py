@@ -173,7 +173,7 @@ def test_statistics_that_are_computed_before_they_are_read():
 def test_the_bias_of_a_product_of_standardised_numbers_is_no_offset_of_a_norm():
     x = (X - X.mean()) / X.std()
     cause = told(lambda x: F.linear(x, LAST.T, LAST[0]), lambda x: F.linear(x, LAST.T), x)
-    assert (cause.kind, cause.equally) == ("bias-missing", ())
+    assert (cause.kind, cause.alternatives) == ("bias-missing", ())
 
 
 @pytest.mark.parametrize("has_them", [False, True])

@@ -1,0 +1,1 @@
+"""How a model takes its inputs: as arguments, in containers, in a layout, through stages."""

@@ -1,0 +1,183 @@
+"""Preprocessors and filters before a model: NumPy functions, recorded as operations of its tape.
+
+A stage is one operation, with its own name as its layer: what it gives is matched, replayed and
+judged as any other value, so that a report names the stage at which two chains part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from types import FunctionType, MethodType
+from typing import Any, cast
+
+import numpy as np
+
+from parity.draws.host import Host
+from parity.errors import ModelError
+from parity.frameworks import load
+from parity.frameworks.invoke import run
+from parity.inputs.binding import bind
+from parity.keeping import left_as_it_was
+from parity.model import Inputs, Model, Stage, as_arrays, flatten_inputs, map_arrays, name_of
+from parity.tape import Adapter, Array, Frame, Native, Op, Precision, Site, Tape, Value
+
+
+def record(model: Model, inputs: Inputs) -> Tape:
+    """The tape of a model and of the stages before it; see `Framework.record`.
+
+    Raises:
+        ModelError: the model or a stage raised, or cannot be recorded.
+    """
+    framework = load(model.framework)
+    if not model.before:
+        return framework.record(model, inputs)
+    reached, lost = [inputs], []
+    for stage in model.before:
+        with Host().watching(stage) as host:
+            reached.append(_after(model, stage, reached[-1]))
+        draws = dict.fromkeys((*(f"numpy.random.{one.name}" for one in host.draws), *host.unseen))
+        if draws:
+            lost.append(
+                f"{name_of(stage)}, a stage before {model.name}, draws random numbers "
+                f"({', '.join(draws)}), which no recording of a stage follows. Draw in the model, "
+                "or pass the samples in as inputs."
+            )
+    tape = _with_stages(framework.record(model, reached[-1]), model.before, reached)
+    return replace(tape, lost_draws=[*tape.lost_draws, *lost])
+
+
+def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str, Array]]:
+    """The stages and the model without being recorded; see `Framework.plain`."""
+    rest = load(model.framework).plain(model, as_called)
+
+    def outputs(inputs: Inputs) -> dict[str, Array]:
+        for stage in model.before:
+            inputs = _after(model, stage, inputs)
+        return rest(inputs)
+
+    return outputs
+
+
+def _after(model: Model, stage: Stage, inputs: Inputs) -> Inputs:
+    found = run(model, lambda: _call(stage, inputs))
+    if not flatten_inputs(found):
+        raise ModelError(f"{name_of(stage)}, a stage before {model.name}, returned no arrays.")
+    return found
+
+
+def _call(stage: Stage, inputs: Inputs) -> Inputs:
+    """What a stage gives; its own state, such as running statistics, stays as it was."""
+    args, kwargs = bind(stage, map_arrays(np.array, inputs))
+    with left_as_it_was(stage):
+        return map_arrays(np.array, as_arrays(stage(*args, **kwargs)))
+
+
+@dataclass(frozen=True)
+class _StageCall:
+    """What replays a stage: its function, the structure of its inputs, its outputs' dtypes."""
+
+    stage: Stage
+    inputs: Inputs
+    dtypes: tuple[str, ...]
+
+    def run(
+        self, adapter: Adapter, arguments: Sequence[Native], precision: Precision
+    ) -> list[Native]:
+        arrays = iter([adapter.to_numpy(argument) for argument in arguments])
+        results = flatten_inputs(_call(self.stage, map_arrays(lambda _: next(arrays), self.inputs)))
+        found = []
+        for array, dtype in zip(results.values(), self.dtypes, strict=True):
+            wide = precision is not None and dtype.startswith(("float", "bfloat"))
+            found.append(adapter.from_numpy(np.array(array, "float64" if wide else dtype)))
+        return found
+
+
+class _Staged:
+    """An adapter that replays stages itself and leaves all else to the framework's own."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._adapter, name)
+
+    def execute(self, op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
+        if isinstance(op.call, _StageCall):
+            return op.call.run(self._adapter, arguments, precision)
+        return self._adapter.execute(op, arguments, precision)
+
+
+def _with_stages(tape: Tape, stages: Sequence[Stage], reached: Sequence[Inputs]) -> Tape:
+    """A tape with the stages put before it; their last results are what were its inputs.
+
+    Args:
+        reached: the inputs of the first stage, and what each gives.
+    """
+    before, arrays = _values_before(reached[:-1])
+    offset, count = sum(map(len, before)), len(stages)
+    own = list(tape.inputs.values())
+    values = [value for group in before for value in group]
+    for value in tape.values:
+        op = value.op + count if value.op >= 0 else -1
+        moved = replace(value, id=value.id + offset, op=op)
+        if value.id in own:
+            moved = replace(moved, kind="computed", name="", op=count - 1)
+        values.append(moved)
+    groups = [tuple(value.id for value in group) for group in before]
+    groups.append(tuple(value + offset for value in own))
+    ops = []
+    for number, stage in enumerate(stages):
+        made = groups[number + 1]
+        call = _StageCall(stage, reached[number], tuple(values[value].dtype for value in made))
+        ops.append(Op(number, name_of(stage), groups[number], made, _site(stage), call=call))
+    recorded = {value: tape.adapter.from_numpy(array) for value, array in arrays.items()}
+    return replace(
+        tape,
+        adapter=cast(Adapter, _Staged(tape.adapter)),
+        ops=ops + [_later(op, count, offset) for op in tape.ops],
+        values=values,
+        inputs={value.name: value.id for value in before[0]},
+        outputs={name: value + offset for name, value in tape.outputs.items()},
+        recorded=recorded | {value + offset: one for value, one in tape.recorded.items()},
+        baked_ops=frozenset(index + count for index in tape.baked_ops),
+        baked_leaves=frozenset(value + offset for value in tape.baked_leaves),
+        rounded_ops=frozenset(index + count for index in tape.rounded_ops),
+        kernels={index + count: known for index, known in tape.kernels.items()},
+        tables={value + offset: table for value, table in tape.tables.items()},
+    )
+
+
+def _values_before(reached: Sequence[Inputs]) -> tuple[list[list[Value]], dict[int, Array]]:
+    """The values that stages read, a list for each stage, and the arrays that they were."""
+    groups: list[list[Value]] = []
+    arrays: dict[int, Array] = {}
+    for number, given in enumerate(reached):
+        group = []
+        for path, array in flatten_inputs(given).items():
+            kind, name = ("computed", "") if number else ("input", path)
+            shape, dtype = array.shape, array.dtype.name
+            group.append(Value(len(arrays), kind, shape, dtype, name, number - 1))  # type: ignore[arg-type]
+            arrays[group[-1].id] = array
+        groups.append(group)
+    return groups, arrays
+
+
+def _later(op: Op, count: int, offset: int) -> Op:
+    """An operation behind so many others, whose values are behind so many others."""
+    inputs = tuple(value + offset for value in op.inputs)
+    outputs = tuple(value + offset for value in op.outputs)
+    return replace(op, index=op.index + count, inputs=inputs, outputs=outputs)
+
+
+def _site(stage: Stage) -> Site:
+    """Where a stage is defined."""
+    function: Any = stage
+    while isinstance(function, partial):
+        function = function.func
+    if not isinstance(function, (FunctionType, MethodType)):
+        function = vars(type(function)).get("__call__")
+    code = getattr(function, "__code__", None)
+    frames = (Frame(code.co_filename, code.co_firstlineno, code.co_name),) if code else ()
+    return Site(name_of(stage), name_of(stage), frames)

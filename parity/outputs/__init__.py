@@ -1,0 +1,1 @@
+"""What a model returns, whatever its structure: every leaf by its path."""
