@@ -9,7 +9,8 @@ import numpy as np
 from parity.errors import InputError, ModelError
 from parity.frameworks import load
 from parity.inputs.fitting import fitted
-from parity.model import Inputs, Model, as_arrays, full_name, lay_out, wrap
+from parity.model import Inputs, Model, full_name, lay_out, wrap
+from parity.preparation import laid_out
 
 _BATCH = 4  # of example inputs
 _GIVE = "--inputs FILE.npz, --random SHAPE (as in 5,4,84,84), or --env ID"
@@ -17,17 +18,12 @@ _GIVE = "--inputs FILE.npz, --random SHAPE (as in 5,4,84,84), or --env ID"
 
 def inputs_for(model: Model, reference: Model, inputs: Inputs) -> Inputs:
     """The inputs as a model takes them, as in `compare`."""
-    own = model.inputs if model.inputs is not None else inputs
-    if own is None:
-        own = reference.inputs
-    if own is None:
+    if model.inputs is None and reference.inputs is None and inputs is None:
         raise InputError(
             f"No inputs for {reference.name}: give inputs=array.",
             f"No inputs for {reference.name}: give {_GIVE}.",
         )
-    if model.inputs is not None:
-        return as_arrays(own)
-    return lay_out(as_arrays(own), reference.input_layout, model.input_layout)
+    return laid_out(model, reference, inputs)
 
 
 def example_inputs(models: Sequence[Model]) -> Inputs:
