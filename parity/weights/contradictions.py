@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from parity.weights.file_layers import StoredTensors
+from parity.weights.file_tensors import FileTensors
 from parity.weights.pairing import Side
 
 
-def contradictions(stored: StoredTensors, target: Side, chosen: Mapping[int, str]) -> list[str]:
+def contradictions(stored: FileTensors, target: Side, chosen: Mapping[int, str]) -> list[str]:
     """Kernels that no layer takes, beside the layers that have none, in their order.
 
     Args:
@@ -34,7 +34,7 @@ def contradictions(stored: StoredTensors, target: Side, chosen: Mapping[int, str
 
 
 def _beside(
-    stored: StoredTensors, free: list[int], target: Side, bare: list[int]
+    stored: FileTensors, free: list[int], target: Side, bare: list[int]
 ) -> list[tuple[int, int]]:
     """Kernels and steps of one rank, in their order, where there are as many."""
     found = []
@@ -46,7 +46,7 @@ def _beside(
     return found
 
 
-def _wanted(stored: StoredTensors, target: Side, step: int) -> tuple[int, ...]:
+def _wanted(stored: FileTensors, target: Side, step: int) -> tuple[int, ...]:
     part, own = target.parts[step]["kernel"], target.program.steps[step]
     wanted: tuple[int, ...] = part.shape
     if own.kind != "dense":
@@ -55,7 +55,7 @@ def _wanted(stored: StoredTensors, target: Side, step: int) -> tuple[int, ...]:
 
 
 def _features(
-    stored: StoredTensors, number: int, target: Side, step: int, chosen: Mapping[int, str]
+    stored: FileTensors, number: int, target: Side, step: int, chosen: Mapping[int, str]
 ) -> str:
     """What a kernel of another size would leave, where a dense layer takes all that is left."""
     own, sizes = target.program.steps[step], stored.window(number)

@@ -16,7 +16,7 @@ from parity.errors import UsageError
 from parity.tape import Array
 from parity.weights.channel_order import Elements, order_in_file
 from parity.weights.contradictions import contradictions
-from parity.weights.file_layers import StoredTensors
+from parity.weights.file_tensors import FileTensors
 from parity.weights.mapped import as_given
 from parity.weights.operands import NEUTRAL, Part
 from parity.weights.pairing import Pair, Pairing, Side, channels, numbered
@@ -24,9 +24,7 @@ from parity.weights.pairing import Pair, Pairing, Side, channels, numbered
 _MOST_ALIKE = 6  # layers of the same shapes, of which every order is looked at
 
 
-def pair_stored(
-    stored: StoredTensors, target: Side, given: Mapping[str, Any] | None = None
-) -> Pairing:
+def pair_file(stored: FileTensors, target: Side, given: Mapping[str, Any] | None = None) -> Pairing:
     """Pairs a file's tensors with what a model does.
 
     Args:
@@ -50,7 +48,7 @@ def pair_stored(
 
 
 def _pair(
-    stored: StoredTensors, target: Side, elements: Elements, part: Part, number: int | None
+    stored: FileTensors, target: Side, elements: Elements, part: Part, number: int | None
 ) -> Pair:
     """A part of the target and the file's tensor that belongs there, with the order of its inputs.
 
@@ -74,7 +72,7 @@ def _pair(
 
 
 def _by_names(
-    stored: StoredTensors, target: Side, notes: list[str]
+    stored: FileTensors, target: Side, notes: list[str]
 ) -> Iterator[tuple[Part, int | None]]:
     """Parts of the target, each with the number of the file's tensor."""
     steps = {n: own for n, own in target.parts.items() if any(map(target.names, own.values()))}
@@ -89,7 +87,7 @@ def _by_names(
 
 
 def _of_entry(
-    stored: StoredTensors, target: Side, elements: Elements, entry: Mapping[str, Any]
+    stored: FileTensors, target: Side, elements: Elements, entry: Mapping[str, Any]
 ) -> Pair:
     """The pair that an entry of a map says."""
     role, names = entry["role"], entry["source"]
@@ -114,7 +112,7 @@ def _of_entry(
     return _pair(stored, target, elements, part, number)
 
 
-def _fits(stored: StoredTensors, layer: str, target: Side, step: int) -> bool:
+def _fits(stored: FileTensors, layer: str, target: Side, step: int) -> bool:
     kind = target.program.steps[step].kind
     sizes = target.program.steps[step].parameters.get("kernel")
     parts = {role: part for role, part in target.parts[step].items() if target.names(part)}

@@ -9,7 +9,7 @@ from typing import Any
 from parity.format import shape_text
 from parity.report.text_table import transfer_markdown, transfer_table
 from parity.weights.element_index import Addresses
-from parity.weights.file_layers import SPACE
+from parity.weights.file_tensors import SPACE
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing
 

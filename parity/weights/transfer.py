@@ -23,8 +23,8 @@ from parity.progress import say
 from parity.report.report import Report
 from parity.tape import Array, Tape
 from parity.weights.channel_order import moved_as
-from parity.weights.file_layers import StoredTensors
-from parity.weights.file_pairing import pair_stored
+from parity.weights.file_pairing import pair_file
+from parity.weights.file_tensors import FileTensors
 from parity.weights.files import WeightFile, read_weights
 from parity.weights.hints import hints
 from parity.weights.mapped import by_map, read_map, with_the_last
@@ -180,8 +180,8 @@ def _from_file(
     adapter = load(target.framework)
     _, tape = record(target, None, inputs_for(target, target, inputs))
     side = Side(tape, adapter.tensors(target.obj), {})
-    stored = StoredTensors(file)
-    found = pair_stored(stored, side, read_map(map) if map is not None else None)
+    stored = FileTensors(file)
+    found = pair_file(stored, side, read_map(map) if map is not None else None)
     with _kept(side.tensors):
         write(stored, side, found)
     found.notes.append(

@@ -39,7 +39,7 @@ _NUMBERED = {
 }
 
 
-class StoredTensors(Addresses):
+class FileTensors(Addresses):
     """The tensors of a file; they are read when they are asked for, and never written to.
 
     Attributes:
