@@ -6,6 +6,7 @@ import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from operator import is_
 from types import CellType, FunctionType, ModuleType
@@ -19,10 +20,11 @@ _NONE = object()
 Items = Mapping[Any, Any]
 
 
+@dataclass(eq=False)
 class Structure:
     """What something holds, by name, key or place.
 
-    Args:
+    Attributes:
         owner: the object that it belongs to.
         path: how the owner is reached.
         read: what it holds now.
@@ -31,18 +33,15 @@ class Structure:
         within: the attribute of the owner's in which it lies, of a container.
     """
 
-    def __init__(
-        self,
-        owner: Any,
-        path: Any,
-        read: Callable[[], Items],
-        write: Callable[[Items, Items], object],
-        rules: Collection[StateRules],
-        within: str | None = None,
-    ) -> None:
-        self.owner, self.path, self.within = owner, path, within
-        self.read, self._write, self._rules = read, write, rules
-        self.before = dict(read())
+    owner: Any
+    path: Any
+    read: Callable[[], Items]
+    write: Callable[[Items, Items], object]
+    rules: Collection[StateRules]
+    within: str | None = None
+
+    def __post_init__(self) -> None:
+        self.before = dict(self.read())
 
     def changed(self) -> bool:
         now, before = self.read(), self.before
@@ -63,7 +62,7 @@ class Structure:
         )
 
     def _is_made(self, name: Any, old: Any, item: Any) -> bool:
-        return any(one.makes(self.owner, name, old, item) for one in self._rules)
+        return any(one.makes(self.owner, name, old, item) for one in self.rules)
 
     def is_users_container(self) -> bool:
         """Whether it lies in an attribute that the user's own code sets."""
@@ -72,7 +71,7 @@ class Structure:
     def hold(self, name: Any, item: Any) -> None:
         """Gives it one other item."""
         now = self.read()
-        self._write(now, {**now, name: item})
+        self.write(now, {**now, name: item})
 
     def put_back(self, built: bool = False, here: bool = False) -> None:
         """Gives it what it held.
@@ -89,7 +88,7 @@ class Structure:
             names = dict.fromkeys((*items, *now))
             kept = {name: self._kept(name, now.get(name, _NONE), here) for name in names}
             items = {name: item for name, item in kept.items() if item is not _NONE}
-        self._write(now, items)
+        self.write(now, items)
 
     def _kept(self, name: Any, now: Any, here: bool) -> Any:
         """What stays under a name after a first call."""

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from parity.atomic import whole
 from parity.errors import FileError, UsageError
 from parity.frameworks import FRAMEWORKS, load
 from parity.model import Model, full_name
 from parity.weights.files import WeightFile, write_weights
-from parity.weights.files.safe_io import guarded, whole
+from parity.weights.files.safe_io import guarded
 
 # Of all models; Keras writes its own. An .onnx file holds a graph, and is not written alone.
 _ENDINGS = (".npz", ".pt", ".pth", ".bin", ".safetensors", ".hdf5")
