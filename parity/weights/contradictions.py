@@ -79,15 +79,14 @@ def _features(
 
 def _flattened(target: Side, step: int) -> tuple[int, int]:
     """The next dense layer, if it takes all of a step's result, or -1; and how many features."""
-    values, ops = target.tape.values, target.tape.ops
-    result = values[ops[target.program.steps[step].ops[0]].outputs[0]].shape[1:]
-    for number, own in target.parts.items():
-        part = own.get("kernel")
-        if number <= step or part is None or target.program.steps[number].kind != "dense":
-            continue
-        if part.input is not None and values[target.tape.before_moves(part.input)].shape[1:] == (
-            result
-        ):
-            return number, prod(result)
-        break
-    return -1, 0
+    steps, tape = target.program.steps, target.tape
+    result = tape.values[tape.ops[steps[step].ops[0]].outputs[0]].shape[1:]
+    kernels = (
+        own["kernel"]
+        for number, own in target.parts.items()
+        if number > step and "kernel" in own and steps[number].kind == "dense"
+    )
+    kernel = next(kernels, None)
+    if kernel is None or kernel.input_shape(tape) != result:
+        return -1, 0
+    return kernel.step, prod(result)

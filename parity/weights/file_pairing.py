@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
+from os.path import commonprefix
 from typing import Any
 
 from parity.errors import UsageError
@@ -180,7 +181,7 @@ def _likeliest(
     scored = [
         (
             sum(
-                _shared(name, chosen[other])
+                len(commonprefix([_pieces(name), _pieces(chosen[other])]))
                 for step, name in zip(members, way, strict=True)
                 for other in near[step]
                 if other in chosen
@@ -212,13 +213,3 @@ def _layer_name(target: Side, step: int) -> str:
 
 def _pieces(name: str) -> tuple[str, ...]:
     return tuple(re.findall(r"\d+|[^\W\d_]+", name.split(":")[0]))
-
-
-def _shared(one: str, other: str) -> int:
-    """How many pieces two names have in common from their start."""
-    count = 0
-    for left, right in zip(_pieces(one), _pieces(other), strict=False):
-        if left != right:
-            break
-        count += 1
-    return count

@@ -18,7 +18,7 @@ from parity.architecture.einsum import contraction
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import Step
-from parity.tape import Array, Op
+from parity.tape import Array, Op, Tape
 from parity.weights.element_index import Addresses, Strided, strided, without_repeats
 
 # What a part holds where a model has none.
@@ -74,6 +74,13 @@ class Part:
             return np.arange(self.shape[1]) * self.strided.strides[1]
         found = self.find() or []
         return found[0][1][0] if len(found) == 1 else None
+
+    def input_shape(self, tape: Tape | None) -> tuple[int, ...] | None:
+        """The shape of one example of its input, as it was before it was flattened."""
+        if self.input is None or tape is None:
+            return None
+        shape: tuple[int, ...] = tape.values[tape.before_moves(self.input)].shape
+        return shape[1:]
 
 
 def parts(program: Program, addresses: Addresses) -> list[Part]:

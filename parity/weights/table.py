@@ -137,12 +137,12 @@ def _done(source: Addresses, target: Addresses, pair: Pair) -> str:
 def _permutation(source: Addresses, target: Addresses, pair: Pair) -> str:
     """From which order to which, and why."""
     assert pair.source is not None
-    wanted = _input_shape(target, pair.target)
+    wanted = pair.target.input_shape(target.tape)
     if wanted is None:
         return ""
     # the channels of one image moved to the first place, and to the last
     first, last = (wanted[-1], *wanted[:-1]), (*wanted[1:], wanted[0])
-    given = _input_shape(source, pair.source)
+    given = pair.source.input_shape(source.tape)
     if source.tape is None:
         given = last if pair.source.letters == "IO" else first
     if given is None:
@@ -156,14 +156,6 @@ def _permutation(source: Addresses, target: Addresses, pair: Pair) -> str:
         f" from {orders[0]}{shape_text(given)} to {orders[1]}{shape_text(wanted)}: "
         "the flatten before the dense"
     )
-
-
-def _input_shape(side: Addresses, part: Part) -> Shape | None:
-    """The shape of one example as it was before it was flattened."""
-    if part.input is None or side.tape is None:
-        return None
-    shape: Shape = side.tape.values[side.tape.before_moves(part.input)].shape
-    return shape[1:]
 
 
 def _by_position(
