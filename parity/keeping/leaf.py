@@ -51,6 +51,15 @@ def kept(
     return put_back
 
 
+def unchanged(read: Callable[[], Any]) -> Put:
+    """Of a thing of which can only be seen whether it has changed."""
+
+    def refuse(before: Any) -> None:
+        raise CannotPutBack
+
+    return kept(read, refuse)
+
+
 def kept_flags(flags: Iterable[Flag]) -> Put:
     """The same of several flags of the whole process."""
     puts = [kept(read, write) for read, write in flags]

@@ -14,7 +14,7 @@ from os.path import commonprefix
 from typing import Any
 
 from parity.errors import UsageError
-from parity.tape import Array
+from parity.weights.cell_weights import Terms
 from parity.weights.channel_order import Elements, order_in_file
 from parity.weights.contradictions import contradictions
 from parity.weights.file_tensors import FileTensors
@@ -61,7 +61,7 @@ def _pair(
         return Pair(part.role, None, part, (), names)
     kind = target.program.steps[part.step].kind
 
-    def find() -> list[tuple[float | Array, Array]]:
+    def find() -> Terms:
         """Worked out when it is asked for: addresses take twice the room of what they address."""
         return [(1.0, stored.ways(number, part, kind)[0])]
 

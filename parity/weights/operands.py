@@ -19,7 +19,10 @@ from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import Step
 from parity.tape import Array, Op, Tape
+from parity.weights.cell_weights import Terms
 from parity.weights.element_index import Addresses, Strided, strided, without_repeats
+
+Find = Callable[[], Terms | None]
 
 # What a part holds where a model has none.
 NEUTRAL = {"bias": 0.0, "beta": 0.0, "gamma": 1.0, "running mean": 0.0, "running variance": 1.0}
@@ -43,7 +46,7 @@ class Part:
 
     step: int
     role: str
-    find: Callable[[], list[tuple[float | Array, Array]] | None] = field(repr=False)
+    find: Find = field(repr=False)
     input: int | None = None
     axis: int = -1
     images: bool = False
@@ -216,7 +219,7 @@ class Term:
     flat: bool = False
     path: str = ""
 
-    def __call__(self) -> list[tuple[float | Array, Array]] | None:
+    def __call__(self) -> Terms | None:
         found = self.addresses.ingredients(self.value).get(self.path)
         return None if found is None else [(1.0, self._arranged(found))]
 

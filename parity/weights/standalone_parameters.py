@@ -11,7 +11,7 @@ that they are in.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from parity.architecture.program import Program
 from parity.tape import Array
 from parity.weights.attention import products
 from parity.weights.element_index import Addresses, varying, without_repeats
-from parity.weights.operands import Part, Term
+from parity.weights.operands import Find, Part, Term
 
 _ROLES = {
     **dict.fromkeys(("multiply", "divide"), "scale"),
@@ -104,7 +104,7 @@ def _inner(program: Program, addresses: Addresses) -> Iterator[Loose]:
                 yield Loose(bias, within, within)
 
 
-def terms(own: Array) -> Callable[[], list[tuple[float | Array, Array]] | None]:
+def terms(own: Array) -> Find:
     return lambda: [(1.0, own)]
 
 
