@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from math import inf, isinf, isnan, nan
 from typing import Any
 
@@ -52,3 +53,14 @@ def count(number: int, noun: str) -> str:
     if number == 1:
         return f"1 {noun}"
     return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """`(2,3)`."""
+    return f"({','.join(map(str, shape))})"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Names with commas between, the first of many."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

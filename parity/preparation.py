@@ -34,7 +34,7 @@ def inputs_of(model: Model, reference: Model, inputs: Inputs) -> Inputs:
     Raises:
         InputError: there are none, or an array is empty.
     """
-    found = _given(model, reference, inputs)
+    found = laid_out(model, reference, inputs)
     arrays = flatten_inputs(found)
     if not arrays:
         raise InputError(f"The inputs of {model.name} hold no arrays.")
@@ -46,7 +46,8 @@ def inputs_of(model: Model, reference: Model, inputs: Inputs) -> Inputs:
     return found
 
 
-def _given(model: Model, reference: Model, inputs: Inputs) -> Inputs:
+def laid_out(model: Model, reference: Model, inputs: Inputs) -> Inputs:
+    """The model's own inputs, or those given to both, in its layout."""
     if model.inputs is not None:
         return as_arrays(model.inputs)
     if inputs is None:

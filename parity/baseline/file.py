@@ -16,6 +16,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from parity.atomic import whole
 from parity.baseline.entry import SEVERITY, Acceptance, Entry, Layer
 from parity.errors import FileError, UsageError
 from parity.safe_json import parsed
@@ -192,8 +193,6 @@ def changing(path: Path) -> Iterator[dict[str, Entry]]:
             written.
     """
     path = path.resolve()  # a link stays one
-    from parity.weights.files.safe_io import whole
-
     try:
         with _locked(path.with_name(f".{path.name}.lock")):
             _sweep(path)

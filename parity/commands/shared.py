@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from parity.atomic import write_whole
 from parity.commands.printing import put
 from parity.errors import ParityError, UsageError
 
@@ -102,11 +103,8 @@ def check_writable(path: str, option: str = "--json") -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    from parity.weights.files.safe_io import whole
-
     try:
-        with whole(Path(path)) as place:
-            place.write_text(text + "\n", encoding="utf-8")
+        write_whole(path, f"{text}\n".encode())
     except OSError as error:
         raise ParityError(f"{path} could not be written: {error}") from error
 

@@ -3,13 +3,14 @@
 from parity.keeping.kept import (
     left_as_it_was,
     looked_through,
+    lost,
     once,
     one_comparison,
     other_generators,
+    reporting_losses,
     streams,
     was_built,
 )
-from parity.keeping.losses import lost, reporting_losses
 from parity.keeping.structure import Structure
 
 __all__ = [

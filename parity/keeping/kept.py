@@ -14,11 +14,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from parity.errors import ParityError
 from parity.keeping.leaf import CannotPutBack
-from parity.keeping.losses import note_lost, reporting_losses
 from parity.keeping.walk import Path, state_rules, text, walked
 
 _UNUSUAL = 2_654_435_769  # no seed that anybody gives by hand
+_NAMED = 5  # of what has changed
 
 
 class Kept:
@@ -76,6 +77,8 @@ class _Comparison:
     found: dict[tuple[int, str], Any] = field(default_factory=dict)
 
 
+_Losses = dict[int, dict[str, None]]  # what runs changed for good, by the `id` of a model: paths
+_losses: ContextVar[_Losses | None] = ContextVar("losses", default=None)
 _now: ContextVar[_Comparison | None] = ContextVar("comparison", default=None)
 
 
@@ -134,7 +137,9 @@ def left_as_it_was(model: object) -> Iterator[None]:
         built = kept.put_back()
         for put in settings:
             put()
-        note_lost(model, kept.lost)
+        losses = _losses.get()
+        if losses is not None:
+            losses.setdefault(id(model), {}).update(kept.lost)
         comparison = _now.get()
         if comparison is not None and built:
             comparison.kept.pop(id(model), None)  # it holds more now
@@ -174,3 +179,36 @@ def _of(model: object) -> Kept:
     if id(model) not in comparison.kept:
         comparison.kept[id(model)] = Kept(model)
     return comparison.kept[id(model)]
+
+
+# --- what was changed for good -------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def reporting_losses() -> Iterator[None]:
+    """Within it `lost` knows what runs have changed for good; an error that ends it lists that."""
+    token = _losses.set({} if (known := _losses.get()) is None else known)
+    try:
+        yield
+    except ParityError as error:
+        paths = dict.fromkeys(path for held in (_losses.get() or {}).values() for path in held)
+        sentence = _sentence("running the models", paths) if paths else ""
+        if sentence not in str(error):
+            error.args = (f"{error}\n{sentence}",)
+            error.command = error.command and f"{error.command}\n{sentence}"
+        raise
+    finally:
+        _losses.reset(token)
+
+
+def lost(model: object, name: str) -> list[str]:
+    """What running a model has changed for good, in a sentence; none where that is nothing."""
+    paths = (_losses.get() or {}).get(id(model))
+    return [_sentence(f"running {name}", paths)] if paths else []
+
+
+def _sentence(running: str, paths: Iterable[str]) -> str:
+    return (
+        f"{running} changed {', '.join(list(paths)[:_NAMED])}, which cannot be put back: it is no "
+        "longer as it was. Compare a copy, or make it anew"
+    )

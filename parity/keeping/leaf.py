@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -35,14 +36,37 @@ def nothing() -> Put:
 Flag = tuple[Callable[[], Any], Callable[[Any], object]]  # how it is read, and set
 
 
-def kept_flags(flags: Iterable[Flag]) -> Put:
-    """Sets flags of the whole process back to what they are now, those that have changed."""
-    before = [(read, write, read()) for read, write in flags]
+def kept(
+    read: Callable[[], Any],
+    write: Callable[[Any], object],
+    same: Callable[[Any, Any], bool] = operator.eq,
+) -> Put:
+    """Gives something back what is read of it now, where it has changed."""
+    before = read()
 
     def put_back() -> None:
-        for read, write, value in before:
-            if read() != value:
-                write(value)
+        if not same(read(), before):
+            write(before)
+
+    return put_back
+
+
+def unchanged(read: Callable[[], Any]) -> Put:
+    """Of a thing of which can only be seen whether it has changed."""
+
+    def refuse(before: Any) -> None:
+        raise CannotPutBack
+
+    return kept(read, refuse)
+
+
+def kept_flags(flags: Iterable[Flag]) -> Put:
+    """The same of several flags of the whole process."""
+    puts = [kept(read, write) for read, write in flags]
+
+    def put_back() -> None:
+        for put in puts:
+            put()
 
     return put_back
 

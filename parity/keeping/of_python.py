@@ -17,7 +17,7 @@ from functools import partial
 from types import GeneratorType
 from typing import Any
 
-from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags
+from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept, kept_flags
 
 _OF_ITERATORS = {"builtins", "itertools", "_collections", "_csv"}
 _UNSET = object()
@@ -76,67 +76,56 @@ def _is_pythons_iterator(thing: Any) -> bool:
 def _variable_of_a_context(thing: ContextVar[Any]) -> Leaf:
     before = thing.get(_UNSET)
 
-    def put_back() -> None:
-        if thing.get(_UNSET) is before:
-            return
+    def write(before: Any) -> None:
         if before is _UNSET:
             raise CannotPutBack
         thing.set(before)
 
-    return Leaf(lambda: put_back, () if before is _UNSET else (("value", before),))
+    note = partial(kept, partial(thing.get, _UNSET), write, operator.is_)
+    return Leaf(note, () if before is _UNSET else (("value", before),))
 
 
 def _of_a_thread(thing: threading.local) -> Leaf:
     """What this thread holds there."""
-    before = dict(vars(thing))
 
-    def put_back() -> None:
-        now = vars(thing)
-        if now.keys() != before.keys() or any(now[name] is not before[name] for name in now):
-            now.clear()
-            now.update(before)
+    def write(before: dict[str, Any]) -> None:
+        vars(thing).clear()
+        vars(thing).update(before)
 
-    return Leaf(lambda: put_back, tuple(before.items()))
+    def same(now: dict[str, Any], before: dict[str, Any]) -> bool:
+        return now.keys() == before.keys() and all(now[name] is before[name] for name in now)
+
+    return Leaf(partial(kept, lambda: dict(vars(thing)), write, same), (*vars(thing).items(),))
 
 
 def _sequence(thing: Any) -> Put:
-    contents = bytes(thing) if isinstance(thing, memoryview) else thing[:]
-
-    def put_back() -> None:
-        if thing != contents:
-            thing[:] = contents
-
-    return put_back
-
-
-# --- files ---------------------------------------------------------------------------------------
+    every = slice(None)
+    read: Any = bytes if isinstance(thing, memoryview) else operator.itemgetter(every)
+    return kept(partial(read, thing), partial(operator.setitem, thing, every))
 
 
 def _file_in_memory(thing: Any) -> Put:
-    contents, place = thing.getvalue(), thing.tell()
+    def write(before: tuple[Any, int]) -> None:
+        contents, place = before
+        thing.seek(0)
+        thing.truncate()
+        thing.write(contents)
+        thing.seek(place)
 
-    def put_back() -> None:
-        if (thing.getvalue(), thing.tell()) != (contents, place):
-            thing.seek(0)
-            thing.truncate()
-            thing.write(contents)
-            thing.seek(place)
-
-    return put_back
+    return kept(lambda: (thing.getvalue(), thing.tell()), write)
 
 
 def _file(thing: Any) -> Put:
     """A file that is read is read again; what was written into one stays there."""
-    before = _tell(thing)
 
-    def put_back() -> None:
-        if thing.closed or before is None or before is not _UNSET and _tell(thing) == before:
+    def write(before: Any) -> None:
+        if thing.closed or before is None:
             return
         if before is _UNSET or thing.writable():
             raise CannotPutBack
         thing.seek(before)
 
-    return put_back
+    return kept(partial(_tell, thing), write, lambda now, old: old is not _UNSET and now == old)
 
 
 def _tell(thing: Any) -> Any:
@@ -154,18 +143,15 @@ def _tell(thing: Any) -> Any:
 
 def _iterator(thing: Any) -> Put:
     """An iterator goes on and seldom back: it is seen where it stands."""
-    before = _place(thing)
     index = _index(thing)
 
-    def put_back() -> None:
-        if _place(thing) == before:
-            return
+    def write(before: object) -> None:
         if index is not None:
             thing.__setstate__(index)
         if _place(thing) != before:
             raise CannotPutBack
 
-    return put_back
+    return kept(partial(_place, thing), write)
 
 
 def _place(thing: Any) -> object:

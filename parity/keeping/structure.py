@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from operator import is_
 from types import CellType, FunctionType, ModuleType
 from typing import Any
@@ -17,10 +20,11 @@ _NONE = object()
 Items = Mapping[Any, Any]
 
 
+@dataclass(eq=False)
 class Structure:
     """What something holds, by name, key or place.
 
-    Args:
+    Attributes:
         owner: the object that it belongs to.
         path: how the owner is reached.
         read: what it holds now.
@@ -29,18 +33,15 @@ class Structure:
         within: the attribute of the owner's in which it lies, of a container.
     """
 
-    def __init__(
-        self,
-        owner: Any,
-        path: Any,
-        read: Callable[[], Items],
-        write: Callable[[Items, Items], object],
-        rules: Collection[StateRules],
-        within: str | None = None,
-    ) -> None:
-        self.owner, self.path, self.within = owner, path, within
-        self.read, self._write, self._rules = read, write, rules
-        self.before = dict(read())
+    owner: Any
+    path: Any
+    read: Callable[[], Items]
+    write: Callable[[Items, Items], object]
+    rules: Collection[StateRules]
+    within: str | None = None
+
+    def __post_init__(self) -> None:
+        self.before = dict(self.read())
 
     def changed(self) -> bool:
         now, before = self.read(), self.before
@@ -61,7 +62,7 @@ class Structure:
         )
 
     def _is_made(self, name: Any, old: Any, item: Any) -> bool:
-        return any(one.makes(self.owner, name, old, item) for one in self._rules)
+        return any(one.makes(self.owner, name, old, item) for one in self.rules)
 
     def is_users_container(self) -> bool:
         """Whether it lies in an attribute that the user's own code sets."""
@@ -70,7 +71,7 @@ class Structure:
     def hold(self, name: Any, item: Any) -> None:
         """Gives it one other item."""
         now = self.read()
-        self._write(now, {**now, name: item})
+        self.write(now, {**now, name: item})
 
     def put_back(self, built: bool = False, here: bool = False) -> None:
         """Gives it what it held.
@@ -87,7 +88,7 @@ class Structure:
             names = dict.fromkeys((*items, *now))
             kept = {name: self._kept(name, now.get(name, _NONE), here) for name in names}
             items = {name: item for name, item in kept.items() if item is not _NONE}
-        self._write(now, items)
+        self.write(now, items)
 
     def _kept(self, name: Any, now: Any, here: bool) -> Any:
         """What stays under a name after a first call."""
@@ -176,18 +177,17 @@ def of_attributes(thing: Any, names: Collection[str]) -> Ways:
         found = ((name, getattr(thing, name, _NONE)) for name in names)
         return {name: item for name, item in found if item is not _NONE}
 
-    return read, lambda now, items: _rewrite(
-        now, items, lambda name, item: setattr(thing, name, item), lambda name: delattr(thing, name)
-    )
+    return _one_by_one(read, partial(setattr, thing), partial(delattr, thing))
 
 
 def of_globals(places: dict[str, Any], names: Collection[str]) -> Ways:
     """The globals that a function reads or sets; what it imports stays."""
-    return lambda: {
-        name: places[name]
-        for name in names
-        if name in places and not isinstance(places[name], ModuleType)
-    }, lambda now, items: _rewrite(now, items, places.__setitem__, places.__delitem__)
+
+    def read() -> Items:
+        found = ((name, places[name]) for name in names if name in places)
+        return {name: item for name, item in found if not isinstance(item, ModuleType)}
+
+    return _one_by_one(read, places.__setitem__, places.__delitem__)
 
 
 def of_class(kind: type) -> Ways:
@@ -199,47 +199,38 @@ def of_class(kind: type) -> Ways:
             name: item for name, item in held if name[:2] != "__" or isinstance(item, FunctionType)
         }
 
-    return read, lambda now, items: _rewrite(
-        now, items, lambda name, item: setattr(kind, name, item), lambda name: delattr(kind, name)
-    )
+    return _one_by_one(read, partial(setattr, kind), partial(delattr, kind))
 
 
 def of_cells(cells: Mapping[str, CellType]) -> Ways:
     """What a function was made with, by name."""
 
-    def write(now: Items, items: Items) -> None:
-        for name, item in items.items():
-            cells[name].cell_contents = item
+    def read() -> Items:
+        found = {}
+        for name, cell in cells.items():
+            with suppress(ValueError):  # it is empty
+                found[name] = cell.cell_contents
+        return found
 
-    return lambda: {name: cell.cell_contents for name, cell in cells.items() if _full(cell)}, write
-
-
-def _full(cell: CellType) -> bool:
-    try:
-        return cell.cell_contents is not cell
-    except ValueError:
-        return False
+    return _one_by_one(read, lambda name, item: setattr(cells[name], "cell_contents", item))
 
 
 def of_objects(array: Any) -> Ways:
     """An array of Python objects."""
-
-    def write(_: Items, items: Items) -> None:
-        for at, item in items.items():
-            array.flat[at] = item
-
-    return lambda: dict(enumerate(array.flat)), write
+    return _one_by_one(lambda: dict(enumerate(array.flat)), array.flat.__setitem__)
 
 
-def _rewrite(
-    now: Items,
-    items: Items,
+def _one_by_one(
+    read: Callable[[], Items],
     put: Callable[[Any, Any], object],
-    drop: Callable[[Any], object],
-) -> None:
-    for name, item in items.items():
-        if now.get(name, _NONE) is not item:
-            put(name, item)
-    for name in now:
-        if name not in items:
-            drop(name)
+    drop: Callable[[Any], object] = lambda _: None,
+) -> Ways:
+    def write(now: Items, items: Items) -> None:
+        for name, item in items.items():
+            if now.get(name, _NONE) is not item:
+                put(name, item)
+        for name in now:
+            if name not in items:
+                drop(name)
+
+    return read, write

@@ -1,15 +1,21 @@
-"""Which number of which tensor stands where in an operand that an operation multiplies by.
+"""Which element of which tensor stands where in an operand that an operation multiplies by.
 
 A weight seldom reaches its operation as it is held: it is transposed, reshaped, split, stacked.
-Those moves are run again on addresses in place of numbers, so whatever they are, each element of
+Those moves are run again on addresses in place of values, so whatever they are, each element of
 the operand is known by the tensor and the place that it came from.
+
+Most weights are transposed at most. Where each element lies is then given by an offset and a stride
+for each axis, and no address of any element need be worked out, which would take many times the
+weight's own room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from parity.tape import Array, Op, Tape
 from parity.weights.tensors import Tensor
@@ -20,18 +26,21 @@ class Addresses:
 
     Args:
         tape: of the model; None for tensors that lie in a file.
+
+    Attributes:
+        numbers: of the tensors, by all their names.
+        leaves: the same by the values that they are on the tape.
     """
 
     def __init__(self, tape: Tape | None, tensors: Sequence[Tensor]) -> None:
         self.tape = tape
         self.tensors = tuple(tensors)
-        sizes = [int(np.prod(tensor.shape, dtype=np.int64)) for tensor in tensors]
-        self.starts = np.cumsum([1, *sizes])
-        by_name = {name: n for n, tensor in enumerate(tensors) for name in tensor.names}
+        self.starts = np.cumsum([1, *(tensor.size for tensor in tensors)])
+        self.numbers = {name: n for n, tensor in enumerate(tensors) for name in tensor.names}
         self.leaves = {
-            value.id: by_name[value.name]
+            value.id: self.numbers[value.name]
             for value in (tape.values if tape else ())
-            if value.op < 0 and value.name in by_name and value.kind != "input"
+            if value.op < 0 and value.name in self.numbers and value.kind != "input"
         }
 
     def own(self, number: int) -> Array:
@@ -44,7 +53,7 @@ class Addresses:
         """The addresses of the elements of a value.
 
         Returns:
-            int64 array of the value's shape; None where its numbers are computed.
+            int64 array of the value's shape; None where it is computed.
         """
         return self.ingredients(value).get("")
 
@@ -64,35 +73,43 @@ class Addresses:
         for n, one in enumerate(op.inputs):
             for path, own in self.ingredients(one).items():
                 if op.role == "move":
-                    moved = move(self.tape, op, [own if k == n else None for k in _range(op)])
-                    if moved is not None:
-                        self._merge(found, path, moved[op.outputs.index(value)])
+                    labels = [own if k == n else None for k in range(len(op.inputs))]
+                    moved = move(self.tape, op, labels)
+                    if moved is not None:  # each of several tensors leaves 0 where the others are
+                        own = moved[op.outputs.index(value)]
+                        found[path] = np.maximum(found[path], own) if path in found else own
                 elif own.shape == self.tape.values[value].shape:
                     found.setdefault(f"{_word(op, n)} {path}".strip(), own)
         return found
 
-    @staticmethod
-    def _merge(found: dict[str, Array], path: str, own: Array) -> None:
-        """Several tensors may be moved into one: each leaves 0 where the others are."""
-        found[path] = np.maximum(found[path], own) if path in found else own
+    def read(self) -> set[str]:
+        """Names of the tensors that some operation reads; of a file, of all but scalars."""
+        if self.tape is None:
+            return {tensor.name for tensor in self.tensors if tensor.shape}
+        return {self.tensors[number].name for number in self.leaves.values()}
 
     def tensors_in(self, addresses: Array) -> list[int]:
         """The numbers of the tensors that addresses are in, in order."""
         found = np.unique(np.searchsorted(self.starts, addresses.ravel(), side="right")) - 1
         return [int(number) for number in found if number >= 0]
 
-    def gather(self, addresses: Array) -> Array:
-        """The numbers at addresses, in the widest dtype of the tensors."""
-        flat = addresses.ravel()
-        numbers = self.tensors_in(addresses)
-        contents = {number: self.tensors[number].read() for number in numbers}
-        dtype = np.result_type(*contents.values()) if contents else np.dtype("float32")
-        found = np.zeros(flat.shape, dtype)
-        for number, array in contents.items():
+    def within(self, addresses: Array) -> Iterator[tuple[Tensor, Array, Array]]:
+        """Each tensor that addresses are in, which of them are, and where in the flat tensor."""
+        for number in self.tensors_in(addresses):
             start, end = self.starts[number : number + 2]
-            own = (flat >= start) & (flat < end)
-            found[own] = array.ravel()[flat[own] - start]
-        return found.reshape(addresses.shape)
+            own = (addresses >= start) & (addresses < end)
+            yield self.tensors[number], own, addresses[own] - start
+
+    def gather(self, addresses: Array) -> Array:
+        """The values at addresses, in the widest dtype of the tensors."""
+        pieces = [
+            (own, tensor.read().ravel()[places]) for tensor, own, places in self.within(addresses)
+        ]
+        dtype = np.result_type(*(values for _, values in pieces)) if pieces else "float32"
+        found = np.zeros(addresses.shape, dtype)
+        for own, values in pieces:
+            found[own] = values
+        return found
 
 
 def varying(own: Array) -> list[int]:
@@ -110,10 +127,6 @@ def without_repeats(own: Array) -> Array:
     return own[tuple(slice(None) if axis - own.ndim in long else 0 for axis in range(own.ndim))]
 
 
-def _range(op: Op) -> range:
-    return range(len(op.inputs))
-
-
 def _word(op: Op, number: int) -> str:
     """What an operation does to one of its inputs."""
     addend = {"multiply_add": 0, "multiply_then_add": 2}.get(op.word)
@@ -123,11 +136,11 @@ def _word(op: Op, number: int) -> str:
 
 
 def move(tape: Tape, op: Op, labels: Sequence[Array | None]) -> list[Array] | None:
-    """Runs an operation that only moves numbers on labels instead.
+    """Runs an operation that only moves values on labels instead.
 
     Args:
         labels: of each input int64 labels; None for one that has none: what decides where the
-            others go stays as it was, and numbers count as label 0.
+            others go stays as it was, and values count as label 0.
 
     Returns:
         The labels of each output; None where the operation cannot be run so.
@@ -152,3 +165,59 @@ def move(tape: Tape, op: Op, labels: Sequence[Array | None]) -> list[Array] | No
     # paddings of -inf and the like are none of the labels
     places = (np.nan_to_num(tape.adapter.to_numpy(one), posinf=0, neginf=0) for one in results)
     return [every[place.astype(np.int64)] for place in places]
+
+
+# --- tensors that are transposed at most ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Strided:
+    """Where the elements of a part lie in the one tensor that it is.
+
+    Attributes:
+        number: of the tensor.
+        shape: of the part.
+        strides: in elements, for each axis.
+    """
+
+    number: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def of(self, tensor: Array) -> Array:
+        """The part of a tensor's contents: a view of an array that lies in order."""
+        steps = tuple(stride * tensor.itemsize for stride in self.strides)
+        return as_strided(tensor, self.shape, steps)
+
+
+def strided(addresses: Addresses, value: int, arranged: Callable[[Array], Array]) -> Strided | None:
+    """How a value lies in its tensor; None where more than axes is moved.
+
+    Args:
+        arranged: puts an array of the value's shape into the arrangement of its part.
+    """
+    transposed = False
+    while value not in addresses.leaves:
+        tape = addresses.tape
+        op = tape.producer(value) if tape else None
+        if tape is None or op is None or not op.static or not _is_transpose(tape, op):
+            return None
+        value, transposed = op.inputs[0], not transposed
+    number = addresses.leaves[value]
+    shape = addresses.tensors[number].shape
+    # one byte for each element, never written to: where a view of it starts and steps is enough
+    bytes_ = np.zeros(shape, np.int8)
+    view = arranged(bytes_.T if transposed else bytes_)
+    same = view.__array_interface__["data"][0] == bytes_.__array_interface__["data"][0]
+    if not same or view.size != bytes_.size or not np.shares_memory(view, bytes_, max_work=1):
+        return None
+    return Strided(number, view.shape, view.strides)
+
+
+def _is_transpose(tape: Tape, op: Op) -> bool:
+    """Whether an operation swaps the axes of a matrix, as it does with a small one."""
+    if op.word != "transpose" or len(tape.values[op.inputs[0]].shape) != 2:
+        return False
+    small = np.arange(1, 7).reshape(2, 3)
+    moved = move(tape, op, [small, *(None for _ in op.inputs[1:])])
+    return moved is not None and np.array_equal(moved[0], small.T)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 
 from parity.diagnosis.unshared import UNSHARED
+from parity.format import listed
 from parity.report.report import Report
 from parity.weights.pairing import Pairing, Side
-from parity.weights.table import Table
 
 _NAMES = 6  # that one sentence lists
 
 
 def hints(
     report: Report,
-    table: Table,
     target: Side,
     found: Pairing,
     adapted: bool,
@@ -40,7 +39,7 @@ def hints(
         hints.append(
             _where(report) if hints else f"every tensor has a partner, so {_where(report)}"
         )
-    count = sum(len(row.target) for row in table.rows)
+    count = sum(len(pair.target_names) for pair in found.pairs)
     if count and not written:
         hints.append(
             f"force=True (--force) writes the {count} tensors that were paired all the same"
@@ -51,7 +50,7 @@ def hints(
 def _partners(found: Pairing) -> str:
     """What has no partner, and how to name one."""
     names = " and ".join(
-        f"{_listed(left)} of the {side}"
+        f"{listed(left, _NAMES)} of the {side}"
         for left, side in zip(found.left, ("source", "target"), strict=True)
         if left
     )
@@ -85,8 +84,3 @@ def _other_epsilons(target: Side, found: Pairing) -> bool:
     ) and any(
         pair.target.in_norm and steps[pair.target.step].kind == "batch_norm" for pair in found.pairs
     )
-
-
-def _listed(names: list[str]) -> str:
-    rest = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    return ", ".join(names[:_NAMES]) + rest

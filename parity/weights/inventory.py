@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from parity.escape import on_one_line
 from parity.frameworks import load
 from parity.inputs.layout_advice import record
 from parity.measures.heads import heads_of
-from parity.model import Inputs, full_name, wrap
-from parity.report.sentences import outputs_lines
+from parity.model import Inputs, wrap
+from parity.report.text_table import inventory_text
 from parity.result import Heads
 from parity.walk_once import Once
 from parity.weights.pairing import Side
 from parity.weights.probe_inputs import example_inputs, inputs_for
 from parity.weights.tensors import Tensor, collision_notes, collisions
-
-_HEADINGS = ("tensor", "shape", "dtype", "role", "used by")
 
 
 @dataclass(frozen=True)
@@ -43,12 +40,6 @@ class Item:
     def dead(self) -> bool:
         return not self.operations
 
-    def cells(self) -> tuple[str, ...]:
-        used = ", ".join(self.operations) if self.operations else "no operation: dead"
-        shape = f"({','.join(map(str, self.shape))})"
-        dtype = self.dtype if self.trainable else f"{self.dtype}, not trained"
-        return " = ".join(self.names), shape, dtype, ", ".join(self.roles), used
-
 
 @dataclass(frozen=True)
 class Inventory:
@@ -56,7 +47,7 @@ class Inventory:
 
     Attributes:
         collisions: names that several tensors have, and how many: a dict keeps one of each.
-        told: the same in a sentence.
+        notes: the same in a sentence.
         outputs: names of what the model returns.
         heads: which tensors lead to which of several outputs, and what they share.
     """
@@ -65,41 +56,15 @@ class Inventory:
     framework: str
     items: tuple[Item, ...]
     collisions: dict[str, int]
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
     outputs: tuple[str, ...] = ()
     heads: Heads = Heads(())
 
     def __str__(self) -> str:
-        lines = [_HEADINGS, *(item.cells() for item in self.items)]
-        outputs = [*outputs_lines(self.heads, self.outputs)]
-        heads = ["", *_columns(outputs)] if outputs else []
-        return "\n".join([self._headline(), "", *_columns(lines), *heads, *self._remarks()])
+        return inventory_text(self)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-    def _headline(self) -> str:
-        count = sum(_size(item.shape) for item in self.items if item.trainable)
-        name = full_name(self.model, self.framework)
-        return f"{name}: {len(self.items)} tensors, {count:,} trained numbers"
-
-    def _remarks(self) -> list[str]:
-        shared = [item for item in self.items if len(item.names) > 1]
-        lines = [f"shared, one tensor: {' = '.join(item.names)}" for item in shared]
-        if self.heads.equal:
-            lines.append(f"equal in several outputs, not shared: {self.heads.equal} tensors")
-        lines += self.told
-        return ["", *lines] if lines else []
-
-
-def _columns(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of cells as text, each column as wide as it must be."""
-    lines = [[*map(on_one_line, line)] for line in lines]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
 
 
 def inventory(model: Any, inputs: Inputs = None) -> Inventory:
@@ -114,11 +79,13 @@ def inventory(model: Any, inputs: Inputs = None) -> Inventory:
     """
     wrapped = wrap(model)
     inputs = example_inputs([wrapped]) if inputs is None else inputs
-    framework = load(wrapped.framework)
     _, tape = record(wrapped, None, inputs_for(wrapped, wrapped, inputs))
-    tensors = framework.tensors(wrapped.obj)
+    tensors = load(wrapped.framework).tensors(wrapped.obj)
     side = Side(tape, tensors, {})
-    roles = _roles(side)
+    roles: dict[str, dict[str, None]] = defaultdict(dict)
+    for part in side.all_parts():
+        for name in side.names(part):
+            roles[name][part.role] = None
     items = tuple(
         Item(
             tensor.names,
@@ -126,7 +93,7 @@ def inventory(model: Any, inputs: Inputs = None) -> Inventory:
             tensor.dtype,
             tensor.kind,
             tensor.trainable,
-            roles.get(tensor.name, ()),
+            tuple(roles[tensor.name]),
             _operations(side, tensor),
         )
         for tensor in tensors
@@ -142,32 +109,14 @@ def inventory(model: Any, inputs: Inputs = None) -> Inventory:
     )
 
 
-def _roles(side: Side) -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
-    for part in side.all_parts():
-        for name in side.names(part):
-            found.setdefault(name, {})[part.role] = None
-    return {name: tuple(roles) for name, roles in found.items()}
-
-
 def _operations(side: Side, tensor: Tensor) -> tuple[str, ...]:
     """The operations that compute with a tensor, or that it is passed to as it is."""
     tape = side.tape
-    book = side.addresses
-    number = book.tensors.index(tensor)
-    todo = Once(leaf for leaf, own in book.leaves.items() if own == number)
+    todo = Once(leaf for leaf, number in side.leaves.items() if side.tensors[number] is tensor)
     found: dict[str, None] = {}
     for value in todo:
-        for index in tape.consumers[value]:
-            op = tape.ops[index]
+        for op in (tape.ops[index] for index in tape.consumers[value]):
             if op.role == "move":
                 todo.add(op.outputs)
             found[f"{op.kind} at {op.site.layer}" if op.site.layer else op.kind] = None
     return tuple(found)
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size

@@ -1,23 +1,25 @@
-"""The pairing that a user's map says.
+"""The pairing that a user's map says, which is JSON or TOML.
 
 A pair whose role was found on both sides is converted by that role. Any other is as given: one
-tensor's numbers go into the other, with its axes in an order that fits. Where several fit, each
+tensor's values go into the other, with its axes in an order that fits. Where several fit, each
 is tried, and running both models shows which is right.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
+import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice, permutations, product
+from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from parity.architecture.align import align
 from parity.errors import UsageError
+from parity.safe_json import parsed
 from parity.tape import Array
 from parity.weights.element_index import Addresses
 from parity.weights.operands import NEUTRAL, Part
@@ -28,14 +30,58 @@ from parity.weights.tensors import Tensor, varied
 _NAMES = 6  # that one sentence lists
 _FEW_TRIES = 8  # of what is paired by elimination
 _Entry = Mapping[str, Any]
+_FORM = (
+    'A map is {"pairs": [{"role": "kernel", "source": ["conv.weight"], "target": ["conv/kernel"]}, '
+    "...]}, or the same in TOML: [[pairs]] and three lines for each."
+)
 
 
-def by_map(
-    source: Side,
-    target: Side,
-    given: _Entry,
-    inputs: tuple[Mapping[int, Array], Mapping[int, Array]],
-) -> Iterator[Pairing]:
+def read_map(given: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
+    """A map as `Pairing.to_map` gives it, or the file that one was saved to.
+
+    Args:
+        given: of a file the suffix `.toml` shows that it is no JSON.
+
+    Raises:
+        UsageError: it is none.
+    """
+    where = "The map"
+    if isinstance(given, (str, Path)):
+        where, given = str(given), _parsed(Path(given))
+    entries = given.get("pairs") if isinstance(given, Mapping) else None
+    if not isinstance(entries, list):
+        raise UsageError(f"{where} has no list of pairs. {_FORM}")
+    for number, entry in enumerate(entries, 1):
+        if not _is_entry(entry):
+            raise UsageError(f"{where}: pair {number} is {entry!r}. {_FORM}")
+    return given  # type: ignore[return-value]
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".toml":
+            # pytest brings tomli where Python itself has no tomllib
+            reader = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+            return reader.loads(text)
+        return parsed(text)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read as a map: {error}") from error
+
+
+def _is_entry(entry: Any) -> bool:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("role"), str):
+        return False
+    axes = entry.get("axes", [])
+    if not isinstance(axes, list) or not all(isinstance(axis, int) for axis in axes):
+        return False
+    return all(
+        isinstance(entry.get(side), list) and all(isinstance(name, str) for name in entry[side])
+        for side in ("source", "target")
+    )
+
+
+def by_map(source: Side, target: Side, given: _Entry) -> Iterator[Pairing]:
     """The pairings that a map allows: several where it leaves the order of axes open.
 
     Raises:
@@ -51,16 +97,11 @@ def by_map(
             if pair.source is not None and pair.source.step >= 0
         }
         found = Pairing(pairs, {**first, **steps})
-        finish(source, target, found, inputs)
+        finish(source, target, found)
         yield found
 
 
-def with_the_last(
-    source: Side,
-    target: Side,
-    ways: Iterator[Pairing],
-    inputs: tuple[Mapping[int, Array], Mapping[int, Array]],
-) -> Iterator[Pairing]:
+def with_the_last(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterator[Pairing]:
     """Some pairings; then the first, with what it leaves over and is alone of its size, as given.
 
     Those who take them stop where both models agree: they did not without what is paired so.
@@ -68,22 +109,18 @@ def with_the_last(
     first = next(ways)
     yield first
     yield from ways
-    source_tensors, target_tensors = (
-        _alone(side.addresses, names)
-        for side, names in zip((source, target), first.left, strict=True)
-    )
-    orders = [
-        as_given(source.addresses, target.addresses, _entry(one, target_tensors[size]))
-        for size, one in source_tensors.items()
-        # one number throughout would prove nothing
-        if size in target_tensors
-        and varied(one)
-        and _arranged(one.read(), target_tensors[size].shape, None)
-    ]
+    others = _alone(target, first.left[1])
+    orders = []
+    for size, one in _alone(source, first.left[0]).items():
+        other = others.get(size)
+        # one value throughout would prove nothing
+        if other is not None and varied(one) and _arranged(one.read(), other.shape, None):
+            entry = {"role": "by elimination", "source": [one.name], "target": [other.name]}
+            orders.append(as_given(source, target, entry))
     for choice in islice(_choices([len(own) for own in orders]), _FEW_TRIES if orders else 0):
         pairs = [own[n] for own, n in zip(orders, choice, strict=True)]
         found = Pairing([*first.pairs, *pairs], first.steps)
-        finish(source, target, found, inputs)
+        finish(source, target, found)
         found.notes += [
             f"{pair.source_names[0]} and {pair.target_names[0]}: paired as the only ones left of "
             "their size; without that the two do not agree"
@@ -92,16 +129,12 @@ def with_the_last(
         yield found
 
 
-def _entry(one: Tensor, other: Tensor) -> _Entry:
-    return {"role": "by elimination", "source": [one.name], "target": [other.name]}
-
-
 def _alone(stored: Addresses, names: Sequence[str]) -> dict[int, Tensor]:
-    """By their sizes the tensors that are alone in target."""
+    """By their sizes the tensors that are the only ones of them."""
     found: dict[int, list[Tensor]] = defaultdict(list)
     for tensor in stored.tensors:
-        if tensor.name in names and tensor.dtype.startswith(("float", "bfloat")):  # no places
-            found[math.prod(tensor.shape)].append(tensor)
+        if tensor.name in names and tensor.is_floating:
+            found[tensor.size].append(tensor)
     return {size: own[0] for size, own in found.items() if len(own) == 1}
 
 
@@ -113,39 +146,34 @@ def _choices(counts: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def as_given(
-    source_addresses: Addresses,
-    target_addresses: Addresses,
-    entry: _Entry,
-    known: Callable[[str], str] = lambda _: "",
+    source: Addresses, target: Addresses, entry: _Entry, known: Sequence[str] = ("", "")
 ) -> list[Pair]:
     """One tensor into another, in each order of axes that fits.
 
     Args:
-        known: what is known of the target, or of the source, for a message on a missing name.
+        known: what is known of the source and of the target, for a message on several tensors.
 
     Raises:
         UsageError: there is no such tensor, or none of its orders fits.
     """
     role, names = entry["role"], (tuple(entry["source"]), tuple(entry["target"]))
-    right = _own(target_addresses, role, names[1], "target", known)
-    target = Part(-1, role, terms(right))
+    right = _own(target, names[1], f"the target has no {role}", known[1])
+    part = Part(-1, role, terms(right))
     if not names[0]:
         if role not in NEUTRAL:
             raise UsageError(
                 f"The map: {' + '.join(names[1])} gets no source, and what a {role} is that does "
                 f"nothing is not known; it is of {', '.join(NEUTRAL)}."
             )
-        return [Pair(role, None, target, *names)]
-    left = _own(source_addresses, role, names[0], "source", known)
+        return [Pair(role, None, part, *names)]
+    left = _own(source, names[0], f"the source has no {role}", known[0])
     found = _arranged(left, right.shape, entry.get("axes"))
     if not found:
         raise UsageError(
             f"The map: {names[0][0]} {left.shape} does not fit {names[1][0]} {right.shape}"
             + (f" with axes {entry['axes']}." if "axes" in entry else ".")
         )
-    return [
-        Pair(role, Part(-1, role, terms(own)), target, *names, axes=axes) for axes, own in found
-    ]
+    return [Pair(role, Part(-1, role, terms(own)), part, *names, axes=axes) for axes, own in found]
 
 
 def _ways(source: Side, target: Side, entry: _Entry) -> list[Pair]:
@@ -160,11 +188,8 @@ def _ways(source: Side, target: Side, entry: _Entry) -> list[Pair]:
             if one in source_parts and source_parts[one].shape == target_parts[one].shape
         ]
     if len(both) != 1 or "axes" in entry:
-
-        def known(side: str) -> str:
-            return _known(source if side == "source" else target, names[side == "target"])
-
-        return as_given(source.addresses, target.addresses, entry, known)
+        known = _known(source, names[0]), _known(target, names[1])
+        return as_given(source, target, entry, known)
     left, right = source_parts.get(both[0]), target_parts[both[0]]
     if left is not None and len(left.shape) != len(right.shape):
         raise UsageError(f"The map: {role} {entry['source']} and {entry['target']} are unlike.")
@@ -176,45 +201,38 @@ def _parts(side: Side, names: Sequence[str]) -> dict[str, Part]:
     return {part.role: part for part in side.all_parts() if {*side.names(part)} == {*names}}
 
 
-def _own(
-    stored: Addresses, role: str, names: Sequence[str], side: str, known: Callable[[str], str]
-) -> Array:
+def _own(side: Addresses, names: Sequence[str], what: str, known: str) -> Array:
     """The addresses of the one tensor that is named."""
-    numbers = {name: n for n, tensor in enumerate(stored.tensors) for name in tensor.names}
-    if len(names) == 1 and names[0] in numbers:
-        return stored.own(numbers[names[0]])
+    numbers = side.numbers
     missing = [name for name in names if name not in numbers]
-    known_names = ""
+    if len(names) == 1 and not missing:
+        return side.own(numbers[names[0]])
     if missing:
         near = get_close_matches(missing[0], numbers, _NAMES, 0.4) or list(numbers)[:_NAMES]
-        known_names = f" No tensor is called {missing[0]}; there are {', '.join(near)}"
-        known_names += f" ({len(numbers)} in all)." if len(near) < len(numbers) else "."
-    raise UsageError(
-        f"The map: the {side} has no {role} made of {[*names]}.{known_names or known(side)}"
-    )
+        known = f" No tensor is called {missing[0]}; there are {', '.join(near)}"
+        known += f" ({len(numbers)} in all)." if len(near) < len(numbers) else "."
+    raise UsageError(f"The map: {what} made of {[*names]}.{known}")
 
 
 def _known(side: Side, names: Sequence[str]) -> str:
     """What is known of several tensors that make no part together."""
-    known_names = [
+    parts = [
         f"{part.role} made of {' + '.join(own)}"
         for part in side.all_parts()
         if not {*(own := side.names(part))}.isdisjoint(names)
     ]
-    listed = ", ".join(dict.fromkeys(known_names))
-    return f" Known there: {listed or 'nothing'}. One tensor with one tensor is taken as given."
+    known = ", ".join(dict.fromkeys(parts)) or "nothing"
+    return f" Known there: {known}. One tensor with one tensor is taken as given."
 
 
 def _arranged(
     own: Array, shape: tuple[int, ...], axes: Sequence[int] | None
 ) -> list[tuple[tuple[int, ...], Array]]:
     """The orders of axes in which an array takes a shape, and it in each; as it is first."""
-    if axes is not None:
-        fits = sorted(axes) == list(range(own.ndim)) and own.size == np.prod(shape, dtype=int)
-        return [(tuple(axes), own.transpose(axes).reshape(shape))] if fits else []
     orders = list(islice(permutations(range(own.ndim)), MOST_TRIES))
-    if own.ndim != len(shape) and own.size == np.prod(shape, dtype=int):
-        return [(order, own.transpose(order).reshape(shape)) for order in orders]
-    return [
-        (order, own.transpose(order)) for order in orders if own.transpose(order).shape == shape
-    ]
+    if axes is not None:
+        orders = [tuple(axes)] if sorted(axes) == list(range(own.ndim)) else []
+    elif own.ndim == len(shape):
+        orders = [order for order in orders if own.transpose(order).shape == shape]
+    fits = own.size == math.prod(shape)
+    return [(order, own.transpose(order).reshape(shape)) for order in orders if fits]

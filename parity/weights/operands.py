@@ -7,18 +7,22 @@ features) for an embedding, (features) for all else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
+
+import numpy as np
 
 from parity.architecture.einsum import contraction
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import Step
-from parity.tape import Array, Op
-from parity.weights.element_index import Addresses, without_repeats
-from parity.weights.transposed_views import Strided, strided
+from parity.tape import Array, Op, Tape
+from parity.weights.cell_weights import Terms
+from parity.weights.element_index import Addresses, Strided, strided, without_repeats
+
+Find = Callable[[], Terms | None]
 
 # What a part holds where a model has none.
 NEUTRAL = {"bias": 0.0, "beta": 0.0, "gamma": 1.0, "running mean": 0.0, "running variance": 1.0}
@@ -36,17 +40,17 @@ class Part:
             where it goes with none in their order.
         axis: of that value's channels.
         images: whether that value is one of images.
-        layout: of a file's kernel, the order of its axes.
+        letters: of a kernel, the order of its axes, `*` for those of space; "" where none is known.
         find: the addresses of its elements, or their sum, each with its sign.
     """
 
     step: int
     role: str
-    find: Callable[[], list[tuple[float | Array, Array]] | None] = field(repr=False)
+    find: Find = field(repr=False)
     input: int | None = None
     axis: int = -1
     images: bool = False
-    layout: str = ""
+    letters: str = ""
 
     @property
     def in_norm(self) -> bool:
@@ -63,6 +67,23 @@ class Part:
             return self.strided.shape
         terms = self.find()
         return terms[0][1].shape if terms else ()
+
+    @property
+    def first_row(self) -> Array | None:
+        """Of a dense kernel, where the inputs of one unit lie in the tensor that they are in."""
+        if self.step < 0 or len(self.shape) != 2:
+            return None
+        if self.strided is not None:
+            return np.arange(self.shape[1]) * self.strided.strides[1]
+        found = self.find() or []
+        return found[0][1][0] if len(found) == 1 else None
+
+    def input_shape(self, tape: Tape | None) -> tuple[int, ...] | None:
+        """The shape of one example of its input, as it was before it was flattened."""
+        if self.input is None or tape is None:
+            return None
+        shape: tuple[int, ...] = tape.values[tape.before_moves(self.input)].shape
+        return shape[1:]
 
 
 def parts(program: Program, addresses: Addresses) -> list[Part]:
@@ -81,14 +102,15 @@ def product(graph: Graph, addresses: Addresses, number: int, op: Op) -> Part | N
     found = contraction(graph, op)
     if found is not None:
         axis = found.input_axes[0] if len(found.input_axes) == 1 else None
-        find = Term(addresses, found.weight, (*found.out, *found.summed), rows=len(found.out))
+        arrange = _as_matrix((*found.out, *found.summed), len(found.out))
+        find = Term(addresses, found.weight, arrange)
         return Part(number, "kernel", find, None if axis is None else found.x, axis or 0)
     read, shapes = graph.tape.product(op), graph.tape.values
     if read is None or read.equation:
         return None
     factors = read.factors
     weight = next((v for v in factors[::-1] if graph.is_static(v)), None)
-    if weight is None or graph.is_static(factors[0]) and graph.is_static(factors[1]):
+    if weight is None or all(map(graph.is_static, factors[:2])):
         return None
     second = factors[1] == weight
     as_is = read.transposed[second] == second
@@ -98,15 +120,24 @@ def product(graph: Graph, addresses: Addresses, number: int, op: Op) -> Part | N
     x = factors[not second]
     axis = -1 if second != read.transposed[not second] else -2
     axes = (*range(rank - 2), *((rank - 2, rank - 1) if as_is else (rank - 1, rank - 2)))
-    find = Term(addresses, weight, axes, rows=rank - 1)
-    return Part(number, "kernel", find, x, axis)
+    return Part(number, "kernel", Term(addresses, weight, _as_matrix(axes, rank - 1)), x, axis)
+
+
+def _as_matrix(axes: Sequence[int], rows: int) -> Callable[[Array], Array]:
+    """Brings axes into an order, and makes the first of them one, and the others another."""
+
+    def arrange(own: Array) -> Array:
+        own = own.transpose(axes)
+        return own.reshape(prod(own.shape[:rows]), -1)
+
+    return arrange
 
 
 def _dense(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterator[Part]:
     op = graph.tape.ops[step.ops[0]]
     kernel = product(graph, addresses, number, op)
     if kernel is not None:
-        yield kernel
+        yield replace(kernel, letters="OI")
         yield from _bias(addresses, number, step)
 
 
@@ -120,12 +151,18 @@ def _convolution(graph: Graph, addresses: Addresses, number: int, step: Step) ->
     window = graph.tape.window(op)
     if window is None or window.weight is None:
         return
-    find = Term(addresses, window.weight, window.layout, joined=window.depthwise, spatial=True)
+    layout, depthwise = window.layout, window.depthwise
+
+    def arrange(own: Array) -> Array:
+        own = own.transpose(layout)
+        return over_space(joined(own) if depthwise else own)
+
+    find = Term(addresses, window.weight, arrange)
     # channels of groups stand by their group, not by their layer
     whole = int(step.parameters.get("groups", 1)) == 1 and step.kind == "convolution"
     x = _before_spreading(graph, window.x)
     axis = graph.tape.adapter.TRAITS.channel_axis(op, len(graph.tape.values[x].shape))
-    yield Part(number, "kernel", find, x if whole else None, axis, images=True)
+    yield Part(number, "kernel", find, x if whole else None, axis, True, window.letters)
     yield from _bias(addresses, number, step)
 
 
@@ -161,29 +198,28 @@ def over_space(kernel: Array) -> Array:
     return kernel[..., 0] if kernel.shape[2] == 1 else kernel
 
 
+def joined(kernel: Array) -> Array:
+    """Channels of a depthwise kernel and their multiples as one axis, and one input channel."""
+    return kernel.reshape(kernel.shape[0] * kernel.shape[1], 1, *kernel.shape[2:])
+
+
 @dataclass(frozen=True)
 class Term:
     """How the addresses of a value are found.
 
     Attributes:
-        axes: the order in which they are arranged.
+        arrange: brings them into the common arrangement.
         flat: as one row, without what is repeated.
-        rows: how many of them are out, as one axis, and the others in, as another; 0: as they are.
-        joined: channels and their multiples as one axis, and one of length 1 after it.
-        spatial: all axes after the second as `over_space` has them.
         path: of a computed value the one of its ingredients.
     """
 
     addresses: Addresses
     value: int
-    axes: tuple[int, ...] | None = None
-    rows: int = 0
+    arrange: Callable[[Array], Array] = np.asarray
     flat: bool = False
-    joined: bool = False
-    spatial: bool = False
     path: str = ""
 
-    def __call__(self) -> list[tuple[float | Array, Array]] | None:
+    def __call__(self) -> Terms | None:
         found = self.addresses.ingredients(self.value).get(self.path)
         return None if found is None else [(1.0, self._arranged(found))]
 
@@ -191,19 +227,12 @@ class Term:
         return None if self.path else strided(self.addresses, self.value, self._arranged)
 
     def _arranged(self, found: Array) -> Array:
-        if self.axes is not None:
-            found = found.transpose(self.axes)
-        if self.rows:
-            found = found.reshape(prod(found.shape[: self.rows]), -1)
-        if self.joined:
-            found = found.reshape(found.shape[0] * found.shape[1], 1, *found.shape[2:])
-        if self.spatial:
-            found = over_space(found)
+        found = self.arrange(found)
         return without_repeats(found).reshape(-1) if self.flat else found
 
 
 def _by_ingredient(part: Part) -> Iterator[Part]:
-    """A part whose numbers are computed from several tensors, as one part for each."""
+    """A part whose values are computed from several tensors, as one part for each."""
     if not isinstance(part.find, Term) or part.strided is not None:
         yield part
         return

@@ -6,73 +6,74 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, permutations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from parity.architecture.align import align
 from parity.architecture.program import Program
-from parity.atomic import write_json
 from parity.tape import Array, Tape
 from parity.weights.attention import projections
 from parity.weights.cells import cells, pair_cells, same_biases
 from parity.weights.channel_order import Elements, order
-from parity.weights.constants import JOINED, constants
 from parity.weights.element_index import Addresses
 from parity.weights.operands import NEUTRAL, Part, parts
 from parity.weights.shared_biases import sums, with_one_bias
 from parity.weights.stacked import stacks
-from parity.weights.standalone_parameters import inner, loose, pair_loose
+from parity.weights.standalone_parameters import KNOWN_BY_STEPS, loose_parts, pair_loose
 from parity.weights.tensors import Tensor
 
 MOST_TRIES = 24  # ways to pair steps that are alike
 
 
-class Side:
-    """A model with its steps and what they multiply by."""
+class Side(Addresses):
+    """The tensors of a model, with its steps and what they multiply by.
 
-    def __init__(self, tape: Tape, tensors: Sequence[Tensor], outputs: Mapping[int, str]) -> None:
-        self.tape = tape
+    Args:
+        inputs: by the value id of an input its elements' numbers, as the other model has them.
+    """
+
+    tape: Tape
+
+    def __init__(
+        self,
+        tape: Tape,
+        tensors: Sequence[Tensor],
+        outputs: Mapping[int, str],
+        inputs: Mapping[int, Array] | None = None,
+    ) -> None:
+        super().__init__(tape, tensors)
+        own = Addresses(tape, tensors)  # parts that knew the side would keep it, and the tape
+        self.inputs = inputs or {}
         self.program = Program(tape, outputs)
-        self.addresses = Addresses(tape, tensors)
-        self.cells = cells(self.program, self.addresses)
+        self.cells = cells(self.program, own)
         self.parts: dict[int, dict[str, Part]] = defaultdict(dict)
-        own = parts(self.program, self.addresses), projections(self.program, self.addresses)
         in_cells = {number for cell in self.cells for number in cell.tensors}
         taken = set(in_cells)
-        for part in (*own[0], *own[1]):
+        for part in (*parts(self.program, own), *projections(self.program, own)):
             numbers = self._tensors(part)
             taken.update(numbers)
             # a cell's gates have an order of their own
             if in_cells.isdisjoint(numbers):
                 self.parts[part.step].setdefault(part.role, part)
-        self.sums = sums(self.program, self.addresses)
+        self.sums = sums(self.program, own)
         self.loose = [
-            *loose(self.program, self.addresses),
-            *(
-                one
-                for one in constants(self.program, self.addresses, outputs)
-                # what a step multiplies by is known by that
-                if one.part.role != JOINED or taken.isdisjoint(self._tensors(one.part))
-            ),
-            *(
-                one
-                for one in inner(self.program, self.addresses)
-                if taken.isdisjoint(self._tensors(one.part))
-            ),
+            one
+            for one in loose_parts(self.program, own, outputs)
+            # what a step multiplies by is known by that
+            if one.part.role not in KNOWN_BY_STEPS or taken.isdisjoint(self._tensors(one.part))
         ]
 
     def names(self, part: Part) -> tuple[str, ...]:
         """The tensors that a part is made of."""
-        return tuple(self.addresses.tensors[number].name for number in self._tensors(part))
+        return tuple(self.tensors[number].name for number in self._tensors(part))
 
     def _tensors(self, part: Part) -> dict[int, None]:
         """Their numbers, each once and in order."""
         if part.strided is not None:
             return {part.strided.number: None}
         terms = part.find() or []
-        return {n: None for _, own in terms for n in self.addresses.tensors_in(own)}
+        return {n: None for _, own in terms for n in self.tensors_in(own)}
 
     def all_parts(self) -> Iterator[Part]:
         for own in self.parts.values():
@@ -80,10 +81,6 @@ class Side:
         for cell in self.cells:
             yield from cell.parts.values()
         yield from (one.part for one in self.loose)
-
-    def read(self) -> set[str]:
-        """Names of the tensors that some operation reads."""
-        return {self.addresses.tensors[n].name for n in self.addresses.leaves.values()}
 
 
 @dataclass(eq=False)
@@ -95,7 +92,7 @@ class Pair:
         order: for each input channel the number of the source's; None where they stand in
             the same order, or where that could not be followed.
         followed: whether it could.
-        shift: what is added to the source's numbers: a variance may take up another epsilon.
+        shift: what is added to the source's values: a variance may take up another epsilon.
         axes: the order in which a map, and no role, lays the source's axes out.
     """
 
@@ -143,19 +140,25 @@ class Pairing:
             ]
         }
 
-    def save_map(self, path: str | Path) -> None:
-        write_json(path, self.to_map())
+    def note_unpaired(self, source: Addresses, target: Addresses) -> None:
+        """Finds out what is left, and what is dead."""
+        for number, side in enumerate((source, target)):
+            used = {n for one in self.pairs for n in (one.source_names, one.target_names)[number]}
+            read = side.read()
+            for tensor in side.tensors:
+                if tensor.name not in read:
+                    self.dead[number].extend([tensor.name] if side.tape is not None else [])
+                elif tensor.name not in used:
+                    self.left[number].append(tensor.name)
 
 
-def pairings(
-    source: Side, target: Side, inputs: tuple[Mapping[int, Array], Mapping[int, Array]]
-) -> Iterator[Pairing]:
+def pairings(source: Side, target: Side) -> Iterator[Pairing]:
     """The ways in which two models' tensors can be paired: one, but where steps are alike."""
     first = align(source.program, target.program)
     groups = [group for group in _alike(source.program) if all(a in first for a in group)]
     alike = [names for names in (_names(source, group) for group in groups) if names]
     for number, steps in enumerate(_alternatives(groups, first), 1):
-        found = _pair(source, target, steps, inputs)
+        found = _pair(source, target, steps)
         stacked = found.stacked
         found.notes += [
             f"alike by structure: {names}; way {number} to pair them, settled by running both"
@@ -163,7 +166,7 @@ def pairings(
         ]
         yield found
         for way in range(1, MOST_TRIES if number == 1 and stacked else 0):
-            found = _pair(source, target, steps, inputs, way)
+            found = _pair(source, target, steps, way)
             if not found.stacked:
                 break  # there are no more orders
             yield found
@@ -176,13 +179,7 @@ def _names(side: Side, group: Sequence[int]) -> str:
     return " and ".join(names) if len(names) > 1 else ""
 
 
-def _pair(
-    source: Side,
-    target: Side,
-    steps: dict[int, int],
-    inputs: tuple[Mapping[int, Array], Mapping[int, Array]],
-    way: int = 0,
-) -> Pairing:
+def _pair(source: Side, target: Side, steps: dict[int, int], way: int = 0) -> Pairing:
     found = Pairing([], steps)
     own = (source.sums, source.parts), (target.sums, target.parts)
     left, right = with_one_bias(*own, steps)
@@ -197,7 +194,7 @@ def _pair(
         found.stacked = True
     for one, other in pair_loose(source.loose, target.loose, steps):
         found.pairs += _pair_parts(source, target, {one.role: one}, {one.role: other})
-    finish(source, target, found, inputs)
+    finish(source, target, found)
     return found
 
 
@@ -214,12 +211,7 @@ def _pair_parts(
             yield Pair(role, left, right, given, names)
 
 
-def finish(
-    source: Side,
-    target: Side,
-    found: Pairing,
-    inputs: tuple[Mapping[int, Array], Mapping[int, Array]],
-) -> None:
+def finish(source: Side, target: Side, found: Pairing) -> None:
     """Finds out in which order input channels stand, and what is left."""
     once: dict[tuple[Any, ...], Pair] = {}
     for pair in found.pairs:  # a layer that is used twice is written once
@@ -227,98 +219,50 @@ def finish(
     found.pairs = list(once.values())
     anchors = {a: n for n, a in enumerate(found.steps, 1)}
     partners = {b: anchors[a] for a, b in found.steps.items()}
-    source_elements = Elements(source.program, anchors, inputs[0])
-    target_elements = Elements(target.program, partners, inputs[1])
+    source_elements = Elements(source.program, anchors, source.inputs)
+    target_elements = Elements(target.program, partners, target.inputs)
     for pair in found.pairs:
         left, right = pair.source, pair.target
         if left is None:
             continue
-        if left.input is None or right.input is None:
+        known = left.input is not None and right.input is not None
+        if known:
+            origins = channels(source_elements, left), channels(target_elements, right)
+            pair.order, pair.followed = order(*origins)
+        if not known or not pair.followed:
             pair.order = _as_held(left, right)
-            continue
-        channels = [
-            side.channels(part.input, part.axis, part.images)
-            for side, part in ((source_elements, left), (target_elements, right))
-            if part.input is not None
-        ]
-        pair.order, pair.followed = order(channels[0], channels[1])
-        if not pair.followed:
-            pair.order = _as_held(left, right)
-    for number, side in enumerate((source, target)):
-        used = {
-            name
-            for pair in found.pairs
-            for name in (pair.target_names if number else pair.source_names)
-        }
-        read = side.read()
-        for tensor in side.addresses.tensors:
-            if tensor.name not in read:
-                found.dead[number].append(tensor.name)
-            elif tensor.name not in used:
-                found.left[number].append(tensor.name)
+    found.note_unpaired(source, target)
     _conflicts(found)
+
+
+def channels(elements: Elements, part: Part) -> Array | None:
+    """Where the input channels of a part come from."""
+    if part.input is None:
+        return None
+    return elements.channels(part.input, part.axis, part.images)
 
 
 def _as_held(source: Part, target: Part) -> Array | None:
     """The order of two kernels' inputs as their tensors hold them, which an einsum may change."""
-    places = [_first_row(part) for part in (source, target)]
-    if source.role != "kernel" or any(place is None for place in places):
+    rows = source.first_row, target.first_row
+    if source.role != "kernel" or rows[0] is None or rows[1] is None:
         return None
-    left, right = (np.argsort(place) for place in places if place is not None)
+    left, right = np.argsort(rows[0]), np.argsort(rows[1])
     if left.size != right.size or np.array_equal(left, right):
         return None
     return left[np.argsort(right)]
 
 
-def _first_row(part: Part) -> Array | None:
-    """Where the inputs of one unit lie in the tensor that they are in."""
-    if part.step < 0 or len(part.shape) != 2:
-        return None
-    if part.strided is not None:
-        return np.arange(part.shape[1]) * part.strided.strides[1]
-    found = part.find() or []
-    return found[0][1][0] if len(found) == 1 else None
-
-
-def other_epsilons(source: Side, target: Side, found: Pairing, fold: bool) -> None:
-    """Tells of norms with another epsilon, which is no weight; a batch norm can take it up.
-
-    Args:
-        fold: whether to add the difference to the variance, where it stays positive.
-    """
-    for pair in found.pairs:
-        if pair.source is None or not pair.target.in_norm:
-            continue
-        steps = source.program.steps[pair.source.step], target.program.steps[pair.target.step]
-        source_epsilon, target_epsilon = (step.parameters.get("epsilon") for step in steps)
-        if (
-            source_epsilon is None
-            or target_epsilon is None
-            or abs(source_epsilon - target_epsilon) <= 1e-6 * source_epsilon
-        ):
-            continue
-        note = f"epsilon: {source_epsilon:.6g} in the source, {target_epsilon:.6g} in the target"
-        if pair.role == "running variance" and fold:
-            pair.shift = source_epsilon - target_epsilon
-            found.notes.append(f"{note}: added to {' + '.join(pair.target_names)}")
-        elif pair.role == "running variance" or steps[0].kind != "batch_norm":
-            found.notes.append(f"{note}, at {' + '.join(pair.target_names)}")
-
-
 def _conflicts(found: Pairing) -> None:
-    """Tells of tensors that two different ones of the source would be written to."""
+    """Notes tensors that two different ones of the source would be written to."""
     targets: dict[tuple[str, ...], list[Pair]] = defaultdict(list)
     for pair in found.pairs:
         targets[pair.target_names].append(pair)
     for names, pairs in targets.items():
         if len({pair.source_names for pair in pairs}) < 2:
             continue
-        written = [
-            np.unique(
-                np.concatenate([addresses.ravel() for _, addresses in pair.target.find() or []])
-            )
-            for pair in pairs
-        ]
+        every = ([own.ravel() for _, own in pair.target.find() or []] for pair in pairs)
+        written = [np.unique(np.concatenate(own)) for own in every]
         if np.unique(np.concatenate(written)).size < sum(map(len, written)):
             shown = "; ".join(" + ".join(pair.source_names) for pair in pairs)
             found.notes.append(f"{' + '.join(names)} is shared in the target: it would get {shown}")
@@ -359,11 +303,10 @@ def _permuted(
 def _alike(program: Program) -> list[list[int]]:
     """Groups of steps that nothing around them distinguishes."""
     colours: list[int] = [hash(step.key) for step in program.steps]
+    around = list(zip(program.before, program.after, strict=True))
     for _ in range(len(program.steps)):
-        new = [
-            hash((colours[n], *(_seen(around[n], colours) for around in _sides(program))))
-            for n in range(len(colours))
-        ]
+        new = [hash((colours[n], *(_seen(one, colours) for one in own)))
+               for n, own in enumerate(around)]  # fmt: skip
         if len(set(new)) == len(set(colours)):
             break
         colours = new
@@ -371,10 +314,6 @@ def _alike(program: Program) -> list[list[int]]:
     for number, colour in enumerate(colours):
         groups[colour].append(number)
     return [group for group in groups.values() if len(group) > 1]
-
-
-def _sides(program: Program) -> tuple[Sequence[frozenset[Any]], Sequence[frozenset[Any]]]:
-    return program.before, program.after
 
 
 def _seen(around: frozenset[Any], colours: Sequence[int]) -> tuple[str, ...]:

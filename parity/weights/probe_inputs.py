@@ -9,7 +9,8 @@ import numpy as np
 from parity.errors import InputError, ModelError
 from parity.frameworks import load
 from parity.inputs.fitting import fitted
-from parity.model import Inputs, Model, as_arrays, full_name, lay_out, wrap
+from parity.model import Inputs, Model, full_name, lay_out, wrap
+from parity.preparation import laid_out
 
 _BATCH = 4  # of example inputs
 _GIVE = "--inputs FILE.npz, --random SHAPE (as in 5,4,84,84), or --env ID"
@@ -17,17 +18,12 @@ _GIVE = "--inputs FILE.npz, --random SHAPE (as in 5,4,84,84), or --env ID"
 
 def inputs_for(model: Model, reference: Model, inputs: Inputs) -> Inputs:
     """The inputs as a model takes them, as in `compare`."""
-    own = model.inputs if model.inputs is not None else inputs
-    if own is None:
-        own = reference.inputs
-    if own is None:
+    if model.inputs is None and reference.inputs is None and inputs is None:
         raise InputError(
             f"No inputs for {reference.name}: give inputs=array.",
             f"No inputs for {reference.name}: give {_GIVE}.",
         )
-    if model.inputs is not None:
-        return as_arrays(own)
-    return lay_out(as_arrays(own), reference.input_layout, model.input_layout)
+    return laid_out(model, reference, inputs)
 
 
 def example_inputs(models: Sequence[Model]) -> Inputs:
@@ -76,18 +72,23 @@ def with_layouts(
         or ("NHWC" if load(m.framework).TRAITS.weights.takes_channels_last(m.obj) else "NCHW")
         for m in models
     ]
+
+    def given(both: tuple[Model, Model], note: str = "") -> tuple[tuple[Model, Model], Inputs, str]:
+        return both, example_inputs(both) if inputs is None else inputs, note
+
     stated = all(model.input_layout or model.inputs is not None for model in models)
     if stated or "NHWC" not in own:
-        return models, example_inputs(models) if inputs is None else inputs, ""
+        return given(models)
     first, second = (wrap(m, input_layout=layout) for m, layout in zip(models, own, strict=True))
     note = ", ".join(f"{m.name} takes {layout}" for m, layout in zip(models, own, strict=True))
-    guessed = (first, second), example_inputs((first, second)) if inputs is None else inputs, note
-    ways = [guessed, (models, example_inputs(models) if inputs is None else inputs, "")]
-    for way in ways if inputs is None else ways[::-1]:
+    ways = [given((first, second), f"images: {note}"), given(models)]
+    ways = ways if inputs is None else ways[::-1]
+    for way in ways:
+        both, tried, _ = way
         try:
-            for model in way[0]:
-                fitted(model, way[0][0], inputs_for(model, way[0][0], way[1]))
+            for model in both:
+                fitted(model, both[0], inputs_for(model, both[0], tried))
         except (ModelError, InputError):
             continue
-        return *way[:2], f"images: {way[2]}" if way[2] else ""
-    return ways[0 if inputs is None else 1]  # which fails again, and says why
+        return way
+    return ways[0]  # which fails again, and says why

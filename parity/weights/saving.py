@@ -1,14 +1,18 @@
-"""Writes a model's weights to a file that its own framework reads."""
+"""Writes a model's weights to a file that its own framework reads, and fills a model from one."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from parity.errors import UsageError
+import numpy as np
+
+from parity.atomic import whole
+from parity.errors import FileError, UsageError
 from parity.frameworks import FRAMEWORKS, load
 from parity.model import Model, full_name
-from parity.weights.files import write_weights
-from parity.weights.files.safe_io import guarded, whole
+from parity.weights.files import WeightFile, write_weights
+from parity.weights.files.safe_io import guarded
 
 # Of all models; Keras writes its own. An .onnx file holds a graph, and is not written alone.
 _ENDINGS = (".npz", ".pt", ".pth", ".bin", ".safetensors", ".hdf5")
@@ -78,3 +82,34 @@ def save(model: Model, path: str | Path) -> None:
         for name in tensor.names
     }
     write_weights(target, contents, adapter.TRAITS.weights.file_formats.get(target.suffix))
+
+
+def fill(model: Model, file: WeightFile) -> None:
+    """Keras reads its own formats, which go by the order of layers; all else goes by name.
+
+    Raises:
+        FileError: a parameter of the model is not in the file, or of another shape.
+    """
+    adapter = load(model.framework)
+    reader = adapter.TRAITS.weights.own_reader(model.obj, file.format)
+    if reader is not None:
+        with guarded(file.path, f"does not fit {model.name}", ""):
+            reader(str(file.path))
+        return
+    names = {_plain(name): name for name in file}
+    names |= {_plain(label): key for key, label in file.labels.items()}
+    for tensor in adapter.tensors(model.obj):
+        key = next((names[_plain(own)] for own in tensor.names if _plain(own) in names), None)
+        if key is None:
+            if tensor.kind == "parameter":
+                raise FileError(f"{file.path} has no {tensor.name}, which the source's model has.")
+            continue
+        if file.shapes[key] != tensor.shape:
+            raise FileError(
+                f"{file.path}: {key} is {file.shapes[key]}, in the source's model {tensor.shape}."
+            )
+        tensor.write(np.asarray(file[key]))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[/.]+", "/", name.split(":")[0]).strip("/")

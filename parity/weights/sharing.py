@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from parity.format import count, listed
 from parity.frameworks import load
 from parity.model import wrap
-from parity.weights.tensors import Tensor, varied
+from parity.weights.tensors import Tensor, same_tensors, varied
 
 _SHOWN = 6  # names in a line
 
@@ -21,7 +22,7 @@ class Sharing:
 
     Attributes:
         shared: tensors that both hold, one object: its name in each. Training one changes both.
-        equal: tensors that are equal in shape and numbers and are two: training parts them.
+        equal: tensors that are equal in shape and values and are two: training parts them.
         first_alone, second_alone: tensors that have no counterpart.
     """
 
@@ -39,30 +40,21 @@ class Sharing:
         return asdict(self)
 
     def _lines(self) -> list[str]:
-        lines = []
-        for pairs, head in (
-            (self.shared, "shared: {} by identity"),
-            (self.equal, "equal, not shared: {}"),
+        lines = [] if self.shared else ["  shared: nothing"]
+        for head, tail, names in (
+            ("shared", " by identity", _equations(self.shared)),
+            ("equal, not shared", "", _equations(self.equal)),
+            (f"of {self.first} alone", "", self.first_alone),
+            (f"of {self.second} alone", "", self.second_alone),
         ):
-            names = [left if left == right else f"{left} = {right}" for left, right in pairs]
             if names:
-                lines.append(f"  {head.format(counted(names))}: {listed(names)}")
-        if not self.shared:
-            lines.insert(0, "  shared: nothing")
-        for model, alone in ((self.first, self.first_alone), (self.second, self.second_alone)):
-            if alone:
-                lines.append(f"  of {model} alone: {counted(alone)}: {listed(alone)}")
+                size = count(len(names), "tensor")
+                lines.append(f"  {head}: {size}{tail}: {listed(names, _SHOWN)}")
         return lines
 
 
-def counted(names: Sequence[str]) -> str:
-    return f"{len(names)} tensor{'s' * (len(names) != 1)}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names with commas between, many of them cut short."""
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+def _equations(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    return [left if left == right else f"{left} = {right}" for left, right in pairs]
 
 
 def sharing(first: Any, second: Any) -> Sharing:
@@ -80,9 +72,9 @@ def sharing(first: Any, second: Any) -> Sharing:
     names = models[0].name, models[1].name
     if names[0] == names[1]:
         names = "the first", "the second"
-    shared = _taken(left, right, lambda a, b: a.own is not None and a.own is b.own)
-    equal = _taken(left, right, lambda a, b: a.name == b.name and _equal(a, b))
-    equal += _taken(left, right, lambda a, b: varied(a) and _equal(a, b))
+    shared = same_tensors(left, right, lambda a, b: a.own is not None and a.own is b.own)
+    equal = same_tensors(left, right, lambda a, b: a.name == b.name and _equal(a, b))
+    equal += same_tensors(left, right, lambda a, b: varied(a) and _equal(a, b))
     return Sharing(
         names[0],
         names[1],
@@ -91,18 +83,6 @@ def sharing(first: Any, second: Any) -> Sharing:
         tuple(one.name for one in left),
         tuple(one.name for one in right),
     )
-
-
-def _taken(left: list[Tensor], right: list[Tensor], is_pair: Any) -> list[tuple[str, str]]:
-    """Pairs, which are taken out of both lists."""
-    found = []
-    for one in list(left):
-        other = next((other for other in right if is_pair(one, other)), None)
-        if other is not None:
-            found.append((one.name, other.name))
-            left.remove(one)
-            right.remove(other)
-    return found
 
 
 def _equal(one: Tensor, other: Tensor) -> bool:

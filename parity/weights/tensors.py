@@ -1,7 +1,8 @@
-"""A parameter or buffer of a model: what it is called, and how its numbers are read and written."""
+"""A parameter or buffer of a model: what it is called, and how its values are read and written."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,6 +42,15 @@ class Tensor:
     def name(self) -> str:
         return self.names[0]
 
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether it holds weights, and no places or counts."""
+        return self.dtype.startswith(("float", "bfloat"))
+
 
 def distinct(names: Iterable[str]) -> Iterator[str]:
     """Names of which each stands once: the second `w` becomes `w#2`."""
@@ -73,6 +83,20 @@ def collision_notes(model: str, tensors: Sequence[Tensor]) -> list[str]:
 
 
 def varied(tensor: Tensor) -> bool:
-    """Whether it holds more than one number: any bias of zeros equals any other."""
+    """Whether it holds more than one value: any bias of zeros equals any other."""
     contents = tensor.read()
     return bool(contents.size) and bool((contents != contents.flat[0]).any())
+
+
+def same_tensors(
+    left: list[Tensor], right: list[Tensor], same: Callable[[Tensor, Tensor], bool]
+) -> list[tuple[str, str]]:
+    """The names of those of two lists that are the same, each once; they are taken out of both."""
+    found = []
+    for one in list(left):
+        other = next((other for other in right if same(one, other)), None)
+        if other is not None:
+            found.append((one.name, other.name))
+            left.remove(one)
+            right.remove(other)
+    return found

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from parity.comparison import compare
+from parity.atomic import write_json
 from parity.diagnosis.output_pairs import pair_outputs
-from parity.diagnosis.unshared import after_a_transfer
 from parity.errors import FileError, InputError
 from parity.frameworks import load
 from parity.frameworks.invoke import own_arithmetic
@@ -22,29 +21,20 @@ from parity.keeping import lost, reporting_losses
 from parity.model import Inputs, Model, lay_out, wrap
 from parity.progress import say
 from parity.report.report import Report
-from parity.tape import Array
-from parity.weights.batchnorm_momentum import other_momenta
+from parity.tape import Array, Tape
 from parity.weights.channel_order import moved_as
-from parity.weights.element_index import Addresses
-from parity.weights.file_layers import has_channels_last, tensors_of
-from parity.weights.file_pairing import pair_stored
+from parity.weights.file_pairing import pair_file
+from parity.weights.file_tensors import FileTensors
 from parity.weights.files import WeightFile, read_weights
-from parity.weights.filling import fill
 from parity.weights.hints import hints
-from parity.weights.mapped import by_map, with_the_last
-from parity.weights.maps import read_map
-from parity.weights.pairing import (
-    Pairing,
-    Side,
-    numbered,
-    other_epsilons,
-    pairings,
-)
+from parity.weights.mapped import by_map, read_map, with_the_last
+from parity.weights.pairing import Pairing, Side, numbered, pairings
 from parity.weights.probe_inputs import example_inputs, inputs_for, with_layouts
+from parity.weights.remarks import other_momenta, unmoved, unproved
+from parity.weights.saving import fill
 from parity.weights.table import Table, tabulate
 from parity.weights.tensors import Tensor, collision_notes
-from parity.weights.trial_runs import outputs_differ
-from parity.weights.unproved import unmoved, unproved
+from parity.weights.trial_runs import Trial, in_inference
 from parity.weights.writing import write
 
 
@@ -97,7 +87,7 @@ class Transfer:
 
     def save_map(self, path: str | Path) -> None:
         """Writes the map as JSON, to be edited and passed back."""
-        self.pairing.save_map(path)
+        write_json(path, self.pairing.to_map())
 
     def _headline(self) -> str:
         count = sum(len(row.target) for row in self.table.rows)
@@ -148,22 +138,24 @@ def transfer(
         return _from_file(read_weights(source), wrap(target), inputs, map)
     models, inputs, note = _both_models(source, target, inputs, source_model)
     say(f"pairing the weights of {models[0].name} and {models[1].name}")
-    first, second, elements = _as_paired(models, inputs)
+    first, second = _as_paired(models, inputs)
     if map is not None:
-        ways = by_map(first, second, read_map(map), elements)
+        ways = by_map(first, second, read_map(map))
     else:
-        ways = with_the_last(first, second, pairings(first, second, elements), elements)
-    trial = _Trial(models, (first, second), inputs, adapt_variances)
-    with _kept(second.addresses.tensors) as put_back:
+        ways = with_the_last(first, second, pairings(first, second))
+    trial = Trial(models, (first, second), inputs, adapt_variances)
+    with _kept(second.tensors) as put_back:
         report, way = trial.first_that_agrees(ways, put_back)
         verdict, written = trial.verdict(report, way), force or report.verdict != "diverged"
         if report.verdict != "parity" and written:
-            write(first.addresses, second, way)
+            write(first, second, way)
     unlike = unmoved(first, second, way) if verdict == "parity" else ""
     way.notes += [one for one in (unlike, note) if one]
-    trial.add_notes(report, way)
+    way.notes += unproved(second, way) if report.verdict == "parity" else []
+    way.notes += other_momenta(first, second, way)
+    _note_models(models, (first, second), way)
     table = tabulate(first, second, way, (models[0].name, models[1].name))
-    helpful = hints(report, table, second, way, adapt_variances, written, bool(unlike))
+    helpful = hints(report, second, way, adapt_variances, written, bool(unlike))
     return Transfer("unverified" if unlike else verdict, report, table, written, way, helpful)
 
 
@@ -180,64 +172,6 @@ def _both_models(
     return models, inputs, note
 
 
-@dataclass
-class _Trial:
-    """Two models that pairings of their tensors are tried on.
-
-    Attributes:
-        sides: of the source and of the target.
-        adapt: whether a variance takes up another epsilon.
-    """
-
-    models: tuple[Model, Model]
-    sides: tuple[Side, Side]
-    inputs: Inputs
-    adapt: bool
-
-    def first_that_agrees(
-        self, ways: Iterable[Pairing], put_back: Callable[[], None]
-    ) -> tuple[Report, Pairing]:
-        """Writes one pairing after another until both models agree; else puts the old values back.
-
-        Returns:
-            The comparison and the pairing; of the first one where none agrees.
-        """
-        source, target = self.sides
-        result: tuple[Report, Pairing] | None = None
-        far = outputs_differ(self.models, (source.tape, target.tape), self.inputs)
-        for way in ways:
-            other_epsilons(source, target, way, self.adapt)
-            write(source.addresses, target, way)
-            if result is not None and far():
-                put_back()
-                continue
-            report = after_a_transfer(compare(*self.models, inputs=self.inputs))
-            if report.verdict == "parity":
-                return report, way
-            result = result or (report, way)
-            put_back()
-        assert result is not None
-        return result
-
-    def verdict(self, report: Report, way: Pairing) -> str:
-        """What is proved, in inference too where the models were compared in training."""
-        if report.verdict != "parity" or all(model.mode != "train" for model in self.models):
-            return report.verdict
-        verdict, notes = _in_inference(self.models, self.inputs)
-        way.notes += notes
-        return verdict
-
-    def add_notes(self, report: Report, way: Pairing) -> None:
-        """What the run does not prove, and what the models have beside their weights."""
-        source, target = self.sides
-        way.notes += unproved(target, way) if report.verdict == "parity" else []
-        frameworks = self.models[0].framework, self.models[1].framework
-        way.notes += other_momenta(source.addresses, target.addresses, way, frameworks)
-        for model, side in zip(self.models, self.sides, strict=True):
-            way.notes += lost(model.obj, model.name)
-            way.notes += collision_notes(model.name, side.addresses.tensors)
-
-
 def _from_file(
     file: WeightFile, target: Model, inputs: Inputs, map: Mapping[str, Any] | str | Path | None
 ) -> Transfer:
@@ -246,17 +180,15 @@ def _from_file(
     adapter = load(target.framework)
     _, tape = record(target, None, inputs_for(target, target, inputs))
     side = Side(tape, adapter.tensors(target.obj), {})
-    stored = Addresses(None, tensors_of(file))
-    given = read_map(map) if map is not None else None
-    found = pair_stored(stored, side, has_channels_last(file), given)
-    with _kept(side.addresses.tensors):
+    stored = FileTensors(file)
+    found = pair_file(stored, side, read_map(map) if map is not None else None)
+    with _kept(side.tensors):
         write(stored, side, found)
     found.notes.append(
         "not proved, as a file cannot be run: give the model that it was saved from too "
         "(source_model=, --source-model), and both are run"
     )
-    found.notes += lost(target.obj, target.name)
-    found.notes += collision_notes(target.name, side.addresses.tensors)
+    _note_models([target], [side], found)
     table = tabulate(stored, side, found, (file.path.name, target.name))
     return Transfer("unverified", None, table, True, found)
 
@@ -286,9 +218,13 @@ def _kept(tensors: Sequence[Tensor]) -> Iterator[Callable[[], None]]:
             raise
 
 
-def _as_paired(
-    models: tuple[Model, Model], inputs: Inputs
-) -> tuple[Side, Side, tuple[dict[int, Array], dict[int, Array]]]:
+def _note_models(models: Sequence[Model], sides: Sequence[Side], found: Pairing) -> None:
+    """Notes what running the models has changed for good, and the names that collide in them."""
+    for model, side in zip(models, sides, strict=True):
+        found.notes += [*lost(model.obj, model.name), *collision_notes(model.name, side.tensors)]
+
+
+def _as_paired(models: tuple[Model, Model], inputs: Inputs) -> tuple[Side, Side]:
     """Both models as their tensors are paired: in inference, where statistics are read.
 
     As they are where a tensor is read in training alone.
@@ -296,66 +232,53 @@ def _as_paired(
     found = _sides(models, inputs)
     if all(model.mode == "eval" for model in models):
         return found
-    inference = _sides(_as_in_inference(models), inputs)
-    both = zip(found[:2], inference[:2], strict=True)
-    return inference if all(_of_parts(one) <= other.read() for one, other in both) else found
+    inference = _sides(in_inference(models), inputs)
+    for one, other in zip(found, inference, strict=True):
+        # tensors that can be paired, as a count of batches cannot
+        names = {name for part in one.all_parts() for name in one.names(part)}
+        if not names <= other.read():
+            return found
+    return inference
 
 
-def _of_parts(side: Side) -> set[str]:
-    """Names of the tensors that can be paired, as a count of batches cannot."""
-    return {name for part in side.all_parts() for name in side.names(part)}
-
-
-def _as_in_inference(models: tuple[Model, Model]) -> tuple[Model, Model]:
-    return replace(models[0], mode="eval"), replace(models[1], mode="eval")
-
-
-def _in_inference(models: tuple[Model, Model], inputs: Inputs) -> tuple[str, list[str]]:
-    """The verdict of models that agree in training, which reads no statistics; and why."""
-    report = compare(*_as_in_inference(models), inputs=inputs)
-    if report.verdict == "parity":
-        return "parity", []
-    return "unverified", [
-        "in training the two agree, in inference they do not: what is read there alone, as running "
-        f"statistics, is not proved ({report.comparisons[0].reasons[0]})"
-    ]
-
-
-def _sides(
-    models: tuple[Model, Model], inputs: Inputs
-) -> tuple[Side, Side, tuple[dict[int, Array], dict[int, Array]]]:
-    """Both models with their tapes, and the elements of their inputs numbered alike."""
-    tapes = [record(model, models[0], inputs_for(model, models[0], inputs))[1] for model in models]
-    pairs, _ = pair_outputs(tapes[0], tapes[1])
+def _sides(models: tuple[Model, Model], inputs: Inputs) -> tuple[Side, Side]:
+    """Both models with their tapes."""
+    first, second = (
+        record(model, models[0], inputs_for(model, models[0], inputs))[1] for model in models
+    )
+    pairs, _ = pair_outputs(first, second)
+    outputs = (
+        {pair.reference: f"output {n}" for n, pair in enumerate(pairs)},
+        {pair.candidate: f"output {n}" for n, pair in enumerate(pairs)},
+    )
+    elements = _elements(models, first, second)
     sides = [
-        Side(
-            tape,
-            load(model.framework).tensors(model.obj),
-            {
-                (pair.candidate if number else pair.reference): f"output {n}"
-                for n, pair in enumerate(pairs)
-            },
-        )
-        for number, (model, tape) in enumerate(zip(models, tapes, strict=True))
+        Side(tape, load(model.framework).tensors(model.obj), named, own)
+        for tape, model, named, own in zip((first, second), models, outputs, elements, strict=True)
     ]
-    first, second = tapes
-    for tape in tapes:  # notes on weights are notes on the models: old contents would be kept
+    for tape in (first, second):  # notes on weights are notes on the models
         for value in tape.values:
-            if value.kind in ("parameter", "buffer"):
+            if value.kind in ("parameter", "buffer"):  # old contents would be kept
                 tape.recorded.pop(value.id, None)
+    return sides[0], sides[1]
+
+
+def _elements(
+    models: tuple[Model, Model], first: Tape, second: Tape
+) -> tuple[dict[int, Array], dict[int, Array]]:
+    """The elements of both models' inputs, numbered alike."""
     source: dict[int, Array] = {}
     target: dict[int, Array] = {}
     start = 0
     # inputs in their order: names may differ, as two signatures do
     for one, other in zip(first.inputs.values(), second.inputs.values(), strict=False):
-        own = numbered(first.values[one].shape) + start
-        source[one] = own
-        laid_out = lay_out(own, models[0].input_layout, models[1].input_layout)
+        own = source[one] = numbered(first.values[one].shape) + start
         contents = first.adapter.to_numpy(first.recorded[one])
         found = moved_as(own, contents, second.adapter.to_numpy(second.recorded[other]))
+        if found is None:
+            laid_out = lay_out(own, models[0].input_layout, models[1].input_layout)
+            found = laid_out if laid_out.shape == second.values[other].shape else None
         if found is not None:
             target[other] = found
-        elif laid_out.shape == second.values[other].shape:
-            target[other] = laid_out
         start += own.size
-    return sides[0], sides[1], (source, target)
+    return source, target

@@ -1,45 +1,114 @@
-"""Whether a way to pair weights is worth a comparison: both models are run, and no more."""
+"""Tries ways to pair weights: writes each, and runs both models to see whether they agree."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from parity.comparison import compare
 from parity.diagnosis.output_pairs import pair_outputs
+from parity.diagnosis.unshared import after_a_transfer
 from parity.inputs.preprocessing import plain
 from parity.model import Inputs, Model
 from parity.numerics.difference import residual
-from parity.tape import Array, Tape
+from parity.report.report import Report
+from parity.tape import Array
+from parity.weights.pairing import Pairing, Side
 from parity.weights.probe_inputs import inputs_for
+from parity.weights.remarks import other_epsilons
+from parity.weights.writing import write
 
 _FAR = 0.05  # of an output's size: far more than rounding leaves of any model but a chaotic one
 
 
-def outputs_differ(
-    models: tuple[Model, Model], tapes: tuple[Tape, Tape], inputs: Inputs
-) -> Callable[[], bool]:
-    """Says whether the two give other outputs now; never of models that draw."""
-    pairs, _ = pair_outputs(*tapes)
-    named = [{value: name for name, value in tape.outputs.items()} for tape in tapes]
-    draw = any(op.role == "random" for tape in tapes for op in tape.ops)
-    runs = [plain(model, as_called=True) for model in models]
-    given = [inputs_for(model, models[0], inputs) for model in models]
-    wanted = {} if draw or any(tape.lost_draws for tape in tapes) else runs[0](given[0])
+def in_inference(models: tuple[Model, Model]) -> tuple[Model, Model]:
+    """Both models as they compute in inference."""
+    return replace(models[0], mode="eval"), replace(models[1], mode="eval")
 
-    def far() -> bool:
-        found = runs[1](given[1]) if wanted else {}
-        return any(
-            _differ(wanted[source], found[target])
-            for pair in pairs
-            if (source := named[0].get(pair.reference)) in wanted
-            and (target := named[1].get(pair.candidate)) in found
+
+@dataclass
+class Trial:
+    """Two models that pairings of their tensors are tried on.
+
+    Attributes:
+        sides: of the source and of the target.
+        adapt: whether a variance takes up another epsilon.
+    """
+
+    models: tuple[Model, Model]
+    sides: tuple[Side, Side]
+    inputs: Inputs
+    adapt: bool
+
+    def first_that_agrees(
+        self, ways: Iterable[Pairing], put_back: Callable[[], None]
+    ) -> tuple[Report, Pairing]:
+        """Writes one pairing after another until both models agree; else puts the old values back.
+
+        Returns:
+            The comparison and the pairing; of the first one where none agrees.
+        """
+        source, target = self.sides
+        result: tuple[Report, Pairing] | None = None
+        far = self._outputs_differ()
+        for way in ways:
+            other_epsilons(source, target, way, self.adapt)
+            write(source, target, way)
+            if result is not None and far():
+                put_back()
+                continue
+            report = after_a_transfer(compare(*self.models, inputs=self.inputs))
+            if report.verdict == "parity":
+                return report, way
+            result = result or (report, way)
+            put_back()
+        assert result is not None
+        return result
+
+    def _outputs_differ(self) -> Callable[[], bool]:
+        """Says without a comparison whether the two give other outputs now.
+
+        Never of models that draw.
+        """
+        tapes = [side.tape for side in self.sides]
+        pairs, _ = pair_outputs(*tapes)
+        named = [{value: name for name, value in tape.outputs.items()} for tape in tapes]
+        runs = [plain(model, as_called=True) for model in self.models]
+        given = [inputs_for(model, self.models[0], self.inputs) for model in self.models]
+        draw = any(tape.lost_draws or any(op.role == "random" for op in tape.ops) for tape in tapes)
+        wanted = {} if draw else runs[0](given[0])
+
+        def far() -> bool:
+            found = runs[1](given[1]) if wanted else {}
+            return any(
+                _far_apart(wanted[source], found[target])
+                for pair in pairs
+                if (source := named[0].get(pair.reference)) in wanted
+                and (target := named[1].get(pair.candidate)) in found
+            )
+
+        return far
+
+    def verdict(self, report: Report, way: Pairing) -> str:
+        """What is proved, in inference too where the models were compared in training.
+
+        In training no statistics are read.
+        """
+        if report.verdict != "parity" or all(model.mode != "train" for model in self.models):
+            return report.verdict
+        found = compare(*in_inference(self.models), inputs=self.inputs)
+        if found.verdict == "parity":
+            return "parity"
+        way.notes.append(
+            "in training the two agree, in inference they do not: what is read there alone, as "
+            f"running statistics, is not proved ({found.comparisons[0].reasons[0]})"
         )
+        return "unverified"
 
-    return far
 
-
-def _differ(one: Array, other: Array) -> bool:
+def _far_apart(one: Array, other: Array) -> bool:
     comparable = one.shape == other.shape and one.dtype.kind == other.dtype.kind == "f"
     if not comparable or not (np.isfinite(one).all() and np.isfinite(other).all()):
         return False

@@ -236,7 +236,7 @@ def test_a_writer_killed_at_a_step_leaves_the_old_file_or_the_new_one(path, call
     before = set(read(path))
     killed = """
 import os, signal
-import parity.weights.files.safe_io as guard
+import parity.atomic
 import parity.baseline.file as file
 from pathlib import Path
 

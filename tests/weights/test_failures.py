@@ -14,7 +14,7 @@ import parity
 from parity.cli import main
 from parity.errors import FileError, InputError, UsageError
 from parity.weights import transfer as transfers
-from parity.weights import writing
+from parity.weights import trial_runs, writing
 from parity.weights.saving import save
 from tests.weights import transfer_models as nets
 
@@ -41,7 +41,8 @@ def interrupt(*_args, **_options):
 def test_an_interrupted_run_leaves_the_target_and_the_folder(module, tmp_path, monkeypatch, moment):
     target = __import__(module).TARGET
     before, files = [w.numpy() for w in target.weights], listing(tmp_path)
-    monkeypatch.setattr(writing if moment == "_put" else transfers, moment, interrupt)
+    module_of = {"compare": trial_runs, "_put": writing, "tabulate": transfers}
+    monkeypatch.setattr(module_of[moment], moment, interrupt)
     code = main(["transfer", f"{module}:source", f"{module}:TARGET", "-o", "out.keras"])
     assert code == 130 and listing(tmp_path) == files
     same = [np.array_equal(a, w.numpy()) for a, w in zip(before, target.weights, strict=True)]

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from parity.atomic import whole
 from parity.errors import FileError
 from parity.weights.files.contents import Entry, Layer, Note, WeightFile
-from parity.weights.files.safe_io import guarded, whole
+from parity.weights.files.safe_io import arrays, as_in, guarded
 
 __all__ = ["FORMATS", "Entry", "Layer", "Note", "WeightFile", "read_weights", "write_weights"]
 
@@ -43,7 +44,7 @@ FORMATS = {
     "chainer": Format("Chainer .npz", "npz", (".npz",)),
     "torch": Format("torch .pt", "torch", (".pt", ".pth", ".bin")),
     "safetensors": Format("safetensors", "safetensors", (".safetensors",)),
-    "keras": Format("Keras .keras", "keras", (".keras",), True),
+    "keras": Format("Keras .keras", "hdf5", (".keras",), True),
     "keras-weights": Format("Keras .weights.h5", "hdf5", (".weights.h5",), True),
     "keras-h5": Format("Keras legacy .h5", "hdf5", (".h5", ".hdf5"), True),
     "hdf5": Format("HDF5", "hdf5", (".h5", ".hdf5")),
@@ -204,7 +205,7 @@ def _counters(found: WeightFile) -> tuple[Note, ...]:
 def _misnamed(found: WeightFile) -> tuple[Note, ...]:
     """A file that is named as another format is."""
     claimed = _format_of(found.path)
-    if claimed is None or FORMATS[claimed].module == FORMATS[found.format].module:
+    if claimed is None or _is_written_like(claimed, found.format):
         return ()
     named, own = FORMATS[claimed].text, FORMATS[found.format].text
     return (Note("suffix", f"{found.path.name} is named as {named}, and is {own}"),)
@@ -223,9 +224,9 @@ def write_weights(
 
     Args:
         path: the file, or the prefix of a TensorFlow checkpoint.
-        tensors: arrays by name; numbers of any kind that the format has.
+        tensors: arrays by name; of any type that the format has.
         format: a key of `FORMATS`; without it, by the path's suffix, or what `like` is.
-        like: a file with the same names and shapes, of which all but the numbers is kept: order,
+        like: a file with the same names and shapes, of which all but the values is kept: order,
             nesting, configs. Must be of the same format; may be the file that is written.
 
     Raises:
@@ -238,7 +239,7 @@ def write_weights(
     model = read_weights(like) if like is not None else None
     kind = format or _format_of(target)
     if model is not None:
-        if kind is not None and FORMATS[kind].module != FORMATS[model.format].module:
+        if kind is not None and not _is_written_like(kind, model.format):
             raise FileError(
                 f"{model.path} is {FORMATS[model.format].text}, and cannot show how to write "
                 f"{FORMATS[kind].text}."
@@ -252,7 +253,14 @@ def write_weights(
     if not target.parent.is_dir():
         raise FileError(f"There is no folder {target.parent} to write {target.name} in.")
     with guarded(target, "cannot be written", ""), whole(target) as place:
-        _module(kind).write(place, tensors, model, kind)
+        given = dict(arrays(tensors)) if model is None else as_in(model, tensors)
+        _module(kind).write(place, given, model, kind)
+
+
+def _is_written_like(one: str, other: str) -> bool:
+    """Whether a file in one format can show how to write another; a .keras file is a zip."""
+    in_zip = [kind == "keras" for kind in (one, other)]
+    return FORMATS[one].module == FORMATS[other].module and in_zip[0] == in_zip[1]
 
 
 def _format_of(path: Path) -> str | None:

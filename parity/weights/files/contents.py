@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from parity.format import listed
 from parity.tape import Array
 from parity.weights.files.safe_io import guarded
 
@@ -122,12 +123,12 @@ class WeightFile(Mapping[str, Array]):
         return f"WeightFile({str(self.path)!r}, {self.format}, {len(self)} tensors)"
 
 
-def objects(names: list[str], what: str = "hold no array of numbers") -> tuple[Note, ...]:
+def objects(names: list[str]) -> tuple[Note, ...]:
     """The note about keys that are left out, if there are any."""
     if not names:
         return ()
-    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    return (Note("object", f"not read, they {what}: {shown}", tuple(names)),)
+    text = f"not read, they hold no array of numbers: {listed(names, 5)}"
+    return (Note("object", text, tuple(names)),)
 
 
 def natural(place: str) -> list[tuple[int, str]]:

@@ -1,12 +1,14 @@
-"""HDF5: Keras's legacy .h5, Keras 3's .weights.h5, and any other file of datasets."""
+"""HDF5: Keras's legacy .h5, Keras 3's .weights.h5 and .keras, any other file of datasets."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,9 +24,8 @@ from parity.weights.files.safe_io import (
     DEEPEST,
     EXTENSIONS,
     MOST_NODES,
-    arrays,
-    as_in,
     check_size,
+    check_zip,
     extension,
     need,
 )
@@ -33,34 +34,57 @@ _VARIABLE = re.compile(r"(?:^|.*/)vars/\d+")
 _NO_PART = "model"
 _TOP_LEVEL = "top_level_model_weights"
 
-Opener = Callable[[], AbstractContextManager[Any]]
+# What is in a .keras file.
+_CONFIG = "config.json"
+_WEIGHTS = "model.weights.h5"
 
 
 def read(path: Path, part: str) -> WeightFile:
     need("h5py")
-    return weight_file(subprocess_probe.survey("hdf5", path, part), path, partial(_opened, path))
+    if _is_archive(path):
+        with zipfile.ZipFile(path) as archive:
+            check_zip(path, archive)
+    surveyed = subprocess_probe.survey("hdf5", path, part)
+    entries = {
+        name: Entry(tuple(shape), dtype, partial(_load, path, place, dtype), label, place=place)
+        for name, place, shape, dtype, label in surveyed["tensors"]
+        if dtype is not None
+    }
+    other = [name for name, _, _, dtype, _ in surveyed["tensors"] if dtype is None]
+    layers = tuple(Layer(name, kind, tuple(own)) for name, kind, own in surveyed["layers"])
+    parts = surveyed["parts"]
+    shown = (surveyed["part"], tuple(parts)) if len(parts) > 1 else ("", ())
+    return WeightFile(path, surveyed["kind"], entries, objects(other), layers, *shown)
 
 
-def survey(path: Path, part: str) -> dict[str, Any]:
-    return survey_of(partial(_opened, path), path, part)
+def _is_archive(path: Path) -> bool:
+    """Whether it is a .keras file: a zip with the config, read as JSON, and the weights."""
+    with open(path, "rb") as file:
+        return file.read(2) == b"PK"
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    with need("h5py").File(path, "r") as file:
-        yield file
+    """Weights inside a zip are read in place; a packed member is unpacked to the disk first."""
+    with ExitStack() as stack:
+        source: Any = path
+        if _is_archive(path):
+            archive = stack.enter_context(zipfile.ZipFile(path))
+            source = stack.enter_context(archive.open(_WEIGHTS))
+            if archive.getinfo(_WEIGHTS).compress_type != zipfile.ZIP_STORED:
+                packed, source = source, stack.enter_context(tempfile.TemporaryFile())
+                shutil.copyfileobj(packed, source)
+                source.flush()
+        yield stack.enter_context(need("h5py").File(source, "r"))
 
 
-def survey_of(
-    opener: Opener, path: Path, part: str, config: Config | None = None
-) -> dict[str, Any]:
-    """What an HDF5 file holds, wherever it lies, as plain data.
-
-    Args:
-        opener: opens it.
-        config: what is known of the model's layers.
-    """
-    with opener() as file:
+def survey(path: Path, part: str) -> dict[str, Any]:
+    """What an HDF5 file holds, wherever it lies, as plain data."""
+    config = None
+    if _is_archive(path):
+        with zipfile.ZipFile(path) as archive:
+            config = parse_config(json.loads(archive.read(_CONFIG)))
+    with _opened(path) as file:
         datasets, groups = _walk(path, file)
         check_size(path, sum(one.nbytes for one in datasets.values()), path.stat().st_size)
         found: dict[str, dict[str, str]]  # of each part its tensors: name to place
@@ -80,33 +104,12 @@ def survey_of(
             for name, place in found[part or _NO_PART].items()
         ]
     return {
-        "kind": kind,
+        "kind": "keras" if _is_archive(path) else kind,
         "tensors": tensors,
         "layers": [(layer.name, layer.kind, layer.weights) for layer in layers],
         "part": part or _NO_PART,
         "parts": list(found),
     }
-
-
-def weight_file(surveyed: Mapping[str, Any], path: Path, opener: Opener) -> WeightFile:
-    """The file that a survey found."""
-    entries = {
-        name: Entry(tuple(shape), dtype, partial(_load, opener, place, dtype), label, place=place)
-        for name, place, shape, dtype, label in surveyed["tensors"]
-        if dtype is not None
-    }
-    other = [name for name, _, _, dtype, _ in surveyed["tensors"] if dtype is None]
-    layers = tuple(Layer(name, kind, tuple(own)) for name, kind, own in surveyed["layers"])
-    several = len(surveyed["parts"]) > 1
-    return WeightFile(
-        path,
-        surveyed["kind"],
-        entries,
-        objects(other),
-        layers,
-        surveyed["part"] if several else "",
-        tuple(surveyed["parts"]) if several else (),
-    )
 
 
 def _walk(path: Path, file: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -145,8 +148,8 @@ def _dtype(dataset: Any) -> str | None:
     return name if dataset.dtype.kind in "biufc" and dataset.shape is not None else None
 
 
-def _load(opener: Opener, place: str, dtype: str) -> Array:
-    with opener() as file:
+def _load(path: Path, place: str, dtype: str) -> Array:
+    with _opened(path) as file:
         array = np.asarray(file[place][()])
     if dtype in EXTENSIONS:
         return array.view(extension(dtype))
@@ -219,17 +222,24 @@ def _variables(datasets: Mapping[str, Any], config: Config | None) -> dict[str, 
 # --- writing -------------------------------------------------------------------------------------
 
 
-def write(path: Path, tensors: Mapping[str, Any], like: WeightFile | None, kind: str) -> None:
-    h5py = need("h5py")
+def write(path: Path, given: Mapping[str, Array], like: WeightFile | None, kind: str) -> None:
+    if like is None and kind == "keras":
+        raise FileError(
+            "A .keras file holds a model, not weights alone. Give like=, a .keras file of the "
+            "same model, or write .weights.h5."
+        )
+    if like is not None and kind == "keras":
+        _replace_member(path, like, given)
+        return
     if like is not None:
         shutil.copyfile(like.path, path)
-        replace(path, like, tensors)
+        _replace(path, like, given)
         return
-    with h5py.File(path, "w") as file:
+    with need("h5py").File(path, "w") as file:
         if kind == "keras-h5":
-            _write_legacy(file, dict(arrays(tensors)))
+            _write_legacy(file, given)
             return
-        for name, array in arrays(tensors):
+        for name, array in given.items():
             if kind == "keras-weights" and not _VARIABLE.fullmatch(name):
                 raise FileError(
                     f"{name!r} is no name of a .weights.h5, as layers/dense/vars/0 is. "
@@ -238,9 +248,27 @@ def write(path: Path, tensors: Mapping[str, Any], like: WeightFile | None, kind:
             _put(file, name, array)
 
 
-def replace(path: Path, like: WeightFile, tensors: Mapping[str, Any]) -> None:
+def _replace_member(path: Path, like: WeightFile, given: Mapping[str, Array]) -> None:
+    """The same in the weights of a .keras file."""
+    with (
+        zipfile.ZipFile(like.path) as source,
+        zipfile.ZipFile(path, "w") as target,
+        tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name) as weights,
+    ):
+        for info in source.infolist():
+            with source.open(info) as member:
+                if info.filename != _WEIGHTS:
+                    with target.open(info, "w") as copy:
+                        shutil.copyfileobj(member, copy)
+                    continue
+                shutil.copyfileobj(member, weights)
+                weights.flush()
+                _replace(Path(weights.name), like, given)
+                target.write(weights.name, _WEIGHTS)
+
+
+def _replace(path: Path, like: WeightFile, given: Mapping[str, Array]) -> None:
     """Exchanges the values in a copy of a file; all else stays."""
-    given = as_in(like, tensors)
     with need("h5py").File(path, "r+") as file:
         for name, array in given.items():
             place = like.entries[name].place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from parity.weights.files.contents import Layer, natural
@@ -79,21 +79,30 @@ def position_of(place: str, config: Config | None) -> list[tuple[int, list[tuple
     return key
 
 
-def _layer_name(layer: str, groups: Mapping[str, Any], config: Config | None) -> str:
-    """The names of the layers on the way to one, outermost first: `inner/lstm/lstm_cell`."""
-    pieces = layer.split("/") if layer else []
-    names = []
-    for end, piece in enumerate(pieces, 1):
+def _layer(
+    place: str, groups: Mapping[str, Any], config: Config | None
+) -> tuple[str, Config | None]:
+    """The names of the layers on the way to one, as `inner/lstm/lstm_cell`; what is known of it."""
+    names, at = [], ""
+    for piece in place.split("/") if place else []:
+        at = f"{at}/{piece}" if at else piece
         if piece == "layers":
             continue
-        inner = "/".join(pieces[:end])
-        own, known = groups.get(f"{inner}/vars"), _config_of(inner, config)
+        config = _inside(config, piece)
+        own = groups.get(f"{at}/vars")
         stated = own.attrs.get("name") if own is not None else None
-        name = str(stated or (known.name if known is not None else piece))
+        name = str(stated or (config.name if config is not None else piece))
         if len(name) > _LONGEST:  # it is repeated for each variable
             raise ValueError(f"a layer's name has {len(name)} characters")
         names.append(name)
-    return "/".join(names)
+    return "/".join(names), config
+
+
+def _inside(config: Config | None, piece: str) -> Config | None:
+    """What is known of a layer in another; a recurrent layer's cell has its settings."""
+    if config is not None and piece == "cell" and config.kind in _CELLS:
+        return replace(config, kind=_CELLS[config.kind], inner={})
+    return config.inner.get(piece) if config is not None else None
 
 
 def labels_of(
@@ -105,8 +114,7 @@ def labels_of(
         members.setdefault(place.rpartition("vars/")[0].rstrip("/"), []).append(place)
     labels, layers = {}, []
     for layer, own in members.items():
-        known = _config_of(layer, config)
-        name = _layer_name(layer, groups, config)
+        name, known = _layer(layer, groups, config)
         variables = _own_names(known, len(own)) if known is not None else ()
         for index, place in enumerate(own):
             last = variables[index] if variables else place.rpartition("/")[2]
@@ -114,17 +122,6 @@ def labels_of(
         if not layer.startswith("optimizer"):
             layers.append(Layer(name, known.kind if known is not None else "", tuple(own)))
     return labels, tuple(layers)
-
-
-def _config_of(layer: str, config: Config | None) -> Config | None:
-    """What is known of the layer at a place; a recurrent layer's cell has its settings."""
-    for piece in layer.split("/") if layer else []:
-        if piece == "layers" or config is None:
-            continue
-        if piece == "cell" and config.kind in _CELLS:
-            return Config(config.name, _CELLS[config.kind], config.settings)
-        config = config.inner.get(piece)
-    return config
 
 
 def _own_names(config: Config, count: int) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import pickletools
 import zipfile
 from collections.abc import Mapping
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -15,7 +16,7 @@ import numpy as np
 from parity.errors import FileError
 from parity.tape import Array
 from parity.weights.files.contents import Entry, Note, WeightFile, objects
-from parity.weights.files.safe_io import EXTENSIONS, arrays, as_in, check_zip
+from parity.weights.files.safe_io import EXTENSIONS, check_zip
 
 _FORMAT: Any = np.lib.format  # untyped
 # The names of parameters and persistent values in Chainer's own links.
@@ -41,7 +42,7 @@ def read(path: Path, part: str) -> WeightFile:
                     uninitialised.append(name)
                 elif dtype.kind not in "biufc":
                     other.append(name)
-                elif int(np.prod(shape, dtype=object)) * dtype.itemsize != size:
+                elif prod(shape) * dtype.itemsize != size:
                     raise FileError(f"{path}: {name!r} has {size} bytes, too few or too many.")
                 else:
                     load = partial(_load, source, archive, info)
@@ -114,16 +115,15 @@ def _steps(data: bytes) -> list[tuple[str, object]]:
     ]
 
 
-def write(path: Path, tensors: Mapping[str, Any], like: WeightFile | None, kind: str) -> None:
+def write(path: Path, given: Mapping[str, Array], like: WeightFile | None, kind: str) -> None:
     compression = zipfile.ZIP_DEFLATED if kind == "chainer" else zipfile.ZIP_STORED
     kept: dict[str, bytes] = {}
     if like is not None:
-        tensors = as_in(like, tensors)
         with zipfile.ZipFile(like.path) as archive:
             compression = archive.infolist()[0].compress_type
             kept = {name: archive.read(f"{name}.npy") for name in like.uninitialised}
     with zipfile.ZipFile(path, "w") as archive:
-        for name, array in arrays(tensors):
+        for name, array in given.items():
             if array.dtype.name in EXTENSIONS:
                 raise FileError(
                     f"{name!r} is {array.dtype.name}, which .npz cannot store. "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from math import prod
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from parity.errors import FileError
 from parity.tape import Array
 from parity.weights.files.contents import Entry, WeightFile, objects
-from parity.weights.files.safe_io import EXTENSIONS, as_in, extension, need
+from parity.weights.files.safe_io import EXTENSIONS, extension, need
 
 
 def read(path: Path, part: str) -> WeightFile:
@@ -28,7 +29,7 @@ def read(path: Path, part: str) -> WeightFile:
         if tensor.name in entries:
             raise FileError(f"{path}: two initialisers are named {tensor.name!r}.")
         shape = tuple(tensor.dims)
-        bits = dtype.itemsize * int(np.prod(shape, dtype=object))
+        bits = dtype.itemsize * prod(shape)
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             place = _external(path, tensor, bits)
             load = partial(_load_external, *place, dtype, shape)
@@ -81,19 +82,17 @@ def _external(path: Path, tensor: Any, size: int) -> tuple[Path, int]:
 
 
 def _load_external(file: Path, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    count = int(np.prod(shape, dtype=object))
-    found = np.fromfile(file, dtype.newbyteorder("<"), count, offset=offset)
+    found = np.fromfile(file, dtype.newbyteorder("<"), prod(shape), offset=offset)
     return found.reshape(shape).astype(dtype, copy=False)
 
 
-def write(path: Path, tensors: Mapping[str, Any], like: WeightFile | None, kind: str) -> None:
+def write(path: Path, given: Mapping[str, Array], like: WeightFile | None, kind: str) -> None:
     if like is None:
         raise FileError(
             "An .onnx file holds a graph, not weights alone. Give like=, a file of the same model."
         )
     onnx = need("onnx")
     model = _model(onnx, like.path)
-    given = as_in(like, tensors)
     for tensor in model.graph.initializer:
         if tensor.name in given:
             made = need("onnx.numpy_helper").from_array(given[tensor.name], tensor.name)

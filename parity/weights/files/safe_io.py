@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
-import secrets
-import shutil
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parity.errors import FileError, FrameworkMissing, ParityError
+from parity.format import listed
 from parity.frameworks import extra
 from parity.frameworks.import_hooks import silence
 from parity.tape import Array
@@ -44,7 +42,7 @@ _EXTRAS = ("torch", "tensorflow", "onnx")
 
 @contextmanager
 def guarded(path: Path, what: str, advice: str = _ADVICE) -> Iterator[None]:
-    """Tells whatever goes wrong with a file as a `FileError`; libraries raise anything."""
+    """Reports whatever goes wrong with a file as a `FileError`; libraries raise anything."""
     try:
         yield
     except ParityError:
@@ -112,30 +110,8 @@ def check_zip(path: Path, archive: zipfile.ZipFile) -> None:
 # --- writing -------------------------------------------------------------------------------------
 
 
-@contextmanager
-def whole(target: Path) -> Iterator[Path]:
-    """A place to write to; what is written there appears at `target` whole, or not at all.
-
-    What is written may be several files whose names start with the place's, as TensorFlow's
-    checkpoints are; an `.index` comes last, as it makes the others count.
-    """
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        yield temporary
-        written = sorted(_starting_with(temporary), key=lambda file: file.suffix == ".index")
-        for file in written:
-            os.replace(file, target.with_name(target.name + file.name[len(temporary.name) :]))
-    finally:
-        for file in _starting_with(temporary):
-            shutil.rmtree(file) if file.is_dir() else file.unlink()
-
-
-def _starting_with(path: Path) -> list[Path]:
-    return [file for file in path.parent.iterdir() if file.name.startswith(path.name)]
-
-
 def arrays(tensors: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
-    """Tensors one by one: C-contiguous, in the machine's byte order, numbers only."""
+    """Tensors one by one: C-contiguous, in the machine's byte order, of numbers only."""
     for name, tensor in tensors.items():
         array = np.asarray(tensor, order="C")
         if array.dtype.kind not in "biufc" and array.dtype.name not in EXTENSIONS:
@@ -152,21 +128,16 @@ def as_in(like: WeightFile, tensors: Mapping[str, Any]) -> dict[str, Array]:
         FileError: names or shapes differ.
     """
     given = dict(arrays(tensors))
-    _refuse(like.path, "lacks", [name for name in given if name not in like.entries])
-    _refuse(like.path, "also has", [name for name in like.entries if name not in given])
+    for verb, own, other in (("lacks", given, like.entries), ("also has", like.entries, given)):
+        names = [repr(name) for name in own if name not in other]
+        if names:
+            raise FileError(
+                f"To write like {like.path}, give the tensors of the same names; it {verb} "
+                f"{listed(names, 5)}."
+            )
     for name, entry in like.entries.items():
         if given[name].shape != entry.shape:
             raise FileError(
                 f"{name!r} has shape {given[name].shape}, and {entry.shape} in {like.path}."
             )
     return {name: given[name] for name in like.entries}
-
-
-def _refuse(path: Path, verb: str, names: Iterable[str]) -> None:
-    found = list(names)
-    if found:
-        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-        raise FileError(
-            f"To write like {path}, give the tensors of the same names; it {verb} "
-            f"{', '.join(map(repr, found[:5]))}{more}."
-        )

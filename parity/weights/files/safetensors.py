@@ -10,7 +10,7 @@ from typing import Any
 from parity.errors import FileError
 from parity.tape import Array
 from parity.weights.files.contents import Entry, WeightFile, objects
-from parity.weights.files.safe_io import EXTENSIONS, arrays, as_in, extension, need
+from parity.weights.files.safe_io import EXTENSIONS, extension, need
 
 # What the package gives as NumPy arrays.
 _TYPES = {
@@ -48,15 +48,13 @@ def _load(package: Any, path: Path, name: str, dtype: str) -> Array:
     return array
 
 
-def write(path: Path, tensors: Mapping[str, Any], like: WeightFile | None, kind: str) -> None:
+def write(path: Path, given: Mapping[str, Array], like: WeightFile | None, kind: str) -> None:
     package = need("safetensors")
     metadata = None
     if like is not None:
-        tensors = as_in(like, tensors)
         with package.safe_open(str(like.path), framework="np") as file:
             metadata = file.metadata()
-    given = dict(arrays(tensors))
     for name, array in given.items():
         if array.dtype.name not in _TYPES.values():
             raise FileError(f"{name!r} is {array.dtype.name}, which cannot be read back; cast it.")
-    need("safetensors.numpy").save_file(given, str(path), metadata)
+    need("safetensors.numpy").save_file(dict(given), str(path), metadata)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from parity.errors import FileError
 from parity.tape import Array
 from parity.weights.files.contents import Entry, WeightFile, natural, objects
-from parity.weights.files.safe_io import EXTENSIONS, arrays, as_in, check_size, need
+from parity.weights.files.safe_io import EXTENSIONS, check_size, need
 
 _GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -34,7 +35,7 @@ def read(path: Path, part: str) -> WeightFile:
             if key != _GRAPH:
                 other.append(name)
             continue
-        total += int(np.prod(shape, dtype=object)) * types[key].size
+        total += prod(shape) * types[key].size
         load = partial(_load, reader, key)
         entries[name] = Entry(shape, dtype, load, full_names.get(key, ""))
     check_size(path, total, sum(file.stat().st_size for file in files(path)))
@@ -71,18 +72,17 @@ def _full_names(reader: Any) -> dict[str, str]:
     return names
 
 
-def write(path: Path, tensors: Mapping[str, Any], like: WeightFile | None, kind: str) -> None:
+def write(path: Path, given: Mapping[str, Array], like: WeightFile | None, kind: str) -> None:
     tensorflow = need("tensorflow")
-    values: dict[str, Any] = {}
-    if like is None:
-        values = dict(arrays(tensors))
-    else:
+    values: dict[str, Any] = {**given}
+    if like is not None:
         reader = tensorflow.train.load_checkpoint(str(like.path))
         types = reader.get_variable_to_dtype_map()
-        given = as_in(like, tensors)
-        for key in sorted(types):
-            name = key.removesuffix(_SUFFIX)
-            values[key] = given[name] if name in given else reader.get_tensor(key)
+        names = {key: key.removesuffix(_SUFFIX) for key in sorted(types)}
+        values = {
+            key: given[name] if name in given else reader.get_tensor(key)
+            for key, name in names.items()
+        }
     if not values:
         raise FileError("A TensorFlow checkpoint holds at least one tensor.")
     with tensorflow.device("CPU"):

@@ -18,8 +18,6 @@ from parity.weights.files.safe_io import (
     DEEPEST,
     EXTENSIONS,
     MOST_NODES,
-    arrays,
-    as_in,
     check_size,
     check_zip,
     extension,
@@ -170,9 +168,8 @@ def _prefix(names: list[str]) -> tuple[Note, ...]:
     return ()
 
 
-def write(path: Path, tensors: Mapping[str, Any], like: WeightFile | None, kind: str) -> None:
+def write(path: Path, given: Mapping[str, Array], like: WeightFile | None, kind: str) -> None:
     torch = need("torch")
-    given = as_in(like, tensors) if like is not None else dict(arrays(tensors))
     data: Any = {name: _tensor(torch, array) for name, array in given.items()}
     if like is not None:
         whole = _load(torch, like.path)

@@ -21,8 +21,7 @@ from parity.frameworks import load
 from parity.frameworks.chainer import chainer
 from parity.model import Model
 from parity.weights.files import read_weights, write_weights
-from parity.weights.filling import fill
-from parity.weights.saving import save
+from parity.weights.saving import fill, save
 from parity.weights.transfer import Transfer
 from tests.weights.drawn import in_chainer, in_keras, in_torch
 from tests.weights.drawn.nets import FRAMEWORKS, Net, net_of_seed, other_net
