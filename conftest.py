@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 from hypothesis import settings
-from parity.frameworks.import_hooks import silence
 
 from benchmarks.seeds import seed_all
+from parity.frameworks.import_hooks import silence
 
 pytest_plugins = ["pytester"]
 

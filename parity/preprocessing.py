@@ -116,17 +116,13 @@ def _with_stages(tape: Tape, stages: Sequence[Stage], reached: Sequence[Inputs])
         reached: the inputs of the first stage, and what each gives.
     """
     before, arrays = _values_before(reached[:-1])
-    offset, count = sum(map(len, before)), len(stages)
-    own = list(tape.inputs.values())
-    values = [value for group in before for value in group]
-    for value in tape.values:
-        op = value.op + count if value.op >= 0 else -1
-        moved = replace(value, id=value.id + offset, op=op)
-        if value.id in own:
-            moved = replace(moved, kind="computed", name="", op=count - 1)
-        values.append(moved)
+    later = tape.moved_back(len(stages), len(arrays))
+    for value in tape.inputs.values():  # of which each is what the last stage gives
+        made_by = replace(later.values[value], kind="computed", name="", op=len(stages) - 1)
+        later.values[value] = made_by
+    values = [*(value for group in before for value in group), *later.values]
     groups = [tuple(value.id for value in group) for group in before]
-    groups.append(tuple(value + offset for value in own))
+    groups.append(tuple(later.inputs.values()))
     ops = []
     for number, stage in enumerate(stages):
         made = groups[number + 1]
@@ -134,18 +130,12 @@ def _with_stages(tape: Tape, stages: Sequence[Stage], reached: Sequence[Inputs])
         ops.append(Op(number, name_of(stage), groups[number], made, _site(stage), call=call))
     recorded = {value: tape.adapter.from_numpy(array) for value, array in arrays.items()}
     return replace(
-        tape,
+        later,
         adapter=cast(Adapter, _Staged(tape.adapter)),
-        ops=ops + [_later(op, count, offset) for op in tape.ops],
+        ops=ops + later.ops,
         values=values,
         inputs={value.name: value.id for value in before[0]},
-        outputs={name: value + offset for name, value in tape.outputs.items()},
-        recorded=recorded | {value + offset: one for value, one in tape.recorded.items()},
-        baked_ops=frozenset(index + count for index in tape.baked_ops),
-        baked_leaves=frozenset(value + offset for value in tape.baked_leaves),
-        rounded_ops=frozenset(index + count for index in tape.rounded_ops),
-        kernels={index + count: known for index, known in tape.kernels.items()},
-        tables={value + offset: table for value, table in tape.tables.items()},
+        recorded=recorded | later.recorded,
     )
 
 
@@ -162,13 +152,6 @@ def _values_before(reached: Sequence[Inputs]) -> tuple[list[list[Value]], dict[i
             arrays[group[-1].id] = array
         groups.append(group)
     return groups, arrays
-
-
-def _later(op: Op, count: int, offset: int) -> Op:
-    """An operation behind so many others, whose values are behind so many others."""
-    inputs = tuple(value + offset for value in op.inputs)
-    outputs = tuple(value + offset for value in op.outputs)
-    return replace(op, index=op.index + count, inputs=inputs, outputs=outputs)
 
 
 def _site(stage: Stage) -> Site:

@@ -20,6 +20,7 @@ import numpy as np
 from parity.callstack import CallStack
 from parity.draws.draw import Draw, Gave, Transform
 from parity.draws.host import Host, HostDraw
+from parity.graph import TapeGraph
 from parity.host_reads import HostReads, is_written
 from parity.keeping.walk import held_by
 from parity.operations import kernel_name
@@ -285,10 +286,8 @@ class Recorder:
         return self.values[value].kind == "constant" and not self.values[value].name
 
     def _lost_draws(self, model: str, outputs: set[int]) -> list[str]:
-        noise: set[int] = set()
-        for op in self.ops:
-            if op.role == "random" or not noise.isdisjoint(op.inputs):
-                noise.update(op.outputs)
+        drawn = (value for op in self.ops if op.role == "random" for value in op.outputs)
+        noise = TapeGraph(self.ops, self.values, {}).forward(drawn)
         read = next((value for value in self._read if value in noise), None)
         if read is not None:
             site = self.ops[self.values[read].op].site

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parity.adapter import Native, Precision
 from parity.arrays import Array
 from parity.draws.draw import Transform
 from parity.errors import NoFloat64, ReplayError
 from parity.numerics.kernels import is_one_function
-from parity.operation import Op, Value
+from parity.operation import Native, Op, Precision, Value
 
 if TYPE_CHECKING:
     from parity.tape import Tape

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from parity.arrays import Array as Array
 
 
 def generator(*seed: int) -> np.random.Generator:
     """A generator of parity's own, which nobody watches."""
-    return np.random.default_rng(
-        seed
-    )  # with a seed: of other makers a recording sees what they draw
+    # with a seed: of other makers a recording sees what they draw
+    return np.random.default_rng(seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +31,19 @@ class Draw:
     parameters: Mapping[str, float] = field(default_factory=dict)
     reads: Mapping[str, int] = field(default_factory=dict)
 
+    @classmethod
+    def of_values(cls, name: str, read: Iterable[int]) -> Draw:
+        """A draw of a kernel that draws in its own way, whose parameters are all values."""
+        return cls(name, reads={str(at): value for at, value in enumerate(read)})
+
     def __str__(self) -> str:
         given = [f"{key}={value:.6g}" for key, value in self.parameters.items()]
         return f"{self.name}({', '.join([*given, *self.reads])})"
+
+
+NORMAL = Draw("normal", {"mean": 0.0, "std": 1.0})
+UNIFORM = Draw("uniform", {"low": 0.0, "high": 1.0})
+GUMBEL = Draw("gumbel", {"loc": 0.0, "scale": 1.0})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +79,5 @@ class Transform:
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Transform):
-    """How a distribution is given by other parameters than those it was given by: by no model."""
+class Reparametrised(Transform):
+    """A distribution's parameters made of those that it was given by: no model computes them."""

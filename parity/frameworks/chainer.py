@@ -39,6 +39,7 @@ from parity.frameworks.traits import Traits
 from parity.keeping import left_as_it_was
 from parity.keeping.leaf import Put, StateRules
 from parity.model import flatten_inputs, map_arrays
+from parity.patching import patched
 from parity.recorder import Recorder
 from parity.tape import Array, Tape
 
@@ -131,7 +132,7 @@ def _record(model: Model, inputs: Inputs, wrapped: bool) -> Tape:
 
 
 class _States(chainer.LinkHook):  # type: ignore[name-defined]
-    """Tells of the states that Chainer's recurrent links give, with an axis of layers."""
+    """Notes the states that Chainer's recurrent links give, with an axis of layers."""
 
     name = "parity-states"
 
@@ -209,11 +210,10 @@ def _updates(watch: Watch) -> Iterator[None]:
             watch.changing(parameter.array)
         return original(own, parameter)
 
-    rule.update = update
     try:
-        yield
+        with patched(rule, update=update):
+            yield
     finally:
-        rule.update = original
         watch.settle()
 
 
@@ -259,11 +259,7 @@ def readable(thing: Any) -> Any:
 
 
 def switches() -> dict[str, str]:
-    names = {
-        "train": "train",
-        "cudnn deterministic": "cudnn_deterministic",
-        "autotune": "autotune",
-    }
+    names = {"train": "train", "cudnn deterministic": "cudnn_deterministic", "autotune": "autotune"}
     return {name: "on" if getattr(chainer.config, key) else "off" for name, key in names.items()}
 
 

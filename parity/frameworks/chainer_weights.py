@@ -105,7 +105,6 @@ _STEPS = re.compile(r"((.+)/\d+)/w\d$")
 
 
 def cells(names: Collection[str], read: Callable[[str], Array]) -> Iterator[CellWeights]:
-    """See `WeightRules.cells`."""
     return cells_by_name(names, read, _CELL, _cell)
 
 
@@ -152,7 +151,6 @@ def _gru(own: Mapping[str, Array]) -> CellWeights:
 
 
 def cell_layer(name: str, known: Collection[str]) -> str | None:
-    """See `WeightRules.cell_layer`."""
     if match := _GRU.match(name):
         return match[1]
     if match := _STEPS.match(name):
@@ -164,12 +162,10 @@ def cell_layer(name: str, known: Collection[str]) -> str | None:
 
 
 def momentum(kept: float) -> str:
-    """See `WeightRules.momentum`."""
     return f"decay {kept:g}"
 
 
 def stored_name(name: str) -> str:
-    """See `WeightRules.stored_name`."""
     return name.lstrip("/")
 
 

@@ -44,7 +44,6 @@ def recognises(obj: object) -> bool:
 
 
 def signed(obj: Any) -> Any:
-    """See `Framework.signed`."""
     return obj
 
 

@@ -137,7 +137,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _globals_of(code: CodeType) -> Iterator[str]:
-    """The globals that it reads; its attributes' names lie beside theirs."""
+    """The globals that it reads; its attributes' names lie beside them."""
     for one in dis.get_instructions(code):
         if one.opname == "LOAD_GLOBAL":
             yield one.argval

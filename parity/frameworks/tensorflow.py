@@ -45,6 +45,7 @@ from parity.frameworks.threads import followed
 from parity.frameworks.traits import Traits
 from parity.keeping import left_as_it_was
 from parity.model import as_it_is, flatten_inputs, is_record, map_arrays
+from parity.patching import patched
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Tape
 from parity.tensors import DENSE, ITSELF, Items, Path
@@ -68,7 +69,6 @@ def recognises(obj: object) -> bool:
 
 
 def signed(obj: Any) -> Any:
-    """See `Framework.signed`."""
     if isinstance(obj, keras_layers()):
         return obj.call
     return obj if callable(obj) else getattr(obj, "signatures", {}).get("serving_default")
@@ -126,7 +126,7 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
         return result, flat, found
 
     host = recorder.host.watching(model.obj)
-    kept = left_as_it_was(model.obj), state.as_made(watcher)
+    kept = left_as_it_was(model.obj), watcher.as_made()
     with kept[0], kept[1], state.eagerly() as called, state.uncollected(), host, _watched(watcher):
         result, flat, outputs = run(model, call)
     if flat.none_of_its_own(recorder.ops):
@@ -185,7 +185,6 @@ def _given(model: Model, held: weights.Holdings, inputs: Inputs) -> Any:
 
 @contextlib.contextmanager
 def other_random_state(turn: int) -> Iterator[None]:
-    """See `Framework.other_random_state`."""
     with state.other_seeds(turn), other_state_of_numpy(turn):
         yield
 
@@ -246,13 +245,11 @@ def _watched(watcher: Watcher) -> Iterator[None]:
         return found
 
     op_callbacks.add_op_callback(watcher)
-    base._numpy = numpy
     try:
-        with followed(watcher.in_thread):
+        with patched(base, _numpy=numpy), followed(watcher.in_thread):
             yield
     finally:
         watcher.recorder.done = True
-        base._numpy = original
         op_callbacks.remove_op_callback(watcher)
 
 

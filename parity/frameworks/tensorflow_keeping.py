@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -24,6 +24,7 @@ from parity.code_owners import body_of
 from parity.frameworks.tensorflow_weights import Holdings
 from parity.keeping.kept import other_generators
 from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags, nothing
+from parity.patching import patched
 from parity.tape import Native
 
 
@@ -244,26 +245,6 @@ def give_own_memory(held: Holdings) -> None:
             assign_variable_op(handle, tf.reshape(tf.constant(number.reshape(1)), ()))
 
 
-class Watched(Protocol):
-    """What a run did: the variables it wrote, by their handles' `id`; whether it drew numbers."""
-
-    written: set[int]
-    drew: bool
-    initial: dict[int, tuple[Native, Native]]  # the handles and contents of variables it made
-
-
-@contextlib.contextmanager
-def as_made(watched: Watched) -> Iterator[None]:
-    """Gives variables that a run makes what they contained at first, also after an error."""
-    try:
-        yield
-    finally:
-        for handle in watched.written & watched.initial.keys():
-            assign_variable_op(*watched.initial[handle])
-        if watched.drew:
-            forget_streams()
-
-
 @contextlib.contextmanager
 def other_seeds(turn: int) -> Iterator[None]:
     """Lets operations draw by other seeds for a while, and by other global generators."""
@@ -310,7 +291,6 @@ def eagerly() -> Iterator[list[Any]]:
             return original(function, *args, **kwargs)
         return body_of(function)(*args, **kwargs)
 
-    polymorphic_function.Function.__call__ = call
     functions = tf.config.functions_run_eagerly()
     keras: Any = sys.modules.get("keras")
     filtered = keras is not None and keras.config.is_traceback_filtering_enabled()
@@ -318,9 +298,9 @@ def eagerly() -> Iterator[list[Any]]:
         tf.config.run_functions_eagerly(True)
         if filtered:  # Keras would put a page of arguments into every message
             keras.config.disable_traceback_filtering()
-        yield called
+        with patched(polymorphic_function.Function, __call__=call):
+            yield called
     finally:
-        polymorphic_function.Function.__call__ = original
         tf.config.run_functions_eagerly(functions)
         if filtered:
             keras.config.enable_traceback_filtering()

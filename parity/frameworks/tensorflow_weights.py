@@ -247,7 +247,6 @@ _FORMATS = ("keras", "keras-weights", "keras-h5")
 
 
 def cells(names: Collection[str], read: Callable[[str], Array]) -> Iterator[CellWeights]:
-    """See `WeightRules.cells`."""
     return cells_by_name(names, read, _CELL, _cell)
 
 
@@ -266,24 +265,20 @@ def _cell(own: Mapping[str, Array]) -> CellWeights | None:
 
 
 def own_writer(obj: Any, name: str) -> Callable[[str], Any] | None:
-    """See `WeightRules.own_writer`."""
     found = getattr(obj, "save_weights" if name.endswith(".weights.h5") else "save", None)
     return found if callable(found) else None
 
 
 def own_reader(obj: Any, format: str) -> Callable[[str], Any] | None:
-    """See `WeightRules.own_reader`."""
     found = getattr(obj, "load_weights", None) if format in _FORMATS else None
     return found if callable(found) else None
 
 
 def input_shapes(obj: Any) -> list[tuple[int | None, ...]]:
-    """See `WeightRules.input_shapes`."""
     return [tuple(getattr(one, "shape", ())) for one in getattr(obj, "inputs", None) or ()]
 
 
 def takes_channels_last(obj: Any) -> bool:
-    """See `WeightRules.takes_channels_last`."""
     for layer in getattr(obj, "layers", None) or ():
         if type(layer).__name__ not in ("InputLayer", "Rescaling"):
             window = hasattr(layer, "kernel_size") or hasattr(layer, "pool_size")

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from parity.patching import patched
+
 Entering = Callable[[], contextlib.AbstractContextManager[Any]]
 
 
@@ -36,15 +38,9 @@ def followed(entering: Entering) -> Iterator[None]:
         return follow
 
     inside.yes = True  # of this thread, whose work is watched anyway
-    kinds: tuple[Any, ...] = (threading.Thread, pools._WorkItem)
-    before = [vars(kind)["run"] for kind in kinds]
-    for kind, run in zip(kinds, before, strict=True):
-        kind.run = wrapped(run)
-    try:
+    thread, work = threading.Thread, pools._WorkItem
+    with patched(thread, run=wrapped(thread.run)), patched(work, run=wrapped(work.run)):
         yield
-    finally:
-        for kind, run in zip(kinds, before, strict=True):
-            kind.run = run
 
 
 def _is_worker(item: Any) -> bool:

@@ -41,6 +41,7 @@ from parity.frameworks.torch_weights import tensors as tensors
 from parity.frameworks.traits import Traits
 from parity.keeping import left_as_it_was, was_built
 from parity.model import flatten_inputs, map_arrays
+from parity.patching import patched
 from parity.recorder import Recorder, discover
 from parity.tape import Array, Tape
 from parity.tensors import DENSE, ITSELF, Items
@@ -59,7 +60,6 @@ def recognises(obj: object) -> bool:
 
 
 def signed(obj: Any) -> Any:
-    """See `Framework.signed`."""
     return obj.forward if is_layer(obj) else obj
 
 
@@ -138,7 +138,6 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
 
 @contextlib.contextmanager
 def other_random_state(turn: int) -> Iterator[None]:
-    """See `Framework.other_random_state`."""
     before = torch.get_rng_state()
     try:
         torch.manual_seed(int(torch.randint(1 << 62, ())) + turn)
@@ -224,22 +223,15 @@ _READERS = ("numpy", "tolist")
 
 @contextlib.contextmanager
 def _seen(watcher: Watcher) -> Iterator[None]:
-    """Tells a watcher of what the host reads, of states, and of what other threads do."""
-    before = {name: vars(torch.Tensor).get(name) for name in _READERS}
-    for name in _READERS:
-        setattr(torch.Tensor, name, _told(getattr(torch.Tensor, name), watcher))
+    """Reports to a watcher what the host reads, states, and what other threads do."""
+    readers = {name: _reported(getattr(torch.Tensor, name), watcher) for name in _READERS}
     hook = register_module_forward_hook(functools.partial(_gave, watcher))
     try:
-        with followed(lambda: _InThread(watcher)):
+        with patched(torch.Tensor, **readers), followed(lambda: _InThread(watcher)):
             yield
     finally:
         hook.remove()
         watcher.recorder.done = True
-        for name, method in before.items():
-            if method is None:
-                delattr(torch.Tensor, name)
-            else:
-                setattr(torch.Tensor, name, method)
 
 
 def _gave(watcher: Watcher, module: torch.nn.Module, given: Any, result: Any) -> None:
@@ -249,7 +241,7 @@ def _gave(watcher: Watcher, module: torch.nn.Module, given: Any, result: Any) ->
         watcher.recorder.gives_states([states] if isinstance(states, torch.Tensor) else states)
 
 
-def _told(method: Any, watcher: Watcher) -> Any:
+def _reported(method: Any, watcher: Watcher) -> Any:
     @functools.wraps(method)
     def read(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         result = method(tensor, *args, **kwargs)

@@ -97,7 +97,6 @@ _CELL = re.compile(r"(?P<cell>.*?)(?P<role>(?:weight|bias)_(?:ih|hh))(?P<cell2>_
 
 
 def cells(names: Collection[str], read: Callable[[str], Array]) -> Iterator[CellWeights]:
-    """See `WeightRules.cells`."""
     return cells_by_name(names, read, _CELL, _cell)
 
 
@@ -110,7 +109,6 @@ def _cell(own: Mapping[str, Array]) -> CellWeights | None:
 
 
 def momentum(kept: float) -> str:
-    """See `WeightRules.momentum`."""
     return f"momentum {1 - kept:g}"
 
 
