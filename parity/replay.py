@@ -148,11 +148,10 @@ class Replay:
             return [adapter.cast(one, self.precision) for one in drawn]
         if self.precision is not None and op.outputs and op.outputs[0] in self.tape.tables:
             return [adapter.from_numpy(self.tape.tables[op.outputs[0]])]
-        if isinstance(op.call, Transform):
-            return self._transformed(op, op.call, arguments)
         try:
-            results = adapter.execute(op, arguments, self.precision)
-            if self.precision is not None and adapter.is_foreign(op):
+            results = self._run(op, arguments, self.precision)
+            foreign = not isinstance(op.call, Transform) and adapter.is_foreign(op)
+            if self.precision is not None and foreign:
                 self._check_kernel(op, self._typed(op, arguments), results)
             return results
         except Exception as error:
@@ -164,7 +163,7 @@ class Replay:
             reason = str(error) if expected else f"{_NOT_EXPECTED} {type(error).__name__}: {error}"
         as_recorded = [adapter.from_numpy(array) for array in self._typed(op, arguments)]
         try:
-            results = adapter.execute(op, as_recorded, None)
+            results = self._run(op, as_recorded, None)
         except Exception as error:
             raise ReplayError(
                 f"{op.kind} at {op.site.source} cannot be replayed: {error}"
@@ -202,13 +201,15 @@ class Replay:
             for value, argument in zip(op.inputs, arguments, strict=True)
         ]
 
-    def _transformed(self, op: Op, transform: Transform, arguments: list[Native]) -> list[Native]:
+    def _run(self, op: Op, arguments: list[Native], precision: Precision) -> list[Native]:
         adapter = self.tape.adapter
+        if not isinstance(op.call, Transform):
+            return adapter.execute(op, arguments, precision)
         dtypes = [self.tape.values[value].dtype for value in op.outputs]
         arrays = [adapter.to_numpy(argument) for argument in arguments]
-        results = map(adapter.from_numpy, transform(arrays, None if self.precision else dtypes))
+        results = map(adapter.from_numpy, op.call(arrays, dtypes, wide=precision is not None))
         return [
-            adapter.to_bfloat16(result) if not self.precision and dtype == "bfloat16" else result
+            adapter.to_bfloat16(result) if not precision and dtype == "bfloat16" else result
             for result, dtype in zip(results, dtypes, strict=True)
         ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,8 @@ class Draw:
         return f"{self.name}({', '.join([*given, *self.reads])})"
 
 
+_WIDE: dict[str, Any] = {"f": np.float64, "c": np.complex128}
+
 NORMAL = Draw("normal", {"mean": 0.0, "std": 1.0})
 UNIFORM = Draw("uniform", {"low": 0.0, "high": 1.0})
 GUMBEL = Draw("gumbel", {"loc": 0.0, "scale": 1.0})
@@ -60,7 +63,7 @@ class Gave:
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """What is made of a draw, as a function of NumPy arrays: a call that any adapter can replay.
+    """A function of NumPy arrays: a call that replays by itself, whatever the framework.
 
     Kernels that fuse a draw and a transform are recorded as a draw and a transform of it, so that
     the parameters are inputs like any others.
@@ -68,14 +71,17 @@ class Transform:
 
     function: Callable[..., Sequence[Array]]
 
-    def __call__(self, arguments: Sequence[Array], dtypes: Sequence[str] | None) -> list[Array]:
-        """The results, as `dtypes` where the recorded precision is asked for."""
+    def __call__(
+        self, arguments: Sequence[Array], dtypes: Sequence[str], wide: bool = False
+    ) -> list[Array]:
+        """The results in their recorded dtypes; what is not whole in float64 where it is `wide`."""
         with np.errstate(all="ignore"):
             results = [np.asarray(result) for result in self.function(*arguments)]
-        if dtypes is not None:
-            kinds = ["float32" if dtype == "bfloat16" else dtype for dtype in dtypes]
-            return [one.astype(kind) for one, kind in zip(results, kinds, strict=True)]
-        return [one.astype(np.float64) if one.dtype.kind == "f" else one for one in results]
+        kinds = ["float32" if dtype == "bfloat16" else dtype for dtype in dtypes]
+        return [
+            one.astype(_WIDE.get(one.dtype.kind, kind) if wide else kind)
+            for one, kind in zip(results, kinds, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,9 +68,7 @@ def test_what_is_made_of_weights_alone_may_be_float32(factor: float) -> None:
         entropy = torch.log(torch.from_numpy(deviation)).sum()
         return {"mean": torch.tanh(x @ torch.from_numpy(WEIGHTS[0])) * factor, "entropy": entropy}
 
-    report = parity.compare(
-        parity.wrap(ported, "numpy"), parity.wrap(written, "torch"), inputs=X
-    )
+    report = parity.compare(parity.wrap(ported, "numpy"), parity.wrap(written, "torch"), inputs=X)
     assert report.verdict == ("parity" if factor == 1.0 else "diverged")
     assert "not in float64" not in str(report)
 
