@@ -123,11 +123,15 @@ class Host:
         state = _state(getattr(function, "__self__", None))
         try:
             result = function(*args, **kwargs)
-            result = self._far_out(kernel, result, given)
-            if name == "shuffle":  # in place
-                drawn = HostDraw(name, np.array(args[0]), None, np.array(args[0]))
+            draw = kernel.draw(given) if kernel else None
+            if kernel is None or draw is None:
+                array = np.array(args[0] if name == "shuffle" else result)  # which it does in place
+                drawn = HostDraw(name, array, None, array)
             else:
-                drawn = self._drawn(name, kernel, np.array(result), given)
+                result = self._far_out(kernel, draw, result, given)
+                array = np.array(result)
+                noise = kernel.noise(array, given, generator(len(self.draws)))
+                drawn = HostDraw(name, array, draw, noise, lambda noise: kernel.make(noise, given))
             drawn.state = state
             drawn.traced = any(one.is_traced() for one in traits())
             self.draws.append(drawn)
@@ -135,11 +139,10 @@ class Host:
             self._busy = False
         return result
 
-    def _far_out(self, kernel: Kernel | None, result: Any, given: Given) -> Any:
+    def _far_out(self, kernel: Kernel, draw: Draw, result: Any, given: Given) -> Any:
         """What a call gives: as it was drawn, or samples from the ends of its law."""
-        draw = None if kernel is None else kernel.draw(given)
         asked = _far.get()
-        if asked is None or kernel is None or not known(draw) or "out" in given:
+        if asked is None or not known(draw) or "out" in given:
             return result
         if len(self.draws) >= asked:  # a loop may draw until it has samples that are not so far out
             return result
@@ -149,13 +152,6 @@ class Host:
         made = np.asarray(kernel.make(fresh(draw, shape, random, far=True), given))
         made = made.astype(drawn.dtype).reshape(drawn.shape)
         return made if isinstance(result, np.ndarray) else _as_called(made)
-
-    def _drawn(self, name: str, kernel: Kernel | None, result: Array, given: Given) -> HostDraw:
-        draw = None if kernel is None else kernel.draw(given)
-        if kernel is None or draw is None:
-            return HostDraw(name, result, None, result)
-        noise = kernel.noise(result, given, generator(len(self.draws)))
-        return HostDraw(name, result, draw, noise, lambda noise: kernel.make(noise, given))
 
     def find(self, array: Array) -> tuple[HostDraw, Callable[[Array], Any]] | None:
         """The draw that an array is, as it was cast, shaped, stretched or moved, and how.

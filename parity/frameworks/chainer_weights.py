@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,10 +105,6 @@ _GRU = re.compile(r"(.+)/[WU]_[rz]/W$")
 _STEPS = re.compile(r"((.+)/\d+)/w\d$")
 
 
-def cells(names: Collection[str], read: Callable[[str], Array]) -> Iterator[CellWeights]:
-    return cells_by_name(names, read, _CELL, _cell)
-
-
 def _cell(own: Mapping[str, Array]) -> CellWeights | None:
     if "w0" in own:
         return _of_steps(own)
@@ -161,18 +158,10 @@ def cell_layer(name: str, known: Collection[str]) -> str | None:
     return None
 
 
-def momentum(kept: float) -> str:
-    return f"decay {kept:g}"
-
-
-def stored_name(name: str) -> str:
-    return name.lstrip("/")
-
-
 WEIGHTS = WeightRules(
-    cells=cells,
+    cells=partial(cells_by_name, pattern=_CELL, reader=_cell),
     cell_layer=cell_layer,
-    momentum=momentum,
-    stored_name=stored_name,
+    momentum="decay {:g}".format,
+    stored_name=lambda name: name.lstrip("/"),
     file_formats={".npz": "chainer"},
 )

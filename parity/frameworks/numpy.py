@@ -21,7 +21,7 @@ from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run
 from parity.frameworks.traits import Traits
 from parity.keeping import left_as_it_was, other_generators
-from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags
+from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags, unchanged
 from parity.model import flatten_inputs, map_arrays
 from parity.numerics.accounting import in_reals
 from parity.recorder import Recorder
@@ -323,13 +323,7 @@ def same_bytes(a: Any, b: Any) -> bool:
 
 def _array(thing: Any) -> Put:
     if thing.nbytes > _LARGEST:
-        before = _checksum(thing)
-
-        def unchanged() -> None:
-            if _checksum(thing) != before:
-                raise CannotPutBack
-
-        return unchanged
+        return unchanged(lambda: _checksum(thing))
     contents, shape = np.array(thing, copy=True, subok=False), thing.shape
 
     def put_back() -> None:

@@ -23,7 +23,16 @@ from tensorflow.python.trackable.data_structures import TrackableDataStructure
 from parity.code_owners import body_of
 from parity.frameworks.tensorflow_weights import Holdings
 from parity.keeping.kept import other_generators
-from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags, nothing
+from parity.keeping.leaf import (
+    CannotPutBack,
+    Flag,
+    Leaf,
+    Put,
+    StateRules,
+    kept_flags,
+    nothing,
+    unchanged,
+)
 from parity.patching import patched
 from parity.tape import Native
 
@@ -50,7 +59,7 @@ def settings() -> list[Put]:
     eager = context.context()
     rng = getattr(eager, "_rng", None)
     seed, state = eager._seed, rng and rng.getstate()
-    shared = getattr(_of_keras(), "GLOBAL_STATE_TRACKER", None)
+    shared = _shared_by_keras()
     kept = {name: getattr(shared, name, None) for name in _SEEDS}
 
     def put_back() -> None:
@@ -95,7 +104,8 @@ def forget_streams() -> None:
 def global_generators() -> list[Any]:
     """Those of `keras.random` and `tf.random`, by which whatever is given none draws."""
     module = sys.modules.get("tensorflow.python.ops.stateful_random_ops")
-    generators = keras_generator(), getattr(module, "global_generator", None)
+    of_keras = getattr(_shared_by_keras(), "global_seed_generator", None)
+    generators = of_keras, getattr(module, "global_generator", None)
     return [one for one in generators if one is not None]
 
 
@@ -104,14 +114,10 @@ def global_seeds() -> list[Any]:
     return [one.state for one in global_generators()]
 
 
-def keras_generator() -> Any:
-    """The generator of layers that were given no seed; None where nobody asked for it yet."""
-    shared = getattr(_of_keras(), "GLOBAL_STATE_TRACKER", None)
-    return getattr(shared, "global_seed_generator", None)
-
-
-def _of_keras() -> Any:
-    return sys.modules.get("keras.src.backend.common.global_state")
+def _shared_by_keras() -> Any:
+    """What Keras keeps for the whole process; None where nobody asked it for anything yet."""
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    return getattr(state, "GLOBAL_STATE_TRACKER", None)
 
 
 def leaf(thing: Any) -> Leaf | None:
@@ -120,7 +126,7 @@ def leaf(thing: Any) -> Leaf | None:
     if isinstance(thing, _SAVED):
         return Leaf(partial(_saved, thing))
     if isinstance(thing, tf.queue.QueueBase):
-        return Leaf(partial(_queue, thing))
+        return Leaf(lambda: unchanged(lambda: int(thing.size())))
     at = next((at for kind, at in _generators() if isinstance(thing, kind)), None)
     if at is not None:
         return Leaf(nothing, (("state", thing.state),), partial(_move, thing.state, at))
@@ -194,16 +200,6 @@ def _saved(thing: Any) -> Put:
         thing._restore_from_tensors(contents)
 
     return put_back
-
-
-def _queue(thing: Any) -> Put:
-    before = int(thing.size())
-
-    def unchanged() -> None:
-        if int(thing.size()) != before:
-            raise CannotPutBack
-
-    return unchanged
 
 
 def address(tensor: Native) -> int:

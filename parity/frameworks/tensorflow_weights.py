@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -246,10 +247,6 @@ _GATES = {3: (1, 0, 2)}  # a GRU's are z, r, n; an LSTM's are in the common orde
 _FORMATS = ("keras", "keras-weights", "keras-h5")
 
 
-def cells(names: Collection[str], read: Callable[[str], Array]) -> Iterator[CellWeights]:
-    return cells_by_name(names, read, _CELL, _cell)
-
-
 def _cell(own: Mapping[str, Array]) -> CellWeights | None:
     if not {"kernel", "recurrent_kernel"} <= set(own):
         return None
@@ -287,7 +284,7 @@ def takes_channels_last(obj: Any) -> bool:
 
 
 WEIGHTS = WeightRules(
-    cells=cells,
+    cells=partial(cells_by_name, pattern=_CELL, reader=_cell),
     own_writer=own_writer,
     own_reader=own_reader,
     input_shapes=input_shapes,

@@ -32,6 +32,17 @@ def nothing() -> Put:
     return lambda: None
 
 
+def unchanged(read: Callable[[], Any]) -> Put:
+    """Of a thing of which can only be seen whether it has changed."""
+    before = read()
+
+    def check() -> None:
+        if read() != before:
+            raise CannotPutBack
+
+    return check
+
+
 Flag = tuple[Callable[[], Any], Callable[[Any], object]]  # how it is read, and set
 
 
