@@ -113,14 +113,11 @@ class _Walk:
         self.tracked = tf.__internal__.tracking.AutoTrackable
         self.found = Holdings()
         self._seen: set[int] = set()
-        self._kept: dict[int, float] = {}  # momenta, by the `id` of Keras's variables
 
     def visit(self, path: str, thing: Any) -> None:
-        if isinstance(thing, tf.Variable):
+        variables: tuple[Any, ...] = (tf.Variable, *self.wrapped)
+        if isinstance(thing, variables):
             self._hold(path, thing, bool(thing.trainable))
-            return
-        if isinstance(thing, self.wrapped):
-            self._hold(path, thing._value, bool(thing.trainable))
             return
         if id(thing) in self._seen:
             return
@@ -145,22 +142,21 @@ class _Walk:
         return enumerate(thing) if isinstance(thing, (list, tuple)) else ()
 
     def _layer(self, path: str, thing: Any) -> None:
+        momenta: dict[int, float] = {}  # by the `id` of Keras's variables
         for layer in thing._flatten_layers():
             self.found.inner.add(id(getattr(layer, "_functional", None)))
             for key in ("moving_mean", "moving_variance"):
                 if hasattr(layer, "momentum") and getattr(layer, key, None) is not None:
-                    self._kept[id(getattr(layer, key))] = float(layer.momentum)
+                    momenta[id(getattr(layer, key))] = float(layer.momentum)
         for variable in thing.variables:
             name = str(getattr(variable, "path", variable.name)).split(":")[0]
             name = name.removeprefix(f"{thing.name}/")
-            held = getattr(variable, "_value", variable)
-            kept = self._kept.get(id(variable))
-            self._hold(_join(path, name), held, variable.trainable, kept)
+            kept = momenta.get(id(variable))
+            self._hold(_join(path, name), variable, variable.trainable, kept)
         for layer in thing._flatten_layers():
             inside = "" if layer is thing else layer.name
             for name, variable in _untracked(vars(layer), (*self.wrapped, tf.Variable)):
-                held = getattr(variable, "_value", variable)
-                self._hold(_join(path, _join(inside, name)), held, False, state=True)
+                self._hold(_join(path, _join(inside, name)), variable, False, state=True)
 
     def _hold(
         self,
@@ -170,6 +166,7 @@ class _Walk:
         kept: float | None = None,
         state: bool = False,
     ) -> None:
+        variable = getattr(variable, "_value", variable)  # what Keras wraps
         if id(variable) not in self._seen and hasattr(variable, "handle"):
             self._seen.add(id(variable))
             name = name or variable.name.split(":")[0]
