@@ -104,8 +104,3 @@ class Adapter(Protocol):
         """The contents as NumPy; shares memory where it can, so callers must not write to it."""
 
     def from_numpy(self, array: Array) -> Native: ...
-
-    def to_bfloat16(self, array: Native) -> Native: ...
-
-    def is_foreign(self, op: Op) -> bool:
-        """Whether a kernel is none of the framework's: it may be another in float64."""

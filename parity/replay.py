@@ -106,10 +106,7 @@ class Replay:
         dtype = self.tape.values[value].dtype
         if array.dtype.kind == "f" and dtype.startswith(("int", "uint", "bool")):
             array = np.nan_to_num(array).astype(dtype)
-        native = self.tape.adapter.from_numpy(array)
-        if self.precision is None and self.tape.values[value].dtype == "bfloat16":
-            native = self.tape.adapter.to_bfloat16(native)  # which NumPy does not have
-        self.native[value] = native
+        self.native[value] = self.tape.native(array, self.precision or dtype)
         self._arrays[value] = array
 
     def draw(self, value: int, array: Array) -> None:
@@ -150,7 +147,7 @@ class Replay:
             return [adapter.from_numpy(self.tape.tables[op.outputs[0]])]
         try:
             results = self._run(op, arguments, self.precision)
-            foreign = not isinstance(op.call, Transform) and adapter.is_foreign(op)
+            foreign = not isinstance(op.call, Transform) and adapter.TRAITS.is_foreign(op)
             if self.precision is not None and foreign:
                 self._check_kernel(op, self._typed(op, arguments), results)
             return results
@@ -207,11 +204,9 @@ class Replay:
             return adapter.execute(op, arguments, precision)
         dtypes = [self.tape.values[value].dtype for value in op.outputs]
         arrays = [adapter.to_numpy(argument) for argument in arguments]
-        results = map(adapter.from_numpy, op.call(arrays, dtypes, wide=precision is not None))
-        return [
-            adapter.to_bfloat16(result) if not precision and dtype == "bfloat16" else result
-            for result, dtype in zip(results, dtypes, strict=True)
-        ]
+        results = op.call(arrays, dtypes, wide=precision is not None)
+        both = zip(results, dtypes, strict=True)
+        return [self.tape.native(result, precision or dtype) for result, dtype in both]
 
 
 def _dtype(value: Value) -> np.dtype[Any]:

@@ -107,6 +107,11 @@ class Tape:
             self._wide[value] = self.adapter.cast(self.recorded[value], precision)
         return self._wide[value]
 
+    def native(self, array: Array, dtype: str) -> Native:
+        """An array as the framework's own tensor, also in a dtype that NumPy does not have."""
+        tensor = self.adapter.from_numpy(array)
+        return self.adapter.TRAITS.to_bfloat16(tensor) if dtype == "bfloat16" else tensor
+
     def producer(self, value: int) -> Op | None:
         index = self.values[value].op
         return self.ops[index] if index >= 0 else None

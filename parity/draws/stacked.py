@@ -55,9 +55,7 @@ def stacked(tape: Tape, lines: Collection[Line]) -> Tape:
         first = tape.values[one_by_one[0].outputs[0]]
         made = Value(len(values), "computed", together.shape, first.dtype, op=len(whole))
         values.append(made)
-        native = tape.adapter.from_numpy(together)
-        is_half = first.dtype == "bfloat16"
-        recorded[made.id] = tape.adapter.to_bfloat16(native) if is_half else native
+        recorded[made.id] = tape.native(together, first.dtype)
         whole.append(
             replace(one_by_one[0], index=len(whole), inputs=(), outputs=(made.id,), call=None)
         )

@@ -21,8 +21,7 @@ from parity.frameworks.chainer_operations import WORDS as WORDS
 from parity.frameworks.chainer_replay import cast as cast
 from parity.frameworks.chainer_replay import execute as execute
 from parity.frameworks.chainer_replay import from_numpy as from_numpy
-from parity.frameworks.chainer_replay import is_foreign as is_foreign
-from parity.frameworks.chainer_replay import to_bfloat16 as to_bfloat16
+from parity.frameworks.chainer_replay import is_foreign
 from parity.frameworks.chainer_replay import to_numpy as to_numpy
 from parity.frameworks.chainer_watcher import Watch
 from parity.frameworks.chainer_weights import (
@@ -280,6 +279,7 @@ TRAITS = Traits(
     window=window,
     padding=padding,
     product=product,
+    is_foreign=is_foreign,
     readable=readable,
     parameters=parameters,
     switches=switches,

@@ -90,10 +90,6 @@ def from_numpy(array: Array) -> Native:
     return np.asarray(array)
 
 
-def to_bfloat16(array: Native) -> Native:
-    return array  # Chainer has no bfloat16
-
-
 def is_foreign(op: Op) -> bool:
     node = getattr(op.call, "node", None)
     return node is not None and is_of_users(node)

@@ -263,14 +263,6 @@ def from_numpy(array: Array) -> Native:
     return array
 
 
-def to_bfloat16(array: Native) -> Native:
-    return array  # nor has NumPy
-
-
-def is_foreign(op: Op) -> bool:
-    return True  # the one operation is the user's function
-
-
 def versions() -> dict[str, str]:
     return {"numpy": np.__version__}
 
@@ -354,5 +346,6 @@ def _bit_generator(thing: Any) -> Put:
 
 STATE = StateRules(leaf=leaf, settings=settings)
 
-TRAITS = Traits(state=STATE, switches=_blas)
+# the one operation is the user's function
+TRAITS = Traits(state=STATE, is_foreign=lambda op: True, switches=_blas)
 _ADAPTER = type_cast("Framework", sys.modules[__name__])

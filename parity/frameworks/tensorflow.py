@@ -35,8 +35,6 @@ from parity.frameworks.tensorflow_operations import WORDS as WORDS
 from parity.frameworks.tensorflow_replay import cast as cast
 from parity.frameworks.tensorflow_replay import execute as execute
 from parity.frameworks.tensorflow_replay import from_numpy as from_numpy
-from parity.frameworks.tensorflow_replay import is_foreign as is_foreign
-from parity.frameworks.tensorflow_replay import to_bfloat16 as to_bfloat16
 from parity.frameworks.tensorflow_replay import to_numpy as to_numpy
 from parity.frameworks.tensorflow_watcher import Watcher
 from parity.frameworks.tensorflow_weights import keras_layers
@@ -216,7 +214,7 @@ def _input(array: Array, floating: Any) -> Native:
 
 def _arguments(model: Model, tensors: Any) -> Arguments:
     if isinstance(model.obj, keras_layers()):
-        return keras_arguments(model, tensors)
+        return _keras_arguments(model, tensors)
     return bound(model, tensors)
 
 
@@ -253,7 +251,7 @@ def _watched(watcher: Watcher) -> Iterator[None]:
         op_callbacks.remove_op_callback(watcher)
 
 
-def keras_arguments(model: Model, tensors: Any) -> Arguments:
+def _keras_arguments(model: Model, tensors: Any) -> Arguments:
     """How the model takes its inputs; with its flag of training, unless the inputs have it."""
     args, kwargs = bound(model, tensors, flagged=True)
     taken = inspect.signature(model.obj.call).parameters.values()
@@ -357,6 +355,7 @@ TRAITS = Traits(
     window=window,
     padding=padding,
     channel_axis=channel_axis,
+    to_bfloat16=lambda tensor: tf.cast(tensor, tf.bfloat16),
     parts=parts,
     is_shape=lambda thing: isinstance(thing, tf.TensorShape),
     is_stateless=lambda op: op.kind.startswith("Stateless"),

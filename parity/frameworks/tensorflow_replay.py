@@ -155,14 +155,6 @@ def from_numpy(array: Array) -> Native:
 _UNKNOWN_TO_NUMPY = {int(dtype.as_datatype_enum) for dtype in (tf.bfloat16, *FLOAT8)}
 
 
-def to_bfloat16(array: Native) -> Native:
-    return tf.cast(array, tf.bfloat16)
-
-
-def is_foreign(op: Op) -> bool:
-    return False  # a user's kernel has no known types, and no float64
-
-
 @contextlib.contextmanager
 def _contents(variables: Sequence[tuple[Native, Native]]) -> Iterator[None]:
     """Gives variables other contents for a while, by their handles."""

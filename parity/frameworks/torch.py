@@ -31,9 +31,7 @@ from parity.frameworks.torch_operations import WORDS as WORDS
 from parity.frameworks.torch_replay import cast as cast
 from parity.frameworks.torch_replay import execute as execute
 from parity.frameworks.torch_replay import from_numpy as from_numpy
-from parity.frameworks.torch_replay import is_foreign as is_foreign
-from parity.frameworks.torch_replay import name_of
-from parity.frameworks.torch_replay import to_bfloat16 as to_bfloat16
+from parity.frameworks.torch_replay import is_foreign, name_of
 from parity.frameworks.torch_replay import to_numpy as to_numpy
 from parity.frameworks.torch_watcher import Watcher
 from parity.frameworks.torch_weights import WEIGHTS, held_by, is_layer, modules_of, parameters
@@ -342,6 +340,8 @@ TRAITS = Traits(
     window=window,
     padding=padding,
     product=product,
+    to_bfloat16=lambda tensor: tensor.to(torch.bfloat16),
+    is_foreign=is_foreign,
     parts=parts,
     readable=readable,
     is_shape=lambda thing: isinstance(thing, torch.Size),

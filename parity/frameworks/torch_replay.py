@@ -170,10 +170,6 @@ def from_numpy(array: Array) -> Native:
     return torch.from_numpy(np.array(array, order="C"))
 
 
-def to_bfloat16(array: Native) -> Native:
-    return array.to(torch.bfloat16)
-
-
 def is_foreign(op: Op) -> bool:
     return getattr(getattr(op.call, "func", None), "namespace", "aten") not in _OWN
 

@@ -23,8 +23,7 @@ def rounded_alike(reference: Tape, other: int, candidate: Tape, value: int, orde
 
     def cast(array: Array) -> Array:
         if _is_bfloat16(tape, dtype):
-            adapter = tape.adapter
-            return adapter.to_numpy(adapter.to_bfloat16(adapter.from_numpy(array)))
+            return tape.adapter.to_numpy(tape.native(array, "bfloat16"))
         with np.errstate(over="ignore"):
             return array.astype(narrow.dtype)
 
