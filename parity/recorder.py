@@ -250,10 +250,11 @@ class Recorder:
     ) -> Tape:
         """The tape; `returned` is what the model returned, flattened."""
         self._stack.forget()  # a frame holds its locals, this recorder with all values among them
-        by_host = {
+        unnamed = {one.id for one in self.values if one.kind == "constant" and not one.name}
+        by_host = {  # of which nothing is known but what they were
             name
             for name, item in returned.items()
-            if isinstance(item, (np.ndarray, np.generic)) and self._is_unknown(outputs[name])
+            if isinstance(item, (np.ndarray, np.generic)) and outputs[name] in unnamed
         }
         if self.reads.baked or self.reads.baked_leaves:
             where = f" ({self.reads.first})" if self.reads.first else ""
@@ -280,10 +281,6 @@ class Recorder:
             numbers=returned.numbers,
             classes=returned.classes,
         )
-
-    def _is_unknown(self, value: int) -> bool:
-        """Whether nothing is known of a value but what it was."""
-        return self.values[value].kind == "constant" and not self.values[value].name
 
     def _lost_draw(self, model: str, outputs: set[int]) -> str:
         """Why a draw's effect is not on the tape; "" where all are."""

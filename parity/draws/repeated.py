@@ -82,7 +82,8 @@ class _Drawn:
         # what has but one outcome may leave a generator as it was
         self.state = state_of(op) if bits_of(given) > 0 else b""
         # where a law hangs on values it may leave no choice, and equal samples show nothing
-        self.informative = not self.made_up and (self.real or known(op.draw) or _orders(op.draw))
+        orders = op.draw is not None and op.draw.name == "permutation"
+        self.informative = not self.made_up and (self.real or known(op.draw) or orders)
 
     def repeats(self, first: _Drawn) -> bool:
         """Whether these are no other samples: by a generator's state, or by themselves."""
@@ -134,10 +135,6 @@ class _Drawn:
         if a is None or b is None:
             return a is b and self.op.kind == first.op.kind
         return a.name == b.name and (can_be_moved(a) or a.parameters == b.parameters)
-
-
-def _orders(draw: Draw | None) -> bool:
-    return draw is not None and draw.name == "permutation"
 
 
 def _is_real(dtype: str) -> bool:

@@ -26,7 +26,9 @@ def followed(entering: Entering) -> Iterator[None]:
 
     def wrapped(run: Callable[..., Any]) -> Callable[..., Any]:
         def follow(item: Any) -> Any:
-            if getattr(inside, "yes", False) or _is_worker(item):
+            # a thread of a pool waits for work, which is followed by itself
+            waits = getattr(item, "_target", None) is pools._worker
+            if getattr(inside, "yes", False) or waits:
                 return run(item)
             inside.yes = True
             try:
@@ -41,8 +43,3 @@ def followed(entering: Entering) -> Iterator[None]:
     thread, work = threading.Thread, pools._WorkItem
     with patched(thread, run=wrapped(thread.run)), patched(work, run=wrapped(work.run)):
         yield
-
-
-def _is_worker(item: Any) -> bool:
-    """Whether a thread is a pool's, which waits for work that is followed by itself."""
-    return getattr(item, "_target", None) is pools._worker
