@@ -82,11 +82,7 @@ def _replayed(stage: Stage, inputs: Inputs, *arrays: Array) -> list[Array]:
 
 
 def _with_stages(tape: Tape, stages: Sequence[Stage], reached: Sequence[Inputs]) -> Tape:
-    """A tape with the stages put before it; their last results are what were its inputs.
-
-    Args:
-        reached: the inputs of the first stage, and what each gives.
-    """
+    """A tape with stages before it; `reached` are the inputs of the first, and what each gives."""
     before, arrays = _values_before(reached[:-1])
     later = tape.moved_back(len(stages), len(arrays))
     for value in tape.inputs.values():  # of which each is what the last stage gives
@@ -126,7 +122,6 @@ def _values_before(reached: Sequence[Inputs]) -> tuple[list[list[Value]], dict[i
 
 
 def _site(stage: Stage) -> Site:
-    """Where a stage is defined."""
     function: Any = stage
     while isinstance(function, partial):
         function = function.func

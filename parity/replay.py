@@ -171,14 +171,11 @@ class Replay:
         return [adapter.cast(result, self.precision) for result in results]
 
     def _check_kernel(self, op: Op, typed: Sequence[Array], results: Sequence[Native]) -> None:
-        """Compares a kernel's float64 results with its recorded ones; once for an operation.
+        """Refuses a kernel that is another function in float64 than in its recorded dtypes.
 
         Args:
             typed: its arguments in the recorded dtypes.
             results: what it gave for them in float64.
-
-        Raises:
-            NoFloat64: it is another function there.
         """
         adapter, known = self.tape.adapter, self.tape.kernels
 

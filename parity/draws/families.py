@@ -133,7 +133,6 @@ def stretched(samples: Array, draw: Draw) -> Array:
 
 
 def _place(draw: Draw) -> tuple[float, float]:
-    """The shift and the scale of a law."""
     if draw.name == "uniform":
         return draw.parameters["low"], draw.parameters["high"] - draw.parameters["low"]
     shift, scale = _SCALES[draw.name]

@@ -66,8 +66,6 @@ def _may_repeat(tape: Tape, op: Op) -> bool:
 
 
 class _Drawn:
-    """What an operation drew."""
-
     def __init__(self, tape: Tape, op: Op) -> None:
         self.op = op
         made = tape.values[op.outputs[0]]

@@ -144,7 +144,6 @@ def _generators() -> list[tuple[type, int]]:
 
 
 def _move(state: Any, at: int, seed: int) -> None:
-    """Gives a generator another seed."""
     variable = _variable(state)
     numbers = read_variable_op(variable.handle, variable.dtype).numpy().copy()
     numbers[at] = seed

@@ -197,11 +197,7 @@ def _to_input(array: Array, dtype: torch.dtype, device: torch.device) -> torch.T
 
 @contextlib.contextmanager
 def _set_up(model: Model, as_called: bool = False) -> Iterator[None]:
-    """Sets the mode, and leaves all as it was afterwards.
-
-    Args:
-        as_called: as its user calls it, which may be compiled.
-    """
+    """Sets the mode, and leaves all as it was; `as_called` by its user it may be compiled."""
     eager: Any = contextlib.nullcontext()
     if not as_called and "torch._dynamo" in sys.modules:
         eager = torch.compiler.set_stance("force_eager")

@@ -95,7 +95,6 @@ def _tensor(thing: torch.Tensor, grad: torch.Tensor | None) -> Put:
 
 
 def _at(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors are the same memory."""
     if a.layout != torch.strided or b.layout != torch.strided:
         return bool(a.layout == b.layout)
     same = a.shape == b.shape and a.dtype == b.dtype and a.stride() == b.stride()
