@@ -121,7 +121,7 @@ class Watcher(TorchDispatchMode):
     def _results(
         self, kind: str, result: Any, made: list[torch.Tensor]
     ) -> tuple[list[torch.Tensor], tuple[int, ...]]:
-        """All that an operation wrote (`made`) or gave, and which results are tensors of their own."""
+        """What an operation wrote (`made`) or gave, and which results are tensors of their own."""
         kept = []
         for position, tensor in enumerate(
             result if isinstance(result, (tuple, list)) else [result]
