@@ -168,7 +168,7 @@ def _is_kernel(tape: Tape, op: Op) -> bool:
     arithmetic = op.word in _ARITHMETIC
     if op.role != "compute" or op.static or arithmetic or not outputs:
         return False
-    if tape.adapter.is_foreign(op):  # the user's own, which may be no approximation
+    if tape.adapter.TRAITS.is_foreign(op):  # the user's own, which may be no approximation
         return False
     in_place = all(_is_by_places(one.shape, outputs[0].shape) for one in inputs)
     return in_place and {one.dtype for one in outputs} == {"float32"}

@@ -22,7 +22,7 @@ from parity.diagnosis.causes._substitution import (
     with_value,
 )
 from parity.diagnosis.causes._weights import made, matrices
-from parity.draws.draw import Told
+from parity.draws.draw import Reparametrised
 from parity.operations import ADDITIONS, NORMS, SOFTMAXES, SUBTRACTIONS
 from parity.tape import Op
 
@@ -110,8 +110,14 @@ def extra(case: Case) -> Iterator[Explanation]:
 
 
 def _is_told(left_out: list[Op]) -> str:
-    """Why operations that make a distribution's parameters may be right: it may take others."""
-    told = [op for op in left_out if isinstance(op.call, Told) and "softmax" not in op.kind]
+    """Why operations may be right whose last ones give a distribution's parameters.
+
+    A distribution takes the softmax of logits itself; by which other parameters it is given is
+    parity's own affair.
+    """
+    told = [
+        op for op in left_out if isinstance(op.call, Reparametrised) and "softmax" not in op.kind
+    ]
     if told and len(told) < len(left_out):
         return f"what is compared there is the {told[0].kind}, which the other model gives itself"
     return ""
