@@ -65,7 +65,7 @@ def judge_beside(
         plain: how both are run without being recorded.
     """
     named = paired_names(reference, candidate)
-    found = Beside(notes=named.told(reference, candidate))
+    found = Beside(notes=named.reported(reference, candidate))
     names = _in_another_order(candidate, pairs, named)
     if names:
         found.unverified.append(
