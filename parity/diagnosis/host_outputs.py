@@ -273,7 +273,7 @@ def _compare_leaf(
                 f"{theirs[0].model}: rounding cannot be distinguished from a fault there. Return "
                 "the numbers that it is made of"
             )
-        elif state == "apart":
+        elif state == "differ":
             found.apart[name] = (
                 f"output {name!r} is {brief(ours[1])} in {ours[0].model} and {brief(theirs[1])} in "
                 f"{theirs[0].model}"

@@ -18,7 +18,7 @@ def renamed_settings(reference: Tape, candidate: Tape) -> list[str]:
     """Settings of one model that the other has not, under any name: are they the same?
 
     One that has another name in the port, as a number of steps, may be the same or not. As many
-    come in one order; of more numbers those of the other model are some.
+    come in one order; of more values those of the other model are some.
     """
     found = []
     for kind in (str, bool, (int, float)):
@@ -53,10 +53,10 @@ def _may_be_the_same(first: Sequence[Any], second: Sequence[Any]) -> bool:
 def classes_of_one_module(reference: Tape, candidate: Tape) -> list[str]:
     """Objects that hold the same by name and are of two classes: these may be all the difference.
 
-    A port has classes of its own. Where both models use those of one module, and code of it tells
-    them apart, as a push and a pull, which of them it is says something, unless the one's name is
-    the other's and a word. So do two distributions of one library, of which the one may sum over
-    its events.
+    A port has classes of its own. Where both models use those of one module, and code of it
+    distinguishes them, as a push and a pull, which of them it is says something, unless the one's
+    name is the other's and a word. So do two distributions of one library, of which the one may sum
+    over its events.
     """
     found = []
     for path in reference.classes.keys() & candidate.classes.keys():
@@ -78,8 +78,9 @@ def classes_of_one_module(reference: Tape, candidate: Tape) -> list[str]:
         if _below(reference, path) == _below(candidate, path) and told_apart(*classes):
             found.append(
                 f"{place} is a {first} in {reference.model} and a "
-                f"{second} in {candidate.model}, and code of {classes[0].__module__} tells the "
-                "two apart: what their classes say is not compared. Return an object of one class"
+                f"{second} in {candidate.model}, and code of {classes[0].__module__} "
+                "distinguishes the two: what their classes say is not compared. Return an object "
+                "of one class"
             )
     return found
 

@@ -172,7 +172,7 @@ def _unverified(kind: str, mismatch: Mismatch) -> str:
         )
     if kind == "other-length":
         return (
-            f"{what} gives more numbers in float64 than as it ran, or fewer, as of those above a "
+            f"{what} gives more values in float64 than as it ran, or fewer, as of those above a "
             f"limit, and differs by {mismatch.residual:.1e}: {unclear}"
         )
     return f"{what} has no float64: {unclear} there"

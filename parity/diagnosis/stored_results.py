@@ -185,7 +185,7 @@ def not_finite(plain: Sequence[PlainRun], at: int, differing: Sequence[OutputGap
                 f"{_where(plain, at)} output {one.pair.names[side]!r} of {models[side]} is "
                 f"not finite throughout, that of {models[1 - side]} is: a mean or a "
                 "quotient of what is empty there may be NaN in the one and 0 in the other. Samples "
-                "of which each half leaves nothing empty would tell"
+                "of which each half leaves nothing empty would show which"
             )
     return found
 

@@ -34,7 +34,7 @@ def vacuous(matched: Match, outputs: Sequence[OutputPair], coverage: Coverage) -
         )
     if outputs and not any(reference.informative(pair.reference) for pair in outputs):
         if not any(matched.side.informative(pair.candidate) for pair in outputs):
-            found.append("the outputs hold too few distinct numbers to be evidence of anything")
+            found.append("the outputs hold too few distinct values to be evidence of anything")
     if not outputs:
         found.append("no output was compared")
     elif not any(
