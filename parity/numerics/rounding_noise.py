@@ -75,7 +75,7 @@ def moved_by_rounding(
 
     Args:
         given: what replaces values of the tape in all of these, such as random draws.
-        computed: tells operations whose results move too, as they do where these round (stochastic
+        computed: names operations whose results move too, as they do where these round (stochastic
             arithmetic: Vignes, "A stochastic arithmetic for reliable scientific computation",
             1993).
     """
@@ -138,7 +138,7 @@ def lost_in_kernels(
 
     As a sigmoid that is half of a tanh and one half, far below zero. What a kernel gives is held
     against what it gives in float64 for the same inputs. Plain arithmetic loses nothing there: what
-    is lost by a difference of two numbers, was lost where they were rounded.
+    is lost by a difference of two values, was lost where they were rounded.
     """
     base = tape.replay(None, given)
     errors: dict[int, Array] = {}
