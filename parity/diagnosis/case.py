@@ -31,6 +31,7 @@ class Case:
     Attributes:
         reference, candidate: the two regions.
         order: lays the reference's end out as the candidate's; None where the shapes do not allow.
+        entering, candidate_entering: the floating values that the two regions read.
     """
 
     def __init__(
@@ -49,20 +50,14 @@ class Case:
         self.reference = view_of(reference, ends[0], repaired.reference.run)
         self.candidate = view_of(candidate, ends[1], repaired.side.run)
         self.inputs = CaseInputs(repaired, reference, candidate, passed_on)
+        self.entering, self.candidate_entering = (
+            self.inputs.entering,
+            self.inputs.candidate_entering,
+        )
         self._runs = CaseRuns(repaired, (self.reference, self.candidate), self.inputs)
         self._trials: list[Trial | None] = []
 
     # --- inputs -----------------------------------------------------------------------------------
-
-    @property
-    def entering(self) -> tuple[int, ...]:
-        """The floating values that the reference's region reads."""
-        return self.inputs.entering
-
-    @property
-    def candidate_entering(self) -> tuple[int, ...]:
-        """Those that the candidate's region reads."""
-        return self.inputs.candidate_entering
 
     @property
     def partners(self) -> dict[int, int]:

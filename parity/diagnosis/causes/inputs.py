@@ -41,26 +41,17 @@ def from_input(tape: Tape, value: int) -> bool:
     size, steps = tape.values[value].size, 0
     op = tape.producer(value)
     while op is not None:
-        live = [one for one in op.inputs if not _is_constant(tape, one)]
+        live = [one for one in op.inputs if tape.is_live(one)]
         steps += op.role != "move"
         if len(live) != 1 or tape.values[live[0]].size != size or steps > OPS_OF_A_PREPARATION:
             return False
-        if any(_is_trained(tape, one) for one in op.inputs):  # a layer, not a preparation
-            return False
+        if any(tape.values[tape.before_moves(one)].kind == "parameter" for one in op.inputs):
+            return False  # a layer, not a preparation
         if op.word in PRODUCTS | NORMS:
             return False
         value = live[0]
         op = tape.producer(value)
     return tape.values[value].kind == "input"
-
-
-def _is_constant(tape: Tape, value: int) -> bool:
-    op = tape.producer(value)
-    return tape.values[value].kind != "input" if op is None else op.static
-
-
-def _is_trained(tape: Tape, value: int) -> bool:
-    return tape.values[tape.before_moves(value)].kind == "parameter"
 
 
 @cause("input-channel-order", "frame-order", "axis-order")
@@ -132,11 +123,7 @@ def _orders(count: int) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 @dataclass(frozen=True)
 class InputScaling:
-    """What is made of an input: scale * x + offset, one pair for all or one for each channel.
-
-    Attributes:
-        scale, offset: as they multiply and add to the input, in its side's layout.
-    """
+    """What is made of an input: scale * x + offset, in its side's layout, once or by channel."""
 
     scale: Array
     offset: Array
