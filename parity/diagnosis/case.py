@@ -146,9 +146,9 @@ class Case:
 
     def probe(self, given: Mapping[int, Array], number: int = 0) -> Trial:
         """What both regions make of inputs of the asker's, by the ids of a trial's `given`."""
-        ours = self._runs.replay(0, given)
-        inputs = tuple(ours.array(value) for value in self.entering)
-        reference = _as_floats(ours.array(self.reference.end))
+        run = self._runs.replay(0, given)
+        inputs = tuple(run.array(value) for value in self.entering)
+        reference = _as_floats(run.array(self.reference.end))
         return Trial(number, given, inputs, reference, _as_floats(self.run_candidate(given)))
 
     def reference_values(self, given: Mapping[int, Array], values: Collection[int]) -> list[Array]:
@@ -216,10 +216,10 @@ class Case:
         replay = self._runs.replay
         return replay(0, given, precision=precision), replay(1, given, precision=precision)
 
-    def ends(self, ours: Replay, theirs: Replay) -> tuple[Array, Array]:
+    def ends(self, reference: Replay, candidate: Replay) -> tuple[Array, Array]:
         """What both regions gave, in the reference's layout."""
-        candidate = self.as_reference(theirs.array(self.candidate.end))
-        return ours.array(self.reference.end), candidate
+        laid = self.as_reference(candidate.array(self.candidate.end))
+        return reference.array(self.reference.end), laid
 
     @cached_property
     def whole(self) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from parity.diagnosis import limits
 from parity.diagnosis.deduplicate import is_weak
 from parity.diagnosis.proof import Proofs
-from parity.diagnosis.region import Mismatch, Region
+from parity.diagnosis.region import Mismatch
 from parity.errors import ReplayError
 from parity.findings import Cause, Divergence
 from parity.matching.limits import SAME
@@ -62,8 +62,8 @@ class Finding:
         tape, found = self.mismatch.candidate.tape, {self.mismatch.values[1]}
         for op in tape.ops:
             if not found.isdisjoint(op.inputs):
-                leaves = Region(tape, (op,), op).leaves()
-                if not any(tape.values[leaf].kind == "parameter" for leaf in leaves):
+                kinds = {tape.values[leaf].kind for leaf in tape.graph.leaves(op.inputs)}
+                if "parameter" not in kinds:
                     found.update(op.outputs)
         return found
 
