@@ -7,7 +7,7 @@ features) for an embedding, (features) for all else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -17,8 +17,11 @@ from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import Step
 from parity.tape import Array, Op
+from parity.weights.cell_weights import Terms
 from parity.weights.element_index import Addresses, without_repeats
 from parity.weights.transposed_views import Strided, strided
+
+Find = Callable[[], Terms | None]
 
 # What a part holds where a model has none.
 NEUTRAL = {"bias": 0.0, "beta": 0.0, "gamma": 1.0, "running mean": 0.0, "running variance": 1.0}
@@ -42,7 +45,7 @@ class Part:
 
     step: int
     role: str
-    find: Callable[[], list[tuple[float | Array, Array]] | None] = field(repr=False)
+    find: Find = field(repr=False)
     input: int | None = None
     axis: int = -1
     images: bool = False
@@ -79,27 +82,11 @@ def parts(program: Program, addresses: Addresses) -> list[Part]:
 def product(graph: Graph, addresses: Addresses, number: int, op: Op) -> Part | None:
     """The kernel of a dense product."""
     found = contraction(graph, op)
-    if found is not None:
-        axis = found.input_axes[0] if len(found.input_axes) == 1 else None
-        find = Term(addresses, found.weight, (*found.out, *found.summed), rows=len(found.out))
-        return Part(number, "kernel", find, None if axis is None else found.x, axis or 0)
-    read, shapes = graph.tape.product(op), graph.tape.values
-    if read is None or read.equation:
+    if found is None:
         return None
-    factors = read.factors
-    weight = next((v for v in factors[::-1] if graph.is_static(v)), None)
-    if weight is None or graph.is_static(factors[0]) and graph.is_static(factors[1]):
-        return None
-    second = factors[1] == weight
-    as_is = read.transposed[second] == second
-    rank = len(shapes[weight].shape)
-    if rank < 2 or {*shapes[weight].shape[:-2]} - {1}:
-        return None
-    x = factors[not second]
-    axis = -1 if second != read.transposed[not second] else -2
-    axes = (*range(rank - 2), *((rank - 2, rank - 1) if as_is else (rank - 1, rank - 2)))
-    find = Term(addresses, weight, axes, rows=rank - 1)
-    return Part(number, "kernel", find, x, axis)
+    axis = found.input_axes[0] if len(found.input_axes) == 1 else None
+    find = Term(addresses, found.weight, (*found.out, *found.summed), rows=len(found.out))
+    return Part(number, "kernel", find, None if axis is None else found.x, axis or 0)
 
 
 def _dense(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterator[Part]:
@@ -183,7 +170,7 @@ class Term:
     spatial: bool = False
     path: str = ""
 
-    def __call__(self) -> list[tuple[float | Array, Array]] | None:
+    def __call__(self) -> Terms | None:
         found = self.addresses.ingredients(self.value).get(self.path)
         return None if found is None else [(1.0, self._arranged(found))]
 
@@ -200,6 +187,26 @@ class Term:
         if self.spatial:
             found = over_space(found)
         return without_repeats(found).reshape(-1) if self.flat else found
+
+
+def added(parts: Sequence[Part]) -> Find:
+    """The terms of several parts together."""
+
+    def find() -> Terms | None:
+        found = [part.find() for part in parts]
+        return None if None in found else [term for terms in found for term in terms or ()]
+
+    return find
+
+
+def rearranged(find: Find, change: Callable[[Array], Array]) -> Find:
+    """Terms with their addresses in another arrangement."""
+
+    def found() -> Terms | None:
+        terms = find()
+        return [(sign, change(own)) for sign, own in terms] if terms else None
+
+    return found
 
 
 def _by_ingredient(part: Part) -> Iterator[Part]:

@@ -7,7 +7,7 @@ that are none of its cell's or its projections' are identified by the loop that 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from parity.architecture.program import Program
 from parity.tape import Array, Op
 from parity.weights.attention import products
 from parity.weights.element_index import Addresses, varying, without_repeats
-from parity.weights.operands import Part, Term
+from parity.weights.operands import Find, Part, Term
 
 _ROLES = {
     **dict.fromkeys(("multiply", "divide"), "scale"),
@@ -70,7 +70,7 @@ def inner(program: Program, addresses: Addresses) -> Iterator[Loose]:
                 yield Loose(bias, within, within)
 
 
-def terms(own: Array) -> Callable[[], list[tuple[float | Array, Array]] | None]:
+def terms(own: Array) -> Find:
     return lambda: [(1.0, own)]
 
 
