@@ -113,7 +113,9 @@ def extra(case: Case) -> Iterator[Explanation]:
 
 def _is_given(left_out: list[Op]) -> str:
     # parity itself gives a distribution other parameters; the softmax of logits it takes itself
-    given = [op for op in left_out if isinstance(op.call, Reparametrised) and "softmax" not in op.kind]
+    given = [
+        op for op in left_out if isinstance(op.call, Reparametrised) and "softmax" not in op.kind
+    ]
     if given and len(given) < len(left_out):
         return f"what is compared there is the {given[0].kind}, which the other model gives itself"
     return ""
