@@ -107,6 +107,15 @@ class Tape:
             self._wide[value] = self.adapter.cast(self.recorded[value], precision)
         return self._wide[value]
 
+    def recorded_array(self, value: int) -> Array:
+        """A value as it was during the run."""
+        return self.adapter.to_numpy(self.recorded[value])
+
+    @property
+    def output_names(self) -> dict[int, str]:
+        """The names of the outputs by value id."""
+        return {value: name for name, value in self.outputs.items()}
+
     def producer(self, value: int) -> Op | None:
         index = self.values[value].op
         return self.ops[index] if index >= 0 else None

@@ -94,6 +94,9 @@ class PlainRun:
         return [told] * bool(told)
 
 
+PlainRuns = tuple[PlainRun, PlainRun]  # of the reference and of the candidate
+
+
 def _then(run: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[..., Any]:
     return lambda *given: change(run(*given))
 

@@ -62,7 +62,7 @@ def _reduced(large: Array, small: Array) -> tuple[str, tuple[int, ...]] | None:
 
 def _same(a: Array, b: Array) -> bool:
     return (
-        residual(np.asarray(a, np.float64), np.asarray(b, np.float64)) <= limits.SAME_SHAPES_APART
+        residual(np.asarray(a, np.float64), np.asarray(b, np.float64)) <= limits.ROUNDED_CONSTANTS
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from parity.diagnosis import limits
-from parity.diagnosis.host_outputs import apart
+from parity.diagnosis.host_outputs import leaves_differ
 from parity.diagnosis.other_samples import (
     Apart,
     Gap,
@@ -138,7 +138,7 @@ def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
         try:
             reference, candidate = (_others(elsewhere(one, at)) for one in plain)
             for name in reference.keys() & candidate.keys():
-                if apart(reference[name], candidate[name]) and _is_steady(plain, name, at):
+                if leaves_differ(reference[name], candidate[name]) and _is_steady(plain, name, at):
                     found[name] = f"output {name!r}: {on_others(plain, at)}"
         except ParityError:  # a model takes no samples in this order
             continue
@@ -148,8 +148,8 @@ def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
 def _is_steady(plain: tuple[PlainRun, PlainRun], name: str, at: int) -> bool:
     """Whether a leaf is what was recorded when a model runs again, and no rounding changes it."""
     return not any(
-        apart(one.tape.other_outputs.get(name), _others(one.run()).get(name))
-        or apart(_others(elsewhere(one, at)).get(name), _others(moved).get(name))
+        leaves_differ(one.tape.other_outputs.get(name), _others(one.run()).get(name))
+        or leaves_differ(_others(elsewhere(one, at)).get(name), _others(moved).get(name))
         for one in plain
         for moved in (elsewhere(one, at, seed) for seed in range(limits.NUDGES))
     )

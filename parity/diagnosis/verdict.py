@@ -86,7 +86,7 @@ def judge(
         found.note(mismatch, note)
     beside = beside or Beside()
     tapes = matched.reference.tape, matched.side.tape
-    shapes = {**_shape_reasons(matched, repaired, outputs), **beside.apart}
+    shapes = {**_shape_reasons(matched, repaired, outputs), **beside.differing}
     masks = {pair.name: reason for pair in outputs if (reason := _masks(*tapes, pair))}
     doubts = [*structure, *found.unverified, *beside.doubts]
     doubts += [doubt for tape in tapes for doubt in tape.doubts]

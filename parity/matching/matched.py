@@ -216,6 +216,11 @@ class Match:
     drawing: Drawing = field(default_factory=lambda: Drawing.of_none())
 
     @property
+    def tapes(self) -> tuple[Tape, Tape]:
+        """The reference's and the candidate's."""
+        return self.reference.tape, self.side.tape
+
+    @property
     def given(self) -> dict[int, Array]:
         """What the candidate gets of the reference before anything is compared."""
         return {**self.inputs, **self.draws}
