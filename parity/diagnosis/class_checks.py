@@ -13,7 +13,7 @@ from typing import Any
 from parity.code_owners import codes, is_defined_by_the_user
 
 
-def are_distinguished(reference: type, candidate: type) -> bool:
+def told_apart(reference: type, candidate: type) -> bool:
     """Whether code of the module of two classes chooses between them, or asks which one it has.
 
     So it may, where one function, one class, one union or one table names both, and where they are

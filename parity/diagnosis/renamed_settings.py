@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from parity.code_owners import is_users_class
-from parity.diagnosis.class_checks import are_distinguished
+from parity.diagnosis.class_checks import told_apart
 from parity.diagnosis.other_outputs import equal
 from parity.frameworks import FRAMEWORKS, aliases
 from parity.objects import Setting
@@ -74,7 +74,7 @@ def classes_of_one_module(reference: Tape, candidate: Tape) -> list[str]:
             continue
         if not (names[0] - names[1] and names[1] - names[0]):
             continue
-        if _below(reference, path) == _below(candidate, path) and are_distinguished(ours, theirs):
+        if _below(reference, path) == _below(candidate, path) and told_apart(ours, theirs):
             found.append(
                 f"{_place(path)} is a {ours.__name__} in {reference.model} and a "
                 f"{theirs.__name__} in {candidate.model}, and code of {ours.__module__} tells the "

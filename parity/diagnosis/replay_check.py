@@ -94,7 +94,7 @@ class PlainRun:
         return [told] * bool(told)
 
 
-PlainRuns = tuple[PlainRun, PlainRun]  # of the reference and of the candidate
+PlainRuns = tuple[PlainRun, PlainRun]  # of the reference and of a candidate
 
 
 def _then(run: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -217,7 +217,7 @@ class Match:
 
     @property
     def tapes(self) -> tuple[Tape, Tape]:
-        """The reference's and the candidate's."""
+        """Of the reference and of the candidate."""
         return self.reference.tape, self.side.tape
 
     @property

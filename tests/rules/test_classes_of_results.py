@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from parity.diagnosis.class_checks import are_distinguished
+from parity.diagnosis.class_checks import told_apart
 from tests.rules.test_outputs_are_all_compared import compared, in_tensorflow, in_torch
 
 BOTH = """
@@ -74,12 +74,12 @@ def of_a_module(code: str) -> tuple[type, type]:
 
 @pytest.mark.parametrize("code", APART.values(), ids=APART)
 def test_code_that_knows_both_tells_them_apart(code: str) -> None:
-    assert are_distinguished(*of_a_module(code))
+    assert told_apart(*of_a_module(code))
 
 
 @pytest.mark.parametrize("code", OWN.values(), ids=OWN)
 def test_classes_that_only_their_models_know_say_nothing(code: str) -> None:
-    assert not are_distinguished(*of_a_module(code))
+    assert not told_apart(*of_a_module(code))
 
 
 @pytest.mark.parametrize("code", ["", APART["one function chooses"]], ids=["own", "apart"])
@@ -109,5 +109,5 @@ class StateK(NamedTuple):
 
 @pytest.mark.parametrize("kinds", [(TS, KS), (TState, StateK)], ids=["TS, KS", "TState, StateK"])
 def test_a_class_that_names_its_framework_by_a_letter_is_the_ports_own(kinds: Any) -> None:
-    assert are_distinguished(TS, KS)
+    assert told_apart(TS, KS)
     assert compared(in_torch(kinds[0]), in_tensorflow(kinds[1])).verdict == "parity"
