@@ -99,6 +99,11 @@ class Tape:
         """Indices of the operations that lead to an output."""
         return self.graph.used
 
+    @property
+    def output_names(self) -> dict[int, str]:
+        """The names of the outputs by value id."""
+        return {value: name for name, value in self.outputs.items()}
+
     def leaf(self, value: int, precision: Precision) -> Native:
         """A leaf as it was recorded, or in float64: a small one is cast once for all replays."""
         if precision is None or self.values[value].size > _SMALL:

@@ -1,1 +1,1 @@
-"""Where two tapes part, found from what matched and proved by repair."""
+"""Where two tapes diverge, found from what matched and proved by repair."""

@@ -1,4 +1,4 @@
-"""Does the user's code tell two classes apart, or has each model just one of its own?"""
+"""Does the user's code distinguish two classes, or has each model just one of its own?"""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from typing import Any
 from parity.code_owners import codes, is_defined_by_the_user
 
 
-def told_apart(ours: type, theirs: type) -> bool:
+def told_apart(reference: type, candidate: type) -> bool:
     """Whether code of the module of two classes chooses between them, or asks which one it has.
 
     So it may, where one function, one class, one union or one table names both, and where they are
     kinds of one class of the user's. A class that only its own model names says nothing.
     """
-    if any(map(is_defined_by_the_user, {*ours.__mro__} & {*theirs.__mro__})):
+    if any(map(is_defined_by_the_user, {*reference.__mro__} & {*candidate.__mro__})):
         return True
-    module = sys.modules.get(ours.__module__)
-    both = {ours.__name__, theirs.__name__}
+    module = sys.modules.get(reference.__module__)
+    both = {reference.__name__, candidate.__name__}
     return any(
         both <= names
         for member in list(vars(module).values() if module is not None else ())
-        for names in _named(member, ours.__module__)
+        for names in _named(member, reference.__module__)
     )
 
 

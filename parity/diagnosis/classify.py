@@ -5,16 +5,16 @@ constant-precision  one float32 rounding of a constant or parameter explains it
 low-precision       the same, of a parameter in float16 or bfloat16
 parameter-differs   no more than that, but of a parameter that is another and no rounding
 null-distribution   without float64: no larger than what moving inputs by one rounding leaves
-no-float64          nor does that tell: it could not be measured, or leaves what a fault would
+no-float64          nor does that show it: it could not be measured, or leaves what a fault would
 other-length        of a list that is longer or shorter in float64 than as it ran
-host-read           small, and behind numbers that the host computed, which have no float64
+host-read           small, and behind values that the host computed, which have no float64
 unpaired-random     random draws that have no counterpart
 one-draws           the same, where the other model draws nothing at all
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +29,7 @@ from parity.diagnosis.divergent_draws import (
     other_distributions,
     same_distribution,
 )
-from parity.diagnosis.region import Mismatch, OutputPair, Region
+from parity.diagnosis.region import Mismatch, OutputPair
 from parity.diagnosis.stress_inputs import amplified
 from parity.errors import ReplayError
 from parity.matching.match import Match
@@ -38,7 +38,7 @@ from parity.numerics.difference import residual
 from parity.numerics.limits import RANK_DRAWS, UNITS
 from parity.numerics.null_distribution import null_test
 from parity.numerics.precision_scaling import is_rounding, working_residual
-from parity.tape import Array, Op, Tape
+from parity.tape import Array
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,10 @@ class MismatchKind:
     elsewhere: bool = False
 
 
-_LOST = "float32 loses where 1 is added to small numbers, and no float64 tells"
+_LOST = "float32 loses where 1 is added to small values, and no float64 shows it"
 
 
-def classify(
-    repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair] = ()
-) -> MismatchKind:
+def classify(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]) -> MismatchKind:
     """The kind of a mismatch.
 
     Args:
@@ -69,9 +67,9 @@ def classify(
             operations is the reference's.
     """
     if any(mismatch.random):
-        told = of_draws(repaired, mismatch)
-        if told is not None:
-            return MismatchKind(*told)
+        kind_of_draws = of_draws(repaired, mismatch)
+        if kind_of_draws is not None:
+            return MismatchKind(*kind_of_draws)
     kind = _deterministic(repaired, mismatch, outputs)
     if kind.name == "divergence":
         law = one_law(repaired, mismatch)
@@ -91,22 +89,22 @@ def _deterministic(
     """The kind where the draws are paired, if there are any: they are values like others then."""
     if mismatch.values is None:
         return MismatchKind("divergence")
-    if _fell_back(repaired, mismatch):
+    if any(_have_fallbacks(repaired, mismatch)):
         return _without_float64(repaired, mismatch)
-    ops = [(side.tape, op) for side in (mismatch.reference, mismatch.candidate) for op in side.ops]
+    ops = [(region.tape, op) for region in mismatch.regions for op in region.ops]
     baked = any(tape.is_baked(op) for tape, op in ops)
     rounded = any(op.index in tape.rounded_ops for tape, op in ops)
     if baked and mismatch.explained < mismatch.residual <= limits.BY_THE_HOST:
         return MismatchKind("host-read")
     if mismatch.residual <= mismatch.explained:
-        # numbers that the host made stay as they were, and say nothing on other inputs
+        # what the host made stays as it was, and says nothing on other inputs
         detail = "" if baked or rounded else amplified(repaired, mismatch, outputs)
         if detail:
             return MismatchKind("divergence", detail, elsewhere=True)
         other = other_parameters(repaired, mismatch)
         if other:
             return MismatchKind("parameter-differs", other)
-        return MismatchKind("low-precision" if _low(mismatch) else "constant-precision")
+        return MismatchKind("low-precision" if _reads_narrow(mismatch) else "constant-precision")
     if _is_of_another_length(repaired, mismatch):
         return MismatchKind("other-length")
     working = _in_working_precision(repaired, mismatch)
@@ -115,19 +113,10 @@ def _deterministic(
     return MismatchKind("divergence")
 
 
-def _fell_back(repaired: Match, mismatch: Mismatch) -> bool:
-    return any(_has_fallback(repaired, mismatch, side) for side in (0, 1))
-
-
-def _has_fallback(repaired: Match, mismatch: Mismatch, side: int) -> bool:
-    run = (repaired.reference.run, repaired.side.run)[side]
-    region = (mismatch.reference, mismatch.candidate)[side]
-    return any(op in run.fallbacks for op in region.ops)
-
-
-def _is_another(tape: Tape, op: Op) -> bool:
-    """Whether a kernel was seen to be another function in float64 than the one that ran."""
-    return tape.kernels.get(op.index) is False
+def _have_fallbacks(repaired: Match, mismatch: Mismatch) -> list[bool]:
+    """Of either region, whether some operation of it has no float64."""
+    sides = zip((repaired.reference.run, repaired.side.run), mismatch.regions, strict=True)
+    return [any(op in run.fallbacks for op in region.ops) for run, region in sides]
 
 
 def _without_float64(repaired: Match, mismatch: Mismatch) -> MismatchKind:
@@ -137,22 +126,19 @@ def _without_float64(repaired: Match, mismatch: Mismatch) -> MismatchKind:
         return MismatchKind("no-float64")
     tape = repaired.reference.tape
 
-    def ours(arrays: dict[int, Array]) -> Array:
+    def reference(arrays: dict[int, Array]) -> Array:
         return case.ends(*case.replays(arrays, None))[0]
 
-    def theirs(arrays: dict[int, Array]) -> Array:
+    def candidate(arrays: dict[int, Array]) -> Array:
         return case.ends(*case.replays(arrays, None))[1]
 
-    def recorded_array(value: int) -> Array:
-        return tape.adapter.to_numpy(tape.recorded[value])
-
-    recorded = {value: recorded_array(value) for value in case.roots}
-    weights = {leaf: recorded_array(leaf) for leaf in mismatch.reference.leaves()}
+    recorded = {value: tape.recorded_array(value) for value in case.roots}
+    weights = {leaf: tape.recorded_array(leaf) for leaf in mismatch.reference.leaves()}
     random = np.random.default_rng(0)
     inputs = [recorded]
     for _ in range(limits.INDEPENDENT_INPUTS - 1):
         inputs.append({value: _others(array, random) for value, array in recorded.items()})
-    wide = [side for side in (0, 1) if not _has_fallback(repaired, mismatch, side)]
+    wide = [side for side in (0, 1) if not _have_fallbacks(repaired, mismatch)[side]]
 
     def own(arrays: dict[int, Array]) -> float:
         """The rounding of the side that has float64."""
@@ -161,42 +147,35 @@ def _without_float64(repaired: Match, mismatch: Mismatch) -> MismatchKind:
         return max((residual(exact[side], ran[side]) for side in wide), default=0.0)
 
     try:
-        likelihood = null_test(ours, theirs, inputs, weights, own)
+        likelihood = null_test(reference, candidate, inputs, weights, own)
     except ReplayError:  # other inputs are outside what an operation takes
         return MismatchKind("no-float64")
     least = (1 / (RANK_DRAWS + 1)) ** limits.INDEPENDENT_INPUTS
     rate = f"false-alarm rate {least:.2g} for each such operation"
     if likelihood <= least:
-        if all(_is_lost_of_ones(ours(arrays), theirs(arrays)) for arrays in inputs):
+        if all(_is_lost_of_ones(reference(arrays), candidate(arrays)) for arrays in inputs):
             return MismatchKind(
                 "no-float64", f"as they ran no element differs by more than {_LOST}"
             )
         return MismatchKind("divergence", f"no float64 here: larger than rounding leaves ({rate})")
-    apart = residual(ours(recorded), theirs(recorded))
-    if apart > limits.WITHOUT_FLOAT64:
+    gap = residual(reference(recorded), candidate(recorded))
+    if gap > limits.WITHOUT_FLOAT64:
         return MismatchKind(
             "no-float64",
-            f"as they ran they differ by {apart:.1e} of their size; rounding leaves as much "
+            f"as they ran they differ by {gap:.1e} of their size; rounding leaves as much "
             "here, and without float64 it cannot be distinguished from a fault",
         )
-    if any(
-        _is_another(side.tape, op)
-        for side in (mismatch.reference, mismatch.candidate)
-        for op in side.ops
-    ):
-        return MismatchKind(
-            "no-float64"
-        )  # it may lose single elements, which count for nothing here
+    ops = [(region.tape, op) for region in mismatch.regions for op in region.ops]
+    if any(tape.kernels.get(op.index) is False for tape, op in ops):
+        # another function in float64: it may lose single elements, which count for nothing here
+        return MismatchKind("no-float64")
     return MismatchKind(
         "null-distribution", f"no float64 here: no larger than rounding leaves ({rate})"
     )
 
 
 def _is_lost_of_ones(reference: Array, candidate: Array) -> bool:
-    """Whether arrays differ by no more than float32 loses of small numbers that 1 is added to.
-
-    A script may do that where nothing looks.
-    """
+    """Whether arrays differ by no more than float32 loses where 1 is added to small values."""
     if reference.shape != candidate.shape or reference.dtype.kind != "f":
         return False
     gap = np.abs(reference.astype(np.float64) - candidate)
@@ -204,54 +183,35 @@ def _is_lost_of_ones(reference: Array, candidate: Array) -> bool:
 
 
 def _others(array: Array, random: np.random.Generator) -> Array:
-    """Numbers of the same mean and spread; integers, which may be indices, in another order."""
+    """Values of the same mean and spread; integers, which may be indices, in another order."""
     if array.dtype.kind != "f":
         return random.permutation(array.ravel()).reshape(array.shape)
     return random.normal(array.mean(), array.std() or 1.0, array.shape).astype(array.dtype)
 
 
-def _low(mismatch: Mismatch) -> bool:
-    return any(
-        region.tape.values[leaf].dtype in UNITS and region.tape.values[leaf].dtype != "float32"
-        for region in (mismatch.reference, mismatch.candidate)
-        for leaf in region.leaves()
-    )
+def _reads_narrow(mismatch: Mismatch) -> bool:
+    leaves = (region.tape.values[leaf] for region in mismatch.regions for leaf in region.leaves())
+    return any(leaf.dtype in UNITS and leaf.dtype != "float32" for leaf in leaves)
 
 
 def _is_of_another_length(repaired: Match, mismatch: Mismatch) -> bool:
-    """Whether rounding decides how many numbers there are, as of those above a limit."""
+    """Whether rounding decides how many values there are, as of those above a limit."""
     assert mismatch.values is not None
-    reference = repaired.reference.array(mismatch.values[0]).size, repaired.reference.tape
-    candidate = repaired.side.array(mismatch.values[1]).size, repaired.side.tape
-    return any(
-        size != tape.values[value].size
-        for (size, tape), value in zip((reference, candidate), mismatch.values, strict=True)
-    )
+    sides = zip((repaired.reference, repaired.side), mismatch.values, strict=True)
+    return any(side.array(value).size != side.tape.values[value].size for side, value in sides)
 
 
 def _in_working_precision(repaired: Match, mismatch: Mismatch) -> float:
     """What the candidate's operations leave when they get the reference's recorded bits."""
     assert mismatch.values is not None and mismatch.order is not None
-    tape, value = repaired.reference.tape, mismatch.values[0]
-    recorded = tape.adapter.to_numpy(tape.recorded[value])
-    exact = repaired.reference.array(value)
-    return working_residual(
-        (mismatch.order.apply(recorded), mismatch.order.apply(exact)),
-        mismatch.candidate.tape,
-        recorded_inputs(repaired, mismatch.candidate),
-        mismatch.candidate.ops,
-        mismatch.values[1],
-    )
-
-
-def recorded_inputs(repaired: Match, region: Region) -> Mapping[int, Array]:
-    """What enters a region of the candidate, as the reference recorded it."""
-    tape = repaired.reference.tape
-    found = {}
-    for value in region.boundary():
-        pair = repaired.pairs.get(value)
+    tape, (value, end), region = repaired.reference.tape, mismatch.values, mismatch.candidate
+    inputs = {}
+    for one in region.boundary():
+        pair = repaired.pairs.get(one)
         if pair is not None:
-            recorded = tape.adapter.to_numpy(tape.recorded[pair.reference])
+            recorded = tape.recorded_array(pair.reference)
             if pair.order.takes(recorded):
-                found[value] = pair.order.apply(recorded)
-    return found
+                inputs[one] = pair.order.apply(recorded)
+    arrays = tape.recorded_array(value), repaired.reference.array(value)
+    ran, exact = map(mismatch.order.apply, arrays)
+    return working_residual((ran, exact), region.tape, inputs, region.ops, end)

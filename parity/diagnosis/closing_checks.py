@@ -21,7 +21,7 @@ from parity.diagnosis import limits
 from parity.diagnosis.case import Case, case_of
 from parity.diagnosis.list_lengths import listed_otherwise
 from parity.diagnosis.lost_digits import lost_in_float32_alone
-from parity.diagnosis.low_precision import in_half_precision, in_the_same_formats, loosened
+from parity.diagnosis.low_precision import loosened, narrow_formats
 from parity.diagnosis.masks import unwritten_masks
 from parity.diagnosis.moved_outputs import lost_in_float64, moved_outputs
 from parity.diagnosis.output_rounding import (
@@ -31,8 +31,8 @@ from parity.diagnosis.output_rounding import (
     exact_outputs,
 )
 from parity.diagnosis.regimes import precision_decides
-from parity.diagnosis.region import DifferingLeaf, Mismatch, OutputPair
-from parity.diagnosis.replay_check import Outputs, PlainRun, tape_doubts
+from parity.diagnosis.region import DifferingLeaf, Mismatch, OutputPair, reference_values
+from parity.diagnosis.replay_check import Outputs, PlainRuns, tape_doubts
 from parity.diagnosis.stored_noise import stored_beside_draws
 from parity.diagnosis.stored_results import stored_leaves, stored_results
 from parity.diagnosis.unread_inputs import read_by_one
@@ -51,7 +51,6 @@ from parity.numerics.difference import by_column
 from parity.numerics.limits import ACCOUNTED, CUT, FACTOR, FAULTY, LEAST, U32, UNITS
 from parity.numerics.rounding import otherwise_rounded
 from parity.numerics.rounding_noise import moved_by_rounding, rounds
-from parity.tape import Replay
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def close(
     pairs: Sequence[OutputPair],
     every: Sequence[OutputPair],
     verdict: Verdict,
-    plain: tuple[PlainRun, PlainRun],
+    plain: PlainRuns,
 ) -> tuple[Verdict, list[Unaccounted]]:
     """A verdict that is not `diverged`, after the closing checks; and what is not accounted for.
 
@@ -144,7 +143,7 @@ def _other_reasons(
     pairs: Sequence[OutputPair],
     every: Sequence[OutputPair],
     verdict: Verdict,
-    plain: tuple[PlainRun, PlainRun],
+    plain: PlainRuns,
 ) -> tuple[str, Sequence[str]]:
     """Why outputs that are accounted for are no parity, and what they are instead."""
     reasons = unwritten_masks(matched, pairs, plain) or listed_otherwise(matched, pairs, plain)
@@ -152,9 +151,10 @@ def _other_reasons(
         return "unverified", reasons
     noted = any(note.kind == "low-precision" for note in verdict.notes)
     half = loosened(repaired, pairs, noted)
+    formats = {pair.name: narrow_formats(repaired, pair) for pair in pairs if noted}
     # where both are in half precision, that one of them is, is no news
-    both = {pair.name for pair in pairs if noted and in_the_same_formats(repaired, pair)}
-    narrow = {name: unit for name, unit in half.items() if noted and name not in both}
+    both = {name for name, (a, b) in formats.items() if a and a == b}
+    narrow = {name: half[name] for name in half.keys() & formats.keys() - both}
     reasons = precision_decides(matched, pairs, plain, exact_outputs(matched, {}), narrow, half)
     if reasons:
         return "unverified", reasons
@@ -189,7 +189,7 @@ def unaccounted(
     repaired: Match,
     pairs: Sequence[OutputPair],
     noted: Sequence[tuple[Mismatch, str]],
-    plain: tuple[PlainRun, PlainRun],
+    plain: PlainRuns,
 ) -> tuple[list[Unaccounted], float]:
     """The outputs that differ by more than is accounted for, the worst first.
 
@@ -210,15 +210,11 @@ def unaccounted(
     compared = _beyond_float64(matched, compared)
     found = exceeding(compared, own)
     if not found:
-        # in half precision constants are far apart
-        single = [one for one in compared if not in_half_precision(repaired, one.pair)]
+        # in half precision constants differ by much
+        single = [one for one in compared if not any(narrow_formats(repaired, one.pair))]
         return exceeding(_as_moved(matched, single), own, limits.WITHIN_ROUNDING), 0.0
-    substituted = {
-        mismatch.values[1]: mismatch.order.apply(matched.reference.array(mismatch.values[0]))
-        for mismatch, kind in noted
-        if mismatch.values is not None and mismatch.order is not None
-        if _is_of_its_kind(repaired, mismatch, kind)
-    }
+    of_their_kind = (one for one, kind in noted if _is_of_its_kind(repaired, one, kind))
+    substituted = reference_values(matched, of_their_kind)
     if not substituted:
         return _not_hidden(matched, compared, found, own), 0.0
     fixed = exact_outputs(matched, substituted)
@@ -238,8 +234,8 @@ def unaccounted(
     return left, effect
 
 
-_MAY_BE_LOST = ": float32 loses as much where 1 is added to small numbers, and no float64 tells"
-# Kinds of notes that say no more than that numbers are rounded, at a place or all over it.
+_MAY_BE_LOST = ": float32 loses as much where 1 is added to small values, and no float64 shows it"
+# Kinds of notes that say no more than that values are rounded, at a place or all over it.
 _MEASURED = ("rounding", "constant-precision")
 
 
@@ -287,10 +283,7 @@ def _beyond_float64(matched: Match, compared: Sequence[ComparedOutput]) -> list[
 
 
 def _is_of_its_kind(repaired: Match, mismatch: Mismatch, kind: str) -> bool:
-    """Whether each element by itself differs by no more than the kind of a note allows.
-
-    The kind was found by the values as a whole, in which a small element counts for nothing.
-    """
+    """Whether each element by itself, however small, differs by no more than a note allows."""
     if kind == "null-distribution":
         return False  # without float64 the outputs as they ran are all there is to go by
     if mismatch.leaves and all(_is_rounded(repaired, leaf) for leaf in mismatch.leaves):
@@ -299,10 +292,10 @@ def _is_of_its_kind(repaired: Match, mismatch: Mismatch, kind: str) -> bool:
     case = None if kind == "random" else case_of(repaired, mismatch)
     if mismatch.values is None:
         return True
-    if case is None:  # of complex numbers nothing is known by element
+    if case is None:  # of complex values nothing is known by element
         return repaired.reference.array(mismatch.values[0]).dtype.kind != "c"
     tape, value = repaired.reference.tape, mismatch.values[0]
-    recorded = Replay(tape, None, tape.recorded).array(value)
+    recorded = tape.recorded_array(value)
     first = case.first
     if recorded.shape != first.reference.shape:
         return True
@@ -314,7 +307,7 @@ def _is_of_its_kind(repaired: Match, mismatch: Mismatch, kind: str) -> bool:
     try:
         moved = moved_by_rounding(tape, [value])[value]
     except ParityError:
-        return True  # moved numbers are outside what an operation takes
+        return True  # moved values are outside what an operation takes
     return elementwise(first.reference, first.candidate, error, moved) <= limit
 
 
@@ -341,7 +334,7 @@ def _is_of_narrow_leaves(repaired: Match, mismatch: Mismatch, case: Case) -> boo
             }
             try:
                 step = replay(first.given, moved) - replay(first.given)
-            except ParityError:  # moved numbers are outside what an operation takes
+            except ParityError:  # moved values are outside what an operation takes
                 return False
             np.fmax(most, np.abs(step), out=most)
     gap = np.abs(first.reference - first.candidate)
@@ -373,9 +366,7 @@ def exceeding(
     return sorted(found, key=lambda one: -one.excess.ratio)
 
 
-def not_drawn(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
-) -> list[OutputPair]:
+def not_drawn(matched: Match, pairs: Sequence[OutputPair], plain: PlainRuns) -> list[OutputPair]:
     """The outputs that random draws change in neither model."""
     return [
         pair

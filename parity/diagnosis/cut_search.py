@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from parity.budget import check
 from parity.diagnosis import limits
 from parity.diagnosis.cut_candidates import CutCandidates, root
 from parity.diagnosis.outputs import output_matches
-from parity.diagnosis.region import (
-    Mismatch,
-    OutputPair,
-    Region,
-    Scene,
-)
+from parity.diagnosis.region import Mismatch, Region, Scene
 from parity.errors import ReplayError
 from parity.matching.axis_order import Order
 from parity.matching.match import Match, Pair, Side, rematch, share
@@ -30,7 +26,8 @@ class CutSearch:
     """Tries pairs of values as the end of a region: it ends where later values reconverge."""
 
     def __init__(self, scene: Scene, splits: Iterator[int] | None = None) -> None:
-        self.scene = scene
+        self.scene, self.found = scene, scene.found
+        self.reference, self.candidate = scene.reference, scene.candidate
         self.ends = CutCandidates(scene)
         self._splits = iter(range(limits.SPLITS_TRIED)) if splits is None else splits
         self._doubted: tuple[int, int, Order, bool] | None = None  # the first that was put off
@@ -54,38 +51,30 @@ class CutSearch:
 
     def _gain(self, repaired: Match) -> int:
         """How many values have a partner after a repair that had none."""
-        return sum(
-            p.same for value, p in repaired.pairs.items() if value not in self.scene.found.pairs
-        )
+        return sum(p.same for value, p in repaired.pairs.items() if value not in self.found.pairs)
 
     def _first_cut(self) -> tuple[Mismatch, Match] | None:
         """The smallest pair of regions after which something reconverges."""
-        ends = [
-            (pair.reference, pair.candidate)
-            for pair in self.scene.differing
-            if self._one_size(pair)
-        ]
-        for a, b in itertools.chain(
-            itertools.islice(self.ends.candidates(), limits.CUT_TRIES), ends
-        ):
+        values = self.reference.tape.values, self.candidate.tape.values
+        ends = (pair.values for pair in self.scene.differing)
+        ends = ((a, b) for a, b in ends if values[0][a].size == values[1][b].size)
+        likely = self.ends.candidates()[: limits.CUT_TRIES]
+        for a, b in itertools.chain(likely, ends):
             check()
-            if (
-                self._doubted
-                and self.ends.depth(a, b)
-                > self.ends.depth(*self._doubted[:2]) + limits.UNSURE_STEPS
-            ):
-                break
-            known = self.scene.found.pairs.get(b)
-            steps = []
-            for order in self.ends.orders(a, b):
-                if known is not None and not (order.stable and self._may_lie(known, a, order)):
-                    continue
-                step = self._meet(a, b, order, again=known is not None)
-                if step is not None:
-                    steps.append(step)
-            # with axes of one length several orders fit: the right one goes on the farthest
-            for step in sorted(steps, key=lambda step: self._agreement(step[1]), reverse=True):
-                return step
+            if self._doubted is not None:
+                surer = self.ends.depth(*self._doubted[:2]) + limits.UNSURE_STEPS
+                if self.ends.depth(a, b) > surer:
+                    break
+            known = self.found.pairs.get(b)
+            orders = [
+                order
+                for order in self.ends.orders(a, b)
+                if known is None or order.stable and _may_lie(known, a, order)
+            ]
+            steps = [self._meet(a, b, order, again=known is not None) for order in orders]
+            found = [step for step in steps if step is not None]
+            if found:  # with axes of one length several orders fit: the right one goes farthest
+                return max(found, key=lambda step: self._agreement(step[1]))
         if self._doubted is not None:
             return self._meet(*self._doubted, doubt=False)
         return None
@@ -95,61 +84,49 @@ class CutSearch:
     ) -> tuple[Mismatch, Match] | None:
         """The mismatch that two values end, if the models agree again after them.
 
-        Args:
-            again: whether they are partners already, in another order of axes; that order must
-                then carry on in what is made of them.
-            doubt: whether to put off an unsure one where one side alone reads weights.
+        Partners already (`again`) must carry on in that order of axes; with `doubt`, an unsure one
+        where one side alone reads weights is put off.
         """
-        array = order.apply(self.scene.found.reference.array(a))
+        array = order.apply(self.found.reference.array(a))
         tried = self._try(a, b, array, order if again else None)
         if tried is None:
             return None
         repaired, sure = tried
-        passed_on = self.scene.found.pairs.get(b) if b in self.ends.passed_on[1] else None
-        if not sure and (a in self.ends.passed_on[0] or b in self.ends.passed_on[1]):
+        passes_on = a in self.ends.passed_on[0], b in self.ends.passed_on[1]
+        if not sure and any(passes_on):
             return None
-        if a in self.ends.passed_on[0]:
-            regions = (
-                Region(self.scene.reference.side.tape, (), None),
-                self.scene.region(self.scene.candidate, b),
-            )
+        if passes_on[0]:
+            regions = Region(self.reference.tape, (), None), self.scene.region(self.candidate, b)
         else:
             regions = self.scene.regions(a, b, itself=again)
         reference, candidate = self.scene.with_counterparts(*regions)
-        skipped = (
-            [] if sure or not doubt else self._readers_of_what_is_skipped(reference, candidate)
+        doubt = doubt and not sure
+        skipped = self._readers_of_what_is_skipped(reference, candidate) if doubt else []
+        if skipped:
+            if 1 not in skipped:  # a loop's weights, or those of layers that share them
+                self._doubted = self._doubted or (a, b, order, again)
+            return None
+        regions = (
+            self.scene.or_where_it_is_read(self.reference, reference, a),
+            self.scene.or_where_it_is_read(self.candidate, candidate, b),
         )
-        if 1 in skipped:
-            return None
-        if skipped:  # a loop's weights, or those of layers that share them
-            self._doubted = self._doubted or (a, b, order, again)
-            return None
-        reference = self.scene.or_where_it_is_read(self.scene.reference, reference, a)
-        candidate = self.scene.or_where_it_is_read(self.scene.candidate, candidate, b)
-        if min(reference.computing, candidate.computing) > 1:
-            first = self._first_of_several(reference, a, candidate, b)
+        if min(region.computing for region in regions) > 1:
+            first = self._first_of_several(regions, (a, b))
             if first is not None:
                 return first
         repaired.pairs[b] = Pair(a, b, order, 0.0)
         share(repaired, repaired.pairs[b], repaired.side.run)
         gap = self._gap(a, b, order)
-        explained = self.scene.explained(reference, a, candidate, b, gap)
-        leaves = tuple(self.scene.differing_leaves(reference, candidate))
-        ends = (a, b)  # `_try` saw later values reconverge
-        mismatch = Mismatch(
-            reference, candidate, ends, order, gap, True, explained, leaves, passed_on
-        )
-        return mismatch, repaired
+        # `_try` saw later values reconverge
+        mismatch = self.scene.mismatch(regions, (a, b), order, gap, reconverges=True)
+        passed_on = self.found.pairs.get(b) if passes_on[1] else None
+        return replace(mismatch, passed_on=passed_on), repaired
 
     def _gap(self, a: int, b: int, order: Order) -> float:
         """How far the candidate's `b` is from the reference's `a`."""
-        shape = self.scene.found.reference.array(a).shape
-        candidate = order.revert(self.scene.candidate.side.array(b), shape)
-        return self.scene.found.reference.distance(a, candidate)
-
-    def _one_size(self, pair: OutputPair) -> bool:
-        values = self.scene.reference.side.tape.values, self.scene.candidate.side.tape.values
-        return values[0][pair.reference].size == values[1][pair.candidate].size
+        reference = self.found.reference
+        candidate = order.revert(self.candidate.side.array(b), reference.array(a).shape)
+        return reference.distance(a, candidate)
 
     def _agreement(self, repaired: Match) -> tuple[int, int]:
         """How many outputs agree after a repair, and how many values."""
@@ -157,7 +134,7 @@ class CutSearch:
         return outputs, sum(pair.same for pair in repaired.pairs.values())
 
     def _first_of_several(
-        self, ours: Region, a: int, theirs: Region, b: int, depth: int = 1
+        self, regions: tuple[Region, Region], ends: tuple[int, int], depth: int = 1
     ) -> tuple[Mismatch, Match] | None:
         """The first of consecutive differences, after none of which anything reconverges.
 
@@ -165,20 +142,11 @@ class CutSearch:
         operation by operation: the same kind on both sides, the same inputs, other outputs, each.
         Of many it is enough that the next few do so.
         """
-        inside = {op.index for op in ours.ops}, {op.index for op in theirs.ops}
+        made, last = (regions[0].made, regions[1].made), regions[1].ops[-1].index
         for first, other in self.ends.candidates():
-            makers = (
-                self.scene.reference.side.tape.producer(first),
-                self.scene.candidate.side.tape.producer(other),
-            )
-            if makers[0] is None or makers[1] is None or (first, other) == (a, b):
+            if (first, other) == ends or first not in made[0] or other not in made[1]:
                 continue
-            if makers[0].index not in inside[0] or makers[1].index not in inside[1]:
-                continue
-            small = (
-                self.scene.region(self.scene.reference, first),
-                self.scene.region(self.scene.candidate, other),
-            )
+            small = self.scene.own_regions(first, other)
             if not _one_operation_each(*small):
                 continue
             order = next(iter(self.ends.orders(first, other)), None)
@@ -186,53 +154,41 @@ class CutSearch:
                 continue
             if next(self._splits, None) is None:
                 return None
-            array = order.apply(self.scene.found.reference.array(first))
-            fresh = self._with(other, array, lambda match, op: op.index <= theirs.ops[-1].index)
+            array = order.apply(self.found.reference.array(first))
+            fresh = self._with(other, array, lambda match, op: op.index <= last)
             if fresh is None:
                 continue
             rest = CutSearch(Scene(fresh, self.scene.differing), self._splits)
-            rest.scene.reference.settled[first] = True
-            remaining = (
-                rest.scene.region(rest.scene.reference, a),
-                rest.scene.region(rest.scene.candidate, b),
-            )
+            rest.reference.settled[first] = True
+            remaining = rest.scene.own_regions(*ends)
             if _is_normalisation(small[0], remaining[0]):
                 continue
             if not _one_operation_each(*remaining) and not (
                 min(region.computing for region in remaining) > 1
                 and (
                     depth == limits.MISMATCHES_IN_A_ROW
-                    or rest._first_of_several(remaining[0], a, remaining[1], b, depth + 1)
+                    or rest._first_of_several(remaining, ends, depth + 1)
                 )
             ):
                 continue
             gap = self._gap(first, other, order)
-            leaves = tuple(self.scene.differing_leaves(*small))
+            mismatch = self.scene.mismatch(small, (first, other), order, gap, reconverges=True)
             repaired = self._with(other, array, lambda match, op: True)
             if repaired is None:
                 continue
             repaired.pairs[other] = Pair(first, other, order, 0.0)
-            explained = self.scene.explained(small[0], first, small[1], other, gap)
-            reconverges = reconverges_later(repaired, other)
-            ends = (first, other)
-            return Mismatch(*small, ends, order, gap, reconverges, explained, leaves), repaired
+            return replace(mismatch, reconverges=reconverges_later(repaired, other)), repaired
         return None
 
     def _try(self, a: int, b: int, array: Array, order: Order | None) -> tuple[Match, bool] | None:
-        """Substitutes an array for `b`; the new match if something later reconverges, else None.
+        """The match with an array in place of `b` if something later reconverges; is it sure?
 
         Activations of equal values are equal: the input of the next one, substituted for the input
         of this one, reconverges too. It is sure of an output, and of what is computed with values
-        of its own, such as a layer's weights.
-
-        Args:
-            order: the order of axes in which it must reconverge, if that matters.
-
-        Returns:
-            The match, and whether it is sure.
+        of its own, such as a layer's weights. It must reconverge in `order`, if one is given.
         """
-        after_a = self.scene.found.reference.tape.graph.descendants(a)
-        after_b = self.scene.candidate.side.tape.graph.descendants(b) | {b}
+        after_a = self.reference.tape.graph.descendants(a)
+        after_b = self.candidate.tape.graph.descendants(b) | {b}
         outputs = {pair.candidate: pair.reference for pair in self.scene.differing}
         reconverges = sure = False
         left = limits.STEPS_TO_RECONVERGE
@@ -244,25 +200,25 @@ class CutSearch:
             for value in op.outputs:
                 pair = match.pairs.get(value)
                 if not replaced.isdisjoint(op.inputs) or (
-                    pair and pair.residual > limits.RECONVERGED
+                    pair and pair.residual > limits.ROUNDED_CONSTANTS
                 ):
                     replaced.add(value)
                     continue
                 if pair is None or not pair.same:
                     continue
-                if value in self.scene.found.pairs and not self._comes_nearer(pair, outputs):
+                is_end = outputs.get(value) == pair.reference
+                known = self.found.pairs.get(value)
+                # an output that is looked into because it was near may come nearer
+                if known is not None and not (is_end and not known.same):
                     continue
                 if order is not None and len(order.axes) == len(pair.order.axes):
                     if order.axes != pair.order.axes:
                         continue
-                if op.role == "move" and outputs.get(value) != pair.reference:
-                    continue
-                if not self._is_read(pair):
+                if op.role == "move" and not is_end or not self._is_read(pair):
                     continue
                 if pair.reference in after_a and match.side.informative(value):
                     reconverges = True
-                    ends = outputs.get(value) == pair.reference
-                    sure = sure or ends or self._reads_its_own(match, op, after_b)
+                    sure = sure or is_end or self._reads_its_own(match, op, after_b)
             return reconverges or left > 0
 
         fresh = self._with(b, array, watch)
@@ -272,26 +228,14 @@ class CutSearch:
             reconverges = sure = True
         return (fresh, sure) if reconverges else None
 
-    def _may_lie(self, known: Pair, a: int, order: Order) -> bool:
-        """Whether a partner may lie in an order of axes: what is near lies in its own alone."""
-        return known.same or known.reference != a or order.axes == known.order.axes
-
-    def _comes_nearer(self, pair: Pair, outputs: dict[int, int]) -> bool:
-        """Whether the output that is looked into because it was near is now the same."""
-        near = outputs.get(pair.candidate) == pair.reference
-        return near and not self.scene.found.pairs[pair.candidate].same
-
     def _is_read(self, pair: Pair) -> bool:
         """Whether both models read a pair; further outputs of a fused norm are read by nothing."""
-        reference, candidate = self.scene.reference.side.tape, self.scene.candidate.side.tape
-        return all(
-            bool(tape.consumers[value]) or value in tape.outputs.values()
-            for tape, value in ((reference, pair.reference), (candidate, pair.candidate))
-        )
+        sides = (self.reference.tape, pair.reference), (self.candidate.tape, pair.candidate)
+        return all(tape.consumers[one] or one in tape.outputs.values() for tape, one in sides)
 
     def _reads_its_own(self, match: Match, op: Op, made: set[int]) -> bool:
         """Whether an operation reads values that no other does, not made of the substituted one."""
-        tape = self.scene.candidate.side.tape
+        tape = self.candidate.tape
         return any(
             value not in made
             and tape.graph.live_readers[tape.before_moves(value)] == 1
@@ -301,22 +245,15 @@ class CutSearch:
         )
 
     def _readers_of_what_is_skipped(self, reference: Region, candidate: Region) -> list[int]:
-        """Of weights that one region alone reads, how many operations of the other side do.
-
-        Empty where both regions read such weights, or neither: no layer is skipped.
-        """
-        sides = self.scene.reference.side, self.scene.candidate.side
+        """Of weights that one region alone reads, how many of the other side's operations do."""
+        sides = self.reference.side, self.candidate.side
+        known = [_weights(side, (v.id for v in side.tape.values if v.op < 0)) for side in sides]
         read = [
             _weights(side, (value for op in region.ops for value in op.inputs))
             for side, region in zip(sides, (reference, candidate), strict=True)
         ]
-        known = [_weights(side, (v.id for v in side.tape.values if v.op < 0)) for side in sides]
         skipped = [
-            [
-                known[other][one]
-                for one in read[own]
-                if one not in read[other] and one in known[other]
-            ]
+            [known[other][one] for one in read[own].keys() - read[other] if one in known[other]]
             for own, other in ((0, 1), (1, 0))
         ]
         return [] if all(skipped) else skipped[0] or skipped[1]
@@ -324,16 +261,13 @@ class CutSearch:
     def _with(self, b: int, array: Array, watch: Callable[[Match, Op], bool]) -> Match | None:
         """The match with an array substituted; None where an operation refuses what follows."""
         try:
-            return rematch(self.scene.found, {b: array}, watch)
+            return rematch(self.found, {b: array}, watch)
         except ReplayError:  # as lengths that must be sorted
             return None
 
     def _reaches_output_by_moves(self, a: int, b: int) -> bool:
         """Whether two values are outputs but for reshapes, so that nothing later can reconverge."""
-        ends = (
-            self.scene.found.reference.tape.graph.moved(a),
-            self.scene.candidate.side.tape.graph.moved(b),
-        )
+        ends = self.reference.tape.graph.moved(a), self.candidate.tape.graph.moved(b)
         return any(
             pair.reference in ends[0] and pair.candidate in ends[1] for pair in self.scene.differing
         )
@@ -346,6 +280,11 @@ def reconverges_later(repaired: Match, value: int) -> bool:
         return True
     after = (pairs[one] for one in side.tape.graph.descendants(value) if one in pairs)
     return any(pair.same and side.informative(pair.candidate) for pair in after)
+
+
+def _may_lie(known: Pair, a: int, order: Order) -> bool:
+    """Whether a partner may lie in an order of axes: what is near lies in its own alone."""
+    return known.same or known.reference != a or order.axes == known.order.axes
 
 
 def _weights(side: Side, values: Iterable[int]) -> dict[tuple[int, float], int]:

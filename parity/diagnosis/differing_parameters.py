@@ -90,4 +90,4 @@ def _makes_up(case: Case, leaves: Mapping[int, Array]) -> bool:
         left = residual(first.reference, case.run_candidate(first.given, leaves))
     except ReplayError:
         return False
-    return left <= max(SAME, limits.LEFT_WITH_PARAMETERS * first.gap)
+    return left <= max(SAME, limits.LEFT * first.gap)

@@ -10,18 +10,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from parity import budget
 from parity.diagnosis import limits
+from parity.diagnosis.case import case_of
 from parity.diagnosis.deduplicate import merge
-from parity.diagnosis.diagnose import Diagnosis, diagnose, repaired_alone
+from parity.diagnosis.explain import Explained, explain
 from parity.diagnosis.joint_repair import Finding, without_effect, without_proof
+from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.proof import Proofs
-from parity.diagnosis.region import DifferingLeaf, Mismatch, Region
+from parity.diagnosis.region import DifferingLeaf, Mismatch, Region, reference_values
 from parity.diagnosis.sample_order import without_sorted
+from parity.diagnosis.suggested_fix import suggest
 from parity.diagnosis.unshared import cause_of
-from parity.findings import Divergence, LeafDifference, Note
+from parity.errors import ReplayError
+from parity.findings import Capture, Cause, Divergence, Guess, LeafDifference, Note
 from parity.matching.match import Match
-from parity.tape import Site, Tape
+from parity.numerics.difference import residual
+from parity.tape import Replay, Site, Tape
 
 
 def sites_of(mismatch: Mismatch) -> tuple[Site, Site]:
@@ -49,9 +56,9 @@ def explained(
     found: dict[tuple[Site, Site], list[Finding]] = {}
     idle: list[tuple[Mismatch, Note]] = []
     matched, repaired = proofs.matched, proofs.repaired
-    told = without_sorted(matched, repaired, [mismatch for mismatch, _ in faults], proofs.outputs)
+    kept = without_sorted(matched, repaired, [mismatch for mismatch, _ in faults], proofs.outputs)
     for mismatch, detail in faults:
-        if not any(mismatch is one for one in told):
+        if not any(mismatch is one for one in kept):
             continue
         if len(faults) > 1 and without_effect(proofs, mismatch):
             idle.append((mismatch, Note("no-effect", *sites_of(mismatch), mismatch.residual)))
@@ -70,68 +77,131 @@ def explained(
 
 def _within_budget(proofs: Proofs, mismatch: Mismatch, detail: str) -> Divergence:
     """A divergence, explained if that takes no more than what is left of the budget."""
+    found = _divergence(proofs.matched, mismatch, detail)
     if mismatch.unshared:
-        return _divergence(proofs, mismatch, detail, Diagnosis(cause_of(mismatch)), (None, None))
+        return replace(found, cause=cause_of(mismatch))
     left, missed = budget.current(), budget.EXPLANATIONS
     try:
-        if not left.holds(_needed(proofs, mismatch)):
+        if not left.holds(_needed(mismatch)):
             missed = budget.MEMORY
         else:
             with budget.until(budget.EXPLAINING):
-                effect = repaired_alone(proofs, mismatch)
-                return _divergence(proofs, mismatch, detail, diagnose(proofs, mismatch), effect)
+                before, after = _repaired_alone(proofs, mismatch)
+                found = replace(found, output_before=before, output_after=after)
+                return diagnose(proofs, mismatch, found)
     except budget.Spent:
         pass
     left.miss(missed)
     detail = "; ".join(filter(None, (detail, budget.NOT_EXPLAINED)))
-    return _divergence(proofs, mismatch, detail, Diagnosis(), (None, None))
+    return _divergence(proofs.matched, mismatch, detail)
 
 
-def _needed(proofs: Proofs, mismatch: Mismatch) -> float:
+def _needed(mismatch: Mismatch) -> float:
     """About how many bytes the explanation of a divergence takes."""
-    sides = (
-        (mismatch.reference, proofs.matched.reference.tape),
-        (mismatch.candidate, proofs.matched.side.tape),
-    )
-    sizes = [tape.values[v].size for region, tape in sides for v in region.made]
+    sizes = [one.tape.values[value].size for one in mismatch.regions for value in one.made]
     return 8.0 * limits.RUNS_TO_EXPLAIN * max(sizes, default=0)
 
 
-def _divergence(
-    proofs: Proofs,
-    mismatch: Mismatch,
-    detail: str,
-    diagnosis: Diagnosis,
-    effect: tuple[float | None, float | None],
-) -> Divergence:
+def _divergence(matched: Match, mismatch: Mismatch, detail: str) -> Divergence:
+    """A divergence as it is located, not explained yet."""
     reference, candidate = sites_of(mismatch)
-    before, after = effect
-    matched = proofs.matched
     return Divergence(
         reference=reference,
         candidate=candidate,
         residual=mismatch.residual,
         reference_region=_distinct(mismatch.reference),
         candidate_region=_distinct(mismatch.candidate),
-        shapes=diagnosis.shapes or _shapes(matched, mismatch),
-        order=diagnosis.order,
+        shapes=_shapes(matched, mismatch),
         leaves=tuple(dict.fromkeys(_leaf(matched, leaf) for leaf in mismatch.leaves)),
         reconverges=mismatch.reconverges,
         random=mismatch.random,
         detail=detail,
-        cause=diagnosis.cause,
-        closest=diagnosis.closest,
-        capture=diagnosis.capture,
-        output_before=before,
-        output_after=after,
     )
+
+
+def diagnose(proofs: Proofs, mismatch: Mismatch, found: Divergence) -> Divergence:
+    """A divergence with its cause if one could be proved, else with what comes closest.
+
+    Args:
+        proofs: knows the models and their outputs; a mismatch after which nothing reconverges is
+            explained at the first output.
+    """
+    repaired, outputs = proofs.repaired, proofs.outputs
+    differing = [pair for pair in outputs if not output_matches(repaired, pair)]
+    ends = next((pair.values for pair in differing or outputs), None)
+    case = case_of(repaired, mismatch, ends)
+    if case is None:
+        return found
+    first = case.first
+    written = [first.reference, first.candidate]
+    if case.order is not None:
+        written = [case.written.as_reference(array) for array in written]
+    found = replace(found, capture=Capture(first.inputs, *written))
+    if mismatch.values:
+        found = replace(found, shapes=case.written.shapes)
+    if mismatch.order:
+        found = replace(found, order=str(case.written.order or ""))
+    explained = explain(case)
+    if explained is None:
+        return found
+    explanation = explained.explanation
+    if not isinstance(explained, Explained):
+        guess = Guess(explanation.kind, explanation.summary, explained.share)
+        return replace(found, closest=guess)
+    site = mismatch.candidate.entry.site if mismatch.candidate.entry else None
+    edit, doubt = explanation.edit, proofs.doubt(mismatch, explained)
+    cause = Cause(
+        kind=explanation.kind,
+        summary=explanation.summary,
+        parameters=dict(explanation.parameters),
+        confirmed=not doubt,
+        unproved=doubt,
+        residual_before=mismatch.residual,
+        residual_after=explained.after,
+        inputs=explained.inputs,
+        evidence=explanation.evidence,
+        edit=suggest(site, edit) if site is not None and edit is not None else None,
+        alternatives=explained.alternatives,
+    )
+    return replace(found, cause=cause)
+
+
+def _repaired_alone(proofs: Proofs, mismatch: Mismatch) -> tuple[float | None, float | None]:
+    """How far the outputs differ on the same draws, and with one mismatch alone repaired.
+
+    Returns:
+        The largest relative differences over the outputs, in float64; None where there is nothing
+        to be subtracted, or an operation refuses what is substituted.
+    """
+    substituted = reference_values(proofs.matched, [mismatch])
+    if not substituted:
+        return None, None
+    try:
+        fixed = proofs.with_values(substituted)
+    except ReplayError:  # outside what an operation takes
+        return None, None
+    return _difference(proofs, proofs.drawn), _difference(proofs, fixed)
+
+
+def _difference(proofs: Proofs, run: Replay) -> float | None:
+    found = []
+    for pair in proofs.outputs:
+        if pair.candidate in proofs.draws:
+            continue  # it is the reference's, substituted, as draws inside it have no counterpart
+        reference = proofs.matched.reference.array(pair.reference)
+        candidate = run.array(pair.candidate)
+        if reference.shape != candidate.shape:
+            return None
+        found.append(residual(reference, candidate))
+    return float(np.max(found)) if found else None
 
 
 def _shapes(matched: Match, mismatch: Mismatch) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     if mismatch.values is None:
         return None
-    a, b = mismatch.values
-    return matched.reference.tape.values[a].shape, matched.side.tape.values[b].shape
+    sides = zip(matched.tapes, mismatch.values, strict=True)
+    reference, candidate = (tape.values[value].shape for tape, value in sides)
+    return reference, candidate
 
 
 def _distinct(region: Region) -> tuple[Site, ...]:
@@ -147,8 +217,7 @@ def _leaf(matched: Match, leaf: DifferingLeaf) -> LeafDifference:
         found = tape.values[value]
         return found.name or f"{found.kind} {found.shape}"
 
+    reference, candidate = matched.tapes
     return LeafDifference(
-        name(matched.reference.tape, leaf.reference),
-        name(matched.side.tape, leaf.candidate),
-        leaf.relation,
+        name(reference, leaf.reference), name(candidate, leaf.candidate), leaf.relation
     )

@@ -1,9 +1,10 @@
-"""What random draws have to do with a divergence: other distributions, other numbers of samples."""
+"""What random draws have to do with a divergence: other distributions, other counts of samples."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,10 +21,12 @@ from parity.draws.draw import Draw
 from parity.draws.families import between
 from parity.draws.pairing import alike, comparable
 from parity.draws.threshold import meant, monotone
-from parity.draws.units import Unit
+from parity.draws.units import Origins, Unit
 from parity.findings import Divergence
 from parity.matching.match import Match
-from parity.tape import Array
+from parity.tape import Array, Replay, Tape
+
+T = TypeVar("T")
 
 _DO = (
     "Draw from the same distribution with the same number of samples in both models, pass the "
@@ -46,7 +49,7 @@ def of_draws(repaired: Match, mismatch: Mismatch) -> tuple[str, str] | None:
     if shared is not None:
         a, b = shared
         return "unpaired-random", (
-            f"the reference draws {a.size} numbers, {a}; the candidate {b.size}, {b}: one of them "
+            f"the reference draws {a.size} values, {a}; the candidate {b.size}, {b}: one of them "
             f"uses the same noise several times. {_DO}"
         )
     lost = [*mismatch.reference.tape.lost_draws, *mismatch.candidate.tape.lost_draws]
@@ -55,24 +58,25 @@ def of_draws(repaired: Match, mismatch: Mismatch) -> tuple[str, str] | None:
     unsure = next(_unsure(repaired, candidate), None)
     if unsure is not None and not (_only_rises(repaired, *unsure) and not left and not free):
         a, b = unsure
-        return "unpaired-random", (
-            f"random draws could not be paired: the reference draws {a}, the candidate {b}, and "
-            f"nothing that follows agrees at the same probabilities. {_DO}"
+        return "unpaired-random", _not_paired(
+            f"the reference draws {a}, the candidate {b}, and nothing that follows agrees at the "
+            "same probabilities"
         )
     if left and (free or drawing.free) or free and drawing.unpaired:
-        return "unpaired-random", _why(left or drawing.unpaired, free or drawing.free)
+        a, b = (free or drawing.free)[0], (left or drawing.unpaired)[0]
+        return "unpaired-random", _not_paired(f"the candidate draws {b}, the reference {a}")
     if left:
-        told = f"the candidate draws {left[0]}; the reference draws nothing for it"
+        said = f"the candidate draws {left[0]}; the reference draws nothing for it"
     elif free:
-        told = f"the reference draws {free[0]}; the candidate draws nothing for it"
+        said = f"the reference draws {free[0]}; the candidate draws nothing for it"
     else:
         return None
     if left and drawing.reference or free and drawing.candidate:
-        return "unpaired-random", f"{told}. {_DO}"
-    return "one-draws", told
+        return "unpaired-random", f"{said}. {_DO}"
+    return "one-draws", said
 
 
-def not_sure(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair] = ()) -> str:
+def not_sure(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]) -> str:
     """What is said of a divergence that reads draws which may not be each other's counterparts.
 
     The samples may have to be substituted otherwise: for another draw, in another order, or as
@@ -92,16 +96,19 @@ def not_sure(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair] 
     ]
     if not unsure or not odd and differ_by_element(repaired, mismatch, outputs):
         return ""
-    unit = drawing.candidate[unsure[0]]
     if odd:
         who = "reference" if drawing.free else "candidate"
-        why = (
+        return _not_paired(
             f"the {who} draws {odd[0]}, for which the other model draws nothing, and none of the "
             "others is read alike"
         )
-    else:
-        other = drawing.chosen[unit.value].reference
-        why = f"the reference draws {other}, the candidate {unit}, and nothing says how they pair"
+    a, b = drawing.chosen[unsure[0]].reference, drawing.candidate[unsure[0]]
+    return _not_paired(
+        f"the reference draws {a}, the candidate {b}, and nothing says how they pair"
+    )
+
+
+def _not_paired(why: str) -> str:
     return f"random draws could not be paired: {why}. {_DO}"
 
 
@@ -121,18 +128,20 @@ def behind_unsure_draws(
     }
     if not unsure:
         return ""
-    apart = [pair for pair in outputs if not output_matches(matched, pair)]
-    if not apart or not _all_behind(matched, unsure, apart):
+    differing = [pair for pair in outputs if not output_matches(matched, pair)]
+    graph = matched.side.tape.graph
+    made = unsure.union(*map(graph.descendants, unsure))
+    if not differing or not all(pair.candidate in made for pair in differing):
         return ""
-    if any(output_differs_by_element(matched, pair) for pair in apart):
+    if any(output_differs_by_element(matched, pair) for pair in differing):
         return ""
     if _is_of_another_law(matched, repaired, outputs, mismatches):
         return ""
-    unit = drawing.candidate[min(unsure)]
-    return (
-        f"random draws could not be paired: the reference draws "
-        f"{drawing.chosen[unit.value].reference}, the candidate {unit}, and what is computed with "
-        f"them differs, as it may where noise of one law is made otherwise. {_DO}"
+    value = min(unsure)
+    return _not_paired(
+        f"the reference draws {drawing.chosen[value].reference}, the candidate "
+        f"{drawing.candidate[value]}, and what is computed with them differs, as it may where "
+        "noise of one law is made otherwise"
     )
 
 
@@ -164,10 +173,10 @@ def one_in_law(
     if any(one.cause is not None and one.cause.confirmed for one in divergences):
         return ""
     # elements of their own size may differ where outputs as a whole agree
-    apart = [pair for pair in outputs if not output_matches(matched, pair)] or outputs
+    differing = [pair for pair in outputs if not output_matches(matched, pair)] or outputs
     reference, candidate = (one.noise for one in drawing.origins)
-    if not apart or not all(
-        one.reference in reference or one.candidate in candidate for one in apart
+    if not differing or not all(
+        one.reference in reference or one.candidate in candidate for one in differing
     ):
         return ""
     seen = laws()
@@ -181,10 +190,7 @@ def one_in_law(
 def _is_of_another_law(
     matched: Match, repaired: Match, outputs: Sequence[OutputPair], mismatches: Sequence[Mismatch]
 ) -> bool:
-    """Whether the only place that differs gives another law, seen element by element.
-
-    Nothing makes up for it: with the reference's value there all that follows agrees.
-    """
+    """Whether the only place that differs, for which nothing makes up, gives another law."""
     return len(mismatches) == 1 and (
         differ_by_element(matched, mismatches[0], outputs)
         or noise_differs_by_element(matched, repaired)
@@ -193,7 +199,7 @@ def _is_of_another_law(
 
 def _is_behind_noise(matched: Match, mismatch: Mismatch) -> bool:
     """Whether noise enters a divergence or is drawn in it, in one of the models."""
-    sides = zip((mismatch.reference, mismatch.candidate), matched.drawing.origins, strict=True)
+    sides = zip(mismatch.regions, matched.drawing.origins, strict=True)
     return any(
         not origins.noise.isdisjoint([*region.boundary(), *region.made])
         for region, origins in sides
@@ -202,20 +208,11 @@ def _is_behind_noise(matched: Match, mismatch: Mismatch) -> bool:
 
 def _takes_noise(matched: Match, mismatch: Mismatch) -> bool:
     """Whether noise alone, not mixed with the model's data, enters a divergence in both models."""
-    sides = zip((mismatch.reference, mismatch.candidate), matched.drawing.origins, strict=True)
+    sides = zip(mismatch.regions, matched.drawing.origins, strict=True)
     return all(
         any(value in noise.noise and not noise.mixed(value) for value in region.boundary())
         for region, noise in sides
     )
-
-
-def _all_behind(matched: Match, drawn: Collection[int], outputs: Sequence[OutputPair]) -> bool:
-    """Whether every output of the candidate is computed from one of its draws."""
-    reached = set(drawn)
-    for op in matched.side.tape.ops:
-        if not reached.isdisjoint(op.inputs):
-            reached.update(op.outputs)
-    return all(pair.candidate in reached for pair in outputs)
 
 
 def _says_itself(unit: Unit) -> bool:
@@ -246,21 +243,14 @@ def _draws_behind(repaired: Match, mismatch: Mismatch) -> set[int]:
 
 
 def _unsure(repaired: Match, units: Sequence[Unit]) -> Iterator[tuple[Unit, Unit]]:
-    """Draws of other families that were paired with nothing that speaks for it.
-
-    One may be made into the other in a way that is not monotone, or of several draws.
-    """
+    """Draws of other families, paired with no evidence: the way between may not be monotone."""
     drawing = repaired.drawing
     for unit in units:
         choice = drawing.chosen.get(unit.value)
         if choice is None or choice.evidence or alike(choice.reference.draw, unit.draw):
             continue
-        reference, candidate = _meant(repaired, choice.reference, unit)
-        if (
-            reference is None
-            or candidate is None
-            or not reference.name == candidate.name == "bernoulli"
-        ):
+        draws = _meant(repaired, choice.reference, unit)
+        if not all(one is not None and one.name == "bernoulli" for one in draws):
             yield choice.reference, unit
 
 
@@ -333,23 +323,21 @@ def _is_noise(repaired: Match, a: int, b: int, drawn: bool = False) -> bool:
 
 
 def _only_rises(repaired: Match, a: Unit, b: Unit) -> bool:
-    """Whether both models read two draws by monotone functions of them alone.
-
-    Then equal distributions would agree at the same probabilities, or at mirrored ones.
-    """
-    sides = (repaired.reference, a), (repaired.side, b)
-    return all(
-        monotone(side.tape, side.run, unit, origins)
-        for (side, unit), origins in zip(sides, repaired.drawing.origins, strict=True)
-    )
+    """Whether both models read monotone functions of a draw: equal laws would then agree."""
+    return all(_of_both(repaired, a, b, monotone))
 
 
 def _meant(repaired: Match, a: Unit, b: Unit) -> tuple[Draw | None, Draw | None]:
-    reference, candidate = repaired.drawing.origins
-    return (
-        meant(repaired.reference.tape, repaired.reference.run, a, reference),
-        meant(repaired.side.tape, repaired.side.run, b, candidate),
-    )
+    reference, candidate = _of_both(repaired, a, b, meant)
+    return reference, candidate
+
+
+def _of_both(
+    repaired: Match, a: Unit, b: Unit, seen: Callable[[Tape, Replay, Unit, Origins], T]
+) -> list[T]:
+    """What is seen of a draw of the reference and of one of the candidate."""
+    sides = zip((repaired.reference, repaired.side), (a, b), repaired.drawing.origins, strict=True)
+    return [seen(side.tape, side.run, unit, origins) for side, unit, origins in sides]
 
 
 def other_distributions(repaired: Match, mismatch: Mismatch) -> str:
@@ -359,26 +347,14 @@ def other_distributions(repaired: Match, mismatch: Mismatch) -> str:
         choice = drawing.chosen.get(unit.value)
         if choice is None or alike(choice.reference.draw, unit.draw):
             continue
-        ours, theirs = _meant(repaired, choice.reference, unit)
-        if ours is None or theirs is None or alike(ours, theirs) or _opposite(ours, theirs):
+        a, b = _meant(repaired, choice.reference, unit)
+        if a is None or b is None or alike(a, b):
             continue
-        return f"the reference draws {ours}, the candidate {theirs}"
+        if a.name == b.name == "bernoulli":  # one may be what is dropped, and one what is kept
+            if alike(a, Draw("bernoulli", {"p": 1 - b.parameters["p"]})):
+                continue
+        return f"the reference draws {a}, the candidate {b}"
     return ""
-
-
-def _opposite(a: Draw, b: Draw) -> bool:
-    """Whether one is what is dropped where the other is what is kept."""
-    if not a.name == b.name == "bernoulli":
-        return False
-    return alike(a, Draw("bernoulli", {"p": 1 - b.parameters["p"]}))
-
-
-def _why(left: Sequence[Unit], free: Sequence[Unit]) -> str:
-    """Why draws have no counterpart, and what to do."""
-    return (
-        f"random draws could not be paired: the candidate draws {left[0]}, the reference "
-        f"{free[0]}. {_DO}"
-    )
 
 
 def _inside(region: Region, units: Sequence[Unit]) -> list[Unit]:

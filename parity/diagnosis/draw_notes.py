@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from parity.diagnosis.closing_checks import weaker
 from parity.diagnosis.redraw_check import Redrawn
 from parity.diagnosis.verdict import Verdict
 from parity.draws.pairing import Choice, alike
@@ -33,26 +34,16 @@ def with_draws(verdict: Verdict, matched: Match, found: Redrawn) -> Verdict:
     elif found.weak:
         reasons.append(
             f"decisions are made of random draws, and only {found.decisions} could be compared: "
-            "too few to tell distributions apart; compare more samples at once"
+            "too few to distinguish distributions; compare more samples at once"
         )
-    notes = [note for note in verdict.notes]
-    told: set[tuple[Site, Site]] = set()
+    paired: dict[tuple[Site, Site], Note] = {}  # the first of those between two lines
     for value, choice in matched.drawing.chosen.items():
         unit = matched.drawing.candidate[value]
         sites = choice.reference.op.site, unit.op.site
-        if sites not in told:
-            told.add(sites)
-            notes.append(Note("random", *sites, 0.0, _paired(choice, unit, found)))
-    if not reasons:
-        return replace(verdict, notes=tuple(notes))
-    outputs = dict.fromkeys(verdict.outputs, "unverified")
-    return replace(
-        verdict,
-        verdict="unverified",
-        reasons=(*verdict.reasons, *reasons),
-        notes=tuple(notes),
-        outputs=outputs,
-    )
+        note = Note("random", *sites, 0.0, _paired(choice, unit, found))
+        paired.setdefault(sites, note)
+    verdict = replace(verdict, notes=(*verdict.notes, *paired.values()))
+    return weaker(verdict, "unverified", reasons, [*verdict.outputs]) if reasons else verdict
 
 
 def _paired(choice: Choice, unit: Unit, found: Redrawn) -> str:

@@ -6,7 +6,7 @@ element only if they agree at the same probabilities or at opposite ones. That n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -28,7 +28,7 @@ def differ_by_element(repaired: Match, mismatch: Mismatch, outputs: Sequence[Out
         return False
     drawing = repaired.drawing
     # what is no output may be the counterpart of something else, or lie in another order
-    if mismatch.values not in [(one.reference, one.candidate) for one in outputs]:
+    if mismatch.values not in [one.values for one in outputs]:
         if not mismatch.reconverges or not len(drawing.reference) == len(drawing.candidate) == 1:
             return False
         if repaired.reference.array(mismatch.values[0]).dtype.kind != "f":
@@ -39,11 +39,10 @@ def differ_by_element(repaired: Match, mismatch: Mismatch, outputs: Sequence[Out
 
 def output_differs_by_element(found: Match, pair: OutputPair) -> bool:
     """The same of an output, whatever it is computed by."""
-    tapes = found.reference.tape, found.side.tape
-    if tapes[0].values[pair.reference].shape != tapes[1].values[pair.candidate].shape:
+    reference, candidate = found.tapes
+    if reference.values[pair.reference].shape != candidate.values[pair.candidate].shape:
         return False
-    regions = tapes[0].ops, tapes[1].ops
-    return _differ(found, (pair.reference, pair.candidate), lambda array: array, regions)
+    return _differ(found, pair.values, lambda array: array, (reference.ops, candidate.ops))
 
 
 def noise_differs_by_element(matched: Match, repaired: Match) -> bool:
@@ -74,13 +73,12 @@ def _differ(
     regions: tuple[Sequence[Op], Sequence[Op]],
 ) -> bool:
     drawing = found.drawing
-    candidate = list(drawing.candidate.values())
-    ours = _Response.of(found.reference, drawing.origins[0], regions[0], drawing.reference, ends[0])
-    theirs = _Response.of(found.side, drawing.origins[1], regions[1], candidate, ends[1])
-    if ours is None or theirs is None:
-        return False
+    sides = (found.reference, found.side), (drawing.reference, drawing.candidate.values())
+    responses = [
+        _Response.of(*one) for one in zip(*sides, drawing.origins, regions, ends, strict=True)
+    ]
     try:
-        a, b = ours.rows(ends[0]), theirs.rows(ends[1])
+        a, b = (None if one is None else one.rows() for one in responses)
     except ReplayError:
         return False
     if a is None or b is None:
@@ -89,7 +87,7 @@ def _differ(
     b = np.array([row.ravel() for row in b])
     if a.shape != b.shape or not (np.isfinite(a).all() and np.isfinite(b).all()):
         return False
-    limit = limits.NOISE_APART * np.maximum(np.abs(a).max(axis=0), np.abs(b).max(axis=0))
+    limit = limits.NOISE_DIFFERS * np.maximum(np.abs(a).max(axis=0), np.abs(b).max(axis=0))
     gaps = (np.abs(a - one).max(axis=0) for one in (b, b[::-1]))
     return bool(np.all([gap > limit for gap in gaps], axis=0).any())
 
@@ -102,10 +100,11 @@ class _Response:
     unit: Unit
     draw: Draw
     ops: frozenset[int]
+    end: int
 
     @classmethod
     def of(
-        cls, side: Side, origins: Origins, region: Sequence[Op], units: Sequence[Unit], end: int
+        cls, side: Side, units: Iterable[Unit], origins: Origins, region: Sequence[Op], end: int
     ) -> _Response | None:
         """None where it reads several, or one that reaches it by the model's data too."""
         drawn = {unit.value: unit for unit in units}
@@ -126,34 +125,33 @@ class _Response:
         draws = [drawn[value] for value in found]
         if len(draws) != 1 or draws[0].draw is None or not known(draws[0].draw):
             return None
-        return cls(side, draws[0], draws[0].draw, frozenset(ops))
+        return cls(side, draws[0], draws[0].draw, frozenset(ops), end)
 
-    def rows(self, end: int) -> Array | None:
+    def rows(self) -> Array | None:
         """A value at rising probabilities of its sample, if each element hangs on one alone."""
         places = np.linspace(
             limits.LEAST_PROBABILITY, 1 - limits.LEAST_PROBABILITY, limits.NOISE_PLACES
         )
         shape = self.unit.shape
-        rows = [self._at(np.full(shape, place), end) for place in places]
-        random = generator(limits.NOISE_PLACES)
         low, high = places[[3, -3]]
-        taken = random.random(shape) < 0.5
+        taken = generator(limits.NOISE_PLACES).random(shape) < 0.5
+        at_places = [self._at(np.full(shape, place)) for place in places]
         try:
-            chosen = np.broadcast_to(taken, rows[0].shape)
-        except ValueError:
+            rows = np.array(at_places)
+            expected = np.where(np.broadcast_to(taken, rows[0].shape), rows[3], rows[-3])
+        except ValueError:  # of other shapes, as where draws decide how many there are
             return None
-        apart = self._at(np.where(taken, low, high), end) - np.where(chosen, rows[3], rows[-3])
-        found = np.array(rows)
-        least = limits.NOISE_APART * np.abs(found).max(axis=0)
-        steps = np.diff(found, axis=0)
+        of_others = np.abs(self._at(np.where(taken, low, high)) - expected)
+        least = limits.NOISE_DIFFERS * np.abs(rows).max(axis=0)
+        steps = np.diff(rows, axis=0)
         one_way = (steps >= -least).all(axis=0) | (steps <= least).all(axis=0)
-        return found if (np.abs(apart) <= least).all() and one_way.all() else None
+        return rows if (of_others <= least).all() and one_way.all() else None
 
-    def _at(self, p: Array, end: int) -> Array:
+    def _at(self, p: Array) -> Array:
         sample = FAMILIES[self.draw.name].quantile((p, 1 - p), self.draw.parameters)
         dtype = self.side.tape.values[self.unit.value].dtype
         noise = sample.astype(np.float64 if dtype.startswith(("float", "bfloat")) else dtype)
         run = self.side.tape.replay(
             "float64", {self.unit.value: noise}, self.side.run, only=self.ops
         )
-        return run.array(end).astype(np.float64)
+        return run.array(self.end).astype(np.float64)

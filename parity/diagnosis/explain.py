@@ -162,7 +162,7 @@ def hold(case: Case, proposed: Explanation) -> Explained | Closest:
     for trial in case.trials():
         # what rounded constants leave does not shrink with a difference that an input hides
         shows = max(trial.gap, case.first.gap)
-        bound = max(SAME, min(limits.CONSTANTS_OF_A_CAUSE, limits.LEFT_BY_A_CAUSE * shows))
+        bound = max(SAME, min(limits.CONSTANTS_OF_A_CAUSE, limits.LEFT * shows))
         left = _left(proposed, trial)
         tried += 1
         if not left <= bound:

@@ -12,57 +12,46 @@ accounts for and putting it right brings them no nearer: a fault's repair does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from parity.diagnosis import limits
 from parity.diagnosis.moved_outputs import lost_in_float64, moved_outputs
 from parity.diagnosis.outputs import in_reference_layout
-from parity.diagnosis.region import Mismatch, OutputPair
+from parity.diagnosis.region import Mismatch, OutputPair, reference_values
 from parity.findings import Divergence
 from parity.matching.limits import SAME
 from parity.matching.match import Match
 from parity.numerics.accounting import allowance, excess, of_one_kind, share_beyond, usually_moved
 from parity.numerics.difference import residual
 from parity.numerics.limits import FAULTY, LEAST, U32, UNITS
-from parity.tape import Replay
+from parity.tape import Array
 
 
 def agree_as_a_whole(matched: Match, outputs: Sequence[OutputPair]) -> float | None:
     """The largest residual of the outputs, nothing substituted; None if they are not the same."""
-    run = matched.side.tape.replay("float64", matched.given)
-    largest = 0.0
-    for pair in outputs:
-        reference, candidate = matched.reference.array(pair.reference), run.array(pair.candidate)
-        if reference.shape != candidate.shape:
-            return None
-        apart = residual(reference, candidate)
-        if not apart <= SAME:
-            return None
-        largest = max(largest, apart)
-    return largest
+    largest = _largest_difference(matched, outputs, {})
+    return largest if largest <= SAME else None
 
 
 def repairs_harm(divergences: Sequence[Divergence]) -> float | None:
-    """How far outputs are apart that agree to float32 rounding, and that no repair brings nearer.
+    """How far outputs differ that agree to float32 rounding, and that no repair brings nearer.
 
     Values of two functions that are nearly one on these inputs may be taken for each other. Each is
     then 'repaired' to the other, and the models, which agreed, no longer do.
 
     Returns:
-        The residual of the outputs, nothing substituted; None where they are apart, where some
-        repair brings them nearer, or none moves them clearly apart.
+        The residual of the outputs, nothing substituted; None where they differ by more, where some
+        repair brings them nearer, or none makes them differ clearly.
     """
-    changes = [(one.output_before, one.output_after) for one in divergences]
-    known = [
-        (before, after) for before, after in changes if before is not None and after is not None
-    ]
-    if not known or len(known) < len(changes):
+    before = [one.output_before for one in divergences if one.output_before is not None]
+    after = [one.output_after for one in divergences if one.output_after is not None]
+    if not len(before) == len(after) == len(divergences) > 0:
         return None
-    largest = max(before for before, _ in known)
-    nearer = any(after < limits.HELPED * before for before, after in known)
-    harmed = any(after > limits.HARMED * before for before, after in known)
+    largest = max(before)
+    nearer = any(b < limits.HELPED * a for a, b in zip(before, after, strict=True))
+    harmed = any(b > limits.HARMED * a for a, b in zip(before, after, strict=True))
     return largest if largest <= UNITS["float32"] and harmed and not nearer else None
 
 
@@ -72,7 +61,7 @@ def no_repair_shows(
     divergences: Sequence[Divergence],
     mismatches: Sequence[Mismatch],
 ) -> float | None:
-    """How far outputs are apart that rounding accounts for, where no repair brings them nearer.
+    """How far outputs differ that rounding accounts for, where no repair brings them nearer.
 
     Args:
         mismatches: where the divergences are.
@@ -97,23 +86,25 @@ def no_repair_shows(
     sizes = [one.output_before for one in nearer if one.output_before is not None]
     if any(size > UNITS["float32"] for size in sizes):
         return None
-    if nearer and _together(matched, outputs, mismatches) < limits.HELPED_BELOW_A_UNIT * max(sizes):
-        return None
+    if nearer:
+        repaired = reference_values(matched, mismatches)
+        left = _largest_difference(matched, outputs, repaired)
+        if left < limits.HELPED_BELOW_A_UNIT * max(sizes):
+            return None
     return _accounted(matched, outputs, 1.0)
 
 
-def _together(
-    matched: Match, outputs: Sequence[OutputPair], mismatches: Sequence[Mismatch]
+def _largest_difference(
+    matched: Match, outputs: Sequence[OutputPair], substituted: Mapping[int, Array]
 ) -> float:
-    """The largest residual of the outputs with the reference's values at all of the mismatches."""
-    repaired = {
-        one.values[1]: one.order.apply(matched.reference.array(one.values[0]))
-        for one in mismatches
-        if one.values is not None and one.order is not None
-    }
-    run = matched.side.tape.replay("float64", {**matched.given, **repaired})
-    ends = [(matched.reference.array(one.reference), run.array(one.candidate)) for one in outputs]
-    return max(residual(*both) if both[0].shape == both[1].shape else np.inf for both in ends)
+    """The largest residual of the outputs with some values substituted; inf for other shapes."""
+    run = matched.side.tape.replay("float64", {**matched.given, **substituted})
+    found = [0.0]
+    for pair in outputs:
+        reference, candidate = matched.reference.array(pair.reference), run.array(pair.candidate)
+        same_shape = reference.shape == candidate.shape
+        found.append(residual(reference, candidate) if same_shape else np.inf)
+    return max(found)
 
 
 def beyond_rounding(matched: Match, outputs: Sequence[OutputPair]) -> bool:
@@ -124,12 +115,12 @@ def beyond_rounding(matched: Match, outputs: Sequence[OutputPair]) -> bool:
 def no_more_than_constants(matched: Match, outputs: Sequence[OutputPair]) -> bool:
     """Whether no element differs by more than a rounding of inputs and constants moves it.
 
-    A difference of nearly equal numbers magnifies constants that one model alone rounds to float32.
+    A difference of nearly equal values magnifies constants that one model alone rounds to float32.
     """
     if beyond_rounding(matched, outputs):
         return False  # at a jump a rounding moves an output by anything
     exact = matched.side.tape.outputs_of("float64", matched.given)
-    names = {value: name for name, value in matched.side.tape.outputs.items()}
+    names = matched.side.tape.output_names
     for pair, lost in zip(outputs, lost_in_float64(matched, outputs), strict=True):
         reference = matched.reference.array(pair.reference)
         candidate = in_reference_layout(matched, pair, exact[names[pair.candidate]])
@@ -147,21 +138,15 @@ def no_more_than_constants(matched: Match, outputs: Sequence[OutputPair]) -> boo
 
 
 def _accounted(matched: Match, outputs: Sequence[OutputPair], limit: float) -> float | None:
-    """The largest residual of the outputs, nothing substituted.
-
-    Returns:
-        None where an element differs by more than `limit` times the rounding of both models, or
-        where that is not known.
-    """
-    tapes = matched.reference.tape, matched.side.tape
-    recorded = [Replay(tape, None, tape.recorded) for tape in tapes]
-    given = {**matched.inputs, **matched.draws}
-    exact = tapes[1].outputs_of("float64", given)
-    names = {value: name for name, value in tapes[1].outputs.items()}
+    """The largest residual of the outputs; None unless `limit` times rounding accounts for all."""
+    tapes = matched.tapes
+    exact, names = tapes[1].outputs_of("float64", matched.given), tapes[1].output_names
     largest = 0.0
     for pair in outputs:
-        reference, ran = matched.reference.array(pair.reference), recorded[0].array(pair.reference)
-        candidate, other = exact[names[pair.candidate]], recorded[1].array(pair.candidate)
+        reference, candidate = matched.reference.array(pair.reference), exact[names[pair.candidate]]
+        ran, other = (
+            tape.recorded_array(end) for tape, end in zip(tapes, pair.values, strict=True)
+        )
         if matched.draws or not reference.shape == candidate.shape == other.shape:
             return None
         ran, reference, other, candidate = of_one_kind(ran, reference, other, candidate)

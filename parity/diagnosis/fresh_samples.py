@@ -39,10 +39,8 @@ def by_kernels(
             if drawn is None or op is None:
                 continue
             if random and unit.draw is not None and unit.draw.name in _SINGLY:
-                far = _far(
-                    tape, unit, op, drawn, limits.KERNEL_SAMPLES * 10 // max(turn, 10), random
-                )
-                drawn = as_drawn(tape, unit, far)
+                most = limits.KERNEL_SAMPLES * 10 // max(turn, 10)
+                drawn = as_drawn(tape, unit, _far(tape, unit, op, drawn, most, random))
         samples[unit.value] = drawn
     return samples
 
@@ -61,10 +59,9 @@ def by_kernel(tape: Tape, unit: Unit) -> Array | None:
 
 
 def _kernel(tape: Tape, unit: Unit, op: Op) -> Array:
-    given = [tape.adapter.from_numpy(one) for one in _as_recorded(tape, op)]
-    return tape.adapter.to_numpy(
-        tape.adapter.execute(op, given, None)[op.outputs.index(unit.value)]
-    )
+    given = [tape.adapter.from_numpy(tape.recorded_array(value)) for value in op.inputs]
+    drawn = tape.adapter.execute(op, given, None)[op.outputs.index(unit.value)]
+    return tape.adapter.to_numpy(drawn)
 
 
 def _far(
@@ -77,10 +74,6 @@ def _far(
         least, largest = np.minimum(least, other), np.maximum(largest, other)
     end = np.where(random.random(drawn.shape) < 0.5, least, largest)
     return np.where(random.random(drawn.shape) < 0.5, drawn, end)
-
-
-def _as_recorded(tape: Tape, op: Op) -> list[Array]:
-    return [tape.adapter.to_numpy(tape.recorded[value]) for value in op.inputs]
 
 
 def fresh_samples(

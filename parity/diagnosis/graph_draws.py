@@ -3,7 +3,7 @@
 The bodies of `tf.function`s are recorded as they run without graphs. A graph is what its code was
 when it was traced: with settings that it had then, with seeds that it was given then. Where draws
 change what a model gives, the graphs' runs and those of the code are two samples of what may be two
-laws. They are held against each other by some numbers of each output, and by how outputs go
+laws. They are held against each other by some statistics of each output, and by how outputs go
 together over all their elements.
 """
 
@@ -26,7 +26,7 @@ def graphs_draw_otherwise(
     code: Callable[[int], Mapping[str, Array]],
     drawn: Collection[str],
 ) -> str:
-    """Says so where the graphs of a model give numbers of another law than their code; "" if not.
+    """Says so where the graphs of a model give values of another law than their code; "" if not.
 
     Args:
         graphs, code: run the model with either, on other random numbers at each turn.
@@ -48,7 +48,7 @@ def graphs_draw_otherwise(
             return ""  # draws decide how many there are
         if min(map(_different, (found, others))) < runs // 2:
             return ""  # a generator that is put back gives the same again, or little is drawn
-        what = _apart(names, found, others)
+        what = _difference(names, found, others)
         if what:
             return (
                 f"as its user calls it {tape.model} gives random numbers of another law than its "
@@ -59,30 +59,30 @@ def graphs_draw_otherwise(
     return ""
 
 
-def _apart(
+def _difference(
     names: Sequence[str], found: Sequence[Sequence[Array]], others: Sequence[Sequence[Array]]
 ) -> str:
-    """Where the runs of both lie apart by more than chance leaves; "" if nowhere."""
-    each, candidate = (list(map(_stacked, zip(*one, strict=True))) for one in (found, others))
-    pairs = list(zip(names, each, candidate, strict=True))
-    features = [(f"output {name!r}", *_of_one(a, b)) for name, a, b in pairs]
-    samples = [list(map(_by_sample, zip(*one, strict=True))) for one in (found, others)]
-    pairs = (
-        pairs[: limits.GRAPH_PRODUCTS]
-        + list(zip(names, *samples, strict=True))[: limits.GRAPH_PRODUCTS]
-    )
+    """Where the runs of both differ by more than chance leaves; "" if nowhere."""
+
+    def of_each(rows: Callable[[Sequence[Array]], Array]) -> list[tuple[str, Array, Array]]:
+        runs = (map(rows, zip(*one, strict=True)) for one in (found, others))
+        return list(zip(names, *runs, strict=True))
+
+    outputs, most = of_each(_stacked), limits.GRAPH_PRODUCTS
+    features = [(f"output {name!r}", *_of_one(a, b)) for name, a, b in outputs]
+    pairs = outputs[:most] + of_each(_by_sample)[:most]
     features += [(f"outputs {one} together", a, b) for one, a, b in _of_two(pairs)]
     count = sum(a.shape[1] for _, a, _ in features) * len(limits.GRAPH_LOOKS)
-    # that two samples of one law lie apart altogether has a chance of 2 / (2n choose n)
+    # that two samples of one law do not overlap has a chance of 2 / (2n choose n)
     seen = min(1.0, math.sqrt(-math.log(limits.GRAPH_ERROR_RATE / 2 / max(count, 1)) / len(found)))
     for what, a, b in features:
-        if any(_lie_apart(*both, seen) for both in zip(a.T, b.T, strict=True)):
+        if any(_differ(*both, seen) for both in zip(a.T, b.T, strict=True)):
             return what
     return ""
 
 
 def _outputs(run: Mapping[str, Array], names: Sequence[str]) -> list[Array]:
-    """The real numbers of each output: none where it is absent, or holds something else."""
+    """The real values of each output: none where it is absent, or holds something else."""
     found = [in_reals(run[name]) if name in run else np.zeros(0) for name in names]
     return [one if one.dtype.kind in "biuf" else np.zeros(0) for one in found]
 
@@ -96,7 +96,7 @@ def _stacked(runs: Sequence[Array]) -> Array:
 
 
 def _by_sample(runs: Sequence[Array]) -> Array:
-    """The mean of each sample's numbers, a row for each run: outputs of any shape have that."""
+    """The mean of each sample's values, a row for each run: outputs of any shape have that."""
     if runs[0].ndim < 2 or not runs[0].size:
         return np.zeros((len(runs), 0))
     return _stacked([one.reshape(len(one), -1).mean(1, keepdims=True) for one in runs])
@@ -107,7 +107,7 @@ def _different(runs: Sequence[Sequence[Array]]) -> int:
 
 
 def _of_one(a: Array, b: Array) -> tuple[Array, Array]:
-    """Numbers of one output, for each run of either: some elements, their mean and spread."""
+    """Statistics of one output, for each run of either: some elements, their mean and spread."""
     if not a.shape[1]:
         return a, b
     picks = np.linspace(0, a.shape[1] - 1, min(a.shape[1], limits.GRAPH_SINGLE_ELEMENTS)).astype(
@@ -137,10 +137,10 @@ def _of_two(pairs: Sequence[tuple[str, Array, Array]]) -> list[tuple[str, Array,
     return found
 
 
-def _lie_apart(a: Array, b: Array, seen: float) -> bool:
+def _differ(a: Array, b: Array, seen: float) -> bool:
     """Whether the distance of two samples (Kolmogorov-Smirnov's) is none that chance leaves."""
     both = np.sort(np.concatenate([a, b]))
     below = [np.searchsorted(np.sort(one), both, "right") / len(one) for one in (a, b)]
     if np.abs(below[0] - below[1]).max() < seen:
         return False
-    return residual(np.sort(a), np.sort(b)) > limits.GRAPH_APART
+    return residual(np.sort(a), np.sort(b)) > limits.RUNS_DIFFER

@@ -1,4 +1,4 @@
-"""Outputs beside the traced ones: what the host computed, and leaves that hold no numbers.
+"""Outputs beside the traced ones: what the host computed, and leaves that hold no values.
 
 A number that a model computed with Python or NumPy has no history on the tape: all that is known
 is what it was, so no replay says what rounding did to it. A string, a member of an enum or None is
@@ -8,7 +8,7 @@ then the comparison says that it was left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from parity.diagnosis.output_pairs import NamedOutputs, in_order, paired_names, 
 from parity.diagnosis.printed_numbers import compare_arrays, compare_leaves, equal_but_for_digits
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.renamed_settings import classes_of_one_module, renamed_settings
-from parity.diagnosis.replay_check import PlainRun
+from parity.diagnosis.replay_check import Outputs, PlainRun, PlainRuns
 from parity.errors import ParityError
 from parity.numerics.difference import residual
 from parity.outputs.flatten import Outputs as Flat
@@ -31,14 +31,14 @@ class Beside:
     """What the outputs beside the traced ones came to.
 
     Attributes:
-        apart: reasons why outputs differ, by name.
+        differing: reasons why outputs differ, by name.
         unverified: of those that were not compared, what each is.
-        doubts: why a comparison of what the host computed tells nothing.
+        doubts: why a comparison of what the host computed shows nothing.
         verdicts: of the outputs that the host computed, by name.
-        notes: how outputs were paired, where no name tells it.
+        notes: how outputs were paired, where no name says it.
     """
 
-    apart: dict[str, str] = field(default_factory=dict)
+    differing: dict[str, str] = field(default_factory=dict)
     unverified: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     verdicts: dict[str, str] = field(default_factory=dict)
@@ -47,17 +47,19 @@ class Beside:
 
 def by_value(reference: Tape, candidate: Tape, pair: OutputPair) -> bool:
     """Whether a pair of outputs can be held against each other by what was recorded only."""
-    return any(
-        value in (tape.outputs[name] for name in tape.by_value)
-        for tape, value in ((reference, pair.reference), (candidate, pair.candidate))
-    )
+    sides = zip((reference, candidate), pair.values, strict=True)
+    return any(_is_by_host(tape, value) for tape, value in sides)
+
+
+def _is_by_host(tape: Tape, value: int) -> bool:
+    return value in (tape.outputs[name] for name in tape.by_value)
 
 
 def judge_beside(
     reference: Tape,
     candidate: Tape,
     pairs: Sequence[OutputPair],
-    plain: Sequence[PlainRun] = (),
+    plain: PlainRuns,
 ) -> Beside:
     """Compares what the tapes cannot replay, and says what nobody compared.
 
@@ -74,7 +76,7 @@ def judge_beside(
         )
     for pair in pairs:
         if by_value(reference, candidate, pair):
-            _compare_recorded(found, reference, candidate, pair, plain)
+            _compare_recorded(found, (reference, candidate), pair, plain)
     _compare_leaves(found, reference, candidate, plain, named)
     found.unverified += classes_of_one_module(reference, named.of(candidate))
     _nothing_dropped(found, reference, candidate, pairs)
@@ -86,30 +88,25 @@ def _in_another_order(candidate: Tape, pairs: Sequence[OutputPair], named: Named
     placed = [pair for pair in pairs if pair.name in named.placed]
     if all(pair.candidate == candidate.outputs[named.own(pair.name)] for pair in placed):
         return ""
-    names = {value: name for name, value in candidate.outputs.items()}
+    names = candidate.output_names
     return ", ".join(f"{pair.name!r} and {names[pair.candidate]!r}" for pair in placed)
 
 
 def _compare_recorded(
-    found: Beside,
-    reference: Tape,
-    candidate: Tape,
-    pair: OutputPair,
-    plain: Sequence[PlainRun],
+    found: Beside, tapes: tuple[Tape, Tape], pair: OutputPair, plain: PlainRuns
 ) -> None:
-    ours, theirs = recorded(reference, pair.reference), recorded(candidate, pair.candidate)
-    if ours.shape != theirs.shape:
-        found.verdicts[pair.name] = "diverged"  # the shapes are told with the others'
+    reference, candidate = map(recorded, tapes, pair.values)
+    if reference.shape != candidate.shape:
+        found.verdicts[pair.name] = "diverged"  # the shapes are reported with the others'
         return
-    values = pair.reference, pair.candidate
-    again = [_moved(one, value) for one, value in zip(plain, values, strict=False)]
-    state = compare_arrays(ours, theirs, again)
+    names = [tape.output_names[value] for tape, value in zip(tapes, pair.values, strict=True)]
+    runs = list(zip(plain, names, strict=True))
+    state = compare_arrays(reference, candidate, [_moved(*one, _output) for one in runs])
     if state == "equal":
         found.verdicts[pair.name] = "parity"
         return
-    who = reference if pair.reference in _by_host(reference) else candidate
-    runs = zip(plain, values, strict=False)
-    changing = next((run.tape for run, value in runs if _changes(run, value)), None)
+    who = tapes[0] if _is_by_host(tapes[0], pair.reference) else tapes[1]
+    changing = next((run.tape for run, name in runs if _changes(run, name)), None)
     if changing is not None or state == "unclear":
         found.verdicts[pair.name] = "unverified"
         found.doubts.append(
@@ -117,75 +114,92 @@ def _compare_recorded(
             "was taken: it cannot be compared. Leave it out, or return what it is made of"
             if changing is not None
             else f"output {pair.name!r} of {who.model} is computed by Python or NumPy, where it "
-            f"cannot be followed, and differs by {residual(wide(ours), wide(theirs)):.1e} of its "
-            "size, or by more in a small element: rounding cannot be told "
+            f"cannot be followed, and differs by {residual(wide(reference), wide(candidate)):.1e} "
+            "of its size, or by more in a small element: rounding cannot be distinguished "
             "from a fault. Compute it with the framework's operations, or return what it is made of"
         )
         return
     found.verdicts[pair.name] = "diverged"
-    found.apart[pair.name] = (
+    found.differing[pair.name] = (
         f"output {pair.name!r}, which {who.model} computes by Python or NumPy, is "
-        f"{brief(ours)} in {reference.model} and {brief(theirs)} in {candidate.model}"
+        f"{brief(reference)} in {tapes[0].model} and {brief(candidate)} in {tapes[1].model}"
     )
 
 
-def _moved(plain: PlainRun, value: int) -> list[Array | None]:
-    """An output of a model whose inputs moved by a rounding, run by run."""
-    name = next((name for name, one in plain.tape.outputs.items() if one == value), "")
-    return [again.get(name) for again in _nudged(plain)]
-
-
-def _nudged(plain: PlainRun) -> Sequence[Mapping[str, Any]]:
-    """Runs of a model whose inputs moved by a rounding."""
+def _moved(plain: PlainRun, name: str, read: Callable[[Outputs, str], Any]) -> list[Any]:
+    """What is read of the outputs of a model whose inputs moved by a rounding, run by run."""
     if plain.nudged is None:
         return []
     try:
-        return [plain.nudged(seed, None) for seed in range(limits.HOST_NUDGES)]
+        return [read(plain.nudged(seed, None), name) for seed in range(limits.HOST_NUDGES)]
     except ParityError:  # moved inputs are outside what it takes
         return []
 
 
-def _changes(plain: PlainRun, value: int) -> bool:
-    """Whether what the host computed for an output is another number in another run."""
-    tape = plain.tape
-    names = [name for name in tape.by_value if tape.outputs[name] == value]
+def _output(run: Outputs, name: str) -> Array | None:
+    return run.get(name)
+
+
+def _leaf(run: Outputs, name: str) -> Any:
+    return _value(_others(run).get(name))
+
+
+def _others(run: Outputs) -> Mapping[str, Any]:
+    return run.others if isinstance(run, Flat) else {}
+
+
+def _value(leaf: Any) -> Any:
+    return leaf.value if isinstance(leaf, Setting) else leaf
+
+
+def _again(plain: PlainRun) -> Outputs:
     try:
-        again = plain.run() if names else {}
-    except ParityError:  # told where the tape is held against that run
+        return plain.run()
+    except ParityError:  # reported where the tape is held against that run
+        return {}
+
+
+def _changes(plain: PlainRun, name: str) -> bool:
+    """Whether what the host computed for an output is another value in another run."""
+    again = _again(plain).get(name) if name in plain.tape.by_value else None
+    if again is None:
         return False
-    before = recorded(tape, value)
-    return any(name in again and not _alike(before, again[name]) for name in names)
+    before = recorded(plain.tape, plain.tape.outputs[name])
+    same_shape = before.shape == again.shape
+    return not (same_shape and residual(wide(before), wide(again)) <= limits.SAME_HOST_NUMBER)
 
 
-def _alike(a: Array, b: Array) -> bool:
-    return a.shape == b.shape and residual(wide(a), wide(b)) <= limits.SAME_HOST_NUMBER
-
-
-def _by_host(tape: Tape) -> set[int]:
-    return {tape.outputs[name] for name in tape.by_value}
+def _leaf_changes(plain: PlainRun, name: str) -> bool:
+    """Whether a leaf is another one in another run, as a time that was taken."""
+    again = _others(_again(plain))
+    return name in again and not equal(again[name], plain.tape.other_outputs.get(name))
 
 
 def _compare_leaves(
-    found: Beside, reference: Tape, candidate: Tape, plain: Sequence[PlainRun], named: NamedOutputs
+    found: Beside,
+    reference: Tape,
+    candidate: Tape,
+    plain: PlainRuns,
+    named: NamedOutputs,
 ) -> None:
-    runs = plain or (None, None)
     candidate = named.of(candidate)
-    ours = _held_against(reference, candidate, runs[0])
-    theirs = _held_against(candidate, reference, runs[1], named)
-    other_name = {name: named.own(name) for name in theirs}
-    if in_order(reference, candidate, ours, theirs):
-        other_name = dict(zip(ours, map(named.own, theirs), strict=True))
-        theirs = dict(zip(ours, theirs.values(), strict=True))
+    held = (
+        _held(reference, candidate, plain[0], lambda name: name),
+        _held(candidate, reference, plain[1], named.own),
+    )
+    own = {name: named.own(name) for name in held[1]}
+    if in_order(reference, candidate, *held):
+        own = dict(zip(held[0], own.values(), strict=True))
+        held = held[0], dict(zip(held[0], held[1].values(), strict=True))
     found.unverified += renamed_settings(reference, candidate)
-    for name in dict.fromkeys((*ours, *theirs)):
-        if name in ours and name in theirs:
-            sides = (reference, ours[name]), (candidate, theirs[name])
-            runs_of = list(zip(plain, (name, other_name[name]), strict=False))
-            _compare_leaf(found, name, *sides, runs_of)
+    for name in dict.fromkeys((*held[0], *held[1])):
+        if name in held[0] and name in held[1]:
+            sides = (reference, held[0][name]), (candidate, held[1][name])
+            _compare_leaf(found, name, *sides, ((plain[0], name), (plain[1], own[name])))
             continue
-        holder, other = (reference, candidate) if name in ours else (candidate, reference)
-        leaf = ours.get(name, theirs.get(name))
-        # None against nothing holds no values; None against a tensor is told with that tensor
+        holder, other = (reference, candidate) if name in held[0] else (candidate, reference)
+        leaf = held[0].get(name, held[1].get(name))
+        # None against nothing holds no values; None against a tensor is reported with that tensor
         lacks = leaf is not None or _is_one_of_a_list(name, holder, other)
         if lacks and name not in other.outputs:
             found.unverified.append(
@@ -213,30 +227,31 @@ def _is_one_of_a_list(name: str, holder: Tape, other: Tape) -> bool:
     )
 
 
-def apart(ours: Any, theirs: Any) -> bool:
+def leaves_differ(reference: Any, candidate: Any) -> bool:
     """Whether two leaves are what they show, and differ."""
-    plain = is_plain(ours) and is_plain(theirs)
-    return plain and not equal(ours, theirs) and not equal_but_for_digits(ours, theirs)
+    plain = is_plain(reference) and is_plain(candidate)
+    return (
+        plain and not equal(reference, candidate) and not equal_but_for_digits(reference, candidate)
+    )
 
 
-def _held_against(
-    tape: Tape, other: Tape, plain: PlainRun | None, named: NamedOutputs | None = None
+def _held(
+    tape: Tape, other: Tape, plain: PlainRun, own_name: Callable[[str], str]
 ) -> dict[str, Any]:
     """The leaves of a model, without the settings that the other one's object has not.
 
-    What is another number for other samples, as an action, is no setting. A mark of a framework's
+    What is another value for other samples, as an action, is no setting. A mark of a framework's
     at an output, as a mask, is one, unless both models are of that framework.
     """
-    own = () if tape.framework == other.framework else tape.adapter.TRAITS.marks
+    marks = () if tape.framework == other.framework else tape.adapter.TRAITS.marks
     return {
-        name: leaf.value if isinstance(leaf, Setting) else leaf
+        name: _value(leaf)
         for name, leaf in tape.other_outputs.items()
-        if not name.endswith(own)
+        if not name.endswith(marks)
         and (
             not isinstance(leaf, Setting)
             or name in other.other_outputs
-            or plain is not None
-            and _follows_the_inputs(plain, named.own(name) if named else name, leaf)
+            or _follows_the_inputs(plain, own_name(name), leaf)
         )
     }
 
@@ -244,10 +259,10 @@ def _held_against(
 def _follows_the_inputs(plain: PlainRun, name: str, leaf: Setting) -> bool:
     for at in range(len(plain.orders)):
         try:
-            found = plain.elsewhere(at, None) if plain.elsewhere is not None else None
+            found = plain.elsewhere(at, None) if plain.elsewhere is not None else {}
         except ParityError:  # it takes no samples in this order
             continue
-        if isinstance(found, Flat) and not equal(found.others.get(name, leaf), leaf):
+        if not equal(_others(found).get(name, leaf), leaf):
             return True
     return False
 
@@ -255,80 +270,58 @@ def _follows_the_inputs(plain: PlainRun, name: str, leaf: Setting) -> bool:
 def _compare_leaf(
     found: Beside,
     name: str,
-    ours: tuple[Tape, Any],
-    theirs: tuple[Tape, Any],
-    runs_of: Sequence[tuple[PlainRun, str]],
+    reference: tuple[Tape, Any],
+    candidate: tuple[Tape, Any],
+    runs: tuple[tuple[PlainRun, str], tuple[PlainRun, str]],
 ) -> None:
-    if equal(ours[1], theirs[1]):
+    """Compares a leaf that both models hold, each given with its tape and its name in its runs."""
+    (tape, a), (other, b) = reference, candidate
+    if equal(a, b):
         return
-    again = [_moved_leaf(*one) for one in runs_of]
-    if is_array(ours[1]) and is_array(theirs[1]) and _arrays_agree(ours[1], theirs[1], again):
+    again = [_moved(*one, _leaf) for one in runs]
+    if is_array(a) and is_array(b) and _arrays_agree(a, b, again):
         return
-    if is_plain(ours[1]) and is_plain(theirs[1]):
-        state = compare_leaves(ours[1], theirs[1], again or ((), ()))
-        unclear = state == "unclear" or are_devices(ours[1], theirs[1])
-        if unclear or any(_leaf_changes(*one) for one in runs_of):
+    if is_plain(a) and is_plain(b):
+        state = compare_leaves(a, b, again)
+        said = f"output {name!r} is {brief(a)} in {tape.model} and {brief(b)} in {other.model}"
+        if state == "unclear" or are_devices(a, b) or any(_leaf_changes(*one) for one in runs):
             found.unverified.append(
-                f"output {name!r} is {brief(ours[1])} in {ours[0].model} and {brief(theirs[1])} in "
-                f"{theirs[0].model}: rounding cannot be distinguished from a fault there. Return "
-                "the numbers that it is made of"
+                f"{said}: rounding cannot be distinguished from a fault there. Return the values "
+                "that it is made of"
             )
         elif state == "differ":
-            found.apart[name] = (
-                f"output {name!r} is {brief(ours[1])} in {ours[0].model} and {brief(theirs[1])} in "
-                f"{theirs[0].model}"
-            )
+            found.differing[name] = said
         return
-    kept = [one.value for _, one in (ours, theirs) if isinstance(one, Private)]
+    kept = [one.value for one in (a, b) if isinstance(one, Private)]
     if len(kept) == 2 and all(map(is_plain, kept)):
         found.unverified.append(
-            f"private attribute {name!r} is {brief(kept[0])} in {ours[0].model} and "
-            f"{brief(kept[1])} in {theirs[0].model}: a method reads it, which is not compared. "
+            f"private attribute {name!r} is {brief(kept[0])} in {tape.model} and "
+            f"{brief(kept[1])} in {other.model}: a method reads it, which is not compared. "
             "Return what the method gives"
         )
         return
-    tape, leaf = theirs if is_plain(ours[1]) else ours
+    holder, leaf = candidate if is_plain(a) else reference
     found.unverified.append(
-        f"output {name!r} of {tape.model} is {described(leaf)}, which is not compared: return the "
-        "tensors that it holds, by name or as a tuple"
+        f"output {name!r} of {holder.model} is {described(leaf)}, which is not compared: return "
+        "the tensors that it holds, by name or as a tuple"
     )
 
 
-def _arrays_agree(ours: Private, theirs: Private, again: Sequence[Sequence[Any]]) -> bool:
+def _arrays_agree(reference: Private, candidate: Private, again: Sequence[Sequence[Any]]) -> bool:
     """Whether private arrays are equal but for rounding."""
-    if ours.value.shape != theirs.value.shape:
+    if reference.value.shape != candidate.value.shape:
         return False
     moved = [[one.value if is_array(one) else None for one in runs] for runs in again]
-    return compare_arrays(ours.value, theirs.value, moved) == "equal"
-
-
-def _moved_leaf(plain: PlainRun, name: str) -> list[Any]:
-    """A leaf of a model whose inputs moved by a rounding, run by run."""
-    found = (_others(one).get(name) for one in _nudged(plain))
-    return [leaf.value if isinstance(leaf, Setting) else leaf for leaf in found]
-
-
-def _leaf_changes(plain: PlainRun, name: str) -> bool:
-    """Whether a leaf is another one in another run, as a time that was taken."""
-    try:
-        again = _others(plain.run())
-    except ParityError:  # told where the tape is held against that run
-        return False
-    return name in again and not equal(again[name], plain.tape.other_outputs.get(name))
-
-
-def _others(outputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    return outputs.others if isinstance(outputs, Flat) else {}
+    return compare_arrays(reference.value, candidate.value, moved) == "equal"
 
 
 def _nothing_dropped(
     found: Beside, reference: Tape, candidate: Tape, pairs: Sequence[OutputPair]
 ) -> None:
-    """Every output is in a pair, or is missing on the other side, which is told there."""
+    """Every output is in a pair, or is missing on the other side, which is reported there."""
     paired = {pair.reference for pair in pairs}, {pair.candidate for pair in pairs}
-    for tape, other, values in zip(
-        (reference, candidate), (candidate, reference), paired, strict=True
-    ):
+    tapes = reference, candidate
+    for tape, other, values in zip(tapes, tapes[::-1], paired, strict=True):
         for name, value in tape.outputs.items():
             if value not in values and name in other.outputs:
                 found.unverified.append(f"output {name!r} of {tape.model} was not compared")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -27,54 +27,48 @@ def are_images(found: Match, pair: OutputPair) -> bool:
     Their axes have to be those of the image: a list of all places is none, nor is one of the
     several fields that channels stand for.
     """
-    return _of_image_operations(found, pair) or _of_images(found, pair)
-
-
-def _of_image_operations(found: Match, pair: OutputPair) -> bool:
-    """Whether both outputs come of operations on images of their own number of axes."""
-
-    def is_one(tape: Tape, value: int, out: int, steps: Steps) -> bool:
-        op, rank = tape.producer(value), len(tape.values[out].shape)
-        named = op is not None and op.word in _OF_IMAGES
-        alike = named and len(tape.values[value].shape) == rank
-        return alike and _keeps_axes(tape, value, steps)
-
-    sides = (found.reference.tape, pair.reference), (found.side.tape, pair.candidate)
-    return all(
-        any(is_one(tape, one, out, steps) for one, steps in _of_images_too(tape, out).items())
-        for tape, out in sides
-    )
-
-
-def _of_images(found: Match, pair: OutputPair) -> bool:
-    """Whether the outputs come of images that were given to the models in two layouts."""
-    tapes = found.reference.tape, found.side.tape
-    given = [
-        one
-        for value in tapes[1].inputs.values()
-        if (one := found.pairs.get(value)) is not None
-        # of one channel the numbers lie alike in both layouts
-        and (not one.order.identity or _shape(tapes[0], one.reference) != _shape(tapes[1], value))
+    sides = [
+        (tape, end, _of_images_too(tape, end))
+        for tape, end in zip(found.tapes, pair.values, strict=True)
     ]
-    reached = _of_images_too(tapes[0], pair.reference), _of_images_too(tapes[1], pair.candidate)
+    if all(
+        any(
+            _is_of_images(tape, value, end) and _keeps_axes(tape, value, steps)
+            for value, steps in reached.items()
+        )
+        for tape, end, reached in sides
+    ):
+        return True
     return any(
-        one.reference in reached[0]
-        and one.candidate in reached[1]
-        and _keeps_axes(tapes[0], one.reference, reached[0][one.reference])
-        and _keeps_axes(tapes[1], one.candidate, reached[1][one.candidate])
-        for one in given
+        all(
+            image in reached and _keeps_axes(tape, image, reached[image])
+            for image, (tape, _, reached) in zip(images, sides, strict=True)
+        )
+        for images in _in_two_layouts(found)
     )
 
 
-def _shape(tape: Tape, value: int) -> tuple[int, ...]:
-    return tape.values[value].shape
+def _is_of_images(tape: Tape, value: int, end: int) -> bool:
+    """Whether an operation on images gives a value, of as many axes as the output has."""
+    op = tape.producer(value)
+    same_rank = len(tape.values[value].shape) == len(tape.values[end].shape)
+    return same_rank and op is not None and op.word in _OF_IMAGES
+
+
+def _in_two_layouts(found: Match) -> Iterator[tuple[int, int]]:
+    """The inputs that were given to the models in two layouts."""
+    reference, candidate = (tape.values for tape in found.tapes)
+    for value in found.side.tape.inputs.values():
+        pair = found.pairs.get(value)
+        if pair is not None:
+            # of one channel the values lie alike in both layouts
+            same_shape = reference[pair.reference].shape == candidate[value].shape
+            if not (pair.order.identity and same_shape):
+                yield pair.reference, value
 
 
 def _of_images_too(tape: Tape, value: int) -> dict[int, Steps]:
-    """The values before one that are images if it is: up to a flattening, or an attention.
-
-    With each the operations from there to that one.
-    """
+    """Values before one that are images if it is, up to a flattening; each with the way there."""
     batch = tape.values[value].shape[0]
     seen: dict[int, Steps] = {value: ()}
     todo = Once([value])
@@ -95,10 +89,7 @@ def _of_images_too(tape: Tape, value: int) -> dict[int, Steps]:
 
 
 def _keeps_axes(tape: Tape, image: int, steps: Steps) -> bool:
-    """Whether rows and columns of an image are still axes by themselves, its channels another one.
-
-    True where that is not known, as behind sums.
-    """
+    """Whether an image's rows, columns and channels are still axes by themselves, or may be."""
     shape = tape.values[image].shape
     places = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)
     for op, source, end in steps:
@@ -114,17 +105,12 @@ def _keeps_axes(tape: Tape, image: int, steps: Steps) -> bool:
 
 
 def _is_layout(sources: Sequence[frozenset[int]], channels: int, last: int) -> bool:
-    """Whether axes are an image's in either layout, if its channels lie on a given axis.
-
-    Args:
-        sources: of each axis of the output those of the image that go along it.
-    """
+    """Whether axes, each given by the image's axes along it, are an image's in either layout."""
     spatial = {axis for axis in range(1, last + 1) if axis != channels}
     for place in (1, last):
         others = [sources[axis] & spatial for axis in range(1, last + 1) if axis != place]
-        apart = all(len(one) <= 1 for one in others)
         found = [axis for one in others for axis in one]
-        if apart and len(set(found)) == len(found):
+        if all(len(one) <= 1 for one in others) and len(set(found)) == len(found):
             own = channels in sources[place] or not sources[place]
             # one that holds nothing of the image but channels is a field of theirs
             fields = any(sources[a] == {channels} for a in range(1, last + 1) if a != place)
@@ -140,8 +126,7 @@ def _moved(tape: Tape, op: Op, source: int, end: int, places: Array) -> Array | 
         return places if places.shape == shape else None
     if math.prod(shape) != places.size or len(op.outputs) != 1:
         return None
-    recorded = Replay(tape, None, tape.recorded)
-    given = {one: recorded.array(one) for one in op.inputs} | {source: places}
+    given = {one: tape.recorded_array(one) for one in op.inputs} | {source: places}
     try:
         run = tape.replay("float64", given, Replay(tape, "float64", {}), only=(op.index,))
     except ParityError:

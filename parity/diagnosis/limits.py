@@ -10,6 +10,9 @@ import numpy as np
 
 from parity.numerics.limits import U32
 
+ROUNDED_CONSTANTS = 16 * U32  # what constants rounded to float32 leave of values that agree
+LEFT = 0.01  # of a difference, once what explains it is put right
+
 # --- regions --------------------------------------------------------------------------------------
 LEAST_FAULT_OF_CONSTANTS = 0.1  # no rounding of a float32 parameter leaves so much
 CUT_TRIES = 60  # pairs of values that are tried as the end of a region; a pair costs a replay
@@ -20,7 +23,6 @@ ORDERS_TRIED = 6  # axis orders for a pair: all, where three axes have one lengt
 UNSURE_STEPS = 4  # operations beyond a doubtful cut within which a surer one is preferred
 SPLITS_TRIED = 60  # of a region into one operation and the rest, at all depths: they explode
 MISMATCHES_IN_A_ROW = 8  # what comes after them may be as many again
-RECONVERGED = 16 * U32  # what rounded constants leave between values that reconverge
 STEPS_TO_RECONVERGE = 40  # operations within which a substituted value must lead to a match
 ENCLOSURE_ENDS = 5  # later values at which an enlarged region may end
 ENCLOSURE_STEPS = 40  # operations of an enlarged region: no explanation needs more
@@ -32,9 +34,6 @@ LINKED_STEPS = 16  # operations between inputs of one side and inputs of the oth
 RUNS_KEPT = 16  # replays of a region, as causes ask for the same ones again
 WIDE_INPUTS = 4.0  # standard deviation of inputs at which every activation saturates
 CONSTANTS_OF_A_CAUSE = 8 * U32  # a few constants baked in float32
-LEFT_BY_A_CAUSE = 0.01  # of a difference, which an explanation may leave
-LEFT_BY_A_FIX = 0.01  # of the difference, which a fix may leave
-SAME_AFTER_A_FIX = 16 * U32  # what constants rounded to float32 leave of values that agree
 SENSITIVE = 4.0  # times what one float32 rounding of the substituted value changes
 EXPLAINED_AT_A_SITE = 3  # divergences at one pair of sites that are each explained
 RUNS_TO_EXPLAIN = 96  # of a region, as measured: generated inputs, predictions, the proof
@@ -45,7 +44,6 @@ INDEPENDENT_INPUTS = 3  # of a rank test, each with a false-alarm rate of 1 / 20
 BY_THE_HOST = 2.0**-10  # what rounding may leave in a value that the host computed
 WITHOUT_FLOAT64 = 2.0**-15  # larger rounding would hide what a port gets wrong
 FAR_PARAMETER = 256  # roundings of the largest value: no sum of a few roundings is so large
-LEFT_WITH_PARAMETERS = 0.01  # of the difference, once the reference's parameters are substituted
 STANDS_OUT = 8.0  # times what rounding explains on stress inputs
 VISIBLE_UNDER_STRESS = 1e-6  # constants in float32 leave less
 STRESS_STEPS = 16  # inputs between the user's and the extreme ones
@@ -58,7 +56,6 @@ WITHIN_ROUNDING = 3.0  # times what inputs and constants account for; correct pa
 
 # --- outputs --------------------------------------------------------------------------------------
 SEEN_IN_OUTPUTS = 1e-6  # constants in float32 leave less of an output
-SAME_SHAPES_APART = 16 * U32  # constants rounded to float32 may stand in either model
 REDUCED_AXES = 5  # with more there are too many ways to reduce
 SAME_NAME_NEAR = 1e-3  # outputs that belong together, but for chaotic models
 REORDERED_OUTPUTS = 16  # of more outputs no other order is tried
@@ -92,15 +89,10 @@ LOST_BESIDE_FLOAT64 = 2.0**-12  # what float32 may lose beside a model that comp
 TIES = 16.0 * U32  # a whole number that so many units do not change was no tie
 WHOLE_NUMBERS = 2.0**23  # float32 has no digits behind the point from here on
 STEPS_MOVED = 4.0  # times the steps that roundings change a whole number by
-TIMES_MOVED_LIST = 64.0  # as TIMES_MOVED, where a list is as long in each run
-OWN_ROUNDING_LIST = 8.0 * U32  # of an element itself
-LOST_NEAR_ONE = 64 * U32  # of numbers about 1, whose difference is small
-AGREE_IN_FLOAT64 = 16 * U32  # what rounded constants leave
+LOST_NEAR_ONE = 64 * U32  # of values about 1, whose difference is small
 LOST_OF_LARGE = 2.0**-14  # smaller outputs have a scale of their own
-LEFT_IN_FLOAT64 = 0.01  # of the difference, where low precision is the reason
 TF32_BITS = np.uint32(0xFFFFE000)  # those of a float32 that TensorFloat-32 keeps
 SHOWS_LOW_PRECISION = 2.0**-13  # of the outputs
-ROUNDED_AS_FLOAT32 = 16 * U32  # of the outputs: float32 leaves as much
 SAME_MASK = 16 * U32  # a mask's constant, written twice
 
 # --- values that a program holds or prints --------------------------------------------------------
@@ -134,7 +126,6 @@ OTHER_SAMPLES = 2  # that stand for a single one
 SAMPLE_STEP = 0.03  # of its size, by which they differ from it at most
 MOVED_SAMPLES = 8  # that are changed, one after the other, to see where each has gone
 SAMPLE_NUDGE = 1e-6  # so little that what is sorted by value stays in order
-DOUBTED_SAME = 16 * U32  # values that agree but for rounded constants
 DOUBTED_OTHER = 1e-3  # between outputs: no rounding
 DOUBTED_CLOSE = 1e-3  # nearer outputs of plain runs may be equal but for rounding
 
@@ -158,15 +149,15 @@ WIDEST_WINDOW = 65  # of channels
 FITS_FORMULA = 1e-6  # constants may be baked in float32
 
 # --- random draws ---------------------------------------------------------------------------------
+RUNS_DIFFER = 1e-3  # by this of their size: rounding leaves less between runs on other samples
 CHANCE_TURNS = 16  # runs of each model, each on other samples
-CHANCE_APART = 1e-3  # of their size; rounding differs by less
 DENSITY_SAMPLES = 8  # fewer show no density
 NEARLY_ONE_LAW = 1e-3  # by which noises of nearly one distribution differ
 PROBABILITY_OFF = 2e-6  # by which the distributions of two noises may differ
 NOISE_VALUES = 16  # at most, that noise is substituted for
 NOISE_PLACES = 17  # probabilities at which elements are compared
 LEAST_PROBABILITY = 0.01  # of them
-NOISE_APART = 1e-6  # of an element's spread: no rounding of constants leaves as much
+NOISE_DIFFERS = 1e-6  # of an element's spread: no rounding of constants leaves as much
 KERNEL_SAMPLES = 1000  # of a kernel in a turn: the least and the largest are its ends
 KERNEL_SAMPLES_VALUES = 1_000_000  # that these make in all
 RERUN_KERNELS = 8.0  # times rounding: where an array lies in memory may change how a kernel rounds
@@ -182,7 +173,6 @@ GRAPH_ELEMENTS = 16_384  # of an output; of a larger one a part is taken
 GRAPH_SINGLE_ELEMENTS = 32  # of an output that are compared by themselves
 GRAPH_PRODUCTS = 16  # outputs of which each is multiplied by each
 GRAPH_ERROR_RATE = 1e-6  # of a comparison of graphs that are right
-GRAPH_APART = 1e-3  # of their size; rounding differs by less
 REDRAWS = 6  # turns at least, where they cost little
 REDRAWN_DECISIONS = 1000  # a difference in 0.5% of them is seen in 99.3% of comparisons
 MOST_REDRAWS = 1000  # turns

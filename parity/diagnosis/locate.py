@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from parity import budget
-from parity.diagnosis.cut_search import CutSearch
-from parity.diagnosis.near_matches import mismatch_of_near, near_pairs
+from parity.diagnosis.cut_search import CutSearch, reconverges_later
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import Mismatch, OutputPair, Scene
 from parity.matching.limits import SAME
-from parity.matching.match import Match
+from parity.matching.match import Match, Pair
 from parity.numerics.difference import residual
+from parity.tape import Replay
 
 
 def locate(
@@ -50,12 +50,7 @@ def locate(
 
 
 class _Located:
-    """The places as they are found.
-
-    Attributes:
-        found: the match in which all of them are repaired.
-        mismatches: the places.
-    """
+    """The places as they are found, with the match in which all of them are repaired."""
 
     def __init__(self, found: Match) -> None:
         self.found = found
@@ -73,11 +68,11 @@ class _Located:
             if pair.name not in self._given_up
             and pair.candidate not in found.injected
             and not output_matches(found, pair)
-            and not _same_numbers(found, pair)
+            and not _same_values(found, pair)
         ]
 
     def find(self, outputs: Sequence[OutputPair], reached: Callable[[int, float], None]) -> None:
-        """Finds the places from which outputs part."""
+        """Finds the places from which outputs diverge."""
         while differing := self.differing(outputs):
             scene = Scene(self.found, differing)
             step = CutSearch(scene).first_mismatch()
@@ -96,7 +91,7 @@ class _Located:
 
     def find_near(self, outputs: Sequence[OutputPair]) -> None:
         """Finds small differences: last, when no larger difference contributes to them."""
-        near = near_pairs(self.found, outputs)
+        near = _near_pairs(self.found, outputs)
         scene = Scene(self.found, [])
         while near:
             pair = near.pop(0)
@@ -107,16 +102,79 @@ class _Located:
             self.mismatches.append(mismatch)
             if repaired is not self.found:
                 self.found = repaired
-                near = near_pairs(self.found, outputs)
+                near = _near_pairs(self.found, outputs)
                 scene = Scene(self.found, [])
 
 
-def _same_numbers(found: Match, pair: OutputPair) -> bool:
+def _near_pairs(found: Match, outputs: Sequence[OutputPair]) -> list[Pair]:
+    """Pairs that are close but not equal, among what the outputs depend on, in their order."""
+    tape = found.side.tape
+    needed = tape.graph.ancestors([pair.candidate for pair in outputs])
+    near = [
+        pair
+        for pair in found.pairs.values()
+        if not pair.same and tape.values[pair.candidate].op in needed
+        if pair.candidate not in found.injected and found.side.informative(pair.candidate)
+    ]
+    near = _without_look_alikes(found, near)
+    return sorted(near, key=lambda pair: tape.values[pair.candidate].op)
+
+
+def mismatch_of_near(scene: Scene, pair: Pair) -> tuple[Mismatch, Match]:
+    """What makes a pair differ a little; looked into further if rounding does not explain it.
+
+    Args:
+        scene: of the match, for no outputs: one for all pairs of it, since making it takes as long
+            as the program is.
+
+    Returns:
+        The mismatch; and the match, which is another one where a larger difference was repaired.
+    """
+    found = scene.found
+    ends = pair.reference, pair.candidate
+    regions = scene.regions(*ends)
+    reconverges = reconverges_later(found, pair.candidate)  # near values go on as the reference's
+    mismatch = scene.mismatch(regions, ends, pair.order, pair.residual, reconverges)
+    if pair.residual > mismatch.explained and min(region.computing for region in regions) > 1:
+        step = CutSearch(Scene(found, [OutputPair("", *ends)])).first_mismatch()
+        if step is not None and step[0].residual > step[0].explained:
+            return step
+    return mismatch, found
+
+
+def _without_look_alikes(found: Match, near: Sequence[Pair]) -> list[Pair]:
+    """Near pairs, but those after which the candidate itself comes closer to the same value.
+
+    Such a one is on the way there, as the minimum is of a clip that is two operations.
+    """
+    if not near:
+        return []
+    alike: dict[object, list[Pair]] = {}  # by the reference's values, which copies share
+    for pair in found.pairs.values():
+        alike.setdefault(found.reference.print(pair.reference), []).append(pair)
+    own: Replay | None = None
+
+    def distance(one: Pair) -> float:
+        nonlocal own
+        if own is None:  # in the match what is near was put right before it went on
+            own = found.side.tape.replay("float64", found.draws)
+        reference = one.order.apply(found.reference.array(one.reference))
+        return residual(reference, own.array(one.candidate))
+
+    kept = []
+    for pair in near:
+        after = found.side.tape.graph.descendants(pair.candidate)
+        others = alike[found.reference.print(pair.reference)]
+        others = [one for one in others if one.candidate in after]
+        if not any(distance(one) < 0.5 * pair.residual for one in others):
+            kept.append(pair)
+    return kept
+
+
+def _same_values(found: Match, pair: OutputPair) -> bool:
     """Whether an output is the reference's but for its shape: that has no place."""
-    reference, candidate = found.reference.array(pair.reference), found.side.array(pair.candidate)
-    return (
-        reference.size == candidate.size and residual(reference.ravel(), candidate.ravel()) <= SAME
-    )
+    a, b = found.reference.array(pair.reference).ravel(), found.side.array(pair.candidate).ravel()
+    return a.size == b.size and residual(a, b) <= SAME
 
 
 def _share_before(mismatch: Mismatch) -> float:

@@ -39,7 +39,8 @@ def lost_in_float32_alone(matched: Match, compared: Sequence[ComparedOutput]) ->
         gap = np.abs(one.ran[0].astype(np.float64) - one.ran[1])
         largest = float(np.abs(a[np.isfinite(a)]).max(initial=0.0))
         small = bool((gap <= limits.LOST_NEAR_ONE * max(1.0, largest)).all())
-        if largest >= limits.LOST_OF_LARGE and small and by_column(a, b) <= limits.AGREE_IN_FLOAT64:
+        agree = by_column(a, b) <= limits.ROUNDED_CONSTANTS
+        if largest >= limits.LOST_OF_LARGE and small and agree:
             found.add(one.name)
     return found
 

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from parity.diagnosis import limits
-from parity.diagnosis.half_precision import NARROW, rounded_alone, told_of
 from parity.diagnosis.region import OutputPair
 from parity.errors import ReplayError
 from parity.findings import Cause, Divergence, Note
@@ -24,27 +23,28 @@ from parity.numerics.difference import residual
 from parity.numerics.limits import UNITS
 from parity.tape import Array, Op, Replay, Site, Tape, Value
 
+_NARROW = ("float16", "bfloat16", "float8", "complex32")  # beginnings of the names of such formats
 _FLOAT8, _TF32 = 2.0**-4, 2.0**-11  # units roundoff
 
 
 def low_precision_divergences(repaired: Match) -> list[Divergence]:
     """The first operation in half precision of a model that does not say so."""
-    tape, op = _undeclared(repaired)
-    if tape is None or op is None or not _is_seen(repaired):
+    found = _undeclared(repaired)
+    if found is None or not _is_seen(repaired):
         return []
-    other = _counterpart(repaired, tape, op)
-    ours, theirs = (op.site, other) if tape is repaired.reference.tape else (other, op.site)
+    tape, op = found
+    reference, candidate = _sites(repaired, tape, op)
     effect = _effect(repaired)
-    dtype = " and ".join(sorted(_formats(repaired, tape)))
-    return [
-        Divergence(
-            reference=ours,
-            candidate=theirs,
-            residual=effect,
-            detail=told_of(tape, op, dtype, effect),
-            cause=_cause(repaired, effect, tape, op),
-        )
-    ]
+    dtypes = _dtypes(repaired, tape)
+    done = f"computes in {dtypes} from here on"
+    if not _computes_in_narrow(tape):
+        done = f"rounds {_source(tape, op)} to {dtypes}"
+    detail = (
+        f"{tape.model} {done}, the other model does not; in float64 they agree, as they ran their "
+        f"outputs differ by {effect:.1e} of their size"
+    )
+    cause = _cause(repaired, effect, tape, op)
+    return [Divergence(reference, candidate, residual=effect, detail=detail, cause=cause)]
 
 
 def low_precision_doubts(repaired: Match) -> list[str]:
@@ -52,35 +52,42 @@ def low_precision_doubts(repaired: Match) -> list[str]:
 
     And where both models compute in a format, and one of them in more places than the other.
     """
-    tape, op = _undeclared(repaired)
-    if tape is None and _is_seen(repaired):
-        return [_elsewhere(*one) for one in _one_sided(repaired)]
-    if tape is None or op is None or _is_seen(repaired):
+    if _odd_one(repaired) is None:
+        return [_elsewhere(*one) for one in _one_sided(repaired)] if _is_seen(repaired) else []
+    found = _undeclared(repaired)
+    if found is None or _is_seen(repaired):
         return []
-    dtype = " and ".join(sorted(_formats(repaired, tape)))
+    tape, op = found
     return [
-        f"{tape.model} computes in {dtype} from {op.site.described} on, the other model does not. "
-        "No output shows it on these inputs; on others it may: compare on more of them"
+        f"{tape.model} computes in {_dtypes(repaired, tape)} from {op.site.described} on, the "
+        "other model does not. No output shows it on these inputs; on others it may: compare on "
+        "more of them"
     ]
 
 
-def _one_sided(repaired: Match) -> Iterator[tuple[Tape, Op]]:
-    """Where a model that declares no narrow format rounds what the other one does not; the first.
+def low_precision_notes(repaired: Match) -> list[Note]:
+    """A model that is in half precision throughout, or in TF32, against one that is not."""
+    tape = _odd_one(repaired)
+    if tape is None:
+        return _rounded_inside(repaired)
+    if not _declared_unit(tape):
+        return []
+    sites = _sites(repaired, tape, _first(repaired, tape))
+    detail = f"{tape.model} is in {_dtypes(repaired, tape)}; in float64 the models agree"
+    return [Note("low-precision", *sites, _effect(repaired), detail)]
 
-    So where both of them use the same formats.
-    """
-    ours, theirs = repaired.reference.tape, repaired.side.tape
-    partner = {one.reference: one.candidate for one in repaired.pairs.values()}
-    back = {one.candidate: one.reference for one in repaired.pairs.values()}
-    for tape, other, pairs in ((ours, theirs, partner), (theirs, ours, back)):
-        unit = _declared_unit(tape)
+
+def _one_sided(repaired: Match) -> Iterator[tuple[Tape, Op]]:
+    """Where models that use the same formats, undeclared, first round what the other does not."""
+    for tape in repaired.tapes:
+        unit, (other, partners) = _declared_unit(tape), _other_side(repaired, tape)
         for op in tape.ops:
             if op.index not in tape.used or not _rounds(repaired, tape, op):
                 continue
-            wide = [value for value in op.outputs if value in pairs]
             if any(
-                _unit(other.values[pairs[value]].dtype) < _unit(tape.values[value].dtype) > unit
-                for value in wide
+                _unit(other.values[partners[value]].dtype) < _unit(tape.values[value].dtype) > unit
+                for value in op.outputs
+                if value in partners
             ):
                 yield tape, op
                 return
@@ -95,67 +102,27 @@ def _elsewhere(tape: Tape, op: Op) -> str:
     )
 
 
-def _undeclared(repaired: Match) -> tuple[Tape | None, Op | None]:
+def _undeclared(repaired: Match) -> tuple[Tape, Op] | None:
     """The model that computes in half precision and does not say so, and where it first does."""
     tape = _odd_one(repaired)
-    if tape is None:
-        return None, None
-    return tape, _first(repaired, tape, _declared_unit(tape))
+    op = None if tape is None else _first(repaired, tape, _declared_unit(tape))
+    return None if tape is None or op is None else (tape, op)
 
 
 def _is_seen(repaired: Match) -> bool:
     """Whether some output differs, as the models ran, by more than float32 rounding."""
-    reference, candidate = repaired.reference.tape, repaired.side.tape
-    if reference.outputs.keys() != candidate.outputs.keys():
+    shared = list(_shared_outputs(repaired))
+    if any(len(tape.outputs) > len(shared) for tape in repaired.tapes):
         return True
-    for name, value in reference.outputs.items():
-        a = reference.adapter.to_numpy(reference.recorded[value])
-        b = candidate.adapter.to_numpy(candidate.recorded[candidate.outputs[name]])
-        if a.shape != b.shape:
-            return True
-        if a.dtype.kind == b.dtype.kind == "f":
-            if (
-                not residual(a.astype(np.float64), b.astype(np.float64))
-                <= limits.ROUNDED_AS_FLOAT32
-            ):
-                return True
-        elif not np.array_equal(a, b):
-            return True
-    return False
+    return not _effect(repaired) <= limits.ROUNDED_CONSTANTS or any(
+        not np.array_equal(a, b) for a, b in _as_ran(repaired) if not _are_float(a, b)
+    )
 
 
-def low_precision_notes(repaired: Match) -> list[Note]:
-    """A model that is in half precision throughout, or in TF32, against one that is not."""
-    tape = _odd_one(repaired)
-    if tape is None:
-        return _rounded_inside(repaired)
-    if not _declared_unit(tape):
-        return []
-    op = _first(repaired, tape)
-    site = op.site if op else Site("model", "")
-    other = _counterpart(repaired, tape, op) if op else Site("model", "")
-    reference, candidate = (site, other) if tape is repaired.reference.tape else (other, site)
-    dtype = " and ".join(sorted(_formats(repaired, tape)))
-    return [
-        Note(
-            "low-precision",
-            reference,
-            candidate,
-            _effect(repaired),
-            f"{tape.model} is in {dtype}; in float64 the models agree",
-        )
-    ]
-
-
-def in_half_precision(repaired: Match, pair: OutputPair) -> bool:
-    """Whether one of the models, or both, computes an output in a narrow format somewhere."""
-    return bool(_formats_behind(repaired, pair))
-
-
-def in_the_same_formats(repaired: Match, pair: OutputPair) -> bool:
-    """Whether both models compute an output in narrow formats somewhere, and in the same."""
-    reference = _formats(repaired, repaired.reference.tape, [pair.reference])
-    return bool(reference) and reference == _formats(repaired, repaired.side.tape, [pair.candidate])
+def narrow_formats(repaired: Match, pair: OutputPair) -> list[set[str]]:
+    """The narrow formats in which either model computes an output somewhere."""
+    sides = zip(repaired.tapes, pair.values, strict=True)
+    return [_formats(repaired, tape, [end]) for tape, end in sides]
 
 
 def loosened(repaired: Match, pairs: Sequence[OutputPair], noted: bool) -> dict[str, float]:
@@ -167,39 +134,27 @@ def loosened(repaired: Match, pairs: Sequence[OutputPair], noted: bool) -> dict[
     """
     hidden = noted and _odd_one(repaired) is None
     return {
-        pair.name: coarsest_unit(repaired, pair)
+        pair.name: max(map(_unit, formats), default=_TF32)
         for pair in pairs
-        if hidden or in_half_precision(repaired, pair)
+        if (formats := set.union(*narrow_formats(repaired, pair))) or hidden
     }
 
 
-def coarsest_unit(repaired: Match, pair: OutputPair) -> float:
-    """The unit roundoff of the narrowest format in which one of the models computes an output."""
-    return max(map(_unit, _formats_behind(repaired, pair)), default=_TF32)
-
-
-def _formats_behind(repaired: Match, pair: OutputPair) -> set[str]:
-    sides = (repaired.reference.tape, pair.reference), (repaired.side.tape, pair.candidate)
-    return {name for tape, end in sides for name in _formats(repaired, tape, [end])}
-
-
 def _rounded_inside(repaired: Match) -> list[Note]:
-    """Kernels that round their inputs to TF32, where outputs are as far apart as that leaves."""
+    """Kernels that round their inputs to TF32, where outputs differ by as much as that leaves."""
     effect = _effect(repaired)
     if not limits.SHOWS_LOW_PRECISION <= effect < np.inf:
         return []
     notes = []
-    for tape in (repaired.reference.tape, repaired.side.tape):
+    for tape in repaired.tapes:
         op = next((op for op in tape.ops if not op.static and _is_tf32(tape, op)), None)
-        if op is None:
-            continue
-        other = _counterpart(repaired, tape, op)
-        sites = (op.site, other) if tape is repaired.reference.tape else (other, op.site)
-        detail = (
-            f"{tape.model} multiplies in TF32 from here on, which keeps 10 bits of each "
-            "number; in float64 the models agree. `parity doctor` shows the switches"
-        )
-        notes.append(Note("low-precision", *sites, effect, detail))
+        if op is not None:
+            detail = (
+                f"{tape.model} multiplies in TF32 from here on, which keeps 10 bits of each "
+                "number; in float64 the models agree. `parity doctor` shows the switches"
+            )
+            sites = _sites(repaired, tape, op)
+            notes.append(Note("low-precision", *sites, effect, detail))
     return notes
 
 
@@ -208,14 +163,15 @@ def _is_tf32(tape: Tape, op: Op) -> bool:
     single = [value for value in op.inputs if tape.values[value].dtype == "float32"]
     if op.role != "compute" or not single or tape.values[op.outputs[0]].dtype != "float32":
         return False
-    recorded = Replay(tape, None, dict(tape.recorded))
-    given = recorded.array(op.outputs[0])
+    recorded = {value: tape.recorded_array(value) for value in single}
+    given = tape.recorded_array(op.outputs[0])
     try:
-        apart = _off(tape, op, {v: recorded.array(v).astype(np.float64) for v in single}, given)
-        if not limits.SHOWS_LOW_PRECISION / 4 <= apart < np.inf:
+        own = {value: array.astype(np.float64) for value, array in recorded.items()}
+        off = _off(tape, op, own, given)
+        if not limits.SHOWS_LOW_PRECISION / 4 <= off < np.inf:
             return False
-        rounded = {value: to_tf32(recorded.array(value)) for value in single}
-        return _off(tape, op, rounded, given) < apart / 16
+        rounded = {value: to_tf32(array) for value, array in recorded.items()}
+        return _off(tape, op, rounded, given) < off / 16
     except ReplayError:  # it takes no other inputs, as a table of what it was given
         return False
 
@@ -229,7 +185,7 @@ def _off(tape: Tape, op: Op, inputs: Mapping[int, Array], given: Array) -> float
 
 
 def to_tf32(array: Array) -> Array:
-    """Float32 numbers rounded to TF32's 10 bits of mantissa, ties to even; as float64.
+    """Float32 values rounded to TF32's 10 bits of mantissa, ties to even; as float64.
 
     Source: NVIDIA, "TensorFloat-32 in the A100 GPU Accelerates AI Training, HPC" (2020).
     """
@@ -241,45 +197,70 @@ def to_tf32(array: Array) -> Array:
 
 def _cause(repaired: Match, effect: float, tape: Tape, op: Op) -> Cause | None:
     """Half precision, if the same operations agree in float64."""
-    tapes = repaired.reference.tape, repaired.side.tape
-    left = [0.0]
-    for name, value in tapes[0].outputs.items():
-        other = tapes[1].outputs.get(name)
-        if other is None or tapes[0].values[value].shape != tapes[1].values[other].shape:
-            continue
-        left.append(residual(repaired.reference.array(value), repaired.side.array(other)))
-    if not max(left) < limits.LEFT_IN_FLOAT64 * effect:
+    exact = (
+        residual(repaired.reference.array(a), repaired.side.array(b))
+        for a, b in _shared_outputs(repaired)
+    )
+    left = max(exact, default=0.0)
+    if not left < limits.LEFT * effect:
         return None
-    formats = [sorted(_formats(repaired, tape)) or ["float32"] for tape in tapes]
-    ours, theirs = (" and ".join(names) for names in formats)
+    reference, candidate = (_dtypes(repaired, one) or "float32" for one in repaired.tapes)
+    dtype = tape.values[op.outputs[0]].dtype
+    if _computes_in_narrow(tape):
+        summary = f"computes in {candidate}, the reference in {reference}"
+    elif tape is repaired.side.tape:
+        summary = f"{_source(tape, op)} is rounded to {dtype}, the reference's is not"
+    else:
+        summary = f"{_source(tape, op)} is not rounded, the reference rounds it to {dtype}"
     return Cause(
         kind="low-precision",
-        summary=rounded_alone(tape, op, tape is repaired.side.tape)
-        or f"computes in {theirs}, the reference in {ours}",
-        parameters={"dtype": (ours, theirs)},
+        summary=summary,
+        parameters={"dtype": (reference, candidate)},
         confirmed=True,
         residual_before=effect,
-        residual_after=max(left),
+        residual_after=left,
         inputs=1,
         evidence=("run in float64, the same operations agree",),
     )
 
 
+def _computes_in_narrow(tape: Tape) -> bool:
+    """Whether something is computed in a narrow format, and not only cast to it."""
+    return any(
+        _is_narrow(tape, value)
+        for index in tape.used
+        if tape.ops[index].role == "compute"
+        for value in tape.ops[index].outputs
+    )
+
+
+def _source(tape: Tape, op: Op) -> str:
+    """What an operation rounds."""
+    if not op.inputs:
+        return f"the result of {op.kind}"  # which is drawn in it, or made of nothing
+    value = tape.before_moves(op.inputs[0])
+    maker = tape.producer(value)
+    if maker is not None:
+        return f"the result of {maker.kind}"
+    leaf = tape.values[value]
+    return leaf.name or f"a {leaf.kind} of {leaf.shape}"
+
+
 def _odd_one(repaired: Match) -> Tape | None:
     """The tape that computes in a half precision that the other does not use."""
-    reference, candidate = repaired.reference.tape, repaired.side.tape
-    formats = _formats(repaired, reference), _formats(repaired, candidate)
-    if formats[0] == formats[1]:
+    reference, candidate = (_formats(repaired, tape) for tape in repaired.tapes)
+    if reference == candidate:
         return None
-    return candidate if formats[1] - formats[0] else reference
+    return repaired.tapes[bool(candidate - reference)]
+
+
+def _dtypes(repaired: Match, tape: Tape) -> str:
+    """The narrow formats of a model, in words."""
+    return " and ".join(sorted(_formats(repaired, tape)))
 
 
 def _formats(repaired: Match, tape: Tape, ends: Sequence[int] = ()) -> set[str]:
-    """The narrow formats that something is rounded to on the way to an output, weights too.
-
-    Args:
-        ends: the outputs in question; default all.
-    """
+    """The narrow formats that values are rounded to on the way to some outputs, or to all."""
     return {
         tape.values[value].dtype
         for index in (tape.graph.ancestors(ends) if ends else tape.used)
@@ -290,11 +271,7 @@ def _formats(repaired: Match, tape: Tape, ends: Sequence[int] = ()) -> set[str]:
 
 
 def _rounds(repaired: Match, tape: Tape, op: Op) -> bool:
-    """Whether an operation rounds to a narrow format.
-
-    Not one that only moves what is narrow, nor one that gives what the format holds: a mask of 0
-    and 1, a small whole number.
-    """
+    """Whether an operation rounds to a narrow format: no move, nor what the format can hold."""
     narrow = [value for value in op.outputs if _is_narrow(tape, value)]
     if not narrow or all(_is_exact(repaired, tape, value) for value in narrow):
         return False
@@ -307,12 +284,12 @@ def _is_exact(repaired: Match, tape: Tape, value: int) -> bool:
     run = repaired.reference.run if tape is repaired.reference.tape else repaired.side.run
     if value not in run:
         return False
-    recorded = tape.adapter.to_numpy(tape.recorded[value])
-    return np.array_equal(recorded.astype(np.float64), run.array(value), equal_nan=True)
+    recorded = tape.recorded_array(value).astype(np.float64)
+    return np.array_equal(recorded, run.array(value), equal_nan=True)
 
 
 def _is_narrow(tape: Tape, value: int) -> bool:
-    return tape.values[value].dtype.startswith(NARROW)
+    return tape.values[value].dtype.startswith(_NARROW)
 
 
 def _declared_unit(tape: Tape) -> float:
@@ -343,13 +320,13 @@ def _declared_unit(tape: Tape) -> float:
 
 def _are_mostly_narrow(values: Sequence[Value]) -> bool:
     floats = [one for one in values if "float" in one.dtype or "complex" in one.dtype]
-    narrow = sum(one.size for one in floats if one.dtype.startswith(NARROW))
+    narrow = sum(one.size for one in floats if one.dtype.startswith(_NARROW))
     return 2 * narrow > sum(one.size for one in floats)
 
 
 def _unit(dtype: str) -> float:
     """The unit roundoff of a narrow format; 0 of any other."""
-    if not dtype.startswith(NARROW):
+    if not dtype.startswith(_NARROW):
         return 0.0
     return UNITS["float16"] if dtype == "complex32" else UNITS.get(dtype, _FLOAT8)
 
@@ -364,31 +341,48 @@ def _first(repaired: Match, tape: Tape, declared: float = 0.0) -> Op | None:
     return None
 
 
-def _counterpart(repaired: Match, tape: Tape, op: Op) -> Site:
-    """Where the other model has the inputs of the operation, or its outputs."""
-    by_reference = repaired.by_reference
-    for value in (*op.outputs, *op.inputs):
-        if tape is repaired.reference.tape:
-            pair = by_reference.get(value)
-            producer = repaired.side.tape.producer(pair.candidate) if pair else None
-        else:
-            pair = repaired.pairs.get(value)
-            producer = repaired.reference.tape.producer(pair.reference) if pair else None
-        if producer is not None:
-            return producer.site
-    return Site("input", "")
+def _sites(repaired: Match, tape: Tape, op: Op | None) -> tuple[Site, Site]:
+    """Where an operation is, and where the other model has its outputs or its inputs."""
+    site = other = Site("model", "")
+    if op is not None:
+        site, other = op.site, Site("input", "")
+        other_tape, partners = _other_side(repaired, tape)
+        for value in (*op.outputs, *op.inputs):
+            producer = other_tape.producer(partners[value]) if value in partners else None
+            if producer is not None:
+                other = producer.site
+                break
+    return (site, other) if tape is repaired.reference.tape else (other, site)
+
+
+def _other_side(repaired: Match, tape: Tape) -> tuple[Tape, dict[int, int]]:
+    """The other model's tape, and its partners of the values of one."""
+    pairs = repaired.pairs.values()
+    if tape is repaired.reference.tape:
+        return repaired.side.tape, {one.reference: one.candidate for one in pairs}
+    return repaired.reference.tape, {one.candidate: one.reference for one in pairs}
 
 
 def _effect(repaired: Match) -> float:
     """The largest relative difference of the outputs as the models ran."""
-    reference, candidate = repaired.reference.tape, repaired.side.tape
-    found = [0.0]
+    ran = ((a.astype("f8"), b.astype("f8")) for a, b in _as_ran(repaired) if _are_float(a, b))
+    return max((residual(a, b) for a, b in ran), default=0.0)
+
+
+def _shared_outputs(repaired: Match) -> Iterator[tuple[int, int]]:
+    """The outputs of one name and one shape in both models."""
+    reference, candidate = repaired.tapes
     for name, value in reference.outputs.items():
         other = candidate.outputs.get(name)
-        if other is None or reference.values[value].shape != candidate.values[other].shape:
-            continue
-        a = reference.adapter.to_numpy(reference.recorded[value])
-        b = candidate.adapter.to_numpy(candidate.recorded[other])
-        if a.dtype.kind == "f" and b.dtype.kind == "f":
-            found.append(residual(a.astype("float64"), b.astype("float64")))
-    return max(found)
+        if other is not None and reference.values[value].shape == candidate.values[other].shape:
+            yield value, other
+
+
+def _as_ran(repaired: Match) -> Iterator[tuple[Array, Array]]:
+    reference, candidate = repaired.tapes
+    for a, b in _shared_outputs(repaired):
+        yield reference.recorded_array(a), candidate.recorded_array(b)
+
+
+def _are_float(a: Array, b: Array) -> bool:
+    return a.dtype.kind == b.dtype.kind == "f"

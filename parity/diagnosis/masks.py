@@ -13,21 +13,21 @@ import numpy as np
 from parity.diagnosis import limits
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replay_check import PlainRun, as_ran
+from parity.diagnosis.replay_check import PlainRuns, as_ran
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.limits import SENTINEL, SENTINEL_SPREAD
 from parity.numerics.rounding_noise import hidden, masks_are_constant
-from parity.tape import Array, Replay
+from parity.tape import Array, Tape
 
 
 def are_masks(matched: Match, pair: OutputPair, reference: Array, candidate: Array) -> bool:
     """Whether what looks like a mask's constants is constant, where the two models' differ."""
-    given: tuple[Mapping[int, Array], ...] = {}, {**matched.inputs, **matched.draws}
-    apart = _apart(reference, candidate)
-    tapes, values = (matched.reference.tape, matched.side.tape), (pair.reference, pair.candidate)
-    for array, tape, value, fed in zip((reference, candidate), tapes, values, given, strict=True):
-        if (hidden(array) & apart).any():
+    given: tuple[Mapping[int, Array], ...] = {}, matched.given
+    differ = _differ(reference, candidate)
+    sides = zip((reference, candidate), matched.tapes, pair.values, given, strict=True)
+    for array, tape, value, fed in sides:
+        if (hidden(array) & differ).any():
             try:
                 if not masks_are_constant(tape, value, fed):
                     return False
@@ -36,37 +36,32 @@ def are_masks(matched: Match, pair: OutputPair, reference: Array, candidate: Arr
     return True
 
 
-def unwritten_masks(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
-) -> list[str]:
+def unwritten_masks(matched: Match, pairs: Sequence[OutputPair], plain: PlainRuns) -> list[str]:
     """Outputs that differ in what may be a mask's constant or a number; what is said of each.
 
     A mask's constant is one number that somebody wrote down, or that plus a logit. What a model
     computes may be as constant: three times a penalty, or whole shares at whole prices.
     """
     ran = as_ran(plain[0], {}), as_ran(plain[1], matched.draws)
-    tapes = [one.tape for one in plain]
-    names = [{value: name for name, value in tape.outputs.items()} for tape in tapes]
     found = []
     for pair in pairs:
-        reference = ran[0][names[0][pair.reference]]
-        candidate = in_reference_layout(matched, pair, ran[1][names[1][pair.candidate]])
+        name, other = pair.names
+        reference, candidate = ran[0][name], in_reference_layout(matched, pair, ran[1][other])
         if candidate is None or candidate.shape != reference.shape:
             continue
         if not any(map(_may_be_masked, (reference, candidate))):
             continue
-        apart = _apart(reference, candidate)
-        for array, tape, value in zip(
-            (reference, candidate), tapes, (pair.reference, pair.candidate), strict=True
-        ):
-            large = hidden(array) & apart
+        differ = _differ(reference, candidate)
+        sides = zip((reference, candidate), matched.tapes, pair.values, strict=True)
+        for array, tape, value in sides:
+            large = hidden(array) & differ
             whole = large & _of_whole_rows(array)
             if not large.any():
                 continue
             if whole.any():
                 large = whole
                 why = "a mask leaves some of a row, and these fill one"
-            elif not _is_written(Replay(tape, None, tape.recorded), value):
+            elif not _is_written(tape, value):
                 why = (
                     f"{tape.model} is not seen to hold this one as masks are written (a power of "
                     "ten or of two, the lowest of a dtype)"
@@ -95,7 +90,7 @@ def _of_whole_rows(array: Array) -> Array:
     return np.broadcast_to(hidden(array).all(-1, keepdims=True), array.shape)
 
 
-def _apart(reference: Array, candidate: Array) -> Array:
+def _differ(reference: Array, candidate: Array) -> Array:
     if reference.dtype.kind != "f" or candidate.dtype.kind != "f":
         return np.zeros(reference.shape, bool)
     with np.errstate(invalid="ignore"):
@@ -104,13 +99,13 @@ def _apart(reference: Array, candidate: Array) -> Array:
     return found
 
 
-def _is_written(recorded: Replay, value: int) -> bool:
+def _is_written(tape: Tape, value: int) -> bool:
     """Whether a model holds a mask's constant: as a setting, or before any input is known."""
-    sizes = -recorded.array(_before_scaling(recorded, value)).astype(np.float64)
+    sizes = -tape.recorded_array(_before_scaling(tape, value)).astype(np.float64)
     large = float(sizes[np.isfinite(sizes)].max(initial=0.0))
     return any(
         size <= SENTINEL_SPREAD * large and large <= SENTINEL_SPREAD * size and _is_round(size)
-        for size in _written(recorded)
+        for size in _written(tape)
     )
 
 
@@ -123,23 +118,21 @@ def _is_round(size: float) -> bool:
     return any(abs(size - one) <= limits.SAME_MASK * one for one in (*powers, *halves))
 
 
-def _before_scaling(recorded: Replay, value: int) -> int:
+def _before_scaling(tape: Tape, value: int) -> int:
     """The first of a chain of values, each made of the last alone, that hide the same elements."""
-    tape = recorded.tape
-    places = hidden(recorded.array(value))
+    places = hidden(tape.recorded_array(value))
     while (op := tape.producer(value)) is not None:
         live = [one for one in op.inputs if tape.is_live(one)]
         if len(live) != 1 or tape.values[live[0]].shape != places.shape:
             break
-        if not np.array_equal(hidden(recorded.array(live[0])), places):
+        if not np.array_equal(hidden(tape.recorded_array(live[0])), places):
             break
         value = live[0]
     return value
 
 
-def _written(recorded: Replay) -> Iterator[float]:
-    """The sizes of all large numbers that a model holds."""
-    tape = recorded.tape
+def _written(tape: Tape) -> Iterator[float]:
+    """The sizes of all large values that a model holds."""
     for op in tape.ops:
         if op.index not in tape.baked_ops:
             settings = op.attributes.values()
@@ -147,7 +140,7 @@ def _written(recorded: Replay) -> Iterator[float]:
     for value in tape.values:
         if tape.is_live(value.id) or value.id in tape.baked_leaves:
             continue
-        array = recorded.array(value.id)
+        array = tape.recorded_array(value.id)
         if array.dtype.kind == "f":
             sizes = np.abs(array[np.isfinite(array)].astype(np.float64))
             yield from np.unique(sizes[sizes > SENTINEL]).tolist()

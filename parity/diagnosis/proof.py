@@ -7,7 +7,7 @@ to the outputs; what depends on another divergence as well cannot be, and is lef
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ from parity.diagnosis import limits
 from parity.diagnosis.case import Case
 from parity.diagnosis.explain import Explained
 from parity.diagnosis.outputs import output_matches
-from parity.diagnosis.region import Mismatch, OutputPair
+from parity.diagnosis.region import Mismatch, OutputPair, reference_values
 from parity.errors import ReplayError
 from parity.matching.limits import SAME
 from parity.matching.match import Match
@@ -60,20 +60,18 @@ class Proofs:
     @cached_property
     def draws(self) -> dict[int, Array]:
         """The reference's random draws, by the candidate's values that are their counterparts."""
-        return {**self.matched.draws, **self.repaired.draws} | {
-            one.values[1]: one.order.apply(self.matched.reference.array(one.values[0]))
-            for one in self.mismatches
-            if all(one.random) and one.values is not None and one.order is not None
-        }
+        drawn = (one for one in self.mismatches if all(one.random))
+        substituted = reference_values(self.matched, drawn)
+        return {**self.matched.draws, **self.repaired.draws, **substituted}
 
     @cached_property
     def drawn(self) -> Replay:
         """The same with the reference's random draws: others would hide what reconverges."""
         return self.tape.replay("float64", self.draws, self.own) if self.draws else self.own
 
-    def with_value(self, value: int, array: Array) -> Replay:
-        """That with an array in the place of a value; what it depends on draws no other samples."""
-        return self.tape.replay("float64", {**self.draws, value: array}, self.drawn)
+    def with_values(self, substituted: Mapping[int, Array]) -> Replay:
+        """That with arrays in the place of values; what they depend on draws no other samples."""
+        return self.tape.replay("float64", {**self.draws, **substituted}, self.drawn)
 
     def doubt(self, mismatch: Mismatch, found: Explained) -> str:
         """Why a cause that holds in its region is not confirmed; "" where it is.
@@ -96,51 +94,45 @@ class Proofs:
         if fix.shape != now.shape:
             return "the fix cannot be substituted: it has another shape"
         try:
-            wanted = case.order.apply(case.first.reference)
-            return self._unmet(
-                mismatch, case, fix.astype(now.dtype, copy=False), wanted, _share(found)
-            )
+            wanted, gap = case.order.apply(case.first.reference), case.first.gap
+            share = found.after / gap if 0 < gap < float("inf") else 0.0
+            return self._unmet(mismatch, case, fix.astype(now.dtype, copy=False), wanted, share)
         except ReplayError:
             return "the candidate does not run on with the fix alone"
 
     def _unmet(
         self, mismatch: Mismatch, case: Case, fix: Array, wanted: Array, share: float
     ) -> str:
-        """What does not reconverge with a fix in the place of the end of a case; "" if all does.
+        """What does not reconverge with a fix at the end of a case; "" if all does.
 
-        Args:
-            wanted: the reference's own value, laid out as the fix.
-            share: of the difference at the place itself that rounded constants leave.
+        There the reference has `wanted`, and rounded constants leave a `share` of the difference.
         """
         end = case.candidate.end
         scope = list(self._scope(mismatch, case))
         if not scope:
             return ""
-        fixed = self.with_value(end, fix)
-        after = [self._gap(value, fixed) for value in scope]
-        if not max(after) > SAME:
+        fixed = self.with_values({end: fix})
+        after = {value: self._gap(value, fixed) for value in scope}
+        if not max(after.values()) > SAME:
             return ""
         shows = max(self._gap(value, self.drawn) for value in scope)
-        bounds = [max(SAME, min(limits.SAME_AFTER_A_FIX, limits.LEFT_BY_A_FIX * shows))] * len(
-            scope
-        )
-        if any(not gap <= bound for gap, bound in zip(after, bounds, strict=True)):
-            moved = self.with_value(end, _rounded(fix))
-            right = self.with_value(end, wanted.astype(fix.dtype, copy=False))
-            bounds = [
-                max(
-                    bound,
-                    min(
-                        limits.SENSITIVE * _apart(fixed, moved, value), limits.LEFT_BY_A_FIX * shows
-                    ),
-                    min(limits.SENSITIVE * share, limits.LEFT_BY_A_FIX)
-                    * self._gap(value, self.drawn),
-                )
-                # no fix removes what rounding elsewhere leaves of the reference's own value
-                + min(self._gap(value, right), limits.SAME_AFTER_A_FIX)
-                for bound, value in zip(bounds, scope, strict=True)
-            ]
-        for value, gap, bound in zip(scope, after, bounds, strict=True):
+        least = max(SAME, min(limits.ROUNDED_CONSTANTS, limits.LEFT * shows))
+        left = [value for value in scope if not after[value] <= least]
+        if not left:
+            return ""
+        moved = self.with_values({end: _rounded(fix)})
+        right = self.with_values({end: wanted.astype(fix.dtype, copy=False)})
+        for value in left:
+            sensitive = limits.SENSITIVE * residual(fixed.array(value), moved.array(value))
+            of_place = min(limits.SENSITIVE * share, limits.LEFT)
+            bound = max(
+                least,
+                min(sensitive, limits.LEFT * shows),
+                of_place * self._gap(value, self.drawn),
+            )
+            # no fix removes what rounding elsewhere leaves of the reference's own value
+            bound += min(self._gap(value, right), limits.ROUNDED_CONSTANTS)
+            gap = after[value]
             if not gap <= bound:
                 return f"with the fix alone, {self._named(value)} still differs ({gap:.1e})"
         return ""
@@ -172,7 +164,7 @@ class Proofs:
     def _is_noted(self, mismatch: Mismatch) -> bool:
         """Whether a place is one of rounded constants: it hides nothing of another difference."""
         return not any(mismatch.random) and mismatch.residual <= max(
-            mismatch.explained, limits.SAME_AFTER_A_FIX
+            mismatch.explained, limits.ROUNDED_CONSTANTS
         )
 
     def _gap(self, value: int, run: Replay) -> float:
@@ -192,12 +184,6 @@ class Proofs:
         return f"the result of {op.kind}" + (f" ({where})" if where else "")
 
 
-def _share(found: Explained) -> float:
-    """What an explanation leaves of the difference at its place."""
-    gap = found.case.first.gap
-    return found.after / gap if 0 < gap < float("inf") else 0.0
-
-
 def _made_of(tape: Tape, values: set[int], cut: int) -> set[int]:
     """Values, and what is made of them by another way than through `cut`."""
     found = set(values) - {cut}
@@ -211,7 +197,3 @@ def _rounded(array: Array) -> Array:
     """Every element by one float32 rounding off, up or down."""
     signs = np.random.default_rng(0).choice([-1.0, 1.0], array.shape)
     return array * (1 + U32 * signs) if array.dtype.kind == "f" else array
-
-
-def _apart(run: Replay, other: Replay, value: int) -> float:
-    return residual(run.array(value), other.array(value))

@@ -6,8 +6,8 @@ the region in which the models differ.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from parity.budget import check
 from parity.diagnosis import limits
@@ -15,7 +15,7 @@ from parity.matching.axis_order import Order
 from parity.matching.match import Indexed, Match, Pair, pair_up_leaves
 from parity.numerics.difference import residual
 from parity.numerics.rounding import explained_by_constants
-from parity.tape import Op, Tape
+from parity.tape import Array, Op, Tape
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class DifferingLeaf:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A pair of regions at which the two models part, and the values that end them.
+    """A pair of regions at which the two models diverge, and the values that end them.
 
     Attributes:
         values: value ids in the reference and the candidate, or None where nothing reconverges
@@ -102,12 +102,23 @@ class Mismatch:
     unshared: int = 0
 
     @property
+    def regions(self) -> tuple[Region, Region]:
+        return self.reference, self.candidate
+
+    @property
     def random(self) -> tuple[bool, bool]:
         """Whether random numbers are drawn in the reference's and in the candidate's region."""
-        return (
-            any(op.role == "random" for op in self.reference.ops),
-            any(op.role == "random" for op in self.candidate.ops),
-        )
+        reference, candidate = (any(op.role == "random" for op in one.ops) for one in self.regions)
+        return reference, candidate
+
+
+def reference_values(found: Match, mismatches: Iterable[Mismatch]) -> dict[int, Array]:
+    """The reference's values at mismatches, laid out as the candidate's, by the candidate's ids."""
+    return {
+        one.values[1]: one.order.apply(found.reference.array(one.values[0]))
+        for one in mismatches
+        if one.values is not None and one.order is not None
+    }
 
 
 @dataclass(frozen=True)
@@ -134,15 +145,25 @@ class SideWalk:
     """One tape as seen from outputs that differ.
 
     Attributes:
+        ends: these outputs.
         settled: whether a value has a partner, as far as asked.
         depth: of an unsettled value the computing operations behind it.
         roots: what an unsettled value starts from: sizes and norms.
     """
 
     side: Indexed
+    ends: Sequence[int]
     settled: dict[int, bool] = field(default_factory=dict)
     depth: dict[int, int] = field(default_factory=dict)
     roots: dict[int, set[tuple[int, float]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # an output that differs is unsettled, whatever else its values may resemble
+        self.settled.update(dict.fromkeys(self.ends, False))
+
+    @property
+    def tape(self) -> Tape:
+        return self.side.tape
 
 
 class Scene:
@@ -150,16 +171,11 @@ class Scene:
 
     def __init__(self, found: Match, differing: Sequence[OutputPair]) -> None:
         self.found = found
-        self.reference = SideWalk(found.reference)
-        self.candidate = SideWalk(
-            Indexed(found.side.tape, found.side.run, found.side, found.reference.sharp)
-        )
+        side = Indexed(found.side.tape, found.side.run, found.side, found.reference.sharp)
+        self.reference = SideWalk(found.reference, [pair.reference for pair in differing])
+        self.candidate = SideWalk(side, [pair.candidate for pair in differing])
         self.partners, self._known = found.by_reference, len(found.pairs)
         self.differing = differing
-        # an output that differs is unsettled, whatever else its values may resemble
-        for pair in differing:
-            self.reference.settled[pair.reference] = False
-            self.candidate.settled[pair.candidate] = False
 
     def is_settled(self, walk: SideWalk, value: int) -> bool:
         known = walk.settled.get(value)
@@ -175,9 +191,9 @@ class Scene:
             return False
         if walk.side.informative(value):
             return True
-        # the same few numbers stand in many places: they count only where both were computed
+        # the same few values stand in many places: they count only where both were computed
         opposite = self.reference if walk is self.candidate else self.candidate
-        op = opposite.side.tape.producer(other)
+        op = opposite.tape.producer(other)
         return op is not None and not op.static
 
     def _partner(self, walk: SideWalk, value: int) -> int | None:
@@ -185,15 +201,27 @@ class Scene:
         if walk is self.candidate:
             pair = self.found.pairs.get(value)
             return pair.reference if pair else None
-        pair = self.partners.get(value)
-        return pair.candidate if pair else self._find_in_candidate(value)
+        known = self.partners.get(value)
+        if known is not None:
+            return known.candidate
+        found = self.in_candidate(value) if self.found.reference.array(value).size else None
+        return found.reference if isinstance(found, Pair) and found.same else None
 
-    def _find_in_candidate(self, value: int) -> int | None:
-        array = self.found.reference.array(value)
-        if not array.size:
-            return None
-        partner = self.candidate.side.partner(array, self.found.reference.print(value))
-        return partner.reference if isinstance(partner, Pair) and partner.same else None
+    def in_candidate(self, value: int) -> Pair | int | None:
+        """The partner of a value of the reference among all of the candidate's."""
+        reference = self.found.reference
+        return self.candidate.side.partner(reference.array(value), reference.print(value))
+
+    def _arranged(self, walk: SideWalk, value: int) -> int | None:
+        """The value of the other side that a value arranges as no order of axes does."""
+        if walk is self.candidate:
+            return self.found.arranged.get(value)
+        found = self.in_candidate(value)
+        return found if isinstance(found, int) else None
+
+    def own_regions(self, a: int, b: int) -> tuple[Region, Region]:
+        """What lies on either side between a value and those behind it that have a partner."""
+        return self.region(self.reference, a), self.region(self.candidate, b)
 
     def regions(self, a: int, b: int, itself: bool = True) -> tuple[Region, Region]:
         """What lies between two values and those behind them that have a partner.
@@ -216,7 +244,7 @@ class Scene:
             itself: whether to go on from `values` that have a partner.
             besides: values of the other side whose partners do not end the region.
         """
-        tape = walk.side.tape
+        tape = walk.tape
         inside: set[int] = set()
         makers = [op for value in values if (op := tape.producer(value)) is not None]
         static = itself or all(op.static for op in makers)  # no input reaches what is asked for
@@ -239,38 +267,28 @@ class Scene:
     def _entry(self, walk: SideWalk, ops: Sequence[Op]) -> Op | None:
         live = [op for op in ops if not op.static] or ops
         for op in live:
-            if op.role != "move" or self._arranges(walk, op):
+            arranged = (self._arranged(walk, value) for value in op.outputs)
+            if op.role != "move" or any(one is not None for one in arranged):
                 return op
         return live[0] if live else None
 
-    def _arranges(self, walk: SideWalk, op: Op) -> bool:
-        """Whether a move arranges values of the other side in an order that it has not."""
-        if walk is self.candidate:
-            return any(value in self.found.arranged for value in op.outputs)
-        arrays = [(walk.side.array(value), walk.side.print(value)) for value in op.outputs]
-        return any(isinstance(self.candidate.side.partner(*pair), int) for pair in arrays)
+    def differing_region(self, walk: SideWalk) -> Region:
+        """What lies between the outputs that differ and values that have a partner."""
+        return self.region(walk, *walk.ends)
 
     def with_counterparts(self, reference: Region, candidate: Region) -> tuple[Region, Region]:
-        """Where one side arranges numbers anew, the other's place is where it arranges the same."""
+        """Where one side arranges values anew, the other's place is where it arranges the same."""
         return (
-            self._from_counterpart(self.reference, reference, self.candidate, candidate),
-            self._from_counterpart(self.candidate, candidate, self.reference, reference),
+            self._from_counterpart(reference, self.candidate, candidate.entry),
+            self._from_counterpart(candidate, self.reference, reference.entry),
         )
 
-    def _from_counterpart(
-        self, walk: SideWalk, region: Region, other: SideWalk, others: Region
-    ) -> Region:
-        entry = others.entry
+    def _from_counterpart(self, region: Region, other: SideWalk, entry: Op | None) -> Region:
         if entry is None or entry.role != "move":
             return region
         for value in entry.outputs:
-            if other is self.candidate:
-                counterpart = self.found.arranged.get(value)
-            else:
-                array = other.side.array(value)
-                found = walk.side.partner(array, other.side.print(value))
-                counterpart = found if isinstance(found, int) else None
-            op = None if counterpart is None else walk.side.tape.producer(counterpart)
+            counterpart = self._arranged(other, value)
+            op = None if counterpart is None else region.tape.producer(counterpart)
             if op is not None and op.role == "move":
                 ops = region.ops if op in region.ops else (op, *region.ops)
                 return Region(region.tape, ops, op)
@@ -280,21 +298,17 @@ class Scene:
         """An input that one model changes and the other takes as it is: the place is its reader."""
         if region.entry is not None:
             return region
-        tape = walk.side.tape
-        ends = [
-            pair.candidate if walk is self.candidate else pair.reference for pair in self.differing
-        ]
-        apart = {op.index for op in self.region(walk, *ends).ops}
-        for moved in sorted(tape.graph.moved(value)):
-            for index in tape.consumers[moved]:
-                if index in apart:
-                    return Region(tape, region.ops, tape.ops[index])
+        graph = region.tape.graph
+        differing = {op.index for op in self.differing_region(walk).ops}
+        for moved in sorted(graph.moved(value)):
+            for index in graph.consumers[moved]:
+                if index in differing:
+                    return replace(region, entry=region.tape.ops[index])
         return region
 
     def up_to_the_outputs(self, with_leaves: bool = True) -> Mismatch:
         """All that differs, where nothing later reconverges."""
-        reference = self.region(self.reference, *(pair.reference for pair in self.differing))
-        candidate = self.region(self.candidate, *(pair.candidate for pair in self.differing))
+        reference, candidate = map(self.differing_region, (self.reference, self.candidate))
         gap = float("inf")
         for pair in self.differing:
             a = self.found.reference.array(pair.reference)
@@ -304,33 +318,47 @@ class Scene:
         leaves = tuple(self.differing_leaves(reference, candidate)) if with_leaves else ()
         return Mismatch(reference, candidate, None, None, gap, False, 0.0, leaves)
 
-    def explained(self, ours: Region, a: int, theirs: Region, b: int, gap: float) -> float:
+    def mismatch(
+        self,
+        regions: tuple[Region, Region],
+        ends: tuple[int, int],
+        order: Order,
+        gap: float,
+        reconverges: bool,
+    ) -> Mismatch:
+        """Two values that differ, with what explains it."""
+        leaves = tuple(self.differing_leaves(*regions))
+        explained = self.explained(regions, ends, gap)
+        return Mismatch(*regions, ends, order, gap, reconverges, explained, leaves)
+
+    def explained(self, regions: tuple[Region, Region], ends: tuple[int, int], gap: float) -> float:
         """How much of the distance of two values the rounding of constants explains."""
         if gap > limits.LEAST_FAULT_OF_CONSTANTS and not any(
             region.tape.values[leaf].dtype in ("float16", "bfloat16")
-            for region in (ours, theirs)
+            for region in regions
             for leaf in region.leaves()
         ):
             return 0.0
-        pair_up_leaves(self.found, theirs.leaves())
+        pair_up_leaves(self.found, regions[1].leaves())
         equal = [pair for pair in self.found.pairs.values() if pair.residual == 0.0]
         # a constant that both sides have to the bit was rounded alike, and explains nothing
         known = {pair.reference for pair in equal}, {pair.candidate for pair in equal}
-        sides = ((self.reference.side, ours, a), (self.candidate.side, theirs, b))
+        runs = self.found.reference.run, self.found.side.run
         return max(
             explained_by_constants(
-                side.tape,
-                side.run,
+                region.tape,
+                run,
                 region.ops,
                 [leaf for leaf in region.leaves() if leaf not in bits],
-                value,
+                end,
                 gap,
             )
-            for (side, region, value), bits in zip(sides, known, strict=True)
+            for run, region, end, bits in zip(runs, regions, ends, known, strict=True)
         )
 
     def differing_leaves(self, reference: Region, candidate: Region) -> Iterator[DifferingLeaf]:
         """Parameters and constants that enter the candidate's region and have no equal."""
+        values = self.found.reference.tape.values
         known = set(reference.leaves())
         pair_up_leaves(self.found, candidate.leaves())
         if len(self.found.pairs) > self._known:
@@ -339,18 +367,15 @@ class Scene:
             if not self.candidate.side.informative(leaf):
                 continue
             pair = self.found.pairs.get(leaf)
-            if pair is not None and not pair.same:
-                yield DifferingLeaf(pair.reference, leaf, "near")
-            elif pair is None:
-                arranged = self.found.arranged.get(leaf)
-                if arranged is not None:
-                    yield DifferingLeaf(arranged, leaf, "arranged")
-                    continue
-                size = self.candidate.side.tape.values[leaf].size
-                alike = [
-                    value
-                    for value in known
-                    if self.found.reference.tape.values[value].size == size
-                    and value not in self.partners
-                ]
-                yield DifferingLeaf(alike[0] if alike else None, leaf, "other")
+            arranged = self.found.arranged.get(leaf)
+            if pair is not None:
+                if not pair.same:
+                    yield DifferingLeaf(pair.reference, leaf, "near")
+            elif arranged is not None:
+                yield DifferingLeaf(arranged, leaf, "arranged")
+            else:
+                size = candidate.tape.values[leaf].size
+                alike = (
+                    one for one in known if values[one].size == size and one not in self.partners
+                )
+                yield DifferingLeaf(next(alike, None), leaf, "other")

@@ -149,6 +149,9 @@ class PlainRun:
         return array.take(self.orders[at], self.axis) if is_batch else array
 
 
+PlainRuns = tuple[PlainRun, PlainRun]  # of the reference and of a candidate
+
+
 def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     """How a model is run as its user runs it."""
     outputs = [tape.values[value].shape for value in tape.outputs.values()]

@@ -56,4 +56,4 @@ def _reduced(large: Array, small: Array) -> tuple[str, tuple[int, ...]] | None:
 
 
 def _same(a: Array, b: Array) -> bool:
-    return residual(a.astype(np.float64), b.astype(np.float64)) <= limits.SAME_SHAPES_APART
+    return residual(a.astype(np.float64), b.astype(np.float64)) <= limits.ROUNDED_CONSTANTS

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from parity.diagnosis import limits
-from parity.diagnosis.host_outputs import apart
+from parity.diagnosis.host_outputs import leaves_differ
 from parity.diagnosis.other_samples import (
     Gap,
     OutputGap,
@@ -134,7 +134,7 @@ def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
         try:
             reference, candidate = (_others(one.elsewhere(at)) for one in plain)
             for name in reference.keys() & candidate.keys():
-                if apart(reference[name], candidate[name]) and _is_steady(plain, name, at):
+                if leaves_differ(reference[name], candidate[name]) and _is_steady(plain, name, at):
                     found[name] = f"output {name!r}: {on_others(plain, at)}"
         except ParityError:  # a model takes no samples in this order
             continue
@@ -144,8 +144,8 @@ def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
 def _is_steady(plain: tuple[PlainRun, PlainRun], name: str, at: int) -> bool:
     """Whether a leaf is what was recorded when a model runs again, and no rounding changes it."""
     return not any(
-        apart(one.tape.other_outputs.get(name), _others(one.run()).get(name))
-        or apart(_others(one.elsewhere(at)).get(name), _others(moved).get(name))
+        leaves_differ(one.tape.other_outputs.get(name), _others(one.run()).get(name))
+        or leaves_differ(_others(one.elsewhere(at)).get(name), _others(moved).get(name))
         for one in plain
         for moved in (one.elsewhere(at, seed) for seed in range(limits.NUDGES))
     )

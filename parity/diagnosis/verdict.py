@@ -85,7 +85,7 @@ def judge(
         found.note(mismatch, note)
     beside = beside or Beside()
     tapes = matched.tapes
-    shapes = {**_shape_reasons(matched, repaired, outputs), **beside.apart}
+    shapes = {**_shape_reasons(matched, repaired, outputs), **beside.differing}
     masks = {pair.name: reason for pair in outputs if (reason := _masks(matched, pair))}
     doubts = [*structure, *found.unverified, *beside.doubts]
     doubts += [*tapes[0].doubts, *tapes[1].doubts, *tapes[0].lost_draws, *tapes[1].lost_draws]

@@ -136,7 +136,7 @@ def test_noise_that_is_shared_is_a_divergence():
         return x @ w + torch.exp(x @ v) * torch.randn(1, 4)
 
     (found,) = compared(noisy, shared).divergences
-    assert "20 numbers" in found.detail and "the candidate 4" in found.detail
+    assert "20 values" in found.detail and "the candidate 4" in found.detail
 
 
 def test_decisions_that_agree_by_chance_are_drawn_again(monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from parity.diagnosis import diagnose
+from parity.diagnosis import divergences
 from parity.diagnosis.causes._gates import gate_blocks
 from parity.diagnosis.causes.unrolled_rnn import sequences
 from parity.diagnosis.enlarged_regions import enclosures
@@ -156,7 +156,7 @@ def test_the_reset_of_a_whole_gru(after):
 def cases_of(monkeypatch, reference, candidate):
     """The cases of a comparison's divergences."""
     found = []
-    monkeypatch.setattr(diagnose, "explain", lambda case: found.append(case))
+    monkeypatch.setattr(divergences, "explain", lambda case: found.append(case))
     told(reference, candidate, X)
     return found
 
