@@ -15,7 +15,6 @@ from parity.diagnosis.causes._arrange import (
     alike,
     arrangement,
     holds_two_numbers,
-    of_index,
     same_bag_at_a_glance,
 )
 from parity.diagnosis.causes._context import (
@@ -111,10 +110,7 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
     """An order's name by what it is done to."""
     words = {op.word for view in (case.reference, case.candidate) for op in view.ops}
     if words & _SHUFFLES or reshapes_images(case):
-        return (
-            "pixel-shuffle-order",
-            f"pixels and channels are split in another order: {order}",
-        )
+        return "pixel-shuffle-order", f"pixels and channels are split in another order: {order}"
     if isinstance(order, AxisOrder):
         return _axis_order_named(case, order, words)
     shape = case.first.reference.shape
@@ -143,8 +139,8 @@ def _axis_order_named(case: Case, order: AxisOrder, words: set[str]) -> tuple[st
         if words & PADS:
             return None  # moved by the zeros on the other side
         return "axis-order", f"of the image, {order.sentence}"
-    features = of_index(np.array(order.order), (len(order.order),))
-    if features is not None and len(features.fine) > 1 and len(shape) <= 3:
+    features = order.split
+    if features is not None and len(shape) <= 3:
         if flattened(case):
             return "flatten-order", f"the features are flattened in another order: {features}"
         if attends(case):

@@ -10,16 +10,8 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._arrange import (
-    AxisOrder,
-    arrangement,
-    holds_two_numbers,
-    of_index,
-)
-from parity.diagnosis.causes._context import (
-    flattened,
-    permutations,
-)
+from parity.diagnosis.causes._arrange import AxisOrder, arrangement, holds_two_numbers
+from parity.diagnosis.causes._context import flattened, permutations
 from parity.diagnosis.causes._limits import CHANNELS_COST
 from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._substitution import progression, static_ops
@@ -97,10 +89,7 @@ def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
         if moved <= set(space):
             return "spatial-swap", f"height and width of {change.name} are exchanged"
         kind = "depthwise-layout" if _depthwise(case) else "weight-not-transposed"
-        return (
-            kind,
-            f"{change.name} {weight.shape} is read with its axes in the order {permuted}",
-        )
+        return kind, f"{change.name} {weight.shape} is read with its axes in the order {permuted}"
     order = arrangement(weight, now)
     if order is None:
         return None
@@ -108,10 +97,10 @@ def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
         order = replace(order, axis=axis_of(case.reference.tape, change.leaf.id, order.axis))
         if order.axis in space:
             return "kernel-flipped", f"{change.name}: {order.sentence}"
-        features = of_index(np.array(order.order), (len(order.order),))
-        if features is not None and len(features.fine) > 1 and _depthwise(case):
+        features = order.split
+        if features is not None and _depthwise(case):
             return "depthwise-layout", f"{change.name}: channels and multiples {features}"
-        if features is not None and len(features.fine) > 1 and flattened(case):
+        if features is not None and flattened(case):
             return "flatten-order", f"{change.name}: features {features}"
         return "channel-order", f"{change.name}: {order.sentence}"
     kind = "depthwise-layout" if _depthwise(case) else "weight-reshaped"

@@ -11,11 +11,7 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import INPUTS_EXCHANGED, OTHER_SOURCE, SOURCES_TRIED
 from parity.diagnosis.causes._sources import named, twins
-from parity.diagnosis.causes._substitution import (
-    Inside,
-    inside_reference,
-    with_value,
-)
+from parity.diagnosis.causes._substitution import Inside, inside_reference, with_value
 from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
