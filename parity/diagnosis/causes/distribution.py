@@ -35,7 +35,7 @@ from parity.diagnosis.causes._substitution import (
     rounded,
     with_value,
 )
-from parity.diagnosis.causes.combinators import first_that_fits, fix
+from parity.diagnosis.causes.combinators import first_fit, first_that_fits, fix
 from parity.operations import DIVISIONS, LOGARITHMS
 from parity.tape import Array, Op
 
@@ -69,6 +69,7 @@ SCALES: Mapping[str, Callable[[Array], Array]] = {
 
 
 @cause("scale-parameterisation")
+@first_fit
 def scale_parameterisation(case: Case) -> Iterator[Explanation]:
     """What the network gives is taken for another form of the scale: log-std, std or variance.
 
@@ -77,21 +78,16 @@ def scale_parameterisation(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations with the other function of the same raw value give the
         candidate's value.
     """
-    return first_that_fits(
-        case,
-        (
-            Explanation(
-                "scale-parameterisation",
-                f"the scale is {other} of what the network gives; the reference's is {name}",
-                with_value(case, value, form, source),
-                parameters={"scale": (name, other)},
-                cost=OF_A_DISTRIBUTION,
-            )
-            for value, source, name in itertools.islice(_read_as_scales(case), SCALES_TRIED)
-            for other, form in SCALES.items()
-            if other != name and computes(case.candidate, other)
-        ),
-    )
+    for value, source, name in itertools.islice(_read_as_scales(case), SCALES_TRIED):
+        for other, form in SCALES.items():
+            if other != name and computes(case.candidate, other):
+                yield Explanation(
+                    "scale-parameterisation",
+                    f"the scale is {other} of what the network gives; the reference's is {name}",
+                    with_value(case, value, form, source),
+                    parameters={"scale": (name, other)},
+                    cost=OF_A_DISTRIBUTION,
+                )
 
 
 def _read_as_scales(case: Case) -> Iterator[tuple[int, int, str]]:
@@ -135,6 +131,7 @@ def _scales(case: Case, value: int) -> bool:
 
 
 @cause("squash-missing")
+@first_fit
 def squash_missing(case: Case) -> Iterator[Explanation]:
     """The action is not squashed into its bounds.
 
@@ -142,21 +139,16 @@ def squash_missing(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations without the squashing function give the candidate's value.
     """
     reference = inside_reference(case)
-    return first_that_fits(
-        case,
-        (
-            Explanation(
+    for value, source in reference.derived():
+        is_tanh = is_of(np.tanh, reference.array(source), reference.array(value))
+        if is_tanh and _bounds_an_action(case, value):
+            yield Explanation(
                 "squash-missing",
                 "the action is not squashed; the reference squashes it by tanh",
                 with_value(case, value, alone, source),
                 parameters={"squash": ("tanh", "none")},
                 cost=OF_A_DISTRIBUTION,
             )
-            for value, source in reference.derived()
-            if is_of(np.tanh, reference.array(source), reference.array(value))
-            and _bounds_an_action(case, value)
-        ),
-    )
 
 
 def _bounds_an_action(case: Case, value: int) -> bool:

@@ -33,7 +33,7 @@ from parity.diagnosis.causes._context import (
 from parity.diagnosis.causes._limits import CHANNELS_COST, PARTS_JOINED
 from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._substitution import with_value
-from parity.diagnosis.causes.combinators import first_that_fits
+from parity.diagnosis.causes.combinators import first_fit
 from parity.diagnosis.causes.input_order import exchanged_kernels, kernels_in_words
 from parity.diagnosis.view import RegionView
 from parity.matching.axis_order import Order
@@ -263,6 +263,7 @@ def _axes_exchanged(order: Arrangement, shape: tuple[int, ...]) -> set[int]:
 
 
 @cause("flatten-order", "head-split-order")
+@first_fit
 def moved_otherwise(case: Case) -> Iterator[Explanation]:
     """What a region computes with is reshaped or transposed otherwise before.
 
@@ -270,10 +271,6 @@ def moved_otherwise(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on their inputs, moved as the candidate moves it, give the
         candidate's value.
     """
-    return first_that_fits(case, _moved_otherwise(case))
-
-
-def _moved_otherwise(case: Case) -> Iterator[Explanation]:
     given, shapes = case.first.given, case.candidate.tape.values
     for value in _moved(case.reference):
         root = case.reference.tape.before_moves(value)
@@ -304,6 +301,7 @@ def _moved(view: RegionView) -> list[int]:
 
 
 @cause("flatten-order", "head-split-order")
+@first_fit
 def read_as_it_lies(case: Case) -> Iterator[Explanation]:
     """An input lies in another order on the candidate's side, and is read as if it did not.
 
@@ -312,10 +310,6 @@ def read_as_it_lies(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on its own input, laid out as the candidate's, give the
         candidate's value.
     """
-    return first_that_fits(case, _read_as_it_lies(case))
-
-
-def _read_as_it_lies(case: Case) -> Iterator[Explanation]:
     tape = case.reference.tape
     for value, entering in itertools.product(case.candidate_entering, case.entering):
         pair, shape = case.repaired.pairs.get(value), tape.values[entering].shape
