@@ -247,16 +247,10 @@ def _moved(array: Array) -> Array:
 def _left(proposed: Explanation, trial: Trial) -> float:
     """What an explanation leaves of the difference: the worse of both sides."""
     with np.errstate(all="ignore"):
-        left = _apart(proposed.candidate(trial), trial.candidate)
+        pairs = [(trial.candidate, proposed.candidate(trial))]
         if proposed.reference is not None:
-            left = max(left, _apart(proposed.reference(trial), trial.reference))
-    return left
-
-
-def _apart(predicted: Array, actual: Array) -> float:
-    if predicted.shape != actual.shape:
-        return float("inf")
-    return residual(actual, predicted)
+            pairs.append((trial.reference, proposed.reference(trial)))
+        return max(residual(*pair) if pair[0].shape == pair[1].shape else np.inf for pair in pairs)
 
 
 def _simplest(held: list[Explained]) -> Explained:

@@ -90,7 +90,7 @@ def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
         for index in sorted(region | tape.graph.static_before(mismatch.candidate.ops)):
             other.step(tape.ops[index])
         alone = other.array(end)
-        if not _apart(run.array(end), alone) > SAME:
+        if not _distance(run.array(end), alone) > SAME:
             return False
         other = run.branch()
         other.replace(end, alone)
@@ -104,8 +104,8 @@ def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
             for value in op.outputs:
                 before, after = own.array(value), other.array(value)
                 own.replace(value, run.array(value))  # with what is repaired there
-                apart = _apart(before, after)
-                if apart <= SAME or value in ends and apart <= faint:
+                distance = _distance(before, after)
+                if distance <= SAME or value in ends and distance <= faint:
                     other.replace(value, run.array(value))
                     continue
                 if value in ends or before.shape != after.shape:
@@ -218,7 +218,7 @@ def _name(divergence: Divergence) -> str:
     return site.op + (f" ({where})" if where else "")
 
 
-def _apart(a: Array, b: Array) -> float:
+def _distance(a: Array, b: Array) -> float:
     if a.shape != b.shape:  # as where draws decide how many there are
         return np.inf
     return residual(a, b) if a.dtype.kind == "f" else float((a != b).any())

@@ -46,7 +46,7 @@ class Trial:
 
     @cached_property
     def gap(self) -> float:
-        """How far the two values are apart: relative root mean square, inf for other shapes."""
+        """The distance of the two values: relative root mean square, inf for other shapes."""
         if self.reference.shape != self.candidate.shape:
             return float("inf")
         return residual(self.reference, self.candidate)
