@@ -238,7 +238,7 @@ def _follows(predict: Predict, trial: Trial, moved: Trial) -> bool:
 
 
 def _moved(array: Array) -> Array:
-    """Other numbers of the same shape: every element is another one."""
+    """Other values of the same shape: every element is another one."""
     random = np.random.default_rng(0)
     with np.errstate(all="ignore"):
         return np.where(np.isfinite(array), 1.5 * array + random.uniform(1, 2, array.shape), 1.0)

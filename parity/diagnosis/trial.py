@@ -58,7 +58,7 @@ def _jittered(array: Array, random: np.random.Generator) -> Array:
 
 
 def _redrawn(array: Array, random: np.random.Generator) -> Array:
-    """Normal numbers as large as the array's, of both signs."""
+    """Normal values as large as the array's, of both signs."""
     finite = array[np.isfinite(array)]
     size = float(np.sqrt(np.mean(finite * finite))) if finite.size else 1.0
     return random.standard_normal(array.shape) * (size or 1.0)
@@ -69,7 +69,7 @@ def _larger(array: Array, random: np.random.Generator) -> Array:
 
 
 def exchanged(array: Array, random: np.random.Generator) -> Array:
-    """The array's own numbers in other places: no number is outside what an operation takes."""
+    """The array's own values in other places: none is outside what an operation takes."""
     return random.permutation(array.ravel()).reshape(array.shape)
 
 

@@ -74,7 +74,7 @@ class RegionView:
 
 
 def view_of(region: Region, end: int, run: Replay) -> RegionView:
-    """A region as the causes see it, with the numbers of its leaves in a replay."""
+    """A region as the causes see it, with the values of its leaves in a replay."""
     values = region.tape.values
     leaves = tuple(
         LeafView(leaf, values[leaf].name, values[leaf].kind, run.array(leaf))

@@ -1,4 +1,4 @@
-"""The same numbers in another order: which order, as axes split, permuted, flipped and merged."""
+"""The same values in another order: which order, as axes split, permuted, flipped and merged."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ class AxisOrder:
 def arrangement(source: Array, target: Array) -> Arrangement | AxisOrder | None:
     """How `source` is to be arranged to give `target`; None where it is no such thing.
 
-    The arrays must hold the same numbers, most of them different: among some ten thousand float32
-    numbers a few are equal by chance. What is already in order is no arrangement. Orders of one
+    The arrays must hold the same values, most of them different: among some ten thousand float32
+    values a few are equal by chance. What is already in order is no arrangement. Orders of one
     axis come before splits of several.
     """
     if not same_bag_at_a_glance(source, target) or alike(source, target):
@@ -101,7 +101,7 @@ def arrangement(source: Array, target: Array) -> Arrangement | AxisOrder | None:
                 return moved
     found = _index_of(source, target)
     order = None if found is None else _of_index(*found, target.shape)
-    # of equal numbers any may be meant: the arrays themselves decide
+    # of equal values any may be meant: the arrays themselves decide
     return order if order is not None and alike(order(source), target) else None
 
 

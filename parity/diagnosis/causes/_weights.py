@@ -1,4 +1,4 @@
-"""Which of the reference's weights the candidate holds other numbers for, proved by running them.
+"""Which of the reference's weights the candidate holds other values for, proved by running them.
 
 The reference's own operations are run with the candidate's weights, laid out as the reference keeps
 them. Which layout is the right one is not assumed: it is the one that gives the candidate's value.
@@ -51,7 +51,7 @@ class Change:
 
     @property
     def is_an_order(self) -> bool:
-        """Whether the candidate holds the same numbers, at other places."""
+        """Whether the candidate holds the same values, at other places."""
         return same(bag(self.leaf.array), bag(self.now))
 
 
@@ -260,7 +260,7 @@ def read_elsewhere(case: Case, change: Change) -> str:
 
 
 def _reads_outside(side: CaseSide, weight: Array) -> bool:
-    """Whether operations outside a region read a weight with certain numbers, or what it makes."""
+    """Whether operations outside a region read a weight with certain values, or what it makes."""
     tape, inside = side.view.tape, {op.index for op in side.view.ops}
     return any(
         op.index not in inside and op.index in tape.used
@@ -270,7 +270,7 @@ def _reads_outside(side: CaseSide, weight: Array) -> bool:
 
 
 def holders(model: Side, array: Array) -> Iterator[Value]:
-    """The weights of a model that hold certain numbers, in any layout."""
+    """The weights of a model that hold certain values, in any layout."""
     wanted = bag(array)
     for value in model.tape.values:
         if value.op < 0 and value.kind != "input" and value.size == wanted.size:
@@ -350,6 +350,6 @@ def _options(leaf: LeafView, candidate: Sequence[LeafView]) -> list[Change]:
 
 
 def _unlike(own: Array, other: Array) -> float:
-    """The distance of two bags of numbers; 0 for the same numbers in another order."""
+    """The distance of two bags of values; 0 for the same values in another order."""
     differing = float(np.abs(own - bag(other)).max())
     return differing if differing > ALIKE * np.abs(own).max() else 0.0

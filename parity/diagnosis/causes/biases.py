@@ -133,7 +133,7 @@ def _without(case: Case, leaf: LeafView, trial: Trial) -> Array:
 
 
 def _holds(whole: Array, part: Array) -> bool:
-    """Whether all numbers of a vector are among others: biases may be kept as one."""
+    """Whether all values of a vector are among others: biases may be kept as one."""
     values = np.concatenate([[-np.inf], np.sort(whole.astype(np.float32), axis=None), [np.inf]])
     wanted = part.astype(np.float32).ravel()
     at = np.searchsorted(values, wanted).clip(1)

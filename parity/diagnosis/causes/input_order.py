@@ -220,7 +220,7 @@ def _reordered(case: Case, roots: tuple[int, ...], reorder: Reorder, trial: Tria
 def halves_for_neighbours(case: Case) -> Iterator[Explanation]:
     """Rotary positions pair the first half with the second where the reference pairs neighbours.
 
-    Looks like: queries and keys whose norms agree while their numbers do not.
+    Looks like: queries and keys whose norms agree while their values do not.
     Proof: on one side every other entry of the last axis is taken, on the other every entry of one
         half, from the same values.
     """

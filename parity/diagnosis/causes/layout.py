@@ -267,7 +267,7 @@ def _axes_exchanged(order: Arrangement, shape: tuple[int, ...]) -> set[int]:
 def moved_otherwise(case: Case) -> Iterator[Explanation]:
     """What a region computes with is reshaped or transposed otherwise before.
 
-    Looks like: tokens that hold numbers of several channels, where they should hold one place's.
+    Looks like: tokens that hold values of several channels, where they should hold one place's.
     Proof: the reference's operations on their inputs, moved as the candidate moves it, give the
         candidate's value.
     """

@@ -1,4 +1,4 @@
-"""Weights that hold other numbers: of another scale or precision, another layer's, others."""
+"""Weights that hold other values: of another scale or precision, another layer's, others."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
 
 @cause("weight-values", tier=1)
 def weight_values(case: Case) -> Iterator[Explanation]:
-    """A weight holds other numbers: another checkpoint, one never loaded, one trained further.
+    """A weight holds other values: another checkpoint, one never loaded, one trained further.
 
     Or what is read in its place is computed from it, as with noise that is added.
 
@@ -167,7 +167,7 @@ def _relation(case: Case, change: Change) -> Relation | None:
 
 
 def _elsewhere(case: Case, change: Change) -> LeafView | None:
-    """Another of the reference's weights that holds the candidate's numbers."""
+    """Another of the reference's weights that holds the candidate's values."""
     model = case.repaired.reference
     own = {change.leaf.id, *case.reference.sources(change.leaf.id)}  # w + 1 is made of w alone
     for value in holders(model, change.now):
@@ -186,7 +186,7 @@ def _is_another_layer(case: Case, change: Change, other: LeafView) -> bool:
 
 
 def _readers(model: Side, array: Array) -> int:
-    """How many live operations of a model read a weight with certain numbers, in any layout."""
+    """How many live operations of a model read a weight with certain values, in any layout."""
     return sum(model.tape.graph.live_readers[value.id] for value in holders(model, array))
 
 
