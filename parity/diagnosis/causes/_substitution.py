@@ -140,16 +140,12 @@ def _off(array: Array, sign: float) -> Array:
 
 def with_value(case: Case, value: int, form: Form, *sources: int) -> Substituted:
     """The reference's region with form(*sources) in the place of one of its values."""
-    read = sources or (value,)
 
     def run(trial: Trial, change: Form) -> Array:
-        known = dict(zip(case.entering, trial.inputs, strict=True))
-        if all(source in known for source in read):  # the region need not run for its inputs
-            arrays = [known[source] for source in read]
-        else:
-            arrays = case.reference_values(trial.given, read)
-        # the other inputs stay, even where outside the region it is made of this value
-        others = known if value in known else {}
+        arrays = case.reference_values(trial.given, sources or (value,))
+        # the other inputs stay, even where outside the region they are made of this value
+        entering = dict(zip(case.entering, trial.inputs, strict=True))
+        others = entering if value in entering else {}
         return case.run_reference(trial.given, {**others, value: change(form(*arrays))})
 
     return Substituted(run)
