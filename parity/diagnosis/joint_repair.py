@@ -120,12 +120,21 @@ def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
 
 def without_proof(findings: Sequence[Finding]) -> list[Divergence]:
     """The divergences; a cause that others make doubtful is consistent with the evidence."""
-    found = [one.divergence for one in findings]
-    if len(found) < 2:
-        return [_doubted(one, _harms(one)) for one in found]
-    for doubt in (_makes_up_for_another, _of_another_repair, _of_fewer):
-        found = [_doubted(one, doubt(at, findings)) for at, one in enumerate(found)]
-    return found
+    return [_doubted(one, findings) for one in findings]
+
+
+def _doubted(here: Finding, findings: Sequence[Finding]) -> Divergence:
+    cause = here.divergence.cause
+    if cause is None or not cause.confirmed:  # nothing to be made doubtful
+        return here.divergence
+    if len(findings) < 2:
+        doubt = _harms(here.divergence)
+    else:
+        doubts = _makes_up_for_another, _of_another_repair, _of_fewer
+        doubt = next(filter(None, (one(here, cause, findings) for one in doubts)), "")
+    if not doubt:
+        return here.divergence
+    return replace(here.divergence, cause=replace(cause, confirmed=False, unproved=doubt))
 
 
 def _harms(one: Divergence) -> str:
@@ -136,13 +145,9 @@ def _harms(one: Divergence) -> str:
     return "with the reference's value there the outputs differ more, and nothing else diverges"
 
 
-def _makes_up_for_another(at: int, findings: Sequence[Finding]) -> str:
+def _makes_up_for_another(here: Finding, cause: Cause, findings: Sequence[Finding]) -> str:
     """A repair that harms shows that two places make up for each other: either may be wrong."""
-    here = findings[at].divergence
-    if here.cause is None or not here.cause.confirmed:  # nothing to be made doubtful
-        return ""
-    others = (one.divergence for number, one in enumerate(findings) if number != at)
-    if not any(_may_undo(here.cause, one.cause) for one in others):
+    if not any(_may_undo(cause, one.divergence.cause) for one in findings if one is not here):
         return ""
     alike = all(one.stated == findings[0].stated for one in findings)
     more = limits.MUCH_WORSE_WITHOUT if alike else limits.WORSE_WITHOUT
@@ -156,24 +161,21 @@ def _makes_up_for_another(at: int, findings: Sequence[Finding]) -> str:
     return ""
 
 
-def _may_undo(cause: Cause | None, other: Cause | None) -> bool:
+def _may_undo(cause: Cause, other: Cause | None) -> bool:
     """Whether one may be what makes up for the other, and not a fault of its own."""
-    if cause is None or other is None or cause.kind == other.kind:
+    if other is None or cause.kind == other.kind:
         return True
     return all(one.kind.endswith(_REARRANGEMENTS) for one in (cause, other))
 
 
-def _of_another_repair(at: int, findings: Sequence[Finding]) -> str:
+def _of_another_repair(here: Finding, cause: Cause, findings: Sequence[Finding]) -> str:
     """Why it may be one with an unexplained divergence: it starts from that one's repair."""
-    here = findings[at]
-    if here.divergence.cause is None or not here.divergence.cause.confirmed:
-        return ""
     entering = set(here.mismatch.candidate.boundary())
-    rearranges = here.divergence.cause.kind.endswith(_REARRANGEMENTS)
+    rearranges = cause.kind.endswith(_REARRANGEMENTS)
     behind = here.behind if rearranges or is_weak(here.divergence) else entering
     for one in findings:
-        cause = one.divergence.cause
-        if one is here or (cause is not None and cause.confirmed) or one.stated == here.stated:
+        other = one.divergence.cause
+        if one is here or (other is not None and other.confirmed) or one.stated == here.stated:
             continue
         repaired = one.mismatch.values
         if not entering.isdisjoint(one.formula) or (repaired and repaired[1] in behind):
@@ -190,11 +192,8 @@ def _of_another_repair(at: int, findings: Sequence[Finding]) -> str:
     return ""
 
 
-def _of_fewer(at: int, findings: Sequence[Finding]) -> str:
+def _of_fewer(here: Finding, cause: Cause, findings: Sequence[Finding]) -> str:
     """One line is wrong in one way: what explains it the most often counts."""
-    here = findings[at]
-    if here.divergence.cause is None or not here.divergence.cause.confirmed:
-        return ""
     times: Counter[object] = Counter()
     for one in findings:
         if one.divergence.cause is not None and one.place == here.place:
@@ -203,13 +202,6 @@ def _of_fewer(at: int, findings: Sequence[Finding]) -> str:
     if times and max(times.values()) >= own:
         return "at the same line another cause explains as much or more"
     return ""
-
-
-def _doubted(divergence: Divergence, doubt: str) -> Divergence:
-    cause = divergence.cause
-    if not doubt or cause is None or not cause.confirmed:
-        return divergence
-    return replace(divergence, cause=replace(cause, confirmed=False, unproved=doubt))
 
 
 def _name(divergence: Divergence) -> str:
