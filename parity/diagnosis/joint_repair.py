@@ -22,7 +22,7 @@ from parity.findings import Cause, Divergence
 from parity.matching.limits import SAME
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
-from parity.tape import Array
+from parity.tape import Array, Op
 
 _REARRANGEMENTS = ("-order", "-swap", "-swapped", "-pairing", "-transposed", "-reshaped")
 
@@ -59,13 +59,14 @@ class Finding:
         """The candidate's value there and what is made of it before parameters enter again."""
         if self.mismatch.values is None:
             return set()
-        tape, found = self.mismatch.candidate.tape, {self.mismatch.values[1]}
-        for op in tape.ops:
-            if not found.isdisjoint(op.inputs):
-                kinds = {tape.values[leaf].kind for leaf in tape.graph.leaves(op.inputs)}
-                if "parameter" not in kinds:
-                    found.update(op.outputs)
-        return found
+        tape, value = self.mismatch.candidate.tape, self.mismatch.values[1]
+
+        def goes_on(op: Op) -> bool:
+            leaves = tape.graph.leaves(op.inputs)
+            return all(tape.values[leaf].kind != "parameter" for leaf in leaves)
+
+        reading = tape.graph.forward([value], goes_on)
+        return {value, *(made for op in reading if goes_on(op) for made in op.outputs)}
 
 
 def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:

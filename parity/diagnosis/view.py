@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -57,20 +58,8 @@ class RegionView:
 
     def readers(self, steps: int = 1) -> tuple[Op, ...]:
         """The computing operations that read the end, or what `steps` of them make of it."""
-        found: list[Op] = []
-        values = {self.end}
-        for op in self.tape.ops[self.value.op + 1 :]:
-            if values.isdisjoint(op.inputs):
-                continue
-            if op.role == "move":
-                values.update(op.outputs)
-                continue
-            found.append(op)
-            if steps > 1:
-                values.update(op.outputs)
-            if len(found) >= 4 * steps:
-                break
-        return tuple(found)
+        reading = self.tape.graph.forward([self.end], lambda op: op.role == "move" or steps > 1)
+        return tuple(itertools.islice((op for op in reading if op.role != "move"), 4 * steps))
 
 
 def view_of(region: Region, end: int, run: Replay) -> RegionView:

@@ -65,11 +65,12 @@ def reshapes_images(case: Case) -> bool:
 
 def moved_on(view: RegionView) -> list[int]:
     """The end of a region, and what mere moves make of it."""
-    found = [view.end]
-    for op in view.tape.ops[view.value.op + 1 :]:
-        if op.role == "move" and len(op.inputs) == 1 and op.inputs[0] in found:
-            found.extend(op.outputs)
-    return found
+
+    def moves(op: Op) -> bool:
+        return op.role == "move" and len(op.inputs) == 1
+
+    reading = view.tape.graph.forward([view.end], moves)
+    return [view.end, *(value for op in reading if moves(op) for value in op.outputs)]
 
 
 def attends(case: Case, readers: int = 4) -> bool:

@@ -156,22 +156,20 @@ def _bounds_an_action(case: Case, value: int) -> bool:
     tape = case.reference.tape
     outputs = {tape.before_moves(one) for one in tape.outputs.values()}
     reached, scaled = {value}, 0
-    for op in tape.ops[tape.values[value].op + 1 :]:
-        if reached.isdisjoint(op.inputs):
-            continue
+    for op in tape.graph.forward([value], lambda op: True):
         if op.role != "move":
-            if not _is_affine(case, op, reached) or scaled == OPS_TO_AN_ACTION:
+            if not _is_affine(case, op) or scaled == OPS_TO_AN_ACTION:
                 return False
             scaled += 1
         reached.update(op.outputs)
     return scaled > 0 and not outputs.isdisjoint(reached)
 
 
-def _is_affine(case: Case, op: Op, reached: set[int]) -> bool:
+def _is_affine(case: Case, op: Op) -> bool:
     """Whether an operation scales and shifts each element, or each feature, by constants."""
     tape, run = case.reference.tape, case.repaired.reference.run
-    live = [one for one in op.inputs if one in reached]
-    if len(live) != 1 or any(tape.is_live(one) for one in op.inputs if one != live[0]):
+    live = [one for one in op.inputs if tape.is_live(one)]
+    if len(live) != 1:
         return False
     x, y = run.array(live[0]), run.array(op.outputs[0])
     if x.size != y.size or tape.values[op.outputs[0]].shape[-1:] != x.shape[-1:] or not x.ndim:
