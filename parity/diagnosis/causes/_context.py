@@ -92,16 +92,12 @@ def is_image(case: Case, shape: tuple[int, ...]) -> bool:
 
 def near_images(case: Case) -> bool:
     """Whether convolutions or pools are near a case."""
-    return not _IMAGES.isdisjoint(neighbours(case))
+    return any(op.word in _IMAGES for side in sides(case) for op in around(side))
 
 
-def neighbours(case: Case) -> set[str]:
-    """Words of the operations in, just before and just after a case, on both sides."""
-    found: set[str] = set()
-    for side in sides(case):
-        near = (*side.view.ops, *side.view.readers(3), *makers(side))
-        found.update(op.word for op in near)
-    return found
+def around(side: CaseSide) -> list[Op]:
+    """The operations in, just after and just before a region."""
+    return [*side.view.ops, *side.view.readers(3), *makers(side)]
 
 
 def makers(side: CaseSide) -> list[Op]:

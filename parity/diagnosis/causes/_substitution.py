@@ -8,7 +8,7 @@ region runs on with another value in its place.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -67,13 +67,6 @@ class Inside:
         for value in self.computed:
             sources = self.sources(value)
             yield from ((value, source) for source in self.arrays if source in sources)
-
-
-def makers(tape: Tape, values: Iterable[int], through: Callable[[int, Op], bool]) -> list[Op]:
-    """The operations behind values, as far as each on the way is let through."""
-    walk = tape.graph.backward(values, through)
-    found = {op.index for value, op in walk if op is not None and through(value, op)}
-    return [tape.ops[index] for index in sorted(found)]
 
 
 def inside_reference(case: Case) -> Inside:

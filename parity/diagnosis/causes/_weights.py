@@ -132,15 +132,8 @@ def made(view: RegionView, value: int) -> Made:
     """Of what a static value of a region is made."""
     sources = view.sources(value)
     leaves = [leaf for leaf in view.leaves if leaf.id in sources]
-    ops = tuple(op for op in _made_by(view.tape, value) if op.role != "move")
-    return Made(ops, tuple(_floating(leaves)))
-
-
-def _made_by(tape: Tape, value: int) -> list[Op]:
-    """The operations that make a static value, in order."""
-    op = tape.producer(value)
-    indices = set() if op is None else tape.graph.static_before([op]) | {op.index}
-    return [tape.ops[index] for index in sorted(indices)]
+    ops = (view.tape.ops[index] for index in sorted(view.tape.graph.ancestors([value])))
+    return Made(tuple(op for op in ops if op.role != "move"), tuple(_floating(leaves)))
 
 
 def matrices(side: Indexed) -> Made:
@@ -157,7 +150,8 @@ def matrices(side: Indexed) -> Made:
 
 def is_looked_up(view: RegionView, value: int) -> bool:
     """Whether a static value is made of a table by whole numbers, as places in it."""
-    read = (view.tape.values[one] for op in _made_by(view.tape, value) for one in op.inputs)
+    made_of = view.tape.graph.backward([value], lambda _, op: True)
+    read = (view.tape.values[one] for one, _ in made_of if one != value)
     return any("int" in one.dtype and one.size > 1 for one in read)
 
 

@@ -18,11 +18,11 @@ from parity.diagnosis.causes._arrange import (
     same_bag_at_a_glance,
 )
 from parity.diagnosis.causes._context import (
+    around,
     attends,
     exchanges_places,
     flattened,
     is_image,
-    makers,
     moves_only,
     near_images,
     permutations,
@@ -242,10 +242,10 @@ def _channel_axes(case: Case, shape: tuple[int, ...]) -> set[int]:
 
 def _is_sequence(case: Case) -> bool:
     """Whether convolutions over one axis are near: what else has three axes are tokens."""
-    tape = case.reference.tape
-    near = (*case.reference.ops, *case.reference.readers(3), *makers(sides(case)[0]))
+    values = case.reference.tape.values
     return any(
-        op.word in CONVOLUTIONS and len(tape.values[op.outputs[0]].shape) == 3 for op in near
+        op.word in CONVOLUTIONS and len(values[op.outputs[0]].shape) == 3
+        for op in around(sides(case)[0])
     )
 
 
