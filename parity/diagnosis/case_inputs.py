@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from parity.diagnosis.region import Region
-from parity.diagnosis.view import made_from, moves_between
+from parity.diagnosis.view import made_from
 from parity.matching.match import Match, Pair
 from parity.tape import Array, Replay
 
@@ -95,8 +95,11 @@ class CaseInputs:
     @cached_property
     def moves(self) -> frozenset[int]:
         """Operations that make the inputs of the roots."""
-        starts, cut = (*self.roots, *self._links), (*self._cut, *self._exact_cut)
-        return moves_between(self._regions[0].tape, starts, cut).union(*self._links.values())
+        graph, starts = self._regions[0].tape.graph, {*self.roots, *self._links}
+        cut = (*self._cut, *self._exact_cut)
+        walk = graph.backward(cut, lambda value, _: value not in starts)
+        moves = {op.index for value, op in walk if op is not None and value not in starts}
+        return frozenset(moves).union(*self._links.values())
 
     @cached_property
     def roots(self) -> tuple[int, ...]:

@@ -72,19 +72,6 @@ def view_of(region: Region, end: int, run: Replay) -> RegionView:
     return RegionView(region.tape, region.ops, end, leaves)
 
 
-def moves_between(tape: Tape, roots: Collection[int], cut: Collection[int]) -> frozenset[int]:
-    """The moves that lead from the roots to the values that enter."""
-    found = set()
-    for value in cut:
-        while value not in roots:
-            op = tape.producer(value)
-            if op is None:
-                break
-            found.add(op.index)
-            value = op.inputs[0]
-    return frozenset(found)
-
-
 def made_from(tape: Tape, value: int, others: Collection[int]) -> frozenset[int] | None:
     """The few operations that make a value of others alone; None where there are no such."""
     ends = {*others} - {value}
