@@ -40,25 +40,17 @@ def weight_arranged(case: Case) -> Iterator[Explanation]:
         candidate's value.
     """
     found = changes(case)
-    orders = [_weight_order(case, change) for change in found]
-    if not found or any(one is None for one in orders):
+    orders = [one for change in found if (one := _weight_order(case, change)) is not None]
+    kinds = {kind for kind, _ in orders}
+    if len(orders) < len(found) or len(kinds) != 1:
         return
-    kinds = {one[0] for one in orders if one}
-    # a weight and its bias in another order of channels: the weight is what is reported
-    kind = next(iter(kinds)) if len(kinds) == 1 else "channel-order"
-    if kinds - {kind}:
-        return
+    (kind,) = kinds
+    doubts = dict.fromkeys(_may_be_other(case, one) for one in found if kind != "position-ids")
     yield Explanation(
         kind,
-        "; ".join(dict.fromkeys(one[1] for one in orders if one)),
+        "; ".join(dict.fromkeys(text for _, text in orders)),
         with_changes(case, found),
-        unproved="; ".join(
-            dict.fromkeys(
-                reason
-                for one in found
-                if kind != "position-ids" and (reason := _may_be_other(case, one))
-            )
-        ),
+        unproved="; ".join(filter(None, doubts)),
         cost=CHANNELS_COST if kind == "channel-order" else 0.0,
     )
 
