@@ -177,9 +177,10 @@ def _rate(x: Array, made: Array) -> tuple[float, float] | None:
     if not count or not dropped or count + dropped < ELEMENTS_OF_A_MASK:
         return None
     scale = float(np.median(made[kept] / x[kept]))
-    if scale < 1 + 1e-6 or not close(scale * x[kept], made[kept]):
+    rate = _rate_of(scale)
+    if rate is None or not close(scale * x[kept], made[kept]):
         return None
-    return rounded(1 - 1 / scale, 4), dropped / (count + dropped)
+    return rate, dropped / (count + dropped)
 
 
 def _with_mask_of(
